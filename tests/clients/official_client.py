@@ -6,13 +6,15 @@
 MODE is the client's own way to negotiate the protocol: auto, legacy or a version. Prints one JSON object; the test
 checks what is in it. The server's root must be an empty folder and commands allowed.
 """
-import asyncio, json, sys, time
+import asyncio, json, os, sys, time
 
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-TESTS = """import pathlib, time, unittest
+SLOWNESS = float(os.environ.get("TANDEM_TEST_SLOWNESS") or 1)
+
+TESTS = f"""import pathlib, time, unittest
 
 
 class Own(unittest.TestCase):
@@ -20,7 +22,7 @@ class Own(unittest.TestCase):
         self.assertEqual(3, 4)
 
     def test_b_waits(self):
-        until = time.monotonic() + 40
+        until = time.monotonic() + {40 * SLOWNESS}
         while not pathlib.Path("heard").exists():
             self.assertLess(time.monotonic(), until)
             time.sleep(0.05)
@@ -78,7 +80,7 @@ async def drive(client):
         await asked
     except asyncio.CancelledError:
         pass
-    until = time.monotonic() + 30
+    until = time.monotonic() + 30 * SLOWNESS
     while time.monotonic() < until:
         left = await call("run_command", {"command": f"test -d /proc/{pid}"})
         if left["exitCode"] != 0:
@@ -95,7 +97,7 @@ async def main(kind, mode, target, *rest):
         async with Client(server, mode=mode) as client:
             return await drive(client)
     headers = {"Authorization": f"Bearer {rest[0]}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=60 * SLOWNESS) as http:
         async with Client(streamable_http_client(target, http_client=http), mode=mode) as client:
             return await drive(client)
 

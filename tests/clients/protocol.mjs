@@ -19,9 +19,10 @@ const bridge = resolve(process.argv[2]);
 const folder = mkdtempSync(join(tmpdir(), 'tandem-clients-'));
 writeFileSync(join(folder, 'a.txt'), 'one\n');
 const failures = [];
+const slowness = Number(process.env.TANDEM_TEST_SLOWNESS || 1);
 
 function run(script, args) {
-  const options = { cwd: folder, timeout: 120_000, maxBuffer: 1 << 24, env: { ...process.env, HOME: folder } };
+  const options = { cwd: folder, timeout: 120_000 * slowness, maxBuffer: 1 << 24, env: { ...process.env, HOME: folder } };
   return new Promise((done) => {
     execFile(process.execPath, [script, ...args], options, (error, out, said) => done({ code: error?.code ?? 0, out, said }));
   });

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 async fn agent(folder: &tempfile::TempDir) -> anyhow::Result<Agent> {
@@ -97,7 +98,7 @@ async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Res
             }
         }
     };
-    let second = tokio::time::timeout(std::time::Duration::from_secs(60), other).await??;
+    let second = tokio::time::timeout(deadline(60), other).await??;
     let (one, two) = (first["event"]["session"].clone(), second["event"]["session"].clone());
     assert!(one.is_string() && two.is_string() && one != two, "{first} {second}");
     assert_eq!(second["alsoStopped"][0]["session"], one, "{second}");

@@ -1,10 +1,12 @@
 //! Adapters that die, hang, send nonsense or lie: the bridge answers each call with a reason, and keeps working.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
@@ -31,13 +33,12 @@ fn code(answer: &Value) -> &str {
 }
 
 async fn was_asked(file: &Path, command: &str) -> anyhow::Result<()> {
-    for _ in 0..500 {
-        if std::fs::read_to_string(file)?.lines().any(|line| line == command) {
-            return Ok(());
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    let end = Instant::now() + deadline(20);
+    while !std::fs::read_to_string(file)?.lines().any(|line| line == command) {
+        anyhow::ensure!(Instant::now() < end, "the adapter received no `{command}` request");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    anyhow::bail!("the adapter was never asked to `{command}`")
+    Ok(())
 }
 
 #[tokio::test]

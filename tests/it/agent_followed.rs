@@ -4,6 +4,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -58,7 +59,7 @@ async fn an_agent_learns_how_a_program_that_was_started_is_debugged(runtime: Run
     let launch = kin("Console.WriteLine(\"sum \" + sum);", json!({ "args": ["start", "1", "child", "4"] }));
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
-    let waited = agent.call("debug_wait", json!({ "timeoutMs": 1000 })).await?;
+    let waited = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(1) })).await?;
     let reported = if hit["startedPrograms"].is_null() { &waited } else { &hit };
     let started = &reported["startedPrograms"][0];
     assert_eq!((&started["program"], &started["debugged"]), (&json!("kin.dll"), &json!(false)), "{reported}");
@@ -79,15 +80,15 @@ async fn an_agent_debugs_what_a_command_of_dotnet_runs(runtime: Runtime) -> anyh
     let filter = "FullyQualifiedName=Tests.CartTests.Fails";
     // Nothing says `followChildren`: it is the default for commands of the SDK.
     let launch = json!({ "program": dotnet, "args": ["test", "xunit2", "--no-build", "--filter", filter],
-        "cwd": projects, "run": true, "breakpoints": [breakpoint], "timeoutMs": 55_000 });
+        "cwd": projects, "run": true, "breakpoints": [breakpoint], "timeoutMs": deadline_ms(55) });
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
     assert_eq!(hit["event"]["function"], "Shop.Cart.Sum(int[] prices)", "{hit}");
     assert!(hit["event"]["program"].as_str().is_some_and(|name| name.starts_with("testhost of ")), "{hit}");
     // The exception filters of an agent hold there, too.
-    let failed = agent.call("debug_continue", json!({ "timeoutMs": 55_000 })).await?;
+    let failed = agent.call("debug_continue", json!({ "timeoutMs": deadline_ms(55) })).await?;
     assert_eq!(failed["event"]["function"], "Tests.CartTests.Fails()", "{failed}");
-    let ended = agent.call("debug_continue", json!({ "timeoutMs": 55_000 })).await?;
+    let ended = agent.call("debug_continue", json!({ "timeoutMs": deadline_ms(55) })).await?;
     assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(1)), "{ended}");
     agent.finish().await
 }

@@ -4,6 +4,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -52,7 +53,7 @@ async fn output_that_was_read_is_not_repeated(runtime: Runtime) -> anyhow::Resul
     assert_eq!(over["event"]["output"]["stdout"], "hello ann: 6\n", "{over}");
     let printing = json!({ "expression": "System.Console.WriteLine(\"read it\")" });
     agent.call("debug_evaluate", printing).await?;
-    let read = json!({ "waitFor": "read it", "timeoutMs": 20_000 });
+    let read = json!({ "waitFor": "read it", "timeoutMs": deadline_ms(20) });
     let read = agent.call("process_read_output", read).await?;
     assert_eq!(read["matched"], "read it", "{read}");
     let ended = agent.call("debug_continue", json!({})).await?;

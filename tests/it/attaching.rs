@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -193,13 +194,13 @@ async fn just_started(library: &Path, late: u64) -> anyhow::Result<Child> {
     command.env("LD_PRELOAD", library).env("LATE_US", late.to_string());
     let process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
     let pipes = format!("clr-debug-pipe-{}-", process.id().context("it ended")?);
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + deadline(30);
     loop {
         let names = std::fs::read_dir(std::env::temp_dir())?.flatten().map(|entry| entry.file_name());
         if names.into_iter().any(|name| name.to_string_lossy().starts_with(&pipes)) {
             return Ok(process);
         }
-        anyhow::ensure!(Instant::now() < deadline, "no debugging pipes");
+        anyhow::ensure!(Instant::now() < end, "no debugging pipes");
         tokio::task::yield_now().await;
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 use tandem_tests::agent::Agent;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -101,8 +102,8 @@ async fn an_agent_learns_at_once_that_a_step_ends_nowhere(runtime: Runtime) -> a
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["line"], line("in timer"), "{hit}");
     let began = std::time::Instant::now();
-    let stepped = agent.call("debug_step", json!({ "kind": "out", "timeoutMs": 60_000 })).await?;
-    assert!(began.elapsed() < std::time::Duration::from_secs(30), "{stepped}");
+    let stepped = agent.call("debug_step", json!({ "kind": "out", "timeoutMs": deadline_ms(60) })).await?;
+    assert!(began.elapsed() < deadline(30), "{stepped}");
     assert_eq!((&stepped["state"], &stepped["pending"]), (&json!("running"), &json!(true)), "{stepped}");
     assert!(stepped["message"].as_str().is_some_and(|text| text.contains("ends nowhere")), "{stepped}");
     agent.call("debug_disconnect", json!({ "terminate": true })).await?;

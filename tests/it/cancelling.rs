@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::{deadline, deadline_ms, scaled};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::http::Server;
 use tandem_tests::transcript::Transcript;
 
 const TOKEN: &str = "a-token-for-these-tests";
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The deadline of each wait, s.
+const DEADLINE: u64 = 60;
 
 stories! {
     a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio,
@@ -24,7 +26,8 @@ also_on_net8! { a_cancelled_evaluation_reaches_the_program_over_http }
 /// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is shorter.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Longer than from a cancellation to the end of a call; shorter than a call may take that nobody cancels, which is 5 s.
+/// Longer than from a cancellation to the end of a call; shorter than a call may take that nobody cancels, which is 5 s. A slow machine
+/// cannot tell the two apart.
 const SOON: Duration = Duration::from_millis(3500);
 
 /// Says that it begins, and ends when nobody waits for it any more.
@@ -35,7 +38,7 @@ fn endless() -> Value {
 
 /// Waits until [`endless`] has begun in the program.
 fn begun() -> Value {
-    json!({ "stream": "stdout", "waitFor": "asleep\n", "timeoutMs": 30_000 })
+    json!({ "stream": "stdout", "waitFor": "asleep\n", "timeoutMs": deadline_ms(30) })
 }
 
 /// Waits until the thread of the stop sleeps in [`endless`]: proc(5) counts how often it was switched. A call that is aborted in its
@@ -46,7 +49,7 @@ async fn asleep(stop: &Value) -> anyhow::Result<()> {
         let text = std::fs::read_to_string(&status).with_context(|| format!("{status}: {stop}"))?;
         Ok(text.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect())
     };
-    let until = Instant::now() + DEADLINE;
+    let until = Instant::now() + deadline(DEADLINE);
     loop {
         let before = switches()?;
         tokio::time::sleep(QUIET).await;
@@ -78,7 +81,7 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     give_up(&mut agent, endless).await?;
     let looked = agent.call("debug_evaluate", json!({ "expression": "done" })).await?;
     assert_eq!(looked["result"], "false", "{looked}");
-    anyhow::ensure!(cancelled.elapsed() < SOON, "it ended by itself");
+    anyhow::ensure!(cancelled.elapsed() < scaled(SOON), "it ended by itself");
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
@@ -132,7 +135,7 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     agent.notify("notifications/cancelled", &json!({ "requestId": endless })).await?;
     let looked = agent.call("debug_evaluate", &json!({ "expression": "done" })).await?;
     assert_eq!(looked["result"], "false", "{looked}");
-    anyhow::ensure!(cancelled.elapsed() < SOON, "it ended by itself");
+    anyhow::ensure!(cancelled.elapsed() < scaled(SOON), "it ended by itself");
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", &json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
@@ -195,7 +198,7 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_http() -> 
 
 /// The processes of [`GROUP`], once both are there.
 async fn started(folder: &Path) -> anyhow::Result<[u64; 2]> {
-    let until = Instant::now() + DEADLINE;
+    let until = Instant::now() + deadline(DEADLINE);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok();
     loop {
         if let (Some(child), Some(parent)) = (read("child"), read("pid")) {
@@ -210,7 +213,7 @@ async fn started(folder: &Path) -> anyhow::Result<[u64; 2]> {
 }
 
 async fn ended(pids: &[u64]) -> anyhow::Result<()> {
-    let until = Instant::now() + DEADLINE;
+    let until = Instant::now() + deadline(DEADLINE);
     for pid in pids {
         while fixture::alive(*pid) {
             anyhow::ensure!(Instant::now() < until, "process {pid} is left");

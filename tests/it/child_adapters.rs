@@ -6,6 +6,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 /// Declares the stories for each adapter that is set up.
@@ -202,7 +203,7 @@ async fn killed(subject: Subject) -> anyhow::Result<()> {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(10), ended)
+    tokio::time::timeout(deadline(10), ended)
         .await
         .with_context(|| format!("still there: {:?}", processes_with(&marker)))?;
     let left = || {
@@ -216,7 +217,7 @@ async fn killed(subject: Subject) -> anyhow::Result<()> {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    let in_time = tokio::time::timeout(std::time::Duration::from_secs(10), removed).await;
+    let in_time = tokio::time::timeout(deadline(10), removed).await;
     in_time.with_context(|| format!("left behind: {:?}", left()))
 }
 

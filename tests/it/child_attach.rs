@@ -9,6 +9,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
@@ -76,7 +77,7 @@ async fn visited(mut program: Running, attach: Value, source: PathBuf) -> anyhow
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(10), freed).await.context("it is held")??;
+    tokio::time::timeout(deadline(10), freed).await.context("it is held")??;
     let second = visit(&attach, &source).await?;
     ensure!(second > first, "it stood still at {first}");
     Ok(())
@@ -95,7 +96,7 @@ async fn is_under_way(program: &Running) -> anyhow::Result<()> {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(10), waiting).await?
+    tokio::time::timeout(deadline(10), waiting).await?
 }
 
 async fn listens(port: u16) -> anyhow::Result<()> {
@@ -106,7 +107,7 @@ async fn listens(port: u16) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), waiting).await.context("nobody listens")?
+    tokio::time::timeout(deadline(20), waiting).await.context("nobody listens")?
 }
 
 async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &str) -> anyhow::Result<()> {
@@ -168,7 +169,7 @@ async fn is_closed(port: u16) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), waiting).await.context("it stays open")?
+    tokio::time::timeout(deadline(20), waiting).await.context("it stays open")?
 }
 
 /// Anyone who can connect to the port can run anything in the program.
@@ -232,7 +233,7 @@ async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&s
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(10), freed).await.context("it is held")?
+    tokio::time::timeout(deadline(10), freed).await.context("it is held")?
 }
 
 #[tokio::test]
@@ -301,7 +302,7 @@ async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<(
                     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 }
             };
-            tokio::time::timeout(std::time::Duration::from_secs(20), there).await.context("no socket")?;
+            tokio::time::timeout(deadline(20), there).await.context("no socket")?;
         }
         is_under_way(&running).await?;
         let mut editor = editor()?;
@@ -324,7 +325,7 @@ async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<(
             }
             anyhow::Ok(())
         };
-        tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.context("it lives on")??;
+        tokio::time::timeout(deadline(20), ended).await.context("the program is still running")??;
     }
     Ok(())
 }
@@ -392,7 +393,7 @@ async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.context("an adapter is left")??;
+    tokio::time::timeout(deadline(20), ended).await.context("an adapter is left")??;
     // It continues past the place.
     visited(running, attach, source).await
 }
@@ -456,7 +457,7 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), ended).await.context("somebody is left")?;
+    tokio::time::timeout(deadline(60), ended).await.context("a process is left")?;
     Ok(())
 }
 

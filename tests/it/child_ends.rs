@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tandem_tests::marked::{self, Marked};
 use tandem_tests::transcript::Transcript;
@@ -80,11 +81,11 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     } else {
         answer.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned()
     };
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(start.elapsed() < deadline(8), "{:?}", start.elapsed());
     assert!(told.contains("ended by signal 9"), "{told}");
     let Watched { editor, mut place, _aside } = session;
     editor.finish().await?;
-    place.ended(Duration::from_secs(5)).await
+    place.ended(deadline(5)).await
 }
 
 /// debugpy's adapter knows the program only once that has said who it is; its launcher is its parent until then.
@@ -94,7 +95,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         let mut session = Watched::start()?;
         session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let launch = session.editor.send("launch", Subject::PythonAdapter.launch()).await?;
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + deadline(20);
         let launcher = loop {
             let all = session.place.processes();
             let is_launcher = |pid: &u64| {
@@ -111,7 +112,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
             if let Some(launcher) = found.iter().find(has_child) {
                 break *launcher;
             }
-            anyhow::ensure!(Instant::now() < deadline, "no launcher with a program in {all:?}");
+            anyhow::ensure!(Instant::now() < end, "no launcher with a program in {all:?}");
         };
         kill_process(Pid::from_raw(i32::try_from(launcher)?).context("no process")?, Signal::KILL)?;
         if session.editor.response(launch).await?.success {
@@ -119,7 +120,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         }
         let Watched { editor, mut place, _aside } = session;
         editor.finish().await?;
-        place.ended(Duration::from_secs(5)).await?;
+        place.ended(deadline(5)).await?;
     }
     Ok(())
 }
@@ -141,7 +142,7 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
         // What the relay says then has a story of its own.
         let Watched { editor, mut place, _aside } = session;
         drop(editor);
-        place.ended(Duration::from_secs(15)).await?;
+        place.ended(deadline(15)).await?;
     }
     Ok(())
 }
@@ -166,14 +167,14 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    let in_time = tokio::time::timeout(Duration::from_secs(10), crashes).await;
+    let in_time = tokio::time::timeout(deadline(10), crashes).await;
     in_time.context("its crash handler writes no files")?;
     kill_process(adapter, Signal::KILL)?;
     session.editor.event("terminated").await?;
     let Watched { editor, mut place, _aside } = session;
     editor.finish().await?;
     // The host has said goodbye, and removes what is its own as its last step.
-    place.ended(Duration::from_secs(15)).await?;
+    place.ended(deadline(15)).await?;
     assert_eq!(place.files(), Vec::<std::path::PathBuf>::new());
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
@@ -87,7 +88,7 @@ async fn gone(pid: &Value) -> anyhow::Result<()> {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), going).await.with_context(|| format!("{pid} survives"))
+    tokio::time::timeout(deadline(10), going).await.with_context(|| format!("{pid} survives"))
 }
 
 fn message(failure: &Value) -> &str {
@@ -222,7 +223,7 @@ async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -
             message(&answer.body).to_owned()
         };
         assert!(told.contains("the moon is full") && told.contains("ended with 9"), "{told}");
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        assert!(start.elapsed() < deadline(5), "{:?}", start.elapsed());
         editor.finish().await?;
     }
     Ok(())

@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
@@ -174,7 +175,7 @@ async fn a_go_program_does_not_outlive_a_killed_delve() -> anyhow::Result<()> {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
-    let in_time = tokio::time::timeout(std::time::Duration::from_secs(5), gone).await;
+    let in_time = tokio::time::timeout(deadline(5), gone).await;
     in_time.with_context(|| format!("{pid} survives"))?;
     editor.finish().await
 }

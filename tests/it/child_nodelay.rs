@@ -11,10 +11,11 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
-/// Maximum time until the sockets are as they shall be, which happens beside the session's start.
-const LIMIT: Duration = Duration::from_secs(20);
+/// Maximum time until the sockets have their options, s. They are set during the start of the session.
+const LIMIT: u64 = 20;
 
 /// Of each established TCP connection of a process: whether small messages leave at once.
 fn connections(pid: u64) -> anyhow::Result<Vec<bool>> {
@@ -40,7 +41,7 @@ fn connections(pid: u64) -> anyhow::Result<Vec<bool>> {
 
 /// Waits until there is a connection and each sends at once.
 async fn hastened(pid: u64) -> anyhow::Result<()> {
-    let end = tokio::time::Instant::now() + LIMIT;
+    let end = tokio::time::Instant::now() + deadline(LIMIT);
     loop {
         let found = connections(pid)?;
         if !found.is_empty() && found.iter().all(|at_once| *at_once) {

@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::transcript::Transcript;
 
 const PROGRAM: &str = r#"use strict;
@@ -72,7 +73,7 @@ async fn a_step_out_leaves_a_function_that_was_not_stepped_into() -> anyhow::Res
 async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (mut editor, program) = launched(folder.path(), &[]).await?;
-    let waits = json!({ "waitFor": "never", "timeoutMs": 20_000 });
+    let waits = json!({ "waitFor": "never", "timeoutMs": deadline_ms(20) });
     assert_eq!(editor.ok("processReadOutput", waits).await?["waitingForInput"], true);
     editor.ok("pause", json!({ "threadId": 0 })).await?;
     let stopped = editor.event("stopped").await?;

@@ -7,6 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::marked::Marked;
 use tandem_tests::transcript::Transcript;
 
@@ -390,9 +391,9 @@ async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Resul
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
         };
-        let removed = tokio::time::timeout(std::time::Duration::from_secs(20), removed).await;
+        let removed = tokio::time::timeout(deadline(20), removed).await;
         removed.with_context(|| format!("{end}: {} is left", semaphore.display()))?;
-        place.ended(std::time::Duration::from_secs(20)).await.context(end)?;
+        place.ended(deadline(20)).await.context(end)?;
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Requests that an adapter has not announced or does not know: they are refused, and the session continues.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
@@ -91,7 +92,7 @@ async fn what_js_debug_does_not_know_is_refused_at_once_and_its_own_requests_rea
     for command in ["inventedRequest", "inventedRequest", "another"] {
         assert_eq!(editor.refused(command, json!({})).await?, "UNSUPPORTED");
     }
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < deadline(10), "{:?}", start.elapsed());
     editor.ok("setExcludedCallers", json!({ "callers": [] })).await?;
     editor.ok("threads", json!({})).await?;
     editor.finish().await

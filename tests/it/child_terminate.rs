@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 stories_with! {
@@ -77,7 +78,7 @@ async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
 }
 
 async fn stands(subject: Subject) -> anyhow::Result<()> {
-    let limit = Duration::from_secs(3);
+    let limit = deadline(3);
     let more = json!({ "terminateTimeout": limit.as_millis() });
     let mut editor = launched(subject, more, &["working"]).await?;
     editor.stop().await?;

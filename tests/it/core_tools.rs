@@ -3,6 +3,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -160,7 +161,7 @@ async fn commands_run_only_when_allowed_and_never_through_a_shell() -> anyhow::R
     assert_eq!((&pending["success"], &pending["pending"]), (&json!(true), &json!(true)));
     agent.call("write_file", json!({ "path": "go", "content": "" })).await?;
     let mut patient = slow;
-    patient["timeoutMs"] = json!(50_000);
+    patient["timeoutMs"] = json!(deadline_ms(50));
     assert_eq!(agent.call("run_command", patient).await?["stdout"], "done\n");
     agent.finish().await
 }

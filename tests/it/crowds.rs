@@ -10,6 +10,7 @@ use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 use tokio::net::UnixStream;
@@ -18,8 +19,8 @@ use tokio_util::codec::Framed;
 const CLIENTS: usize = 64;
 /// MiB.
 const FLOOD: usize = 24;
-/// A bound for a hang; what is claimed does not depend on it.
-const LIMIT: Duration = Duration::from_secs(60);
+/// A bound for a hang; what is claimed does not depend on it, s.
+const LIMIT: u64 = 60;
 
 stories! {
     in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed,
@@ -56,7 +57,8 @@ impl CountingClient {
 
     /// Takes a message; returns the request that it answers.
     async fn next(&mut self) -> anyhow::Result<Option<i64>> {
-        let next = tokio::time::timeout(LIMIT, self.socket.next()).await.context("nothing comes")?;
+        let next =
+            tokio::time::timeout(deadline(LIMIT), self.socket.next()).await.context("nothing comes")?;
         let message = next.context("hung up on")??.map_err(|error| anyhow::anyhow!("{error}"))?;
         anyhow::ensure!(message.seq() == self.last + 1, "seq {} after {}", message.seq(), self.last);
         self.last = message.seq();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::decompiler::Decompiler;
 use tandem_tests::distant::{self, Distant, is_below};
 use tandem_tests::fixture::{Runtime, alive};
@@ -240,9 +241,9 @@ async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()>
     let (mut editor, thread, frames) = thrown(&distant, json!({})).await?;
     let asked = editor.send("source", of(&frames[0])).await?;
     let until = |holds: &dyn Fn() -> bool| {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + deadline(30);
         while !holds() {
-            anyhow::ensure!(Instant::now() < deadline, "{:?}", decompiler.calls());
+            anyhow::ensure!(Instant::now() < end, "{:?}", decompiler.calls());
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(())

@@ -6,16 +6,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use download::{Address, Client, Limits, Problem};
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::root;
 use tandem_tests::web::{Reply, Web, proxy_to};
 use tokio::process::Command;
 
-/// What a test waits for at most where an answer is expected.
-const LIMITS: Limits =
-    Limits { bytes: 100_000, silence: Duration::from_secs(20), time: Duration::from_secs(30) };
+const MAX_BYTES: usize = 100_000;
+
+/// The limits where an answer is expected.
+fn limits() -> Limits {
+    Limits { bytes: MAX_BYTES, silence: deadline(20), time: deadline(30) }
+}
+
 /// What it waits for where none comes.
 const SHORT: Limits =
-    Limits { bytes: 100_000, silence: Duration::from_millis(300), time: Duration::from_millis(900) };
+    Limits { bytes: MAX_BYTES, silence: Duration::from_millis(300), time: Duration::from_millis(900) };
 
 async fn get(
     url: &str,
@@ -45,9 +50,9 @@ async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Resul
     })
     .await?;
     for (path, content) in [("/a?b=1", "plain"), ("/packed", "packed"), ("/here", "plain")] {
-        assert_eq!(get(&web.url(path), LIMITS, &nowhere).await?, content.as_bytes(), "{path}");
+        assert_eq!(get(&web.url(path), limits(), &nowhere).await?, content.as_bytes(), "{path}");
     }
-    assert!(matches!(get(&web.url("/c"), LIMITS, &nowhere).await, Err(Problem::Absent(_))));
+    assert!(matches!(get(&web.url("/c"), limits(), &nowhere).await, Err(Problem::Absent(_))));
     for request in web.requests() {
         let names: Vec<&str> =
             request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
@@ -72,12 +77,12 @@ async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
         (204, "answers HTTP 204"),
         (304, "answers HTTP 304"),
     ] {
-        let problem = get(&web.url(&format!("/{status}")), LIMITS, &nowhere).await.unwrap_err().to_string();
+        let problem = get(&web.url(&format!("/{status}")), limits(), &nowhere).await.unwrap_err().to_string();
         assert!(problem.contains(&host) && problem.contains(said), "{problem}");
     }
     drop(web);
     let gone = format!("http://{host}/x");
-    let problem = get(&gone, LIMITS, &nowhere).await.unwrap_err().to_string();
+    let problem = get(&gone, limits(), &nowhere).await.unwrap_err().to_string();
     assert!(problem.contains(&format!("cannot fetch from `{host}`")), "{problem}");
     Ok(())
 }
@@ -97,24 +102,24 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
     })
     .await?;
     let said = |problem: Result<Vec<u8>, Problem>| problem.unwrap_err().to_string();
-    let refused = said(get(&web.url("/other"), LIMITS, &nowhere).await);
+    let refused = said(get(&web.url("/other"), limits(), &nowhere).await);
     assert!(
         refused.ends_with(&format!("redirects to `127.0.0.1:{port}`, which is not allowed")),
         "{refused}"
     );
     assert_eq!(other.requests().len(), 0);
     assert_eq!(
-        get(&web.url("/other"), LIMITS, &|to| to.authority().ends_with(&port.to_string())).await?,
+        get(&web.url("/other"), limits(), &|to| to.authority().ends_with(&port.to_string())).await?,
         b"other"
     );
     for path in ["/a", "/longer"] {
         assert!(
-            said(get(&web.url(path), LIMITS, &nowhere).await).contains("in a circle, or too often"),
+            said(get(&web.url(path), limits(), &nowhere).await).contains("in a circle, or too often"),
             "{path}"
         );
     }
     for path in ["/file", "/plain", "/user"] {
-        let refused = said(get(&web.url(path), LIMITS, &|_| true).await);
+        let refused = said(get(&web.url(path), limits(), &|_| true).await);
         assert!(refused.contains("never fetched") && !refused.contains("secret"), "{refused}");
     }
     Ok(())
@@ -123,23 +128,23 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
 #[tokio::test]
 async fn what_is_too_large_is_not_read_to_its_end() -> anyhow::Result<()> {
     let bomb = packed(&vec![0; 50_000_000]);
-    assert!(bomb.len() < LIMITS.bytes);
+    assert!(bomb.len() < MAX_BYTES);
     let web = Web::start(move |path| match path {
-        "/said" => Reply::Body(vec![0; LIMITS.bytes + 1]),
-        "/just" => Reply::Body(vec![0; LIMITS.bytes]),
+        "/said" => Reply::Body(vec![0; MAX_BYTES + 1]),
+        "/just" => Reply::Body(vec![0; MAX_BYTES]),
         "/bomb" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], bomb.clone()),
         "/damaged" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], b"no gzip".into()),
         "/brotli" => Reply::Whole(200, vec!["Content-Encoding: br".into()], b"x".into()),
         _ => Reply::Endless,
     })
     .await?;
-    assert_eq!(get(&web.url("/just"), LIMITS, &nowhere).await?.len(), LIMITS.bytes);
+    assert_eq!(get(&web.url("/just"), limits(), &nowhere).await?.len(), MAX_BYTES);
     for path in ["/said", "/bomb", "/endless"] {
-        let problem = get(&web.url(path), LIMITS, &nowhere).await.unwrap_err();
+        let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
         assert!(matches!(problem, Problem::TooLarge { limit: 100_000, .. }), "{path}: {problem}");
     }
     for path in ["/damaged", "/brotli"] {
-        let problem = get(&web.url(path), LIMITS, &nowhere).await.unwrap_err();
+        let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
         assert!(matches!(problem, Problem::Damaged(_)), "{path}: {problem}");
     }
     web.left_alone().await
@@ -152,7 +157,7 @@ async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()>
         let began = Instant::now();
         let problem = get(&web.url(path), SHORT, &nowhere).await.unwrap_err();
         assert!(matches!(problem, Problem::TooSlow(_)), "{path}: {problem}");
-        assert!(began.elapsed() < Duration::from_secs(20), "{path}: {:?}", began.elapsed());
+        assert!(began.elapsed() < deadline(20), "{path}: {:?}", began.elapsed());
     }
     web.left_alone().await
 }
@@ -162,7 +167,7 @@ async fn a_download_that_nobody_wants_any_more_hangs_up() -> anyhow::Result<()> 
     let web = Web::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
     for (at, path) in ["/never", "/drip"].into_iter().enumerate() {
         let url = web.url(path);
-        let task = tokio::spawn(async move { get(&url, LIMITS, &nowhere).await });
+        let task = tokio::spawn(async move { get(&url, limits(), &nowhere).await });
         web.asked(at + 1).await?;
         task.abort();
         web.left_alone().await?;
@@ -209,10 +214,10 @@ async fn the_systems_roots_of_trust_hold() -> anyhow::Result<()> {
 #[ignore = "run by another test, with variables"]
 async fn fetches_over_tls() -> anyhow::Result<()> {
     let url = of_environment("TEST_URL")?;
-    assert_eq!(get(&url, LIMITS, &nowhere).await?, b"over TLS");
+    assert_eq!(get(&url, limits(), &nowhere).await?, b"over TLS");
     // The certificate is for the name, not for the number.
     let by_number = url.replace("localhost", "127.0.0.1");
-    let problem = get(&by_number, LIMITS, &nowhere).await.unwrap_err().to_string();
+    let problem = get(&by_number, limits(), &nowhere).await.unwrap_err().to_string();
     assert!(problem.contains("certificate"), "{problem}");
     Ok(())
 }
@@ -220,7 +225,7 @@ async fn fetches_over_tls() -> anyhow::Result<()> {
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn refuses_an_unknown_certificate() -> anyhow::Result<()> {
-    let problem = get(&of_environment("TEST_URL")?, LIMITS, &nowhere).await.unwrap_err().to_string();
+    let problem = get(&of_environment("TEST_URL")?, limits(), &nowhere).await.unwrap_err().to_string();
     assert!(problem.contains("certificate"), "{problem}");
     Ok(())
 }
@@ -248,10 +253,10 @@ async fn a_proxy_of_the_environment_is_used_and_gets_its_own_credentials_only() 
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn fetches_through_a_proxy() -> anyhow::Result<()> {
-    assert_eq!(get("https://sources.example/x", LIMITS, &nowhere).await?, b"over TLS");
+    assert_eq!(get("https://sources.example/x", limits(), &nowhere).await?, b"over TLS");
     // Addresses of this machine are fetched without the proxy.
     let own = format!("https://localhost:{}/x", of_environment("TEST_PORT")?);
-    assert_eq!(get(&own, LIMITS, &nowhere).await?, b"over TLS");
+    assert_eq!(get(&own, limits(), &nowhere).await?, b"over TLS");
     Ok(())
 }
 
@@ -259,7 +264,7 @@ async fn fetches_through_a_proxy() -> anyhow::Result<()> {
 #[ignore = "run by another test, with variables"]
 async fn is_not_proxied() -> anyhow::Result<()> {
     // There is no such host.
-    let problem = get("https://sources.example/x", LIMITS, &nowhere).await.unwrap_err();
+    let problem = get("https://sources.example/x", limits(), &nowhere).await.unwrap_err();
     assert!(matches!(problem, Problem::Unreachable { .. } | Problem::TooSlow(_)), "{problem}");
     Ok(())
 }
@@ -267,7 +272,7 @@ async fn is_not_proxied() -> anyhow::Result<()> {
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn names_the_kind_of_the_proxy() -> anyhow::Result<()> {
-    let problem = get("https://sources.example/x", LIMITS, &nowhere).await.unwrap_err().to_string();
+    let problem = get("https://sources.example/x", limits(), &nowhere).await.unwrap_err().to_string();
     assert!(problem.contains("the kind `https`"), "{problem}");
     Ok(())
 }

@@ -12,12 +12,14 @@ use dap_wire::codec::DapCodec;
 use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::json;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::codec::{Encoder, FramedRead, FramedWrite};
 
-const LIMIT: Duration = Duration::from_secs(30);
+/// The deadline of each wait, s.
+const LIMIT: u64 = 30;
 
 /// `tandem-dap` as an editor starts it.
 struct Started(Child);
@@ -52,11 +54,12 @@ impl Started {
 
     /// How the relay ended, and what was written to stderr.
     async fn end(mut self) -> anyhow::Result<(std::process::ExitStatus, String)> {
-        let status =
-            tokio::time::timeout(LIMIT, self.0.wait()).await.context("the relay is still there")??;
+        let status = tokio::time::timeout(deadline(LIMIT), self.0.wait())
+            .await
+            .context("the relay is still there")??;
         let mut stderr = self.0.stderr.take().context("no stderr")?;
         let mut said = String::new();
-        let read = tokio::time::timeout(LIMIT, stderr.read_to_string(&mut said)).await;
+        let read = tokio::time::timeout(deadline(LIMIT), stderr.read_to_string(&mut said)).await;
         read.context("the host is still there")??;
         Ok((status, said))
     }
@@ -77,12 +80,12 @@ fn inode(descriptor: impl AsFd) -> anyhow::Result<String> {
 }
 
 async fn until<T>(what: &str, there: impl Fn() -> Option<T>) -> anyhow::Result<T> {
-    let deadline = Instant::now() + LIMIT;
+    let end = Instant::now() + deadline(LIMIT);
     loop {
         if let Some(found) = there() {
             return Ok(found);
         }
-        anyhow::ensure!(Instant::now() < deadline, "waited in vain for {what}");
+        anyhow::ensure!(Instant::now() < end, "waited in vain for {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -112,7 +115,10 @@ async fn answered<R: tokio::io::AsyncRead + Unpin>(
     command: &str,
 ) -> anyhow::Result<()> {
     loop {
-        let next = tokio::time::timeout(LIMIT, from.next()).await.context("no answer")?.context("hung up")?;
+        let next = tokio::time::timeout(deadline(LIMIT), from.next())
+            .await
+            .context("no answer")?
+            .context("hung up")?;
         if matches!(next??, Message::Response(response) if response.command == command) {
             return Ok(());
         }
@@ -137,7 +143,8 @@ async fn over_pipes() -> anyhow::Result<(Started, To, From)> {
 }
 
 async fn hung_up(from: &mut From) -> anyhow::Result<()> {
-    let end = tokio::time::timeout(LIMIT, from.next()).await.context("the connection stays open")?;
+    let end =
+        tokio::time::timeout(deadline(LIMIT), from.next()).await.context("the connection stays open")?;
     anyhow::ensure!(end.is_none(), "{end:?}");
     Ok(())
 }
@@ -190,7 +197,7 @@ async fn death_is_told<R: tokio::io::AsyncRead + Unpin>(
     from: &mut FramedRead<R, DapCodec>,
 ) -> anyhow::Result<()> {
     let mut told = Vec::new();
-    while let Some(next) = tokio::time::timeout(LIMIT, from.next()).await.context("no end")? {
+    while let Some(next) = tokio::time::timeout(deadline(LIMIT), from.next()).await.context("no end")? {
         match next?? {
             Message::Event(event) => told.push((event.event, event.body)),
             other => anyhow::bail!("{other:?}"),

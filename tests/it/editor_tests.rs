@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Nothing here takes longer, even on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Nothing here takes longer, even on a busy machine, s.
+const LIMIT: u64 = 60;
 
 /// One request under way.
 struct Tests {
@@ -51,7 +51,9 @@ impl Tests {
     /// The next event that is not about what is being done.
     async fn next(&mut self) -> anyhow::Result<Value> {
         loop {
-            let line = tokio::time::timeout(LIMIT, self.events.next_line()).await.context("no event")??;
+            let line = tokio::time::timeout(deadline(LIMIT), self.events.next_line())
+                .await
+                .context("no event")??;
             let event: Value = serde_json::from_str(&line.context("no more events")?)?;
             if event["event"] != "doing" {
                 return Ok(event);
@@ -74,7 +76,8 @@ impl Tests {
     /// It ends by itself.
     async fn ends(mut self) -> anyhow::Result<()> {
         drop(self.stdin.take());
-        let status = tokio::time::timeout(LIMIT, self.child.wait()).await.context("it does not end")??;
+        let status =
+            tokio::time::timeout(deadline(LIMIT), self.child.wait()).await.context("it does not end")??;
         ensure!(status.success(), "{status}");
         Ok(())
     }

@@ -1,10 +1,9 @@
 //! No client blocks another: many clients, some that do not read, slow evaluations, cancelling, and the order of answers.
 
-use std::time::Duration;
-
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
@@ -45,7 +44,7 @@ async fn sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped(
         // Until the connection is gone; bounded by the deadline below.
         while deaf.send("sessionInfo", json!({})).await.is_ok() {}
     };
-    tokio::time::timeout(Duration::from_secs(60), flood).await.context("it is never dropped")?;
+    tokio::time::timeout(deadline(60), flood).await.context("it is never dropped")?;
     let left = editor.event("sessionChanged").await?;
     assert_eq!((&left["change"], &left["client"]), (&json!("left"), &json!("deaf")));
     assert!(left["reason"].as_str().is_some_and(|reason| reason.contains("does not read")), "{left}");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime, alive};
 use tandem_tests::transcript::Transcript;
 
@@ -27,8 +28,8 @@ also_on_net8! {
     the_end_of_the_session_ends_all_that_was_started,
 }
 
-/// The longest that something may take that is waited for here.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+/// The longest that something may take that is waited for here, s.
+pub(crate) const LIMIT: u64 = 60;
 
 fn kin(args: &[&str]) -> Value {
     json!({ "args": args, "followChildren": true })
@@ -82,9 +83,9 @@ pub(crate) async fn to_its_end(mut child: DapClient, thread: i64) -> anyhow::Res
 
 /// Waits until this holds.
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-    let deadline = Instant::now() + LIMIT;
+    let end = Instant::now() + deadline(LIMIT);
     while !holds() {
-        anyhow::ensure!(Instant::now() < deadline, "{what} took more than {} s", LIMIT.as_secs());
+        anyhow::ensure!(Instant::now() < end, "{what} took more than {} s", deadline(LIMIT).as_secs());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
@@ -316,7 +317,7 @@ async fn detaching_leaves_children_running(runtime: Runtime) -> anyhow::Result<(
     // Its session ends with its parent's, and it runs on.
     child.event("terminated").await?;
     child.finish().await?;
-    let output = tokio::time::timeout(LIMIT, program.wait_with_output()).await??;
+    let output = tokio::time::timeout(deadline(LIMIT), program.wait_with_output()).await??;
     let twice = 2 * word.parse::<u32>()?;
     // Of an exit code the kernel keeps eight bits.
     let expected = format!("started 1\nchild {twice}\nsum {}\n", twice & 0xff);

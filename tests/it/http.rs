@@ -6,12 +6,14 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::http::Server;
 use tandem_tests::transcript::Transcript;
 
 const TOKEN: &str = "a-token-for-these-tests";
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The deadline of each wait, s.
+const DEADLINE: u64 = 60;
 
 fn initialize() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
@@ -27,7 +29,7 @@ async fn official(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     let script = fixture::root().join("tests/clients/official_client.py");
     let mut command = tokio::process::Command::new("python3");
     command.arg(script).args(arguments).current_dir(folder).env("PYTHONPATH", fixture::python_packages());
-    let done = tokio::time::timeout(2 * DEADLINE, command.kill_on_drop(true).output())
+    let done = tokio::time::timeout(deadline(2 * DEADLINE), command.kill_on_drop(true).output())
         .await
         .context("it hangs")??;
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -226,7 +228,7 @@ async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::R
         let mut command = tokio::process::Command::new(fixture::binary(program));
         command.args(flags).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path());
         let done = command.env_remove("TANDEM_MCP_TOKEN").stdin(std::process::Stdio::null()).output();
-        let done = tokio::time::timeout(std::time::Duration::from_secs(60), done).await??;
+        let done = tokio::time::timeout(deadline(60), done).await??;
         Ok((done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()))
     };
     for (program, flags, wanted) in [
@@ -294,7 +296,7 @@ async fn what_an_mcp_session_started_ends_with_it_and_with_no_other() -> anyhow:
     assert_ne!(first, second);
     let slow = json!({ "command": "sh -c", "args": ["echo $$ > pid; exec sleep 1000"], "timeoutMs": 1 });
     assert_eq!(one.call("run_command", &slow).await?["pending"], true);
-    let until = std::time::Instant::now() + DEADLINE;
+    let until = std::time::Instant::now() + deadline(DEADLINE);
     let command = loop {
         let text = std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
         if let Ok(pid) = text.trim().parse::<u64>() {
@@ -359,7 +361,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
 }
 
 async fn ended(pid: u64) -> anyhow::Result<()> {
-    let until = std::time::Instant::now() + DEADLINE;
+    let until = std::time::Instant::now() + deadline(DEADLINE);
     while fixture::alive(pid) {
         anyhow::ensure!(std::time::Instant::now() < until, "process {pid} is left");
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -392,7 +394,7 @@ async fn a_signal_ends_the_bridge_and_what_it_started() -> anyhow::Result<()> {
     let script = "trap '' TERM; echo $$ > pid; sleep 1000 & wait; wait";
     let slow = json!({ "command": "sh -c", "args": [script], "timeoutMs": 1 });
     agent.call("run_command", slow).await?;
-    let until = std::time::Instant::now() + DEADLINE;
+    let until = std::time::Instant::now() + deadline(DEADLINE);
     let command = loop {
         let text = std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
         if let Ok(pid) = text.trim().parse::<u64>() {

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -30,13 +31,13 @@ async fn chooses(runtime: Runtime, arguments: &[&str]) -> anyhow::Result<()> {
     assert_eq!(asks["event"]["screen"], "Which?\n> item 0\n  item 1\n  item 2", "{asks}");
     assert_eq!(asks["event"]["output"]["stdout"], "Which?\n> item 0\n  item 1\n  item 2\n", "{asks}");
     agent.call("process_write_input", json!({ "data": "j" })).await?;
-    let asks = agent.call("debug_wait", json!({ "timeoutMs": 20_000 })).await?;
+    let asks = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(20) })).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     assert_eq!(asks["event"]["screen"], "Which?\n  item 0\n> item 1\n  item 2", "{asks}");
     let shown = agent.call("process_read_output", json!({ "screen": true })).await?;
     assert_eq!((&shown["screen"], &shown["waitingForInput"]), (&asks["event"]["screen"], &json!(true)));
     agent.call("process_write_input", json!({ "data": "\r" })).await?;
-    let ended = agent.call("debug_wait", json!({ "timeoutMs": 20_000 })).await?;
+    let ended = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(20) })).await?;
     assert_eq!(
         (&ended["event"]["type"], &ended["event"]["exitCode"]),
         (&json!("exited"), &json!(1)),
@@ -53,7 +54,7 @@ async fn a_program_that_is_stopped_or_works_waits_for_no_key(runtime: Runtime) -
     let asks = agent.call("debug_launch", launch).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     agent.call("process_write_input", json!({ "data": "\r" })).await?;
-    let stopped = agent.call("debug_wait", json!({ "timeoutMs": 20_000 })).await?;
+    let stopped = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(20) })).await?;
     assert_eq!(stopped["event"]["type"], "breakpointHit", "{stopped}");
     // Its terminal still takes keys, all of them were read, and nothing runs: yet it is the debugger that it waits for.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;

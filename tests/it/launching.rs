@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -158,7 +159,7 @@ async fn a_terminal_serves_console_programs(runtime: Runtime) -> anyhow::Result<
         assert_eq!(editor.ok("evaluate", asked).await?["result"], value, "{expression}");
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
-    let read = json!({ "waitFor": "echo: wörld", "timeoutMs": 20_000 });
+    let read = json!({ "waitFor": "echo: wörld", "timeoutMs": deadline_ms(20) });
     assert_eq!(editor.ok("processReadOutput", read).await?["matched"], "echo: wörld");
     editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
@@ -24,9 +25,9 @@ also_on_net8! {
 
 /// Waits until `gone` says so; bounded, and says what is left.
 async fn until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let end = Instant::now() + deadline(15);
     while !gone() {
-        anyhow::ensure!(Instant::now() < deadline, "{what} is still there");
+        anyhow::ensure!(Instant::now() < end, "{what} is still there");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())

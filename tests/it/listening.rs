@@ -5,6 +5,7 @@ use std::process::Stdio;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
@@ -178,8 +179,7 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
         let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
         let said = stderr.next_line().await?.context("it said nothing")?;
         assert_eq!(said, format!("tandem-dap: listening on {address}"));
-        let second =
-            tokio::time::timeout(std::time::Duration::from_secs(30), start()?.wait_with_output()).await??;
+        let second = tokio::time::timeout(deadline(30), start()?.wait_with_output()).await??;
         let said = String::from_utf8_lossy(&second.stderr).into_owned();
         assert!(!second.status.success() && said.contains("it exists; remove it"), "{said}");
         child.kill().await?;
@@ -188,8 +188,7 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
     // A file that is not a socket is never removed.
     std::fs::remove_file(&path)?;
     std::fs::write(&path, "notes")?;
-    let refused =
-        tokio::time::timeout(std::time::Duration::from_secs(30), start()?.wait_with_output()).await??;
+    let refused = tokio::time::timeout(deadline(30), start()?.wait_with_output()).await??;
     assert!(!refused.status.success());
     assert_eq!(std::fs::read_to_string(&path)?, "notes");
     Ok(())
@@ -209,7 +208,7 @@ async fn a_listener_that_is_told_to_end_removes_its_socket() -> anyhow::Result<(
         assert!(path.exists());
         let pid = child.id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
         rustix::process::kill_process(pid.context("it has ended")?, signal)?;
-        let ended = tokio::time::timeout(std::time::Duration::from_secs(30), child.wait()).await??;
+        let ended = tokio::time::timeout(deadline(30), child.wait()).await??;
         assert!(ended.success(), "{signal:?}: {ended}");
         assert!(!path.exists(), "{signal:?}");
     }

@@ -111,6 +111,7 @@ mod core_tools;
 mod crashes;
 mod crowds;
 mod database;
+mod deadlines;
 mod decompiling;
 mod disassembly;
 mod dotnet_attributes;

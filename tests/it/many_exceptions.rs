@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use cordebug::callback::{Callback, exception};
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
@@ -25,8 +26,8 @@ also_on_net8! {
     a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them,
 }
 
-/// Longest wait for a program.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest wait for a program, s.
+const PATIENCE: u64 = 20;
 /// How often the program throws.
 const COUNT: u64 = 100;
 /// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a page once.
@@ -135,7 +136,7 @@ pub(super) async fn goes_on(process: u32) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(PATIENCE, works).await.context("it stands")?
+    tokio::time::timeout(deadline(PATIENCE), works).await.context("the program does not continue")?
 }
 
 async fn a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves(
@@ -183,7 +184,7 @@ async fn a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that
     debugger.start(move |callback| sender.send(callback).unwrap_or_default())?;
     let process = debugger.attach(pid)?;
     loop {
-        match callbacks.recv_timeout(PATIENCE).context("it hears of no exception")? {
+        match callbacks.recv_timeout(deadline(PATIENCE)).context("no exception is reported")? {
             Callback::ExitProcess => bail!("the program has ended"),
             Callback::Exception { kind: exception::FIRST_CHANCE, .. } => break,
             _ => process.resume()?,

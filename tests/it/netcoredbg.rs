@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -112,7 +113,7 @@ async fn until_gone(word: &str) -> anyhow::Result<()> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let in_time = tokio::time::timeout(Duration::from_secs(60), gone).await;
+    let in_time = tokio::time::timeout(deadline(60), gone).await;
     in_time.with_context(|| format!("still there: {:?}", processes_with(word)))
 }
 
@@ -138,7 +139,7 @@ async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::
     let expected = format!("<{}>|1 2|unset|{}\n", words.join("><"), folder.display());
     assert_eq!(editor.read_stdout("\\|.*\\|/.*\n").await?, expected);
     editor.ok("processWriteInput", json!({ "data": "it\n", "closeAfter": true })).await?;
-    let wait = json!({ "stream": "stderr", "waitFor": "end\n", "timeoutMs": 20_000 });
+    let wait = json!({ "stream": "stderr", "waitFor": "end\n", "timeoutMs": deadline_ms(20) });
     assert_eq!(editor.ok("processReadOutput", wait).await?["stderr"], "got it\nend\n");
     editor.ok("threads", Value::Null).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 7);

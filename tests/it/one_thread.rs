@@ -1,14 +1,15 @@
 //! `singleThread`: one thread steps or continues, the others stay suspended.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// How long a step may take to come to where it waits.
-const LIMIT: Duration = Duration::from_secs(30);
+/// How long a step may take to come to where it waits, s.
+const LIMIT: u64 = 30;
 
 stories! {
     one_thread_steps_alone_when_asked,
@@ -97,7 +98,7 @@ async fn a_step_that_waits_for_a_held_thread_is_paused(runtime: Runtime) -> anyh
             break;
         }
         // The pause was quicker than the step, which has not come to its wait.
-        anyhow::ensure!(begin.elapsed() < LIMIT, "it never waits: {stack}");
+        anyhow::ensure!(begin.elapsed() < deadline(LIMIT), "it never waits: {stack}");
     }
     // When it is resumed, the other one ends, and so does the step.
     editor.ok("next", json!({ "threadId": thread })).await?;

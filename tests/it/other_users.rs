@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use serde_json::json;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 use tandem_tests::http::Server;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -14,8 +15,8 @@ use tokio::process::{Child, Command};
 
 /// `nobody`.
 const STRANGER: u32 = 65534;
-/// Nothing here takes longer, even on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// Nothing here takes longer, even on a busy machine, s.
+const DEADLINE: u64 = 60;
 /// The bridge's.
 const TOKEN: &str = "a-token-of-enough-bytes";
 
@@ -69,25 +70,25 @@ fn port(place: &str) -> &str {
 
 /// What a stranger is answered who says this, and then hangs up at once or listens to the end.
 async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String> {
-    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout 20 cat <&3; exit 0"#;
-    let mut child = stranger(script, &[port, if listens { "listen" } else { "" }]).spawn()?;
+    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout "$3" cat <&3; exit 0"#;
+    let patience = deadline(20).as_secs().to_string();
+    let mut child = stranger(script, &[port, if listens { "listen" } else { "" }, &patience]).spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
     // A server that hung up already need not hear it all.
     drop(stdin.write_all(says.as_bytes()).await);
     drop(stdin);
-    let told = tokio::time::timeout(DEADLINE, child.wait_with_output()).await??;
+    let told = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
     Ok(String::from_utf8_lossy(&told.stdout).into_owned())
 }
 
 /// Waits until it holds.
 async fn until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
-    for _ in 0..3000 {
-        if holds() {
-            return Ok(());
-        }
+    let end = Instant::now() + deadline(DEADLINE);
+    while !holds() {
+        ensure!(Instant::now() < end, "it never comes to this: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    anyhow::bail!("it never comes to this: {what}")
+    Ok(())
 }
 
 fn children(pid: u32) -> Vec<String> {
@@ -124,16 +125,20 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
     let (_child, _) = listener(&format!("unix:{}", path.display()), None).await?;
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
     let script = r#"import socket, sys
-s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20)
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(int(sys.argv[2]))
 try:
     s.sendall(sys.stdin.buffer.read())
     sys.stdout.buffer.write(s.recv(65536))
 except OSError: pass # A server that hung up need not hear it all."#;
-    let mut child = stranger(r#"exec python3 -c "$@""#, &[script, &path.display().to_string()]).spawn()?;
+    let mut child = stranger(
+        r#"exec python3 -c "$@""#,
+        &[script, &path.display().to_string(), &deadline(20).as_secs().to_string()],
+    )
+    .spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
     drop(stdin.write_all(hostile(&folder.path().join("third"), None).as_bytes()).await);
     drop(stdin);
-    let told = tokio::time::timeout(DEADLINE, child.wait_with_output()).await??;
+    let told = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
     ensure!(told.status.success(), "{told:?}");
     assert_eq!(String::from_utf8_lossy(&told.stdout), "");
     assert!(!folder.path().join("third").exists());
@@ -154,12 +159,16 @@ async fn connections_that_say_nothing_cost_no_process_and_are_closed() -> anyhow
         json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x" } });
     own.write_all(frame(&hello).as_bytes()).await?;
     let mut answer = [0; 14];
-    tokio::time::timeout(DEADLINE, own.read_exact(&mut answer)).await??;
+    tokio::time::timeout(deadline(DEADLINE), own.read_exact(&mut answer)).await??;
     assert_eq!(&answer, b"Content-Length");
     assert_eq!(children(pid).len(), 1, "one host, for the one that spoke");
     for mut connection in silent {
         // Closed by the listener, whichever way.
-        drop(tokio::time::timeout(DEADLINE, connection.read(&mut [0])).await.context("it stays open")?);
+        drop(
+            tokio::time::timeout(deadline(DEADLINE), connection.read(&mut [0]))
+                .await
+                .context("it stays open")?,
+        );
     }
     drop(own);
     until("its host ends", || children(pid).is_empty()).await
@@ -174,7 +183,7 @@ async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
         echo ready; sleep 300"#;
     let mut child = stranger(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-    let said = tokio::time::timeout(DEADLINE, lines.next_line()).await??;
+    let said = tokio::time::timeout(deadline(DEADLINE), lines.next_line()).await??;
     assert_eq!(said.as_deref(), Some("ready"));
     let mut agent = server.agent(TOKEN).await?;
     assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
@@ -193,7 +202,7 @@ async fn a_header_that_never_ends_closes_its_connection() -> anyhow::Result<()> 
     }
     for mut connection in held {
         drop(
-            tokio::time::timeout(DEADLINE, connection.read_to_end(&mut Vec::new()))
+            tokio::time::timeout(deadline(DEADLINE), connection.read_to_end(&mut Vec::new()))
                 .await
                 .context("it stays open")?,
         );

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
@@ -25,7 +26,9 @@ async fn input_is_echoed_waited_for_and_ended(runtime: Runtime) -> anyhow::Resul
     let read = editor.ok("processReadOutput", json!({ "waitFor": "no such text" })).await?;
     assert_eq!((&read["waitingForInput"], &read["matched"]), (&json!(true), &json!(null)));
     editor.ok("processWriteInput", json!({ "data": "aMO8Cg==", "encoding": "base64" })).await?;
-    let read = editor.ok("processReadOutput", json!({ "waitFor": "echo: h.", "timeoutMs": 20_000 })).await?;
+    let read = editor
+        .ok("processReadOutput", json!({ "waitFor": "echo: h.", "timeoutMs": deadline_ms(20) }))
+        .await?;
     assert_eq!((&read["matched"], &read["stdout"]), (&json!("echo: hü"), &json!("echo: hü\n")));
     assert_eq!(read["stdoutBytes"], 10);
     let closed = editor.ok("processWriteInput", json!({ "data": "last", "closeAfter": true })).await?;

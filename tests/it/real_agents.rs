@@ -15,6 +15,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -95,14 +96,14 @@ impl Visit {
     /// Starts it: `debug_launch` or `debug_launch_test`.
     async fn launch(&mut self, tool: &str, mut asked: Value) -> anyhow::Result<Value> {
         // A build before it takes its own time: both together must be answered within the agent's deadline.
-        asked["timeoutMs"] = json!(25_000);
+        asked["timeoutMs"] = json!(deadline_ms(25));
         let is_server = !asked["waitFor"].is_null();
         let answer = self.call(tool, asked).await?;
         let set = answer["breakpoints"].as_array().into_iter().flatten();
         self.breakpoints = set.map(|breakpoint| breakpoint["id"].clone()).collect();
         // A build may take longer than a call waits. A server that is up then stops nowhere yet.
         match answer["pending"] == true && !is_server {
-            true => self.call("debug_wait", json!({ "timeoutMs": 50_000 })).await,
+            true => self.call("debug_wait", json!({ "timeoutMs": deadline_ms(50) })).await,
             false => Ok(answer),
         }
     }
@@ -163,7 +164,7 @@ impl Visit {
     /// Runs it to its end: its exit code, and what is somewhere in its output.
     async fn ends(mut self, code: i64, says: &str) -> anyhow::Result<()> {
         self.lets_go().await?;
-        let ended = self.call("debug_continue", json!({ "timeoutMs": 50_000 })).await?;
+        let ended = self.call("debug_continue", json!({ "timeoutMs": deadline_ms(50) })).await?;
         self.has_ended(&ended, code, says).await
     }
 

@@ -1,10 +1,11 @@
 //! What restarts of a .NET program leave in the session's process: its threads, descriptors and memory.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::json;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
@@ -89,14 +90,15 @@ async fn restarted(runtime: Runtime, when: When) -> anyhow::Result<()> {
         editor.event("process").await?;
         if round + 1 == FIRST {
             // The transports of the first ones end within a second.
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            tokio::time::sleep(deadline(2)).await;
             before = Some(held(host)?);
         }
     }
     let before = before.context("no round")?;
     // What belongs to the last program may take a moment to end.
     let mut after = held(host)?;
-    for _ in 0..100 {
+    let end = Instant::now() + deadline(10);
+    while Instant::now() < end {
         if after.threads <= before.threads && after.descriptors.len() <= before.descriptors.len() {
             break;
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::terminal::Terminal;
 use tandem_tests::transcript::Transcript;
@@ -104,9 +105,9 @@ fn made(folder: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 async fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + deadline(30);
     while !holds()? {
-        anyhow::ensure!(Instant::now() < deadline, "{what} in vain");
+        anyhow::ensure!(Instant::now() < end, "{what} in vain");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())

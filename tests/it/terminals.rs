@@ -8,6 +8,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime, alive};
 use tandem_tests::terminal::Terminal;
 use tandem_tests::transcript::Transcript;
@@ -81,9 +82,9 @@ async fn launched(
 }
 
 async fn gone(what: &str, pid: u64) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let end = Instant::now() + deadline(15);
     while alive(pid) {
-        anyhow::ensure!(Instant::now() < deadline, "{what} ({pid}) is still there");
+        anyhow::ensure!(Instant::now() < end, "{what} ({pid}) is still there");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())

@@ -1,13 +1,14 @@
 //! `terminate` of .NET programs: how Tandem asks them to end, how long they may take, and what ends them afterwards. For other programs:
 //! [`super::child_terminate`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -44,7 +45,8 @@ async fn launched(runtime: Runtime, markers: &[&str], more: Value) -> anyhow::Re
 
 /// The program has begun. One that has not may look as if it waited for input.
 async fn ready(editor: &mut DapClient) -> anyhow::Result<()> {
-    for _ in 0..500 {
+    let end = Instant::now() + deadline(20);
+    while Instant::now() < end {
         if editor.read_stdout("ready").await?.contains("ready") {
             return Ok(());
         }
@@ -73,7 +75,7 @@ async fn ends_by_force(editor: &mut DapClient) -> anyhow::Result<String> {
 async fn a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_shown(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let limit = Duration::from_secs(2);
+    let limit = deadline(2);
     let more = json!({ "terminateTimeout": limit.as_millis() });
     let mut editor = launched(runtime, &["working", "saved"], more).await?;
     editor.stop().await?;
@@ -181,14 +183,15 @@ async fn a_disconnect_ends_a_program_that_does_not_want_to(runtime: Runtime) -> 
 }
 
 async fn a_restart_forgets_that_the_program_was_to_end(runtime: Runtime) -> anyhow::Result<()> {
-    let more = json!({ "args": ["never"], "terminateTimeout": 3000 });
+    let limit = deadline(3);
+    let more = json!({ "args": ["never"], "terminateTimeout": limit.as_millis() });
     let mut editor = launched(runtime, &[], more).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
     assert!(editor.read_stdout("saving").await?.contains("saving"));
     editor.ok("restart", json!({})).await?;
     // The time of the old one passes.
-    tokio::time::sleep(Duration::from_millis(3500)).await;
+    tokio::time::sleep(limit + Duration::from_millis(500)).await;
     assert_eq!(editor.ok("sessionInfo", json!({})).await?["state"], "running");
     editor.read_stdout("saving\nready").await?;
     assert!(!editor.output[2].contains("killed"), "{:?}", editor.output);

@@ -8,12 +8,13 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::child::Subject;
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
 
 use super::frameworks::{agent, finished, go_environment};
 
-/// Nothing here takes longer, even on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Nothing here takes longer, even on a busy machine, s.
+const LIMIT: u64 = 60;
 
 /// A project of `fixtures/tests`, and how its tests are debugged.
 struct Framework {
@@ -142,7 +143,7 @@ fn marked(word: &str) -> Vec<String> {
 
 /// Nothing that the agent has had started lives on.
 async fn is_quiet(word: &str, what: &str) -> anyhow::Result<()> {
-    let until = tokio::time::Instant::now() + LIMIT;
+    let until = tokio::time::Instant::now() + deadline(LIMIT);
     loop {
         let left = marked(word);
         if left.is_empty() {
@@ -179,7 +180,7 @@ async fn leaves_nothing(name: &'static str) -> anyhow::Result<()> {
         is_quiet(&word, what).await?;
     }
     let debugged = subject.with(asked(hangs, "timeoutMs", 1000));
-    let until = tokio::time::Instant::now() + LIMIT;
+    let until = tokio::time::Instant::now() + deadline(LIMIT);
     let mut runs = agent.call("debug_launch_test", debugged.clone()).await?;
     while runs["pending"] == true && runs["state"] != "running" && tokio::time::Instant::now() < until {
         runs = match runs["session"].is_string() {

@@ -1,10 +1,13 @@
 //! `trigger`: what an agent starts while it waits for a stop. The answer has the stop, and what was triggered when that has ended;
 //! nothing that it starts holds the agent up, or outlives it.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::child::Subject;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::transcript::Transcript;
 
 /// A server that says where it listens; `/double?n=` doubles.
@@ -60,9 +63,8 @@ async fn a_request_is_sent_while_the_agent_waits_for_the_stop_in_its_handler() -
     assert_eq!(value["results"][0]["result"], "21", "{value}");
     // It is answered when the program runs again; until then every wait says nothing of it.
     agent.call("debug_remove_breakpoint", json!({ "all": true })).await?;
-    let on = agent
-        .call("debug_continue", json!({ "timeoutMs": 3000, "trigger": format!("{url}/double?n=4") }))
-        .await?;
+    let request = json!({ "timeoutMs": deadline_ms(3), "trigger": format!("{url}/double?n=4") });
+    let on = agent.call("debug_continue", request).await?;
     let both = [on["trigger"].clone(), on["triggers"][0].clone(), on["triggers"][1].clone()];
     let mut bodies: Vec<&Value> =
         both.iter().map(|one| &one["body"]).filter(|body| !body.is_null()).collect();
@@ -147,13 +149,12 @@ async fn a_command_that_never_ends_holds_nobody_and_ends_with_the_bridge() -> an
     let done = agent.call("debug_wait", json!({ "trigger": "false", "timeoutMs": 5000 })).await?;
     assert_eq!(done["error"]["code"], "INVALID_PARAMETER", "{done}");
     agent.finish().await?;
-    for _ in 0..100 {
-        if !sleeps(&time)? {
-            return Ok(());
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let end = Instant::now() + deadline(20);
+    while sleeps(&time)? {
+        anyhow::ensure!(Instant::now() < end, "a command is left");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    anyhow::bail!("a command is left")
+    Ok(())
 }
 
 /// Whether a `sleep` of this time runs.

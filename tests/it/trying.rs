@@ -7,6 +7,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::child::Subject;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -334,8 +335,9 @@ async fn runs_that_differ_by_themselves_or_never_end_are_told() -> anyhow::Resul
     let mut agent = agent_in(folder.path()).await?;
     let file = folder.path().join("unlike.py");
     let started = launched(&mut agent, folder.path(), "unlike.py", UNLIKE).await?;
+    let limit = deadline_ms(10);
     let set =
-        json!({ "sourceFile": file, "text": "if count > 2:", "set": { "pause": 1 }, "timeoutMs": 10_000 });
+        json!({ "sourceFile": file, "text": "if count > 2:", "set": { "pause": 1 }, "timeoutMs": limit });
     let answer = agent.call("debug_try", set).await?;
     assert_eq!(
         (&answer["with"]["ended"], &answer["without"]["ended"]),
@@ -389,7 +391,7 @@ async fn an_experiment_that_is_cancelled_leaves_nothing() -> anyhow::Result<()> 
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), begun).await.context("it never began")??;
+    tokio::time::timeout(deadline(30), begun).await.context("it never began")??;
     agent.notify("notifications/cancelled", json!({ "requestId": id })).await?;
     let gone = async {
         while processes_of(&file)?.len() > 1 {
@@ -397,7 +399,7 @@ async fn an_experiment_that_is_cancelled_leaves_nothing() -> anyhow::Result<()> 
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), gone).await.context("a run is left")??;
+    tokio::time::timeout(deadline(30), gone).await.context("a run is left")??;
     stays(&mut agent, &started).await?;
     agent.finish().await
 }

@@ -2,12 +2,12 @@
 //! an editor and an agent at once, while real requests come.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::client::DapClient;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,8 +18,8 @@ modern_stories! {
     each_part_of_a_web_site_is_debugged_by_an_editor_and_an_agent_at_once,
 }
 
-/// No request is held longer.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// No request is held longer, s.
+const DEADLINE: u64 = 60;
 
 /// A place of the program where a request stops it.
 struct Part {
@@ -156,7 +156,7 @@ fn requested(address: &str, method: &str, path: &str) -> JoinHandle<anyhow::Resu
         let mut stream = TcpStream::connect(address).await?;
         stream.write_all(format!("{head}\r\nContent-Length: 0\r\n\r\n").as_bytes()).await?;
         let mut answer = String::new();
-        tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer))
+        tokio::time::timeout(deadline(DEADLINE), stream.read_to_string(&mut answer))
             .await
             .context("not answered")??;
         Ok(answer)
@@ -189,7 +189,7 @@ fn called(address: &str) -> JoinHandle<anyhow::Result<String>> {
             }
             Ok(text)
         };
-        tokio::time::timeout(DEADLINE, result).await.context("not answered")?
+        tokio::time::timeout(deadline(DEADLINE), result).await.context("not answered")?
     })
 }
 
@@ -209,7 +209,7 @@ async fn each_part_of_a_web_site_is_debugged_by_an_editor_and_an_agent_at_once(
     let session = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_sessions", json!({ "select": session })).await?;
-    let up = json!({ "waitFor": "http://[0-9.:]+", "timeoutMs": 60_000 });
+    let up = json!({ "waitFor": "http://[0-9.:]+", "timeoutMs": deadline_ms(60) });
     let up = agent.call("process_read_output", up).await?;
     let address =
         up["matched"].as_str().and_then(|url| url.strip_prefix("http://")).context("no address")?.to_owned();
@@ -231,7 +231,7 @@ async fn each_part_of_a_web_site_is_debugged_by_an_editor_and_an_agent_at_once(
     SERVICE.stops(&mut editor, &mut agent).await?;
     assert!(answer.await??.contains("202 Accepted"));
     // What evaluations held back goes on: the thread that writes the log, for one.
-    let packed = json!({ "waitFor": "packed 1 lines for bob", "timeoutMs": 20_000 });
+    let packed = json!({ "waitFor": "packed 1 lines for bob", "timeoutMs": deadline_ms(20) });
     let packed = agent.call("process_read_output", packed).await?;
     assert_eq!(packed["matched"], "packed 1 lines for bob", "{packed}");
     // It ends in order on `terminate`, although an agent is in the session.

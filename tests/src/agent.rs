@@ -2,18 +2,19 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
+use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
 use crate::schema::Schemas;
 use crate::transcript::Transcript;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The deadline of each wait, s.
+const DEADLINE: u64 = 60;
 
 /// An agent.
 pub struct Agent {
@@ -142,7 +143,7 @@ impl Agent {
     /// # Errors
     /// When none comes.
     pub async fn message(&mut self) -> anyhow::Result<Value> {
-        let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
+        let line = tokio::time::timeout(deadline(DEADLINE), self.lines.next_line()).await;
         let line = line.context("tandem-mcp says nothing")??.context("tandem-mcp has ended")?;
         Ok(serde_json::from_str(&line)?)
     }
@@ -203,7 +204,9 @@ impl Agent {
     /// When it does not end.
     pub async fn signal(mut self, name: &str) -> anyhow::Result<()> {
         crate::http::signal(&self.child, name).await?;
-        tokio::time::timeout(DEADLINE, self.child.wait()).await.context("tandem-mcp does not end")??;
+        tokio::time::timeout(deadline(DEADLINE), self.child.wait())
+            .await
+            .context("tandem-mcp does not end")??;
         Ok(())
     }
 
@@ -235,7 +238,7 @@ impl Agent {
     pub async fn finish(self) -> anyhow::Result<()> {
         let Self { stdin, mut child, .. } = self;
         drop(stdin);
-        tokio::time::timeout(DEADLINE, child.wait()).await.context("tandem-mcp does not end")??;
+        tokio::time::timeout(deadline(DEADLINE), child.wait()).await.context("tandem-mcp does not end")??;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::client::DapClient;
+use crate::deadline::deadline_ms;
 use crate::fixture;
 
 /// What set-up has found, by its key; set-up runs again if its results are older than the key.
@@ -244,7 +245,8 @@ impl DapClient {
     }
 
     async fn read(&mut self, until: &str, clear: bool) -> anyhow::Result<String> {
-        let request = json!({ "stream": "stdout", "waitFor": until, "timeoutMs": 20_000, "clear": clear });
+        let request =
+            json!({ "stream": "stdout", "waitFor": until, "timeoutMs": deadline_ms(20), "clear": clear });
         let read = self.ok("processReadOutput", request).await?;
         Ok(read["stdout"].as_str().context("no stdout")?.to_owned())
     }

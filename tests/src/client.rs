@@ -5,7 +5,6 @@ mod ends;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dap_wire::codec::DapCodec;
@@ -16,12 +15,13 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::process::Child;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
+use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
 use crate::order::Order;
 use crate::transcript::Transcript;
 
-/// No message takes longer, even on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// No message takes longer, even on a busy machine, s.
+const DEADLINE: u64 = 60;
 
 /// A client.
 pub struct DapClient {
@@ -194,7 +194,7 @@ impl DapClient {
             return Ok(found);
         }
         loop {
-            let next = tokio::time::timeout(DEADLINE, self.reader.next()).await;
+            let next = tokio::time::timeout(deadline(DEADLINE), self.reader.next()).await;
             let Ok(next) = next else {
                 bail!("{} waits for {what} in vain; so far:\n{}", self.name, self.transcript.text());
             };

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
@@ -12,10 +11,12 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Child;
 
+use crate::deadline::deadline;
 use crate::fixture;
 use crate::schema::Schemas;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The deadline of each wait, s.
+const DEADLINE: u64 = 60;
 
 /// `tandem-mcp --http`.
 pub struct Server {
@@ -103,7 +104,8 @@ impl Server {
             }
             bail!("it ends: {}", said.lock().unwrap_or_else(PoisonError::into_inner))
         };
-        let address = tokio::time::timeout(DEADLINE, listening).await.context("it does not listen")??;
+        let address =
+            tokio::time::timeout(deadline(DEADLINE), listening).await.context("it does not listen")??;
         let (hearing, writing) = (said.clone(), lines);
         tokio::spawn(async move {
             let mut lines = writing;
@@ -150,7 +152,7 @@ impl Server {
         let mut line = Vec::new();
         let mut reader = BufReader::new(reader);
         let read = reader.read_until(b'\n', &mut line);
-        drop(tokio::time::timeout(DEADLINE, read).await.context("no answer")?);
+        drop(tokio::time::timeout(deadline(DEADLINE), read).await.context("no answer")?);
         Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
     }
 
@@ -168,7 +170,7 @@ impl Server {
             drop(reader.read_to_end(&mut answer).await);
             anyhow::Ok(answer)
         };
-        tokio::time::timeout(DEADLINE, exchange).await.context("no answer")?
+        tokio::time::timeout(deadline(DEADLINE), exchange).await.context("no answer")?
     }
 
     /// Posts a body; `headers` replace those that are usual.
@@ -242,7 +244,9 @@ impl Server {
     /// When it does not end well.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         signal(&self.child, "TERM").await?;
-        let status = tokio::time::timeout(DEADLINE, self.child.wait()).await.context("it does not end")??;
+        let status = tokio::time::timeout(deadline(DEADLINE), self.child.wait())
+            .await
+            .context("it does not end")??;
         ensure!(status.success(), "it ends badly: {status}");
         Ok(())
     }

@@ -9,6 +9,7 @@ pub mod campaign;
 pub mod child;
 pub mod client;
 pub mod compiled;
+pub mod deadline;
 pub mod debug_protocol;
 pub mod decompiler;
 pub mod distant;

@@ -15,10 +15,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::Value;
 
+use crate::deadline::deadline;
 use crate::fixture;
 
-/// Nothing takes longer to appear, even on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// Nothing takes longer to appear, even on a busy machine, s.
+const DEADLINE: u64 = 30;
 
 /// A terminal and the shell in it. Dropping it closes the terminal, as a click on its cross does.
 pub struct Terminal {
@@ -107,9 +108,9 @@ impl Terminal {
     /// # Errors
     /// When it does not, with what it shows.
     pub async fn shows(&self, text: &str) -> anyhow::Result<()> {
-        let deadline = Instant::now() + DEADLINE;
+        let end = Instant::now() + deadline(DEADLINE);
         while !self.shown().contains(text) {
-            anyhow::ensure!(Instant::now() < deadline, "no {text:?} in the terminal, but {:?}", self.shown());
+            anyhow::ensure!(Instant::now() < end, "no {text:?} in the terminal, but {:?}", self.shown());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tandem_tests::agent::Agent;
 use tandem_tests::child::Subject;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
@@ -18,7 +19,7 @@ async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Resu
     let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
     let jest = folder.join("node_modules/.bin/jest");
     let mut asked = Subject::Js.with(json!({ "program": jest, "args": ["--runInBand"], "run": true }));
-    asked["timeoutMs"] = json!(60_000);
+    asked["timeoutMs"] = json!(deadline_ms(60));
     asked["breakpoints"] = json!([{ "sourceFile": source, "text": "sum += item.price" }]);
     let mut hit = agent.call("debug_launch", asked).await?;
     // vscode-js-debug sets the line in the compiled text, too, until it has the map: jest runs that under the name of the source.
@@ -40,7 +41,7 @@ async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Resu
     let sum = changed.filter(|row| row["name"] == "sum").map(|row| &row["value"]).next();
     assert_eq!(sum, Some(&json!("6")), "{stepped}");
     agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
-    let ended = agent.call("debug_continue", json!({ "timeoutMs": 60_000 })).await?;
+    let ended = agent.call("debug_continue", json!({ "timeoutMs": deadline_ms(60) })).await?;
     assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
     let read = agent.call("process_read_output", json!({ "stream": "stderr" })).await?;
     assert!(read["stderr"].as_str().is_some_and(|text| text.contains("1 passed")), "{read}");

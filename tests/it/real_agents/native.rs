@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tandem_tests::agent::Agent;
 use tandem_tests::child::Subject;
+use tandem_tests::deadline::deadline_ms;
 use tandem_tests::transcript::Transcript;
 
 use super::{Visit, copied, fetched};
@@ -15,7 +16,7 @@ async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()
     let folder = PathBuf::from(fetched("/crates/strsim")?);
     let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
     let mut asked = Subject::Lldb.with(json!({ "projectPath": folder, "filter": "hamming_numbers" }));
-    asked["timeoutMs"] = json!(120_000);
+    asked["timeoutMs"] = json!(deadline_ms(120));
     asked["breakpoints"] = json!([{ "sourceFile": folder.join("src/lib.rs"), "text": "if x != y {" }]);
     let hit = agent.call("debug_launch_test", asked).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");

@@ -6,6 +6,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{Visit, copied, fetched, request};
+use tandem_tests::deadline::deadline_ms;
 
 /// Starts the server of a template with these breakpoints; returns its port.
 async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(Visit, u16)> {
@@ -18,7 +19,8 @@ async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(Visit, u16)> 
     let said = match up["event"]["output"]["stdout"].as_str() {
         Some(said) => said.to_owned(),
         None => {
-            let read = json!({ "stream": "stdout", "waitFor": "Application started", "timeoutMs": 50_000 });
+            let read =
+                json!({ "stream": "stdout", "waitFor": "Application started", "timeoutMs": deadline_ms(50) });
             visit.call("process_read_output", read).await?["stdout"].as_str().unwrap_or_default().to_owned()
         }
     };

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::Options;
 use super::session::{LIMIT, Raw, Script};
+use crate::deadline::deadline;
 
 /// Events of one storm.
 const STORM: u64 = 200_000;
@@ -67,7 +68,7 @@ async fn one(name: &str, steps: &[Value]) -> anyhow::Result<Outcome> {
     let peak: u64 = peak.unwrap_or(0);
     anyhow::ensure!(peak < MEMORY, "the host took {peak} KiB");
     let events = editor.events.values().sum();
-    let until = Instant::now() + LIMIT;
+    let until = Instant::now() + deadline(LIMIT);
     editor.finish().await?;
     anyhow::ensure!(Instant::now() < until, "it took too long to end");
     Ok(Outcome { events, peak, answered: answer.success })

@@ -18,11 +18,12 @@ use tokio::time::Instant;
 use super::Options;
 use super::session::Raw;
 use crate::child::Subject;
+use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
 use crate::marked::{self, Marked};
 
-/// When everything has ended: an adapter may take 10 s to detach from a program by itself.
-const LIMIT: Duration = Duration::from_secs(30);
+/// When everything has ended: an adapter may take 10 s to detach from a program by itself, s.
+const LIMIT: u64 = 30;
 /// Somewhere in here the kill falls: from before there is a host to a program at its work.
 const MOMENTS: std::ops::Range<u64> = 0..2500;
 
@@ -134,7 +135,7 @@ async fn join(socket: &Path) -> anyhow::Result<Raw> {
 
 /// Whether it took the sweep of the next start.
 async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyhow::Result<bool> {
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + deadline(LIMIT);
     loop {
         let (processes, files) = (session.processes(), session.files());
         if processes.is_empty() && files.is_empty() {
@@ -154,7 +155,7 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
     if victim == "listener" {
         // The next one takes its socket over.
         let mut next = Client::start(session, Door::Listener, Debuggee::DotNet(Runtime::Net9))?;
-        let listens = tokio::time::timeout(LIMIT, next.connect()).await;
+        let listens = tokio::time::timeout(deadline(LIMIT), next.connect()).await;
         listens.context("the next listener does not listen")?;
         next.leave(true).await;
     }
@@ -162,7 +163,7 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
     next.ok("initialize", json!({ "clientID": "campaign" })).await?;
     next.finish().await.context("the next session")?;
     // Its host closes the connection first, and sweeps once more.
-    session.ended(LIMIT).await.context("the next session's host")?;
+    session.ended(deadline(LIMIT)).await.context("the next session's host")?;
     let files = session.files();
     anyhow::ensure!(files.is_empty(), "left behind the next start: {files:?}; there were {:?}", session.seen);
     Ok(true)
@@ -237,14 +238,14 @@ impl Client {
         };
         match self {
             Self::Editor(mut editor) => {
-                drop(tokio::time::timeout(LIMIT, part(&mut editor)).await);
+                drop(tokio::time::timeout(deadline(LIMIT), part(&mut editor)).await);
                 let Raw { child, writer, reader, .. } = *editor;
                 drop((writer, reader));
                 end(child).await;
             }
             Self::Remote { listener, editor, .. } => {
                 if let Some(mut editor) = editor {
-                    drop(tokio::time::timeout(LIMIT, part(&mut editor)).await);
+                    drop(tokio::time::timeout(deadline(LIMIT), part(&mut editor)).await);
                 }
                 // Its sessions are their own.
                 let pid =
@@ -263,7 +264,7 @@ impl Client {
 /// Takes its end; whether it ends in time is found with all the others.
 async fn end(child: Option<Child>) {
     if let Some(mut child) = child {
-        drop(tokio::time::timeout(LIMIT, child.wait()).await);
+        drop(tokio::time::timeout(deadline(LIMIT), child.wait()).await);
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::session::{LIMIT, Raw, Script};
 use super::{Options, junk};
+use crate::deadline::deadline;
 use crate::fixture;
 
 /// Requests under way at once; fewer than a client may have.
@@ -211,7 +212,7 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     let mut owed = Owed::default();
     owed.waiting.insert(1, hello.to_string().into_bytes());
     let mut next = async |owed: &mut Owed| -> anyhow::Result<()> {
-        let line = tokio::time::timeout(LIMIT, lines.next_line()).await;
+        let line = tokio::time::timeout(deadline(LIMIT), lines.next_line()).await;
         let line = line.with_context(|| {
             format!("nothing comes; {} wait, the first is {}", owed.waiting.len(), owed.first())
         })??;
@@ -236,7 +237,8 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
         next(&mut owed).await?;
     }
     drop(to);
-    let status = tokio::time::timeout(LIMIT, child.wait()).await.context("tandem-mcp does not end")??;
+    let status =
+        tokio::time::timeout(deadline(LIMIT), child.wait()).await.context("tandem-mcp does not end")??;
     anyhow::ensure!(status.success(), "tandem-mcp ended with {status}");
     Ok(format!(
         "{} lines: {} answered once, {} without a number refused",

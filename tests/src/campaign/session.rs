@@ -15,10 +15,11 @@ use tokio::process::Child;
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Encoder, FramedRead};
 
+use crate::deadline::deadline;
 use crate::fixture;
 
-/// No message takes longer, even on a busy machine.
-pub(super) const LIMIT: Duration = Duration::from_secs(60);
+/// No message takes longer, even on a busy machine, s.
+pub(super) const LIMIT: u64 = 60;
 
 /// A connection that takes any bytes.
 pub(super) struct Raw {
@@ -72,7 +73,8 @@ impl Raw {
 
     /// The next message.
     pub(super) async fn next(&mut self) -> anyhow::Result<Message> {
-        let next = tokio::time::timeout(LIMIT, self.reader.next()).await.context("nothing comes")?;
+        let next =
+            tokio::time::timeout(deadline(LIMIT), self.reader.next()).await.context("nothing comes")?;
         let message = next.context("hung up")??.map_err(|error| anyhow::anyhow!("{error}"))?;
         if let Message::Event(event) = &message {
             *self.events.entry(event.event.clone()).or_default() += 1;
@@ -140,9 +142,10 @@ impl Raw {
         let host = self.host()?;
         self.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
         let mut child = self.child.take().context("no adapter of its own")?;
-        let status = tokio::time::timeout(LIMIT, child.wait()).await.context("the relay does not end")??;
+        let status =
+            tokio::time::timeout(deadline(LIMIT), child.wait()).await.context("the relay does not end")??;
         anyhow::ensure!(status.success(), "the relay ended with {status}");
-        let end = tokio::time::Instant::now() + LIMIT;
+        let end = tokio::time::Instant::now() + deadline(LIMIT);
         while fixture::alive(host) {
             if tokio::time::Instant::now() > end {
                 bail!("the host does not end");

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::Options;
 use super::session::{LIMIT, Raw};
 use crate::child::Subject;
+use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
 use crate::marked::Marked;
 
@@ -103,7 +104,7 @@ impl std::fmt::Display for Held {
 
 /// Waits until nothing runs but these.
 async fn alone(marked: &mut Marked, pids: [u64; 2]) -> anyhow::Result<()> {
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + deadline(LIMIT);
     loop {
         let others: Vec<_> = marked.processes().into_iter().filter(|(pid, _)| !pids.contains(pid)).collect();
         if others.is_empty() {
@@ -127,7 +128,7 @@ fn launch(debuggee: Option<Subject>) -> Value {
 
 /// From launch to exit.
 async fn over_listener(marked: &Marked, debuggee: Option<Subject>) -> anyhow::Result<()> {
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + deadline(LIMIT);
     let mut editor = loop {
         match Raw::connect(&marked.socket()).await {
             Ok(editor) => break editor,
@@ -171,7 +172,9 @@ impl Bridge {
         let message = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
         self.to.write_all(format!("{message}\n").as_bytes()).await?;
         loop {
-            let line = tokio::time::timeout(LIMIT, self.lines.next_line()).await.context("no answer")??;
+            let line = tokio::time::timeout(deadline(LIMIT), self.lines.next_line())
+                .await
+                .context("no answer")??;
             let answer: Value = serde_json::from_str(&line.context("tandem-mcp has ended")?)?;
             if answer["id"] == self.id && answer["method"].is_null() {
                 return Ok(answer["result"].clone());
@@ -192,7 +195,7 @@ impl Bridge {
         launch["stopAtEntry"] = json!(false);
         self.tool("debug_launch", launch).await?;
         self.tool("process_write_input", json!({ "data": "line\n", "closeAfter": true })).await?;
-        let end = Instant::now() + LIMIT;
+        let end = Instant::now() + deadline(LIMIT);
         let mut how = "debug_wait";
         loop {
             let told = self.tool(how, json!({ "timeoutMs": 1000 })).await?;

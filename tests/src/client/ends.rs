@@ -6,6 +6,7 @@ use futures::StreamExt;
 use serde_json::Value;
 
 use super::{DEADLINE, DapClient};
+use crate::deadline::deadline;
 
 /// Events that a client acts on: where its session and the program are. A story takes them, or brings them about itself. Others it
 /// may leave unread.
@@ -31,7 +32,9 @@ impl DapClient {
     /// When an answer, a request or the end of the session was never taken by the story.
     async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
         // An adapter that was killed may leave half a message; that is not what is looked for here.
-        while let Ok(Some(Ok(Ok(message)))) = tokio::time::timeout(DEADLINE, self.reader.next()).await {
+        while let Ok(Some(Ok(Ok(message)))) =
+            tokio::time::timeout(deadline(DEADLINE), self.reader.next()).await
+        {
             self.arrived(&message)?;
             self.waiting.push_back(message);
         }
@@ -79,8 +82,9 @@ impl DapClient {
     /// When it does not end.
     pub async fn ended(mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.child.take() {
-            let status =
-                tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
+            let status = tokio::time::timeout(deadline(DEADLINE), child.wait())
+                .await
+                .context("the adapter does not end")??;
             anyhow::ensure!(status.success(), "the adapter ended with {status}");
         }
         self.nothing_is_unclaimed().await
