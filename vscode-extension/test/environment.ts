@@ -6,8 +6,8 @@ import { checkFreshness } from "./freshness";
 /** The repository; tests run in the extension's folder. */
 export const ROOT = path.resolve(process.cwd(), "..");
 export const CACHE = process.env["TANDEM_CACHE"] ?? path.join(ROOT, ".cache");
-/** No step takes longer, even on a busy machine, ms. */
-export const DEADLINE = Number(process.env["TANDEM_DEADLINE"] ?? 60_000);
+/** No step takes longer, even on a busy machine, ms. All deadlines grow with `TANDEM_TEST_SLOWNESS`, as those of the tests in Rust do. */
+export const DEADLINE = 60_000 * slowness(process.env["TANDEM_TEST_SLOWNESS"] ?? "");
 
 export interface Environment {
   readonly dotnet31: string;
@@ -23,6 +23,14 @@ export interface Environment {
   readonly jsDebug: string;
   readonly dlv: string;
   readonly tools: { readonly go: string };
+}
+
+function slowness(value: string): number {
+  const factor = value === "" ? 1 : Number(value);
+  if (!(factor >= 1 && factor <= 100)) {
+    throw new Error(`TANDEM_TEST_SLOWNESS: \`${value}\` is not a number from 1 to 100`);
+  }
+  return factor;
 }
 
 /** Why tests that need a runtime are left out; false when they run. Only a person says so, aloud. */

@@ -14,11 +14,11 @@ async function failsInPlace(bench: Workbench, file: string, picture: string): Pr
   const line = lineOf(path.join(bench.folder, file), "fails");
   await bench.openFile(file);
   // The tests are listed, which builds them.
-  await page.locator(".monaco-editor .testing-run-glyph").first().waitFor({ timeout: 180_000 });
+  await page.locator(".monaco-editor .testing-run-glyph").first().waitFor({ timeout: 3 * DEADLINE });
   await bench.goToLine(line);
   await bench.command("Test: Run Test at Cursor");
   const failed = page.locator(".test-error-content-widget", { hasText: "3 != 4" }).first();
-  await failed.waitFor({ timeout: 120_000 });
+  await failed.waitFor({ timeout: 2 * DEADLINE });
   await bench.picture(`tests-${picture}-failed`);
   await page.keyboard.press("Escape");
   await bench.command("Test: Debug Test at Cursor");
@@ -84,7 +84,7 @@ async function runsARow(bench: Workbench, line: number): Promise<void> {
   const row = item("number: 1");
   await row.click();
   await row.locator(".codicon-testing-run-icon").click();
-  await row.locator(".codicon-testing-failed-icon").waitFor({ timeout: 120_000 });
+  await row.locator(".codicon-testing-failed-icon").waitFor({ timeout: 2 * DEADLINE });
   await bench.picture("tests-csharp-row-failed");
   await row.hover();
   await row.locator(".codicon-testing-debug-icon").click();

@@ -1,9 +1,10 @@
 /** The values of a stopped program, as a person reads and sets them: in Variables, in Watch, in the debug console. */
 import { errors, type Locator } from "playwright-core";
+import { DEADLINE } from "../environment";
 import type { Workbench } from "./workbench";
 
 /** After that a person tries again, ms. */
-const PATIENCE = 5_000;
+const PATIENCE = DEADLINE / 12;
 
 /** Waits until a variable of the scope that is open has this value. */
 export async function shows(bench: Workbench, name: string, value: string | RegExp): Promise<void> {

@@ -86,7 +86,7 @@ export class Workbench {
   private async showsFolder(name: string): Promise<void> {
     await this.until(`${name} is among the folders`, async () => {
       const row = this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).first();
-      const shown = await row.waitFor({ timeout: 10_000 }).then(() => true, () => false);
+      const shown = await row.waitFor({ timeout: DEADLINE / 6 }).then(() => true, () => false);
       if (!shown) {
         await this.page.reload();
       }
@@ -177,7 +177,7 @@ export class Workbench {
     await this.until(`${name} is found`, async () => {
       await input.fill("");
       await input.fill(name);
-      return await this.listed(file).waitFor({ timeout: 5_000 }).then(() => true, () => false);
+      return await this.listed(file).waitFor({ timeout: DEADLINE / 12 }).then(() => true, () => false);
     });
     await this.choose(file);
     await this.page.locator(".editor-group-container .tab.active", { hasText: file }).waitFor();
@@ -255,7 +255,7 @@ export class Workbench {
   /** Until VS Code hears of an adapter's progress: the part of it that shows progress starts up to 5 s after a window, and never
    * shows that of a session that was started before. Nothing in the window says when. */
   public async showsProgress(): Promise<void> {
-    await this.page.waitForTimeout(6_000);
+    await this.page.waitForTimeout(DEADLINE / 10);
   }
 
   /** A notification that is shown, or was and is in the list. */
