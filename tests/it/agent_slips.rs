@@ -308,7 +308,7 @@ async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()>
 
 #[tokio::test]
 async fn what_was_hit_is_named_also_where_the_adapter_does_not_say() -> anyhow::Result<()> {
-    for subject in [Subject::Bash, Subject::Rdbg] {
+    for subject in [Subject::Bash, Subject::Rdbg, Subject::Rdbg192] {
         let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
         let mut launch = subject.launch();
         launch["breakpoints"] = json!([{ "sourceFile": subject.source(), "line": subject.line("handle") }]);

@@ -42,6 +42,7 @@ told_with! {
     bash: Bash,
     delve: Delve,
     rdbg: Rdbg,
+    rdbg_1_9_2: Rdbg192,
     js: Js,
     perl: Perl,
 }
@@ -96,7 +97,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
         .await;
     match subject {
         // Both answer whatever it is, Ruby with the error as a value.
-        Subject::Bash | Subject::Rdbg => {}
+        Subject::Bash | Subject::Rdbg | Subject::Rdbg192 => {}
         _ => assert_eq!(code?, "EVALUATION_FAILED"),
     }
     editor.ok("next", json!({ "threadId": thread })).await?;

@@ -2,7 +2,7 @@
 //! they are, and it runs on when the session ends.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -12,6 +12,8 @@ use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
+
+use super::child_ruby::{AtStop, counting};
 
 /// A program that runs without us; it ends with the test.
 struct Running(Child);
@@ -51,7 +53,7 @@ async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
     editor.attach_child(attach.clone(), source, &[line]).await?;
     let (mut thread, mut frame) = editor.stop().await?;
     if frame["line"] != line {
-        // gdb is stopped where it attached to the program.
+        // gdb, and Ruby's gem before 1.6, are stopped where they attached to the program.
         editor.ok("continue", json!({ "threadId": thread })).await?;
         (thread, frame) = editor.stop().await?;
     }
@@ -255,79 +257,130 @@ async fn a_python_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
     survives_a_cancelled_attach(Subject::Python, &child::interpreter("python"), &[&source]).await
 }
 
-/// A Ruby program that waits for nobody but listens, and what it listens on.
-fn listening_ruby(way: &str) -> anyhow::Result<Running> {
-    let (ruby, source) = (child::interpreter("ruby"), child::source("spin.rb").display().to_string());
-    Running::start("env", &[way, &ruby, "-rdebug/open_nonstop", &source])
+/// A Ruby program that waits for nobody but listens on this socket, as this gem does it.
+fn listening_ruby(subject: Subject, way: (&str, &str), source: &Path) -> anyhow::Result<Running> {
+    let mut command = Command::new(child::interpreter("ruby"));
+    command.arg("-rdebug/open_nonstop").arg(source).env(way.0, way.1).envs(subject.gem_variables());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(Running(command.spawn()?))
 }
 
-/// The program's counter, read at a stop. Version 1.4 reports a stop several times, and what was asked
-/// before the last of them is refused.
+/// The same on a socket, once it listens there.
+async fn ruby_on_a_socket(
+    subject: Subject,
+    folder: &Path,
+    source: &Path,
+) -> anyhow::Result<(Running, Value)> {
+    let socket = folder.join("rdbg");
+    let running = listening_ruby(subject, ("RUBY_DEBUG_SOCK_PATH", &socket.display().to_string()), source)?;
+    let there = async {
+        while !socket.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(deadline(20), there).await.context("no socket")?;
+    Ok((running, json!({ "engine": "rdbg", "connect": { "socket": socket } })))
+}
+
+/// Attaches to a Ruby program, and pauses it if the gem does not; returns the thread that is stopped.
+async fn attached_to_ruby(editor: &mut DapClient, subject: Subject, attach: Value) -> anyhow::Result<i64> {
+    editor.attach_child(attach, &child::source("spin.rb"), &[]).await?;
+    if !subject.stops_at_attach() {
+        editor.ok("pause", json!({ "threadId": 1 })).await?;
+    }
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "pause", "{stopped}");
+    stopped["threadId"].as_i64().context("no thread")
+}
+
+/// The program's counter, read at a stop.
 async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<i64> {
-    let source = json!(child::source("spin.rb"));
-    loop {
-        let stack = editor.ask("stackTrace", json!({ "threadId": thread })).await?;
-        let frames = stack.body["stackFrames"].as_array().cloned().unwrap_or_default();
-        // The outermost: a frame of C code cannot evaluate.
-        let own = frames.iter().rev().find(|frame| frame["source"]["path"] == source);
-        if let Some(frame) = own {
-            let asked = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
-            let told = editor.ask("evaluate", asked).await?;
-            if let Some(Ok(total)) = told.body["result"].as_str().map(str::parse) {
-                return Ok(total);
-            }
-            ensure!(told.body["error"]["variables"]["code"] == "NOT_STOPPED", "{}", told.body);
-        } else {
-            ensure!(stack.body["error"]["variables"]["code"] == "NOT_STOPPED", "{}", stack.body);
-        }
-        editor.event("stopped").await?;
-    }
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    // The outermost: a frame of C code cannot evaluate.
+    let frame = stack["stackFrames"].as_array().and_then(|frames| frames.last()).context("no stack")?;
+    let asked = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
+    let told = editor.ok("evaluate", asked).await?;
+    told["result"].as_str().context("no result")?.parse().with_context(|| told.to_string())
 }
 
-#[tokio::test]
-async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<()> {
-    let (folder, kept) = (tempfile::tempdir()?, Port::take()?);
-    let port = kept.number()?;
-    let socket = folder.path().join("rdbg");
-    for (way, connect) in [
-        (format!("RUBY_DEBUG_PORT={port}"), json!({ "port": port })),
-        (format!("RUBY_DEBUG_SOCK_PATH={}", socket.display()), json!({ "socket": socket })),
-    ] {
-        let mut running = listening_ruby(&way)?;
-        if connect["port"].is_u64() {
-            listens(port).await?;
-        } else {
-            let there = async {
-                while !socket.exists() {
-                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-                }
-            };
-            tokio::time::timeout(deadline(20), there).await.context("no socket")?;
+/// Ends the program with the session.
+async fn ends_with(editor: DapClient, mut running: Running) -> anyhow::Result<()> {
+    let mut editor = editor;
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await?;
+    let ended = async {
+        while running.0.try_wait()?.is_none() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        is_under_way(&running).await?;
-        let mut editor = editor()?;
-        let attach = json!({ "engine": "rdbg", "connect": connect });
-        editor.attach_child(attach, &child::source("spin.rb"), &[]).await?;
-        // Some versions stop it when somebody attaches; with others it runs, and a pause of what stands is refused.
-        let asked = editor.ask("pause", json!({ "threadId": 1 })).await?;
-        let code = &asked.body["error"]["variables"]["code"];
-        ensure!(asked.success || code == "NOT_RUNNING", "{}", asked.body);
-        let thread = editor.event("stopped").await?["threadId"].as_i64().context("no thread")?;
-        let first = counted_by_ruby(&mut editor, thread).await?;
-        ensure!(first > 0, "it has not counted");
-        assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
-        editor.take_stops();
-        editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-        editor.ended().await?;
-        let ended = async {
-            while running.0.try_wait()?.is_none() {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
-            anyhow::Ok(())
-        };
-        tokio::time::timeout(deadline(20), ended).await.context("the program is still running")??;
-    }
-    Ok(())
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(deadline(20), ended).await.context("it has not ended")?
+}
+
+async fn ruby_on_a_port(subject: Subject) -> anyhow::Result<()> {
+    let kept = Port::take()?;
+    let port = kept.number()?;
+    let running = listening_ruby(subject, ("RUBY_DEBUG_PORT", &port.to_string()), &child::source("spin.rb"))?;
+    listens(port).await?;
+    is_under_way(&running).await?;
+    let mut editor = editor()?;
+    let attach = json!({ "engine": "rdbg", "connect": { "port": port } });
+    let thread = attached_to_ruby(&mut editor, subject, attach).await?;
+    ensure!(counted_by_ruby(&mut editor, thread).await? > 0, "it has not counted");
+    assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
+    ends_with(editor, running).await
+}
+
+/// One stop at most, which is shown once; then the program runs until it is paused.
+async fn ruby_stops_once(subject: Subject) -> anyhow::Result<()> {
+    let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
+    let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
+    is_under_way(&running).await?;
+    let mut editor = editor()?;
+    let thread = attached_to_ruby(&mut editor, subject, attach).await?;
+    let first = counted_by_ruby(&mut editor, thread).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.break_on(&source, &[child::line(&source, "spin")]).await?;
+    // A stop that is left from attaching would be a pause.
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "breakpoint", "{stopped}");
+    ensure!(counted_by_ruby(&mut editor, thread).await? >= first, "it counts backwards");
+    editor.break_on(&source, &[]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.ok("pause", json!({ "threadId": thread })).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "pause", "{stopped}");
+    ends_with(editor, running).await
+}
+
+/// Breakpoints after attaching, twice.
+async fn ruby_is_visited_twice(subject: Subject) -> anyhow::Result<()> {
+    let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
+    let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
+    is_under_way(&running).await?;
+    visited(running, attach, source).await
+}
+
+async fn ruby_is_changed_after_attaching(subject: Subject) -> anyhow::Result<()> {
+    let (folder, source) = counting()?;
+    let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
+    is_under_way(&running).await?;
+    let mut editor = editor()?;
+    let thread = attached_to_ruby(&mut editor, subject, attach).await?;
+    AtStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
+    ends_with(editor, running).await
+}
+
+stories_with! {
+    a_ruby_program_that_listens_on_a_port: ruby_on_a_port(Subject::Rdbg),
+    a_ruby_program_that_listens_on_a_port_with_debug_1_9_2: ruby_on_a_port(Subject::Rdbg192),
+    a_ruby_program_stops_once_and_runs: ruby_stops_once(Subject::Rdbg),
+    a_ruby_program_stops_once_and_runs_with_debug_1_9_2: ruby_stops_once(Subject::Rdbg192),
+    a_ruby_program_is_left_and_attached_to_again: ruby_is_visited_twice(Subject::Rdbg),
+    a_ruby_program_is_left_and_attached_to_again_with_debug_1_9_2: ruby_is_visited_twice(Subject::Rdbg192),
+    what_is_removed_or_changed_in_a_ruby_program_has_its_effect: ruby_is_changed_after_attaching(Subject::Rdbg),
+    what_is_removed_or_changed_in_a_ruby_program_has_its_effect_with_debug_1_9_2:
+        ruby_is_changed_after_attaching(Subject::Rdbg192),
 }
 
 #[tokio::test]

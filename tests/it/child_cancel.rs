@@ -43,6 +43,7 @@ stories_with! {
     in_c_under_gdb: types_in_the_console(Subject::Gdb),
     in_go: types_in_the_console(Subject::Delve),
     in_ruby: types_in_the_console(Subject::Rdbg),
+    in_ruby_with_debug_1_9_2: types_in_the_console(Subject::Rdbg192),
     in_javascript: types_in_the_console(Subject::Js),
     in_a_shell_script: types_in_the_console(Subject::Bash),
     in_perl: types_in_the_console(Subject::Perl),

@@ -197,7 +197,7 @@ fn program(subject: Subject, folder: &Path) -> anyhow::Result<PathBuf> {
             std::fs::write(folder.join("go.mod"), "module family\n\ngo 1.20\n")?;
             ("main.go", GO)
         }
-        Subject::Rdbg => ("main.rb", RUBY),
+        Subject::Rdbg | Subject::Rdbg192 => ("main.rb", RUBY),
         Subject::Js => ("main.js", JS),
         Subject::Bash => ("main.sh", BASH),
         Subject::Perl => ("main.pl", PERL),
@@ -250,6 +250,7 @@ stories_with! {
     under_gdb: family(Subject::Gdb),
     under_delve: family(Subject::Delve),
     under_rdbg: family(Subject::Rdbg),
+    under_rdbg_1_9_2: family(Subject::Rdbg192),
     under_js_debug: family(Subject::Js),
     under_bash_dap: family(Subject::Bash),
     under_perl: family(Subject::Perl),

@@ -103,6 +103,7 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         Subject::Lldb,
         Subject::Python,
         Subject::Rdbg,
+        Subject::Rdbg192,
         Subject::Perl,
     ] {
         let places = |seen: &[Hit]| -> Vec<(i64, Vec<usize>)> {
@@ -121,7 +122,7 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
             "{subject:?}"
         );
         // rdbg answers with the error as a value, which is nothing that fails.
-        let says_why = subject != Subject::Rdbg;
+        let says_why = !subject.is_ruby();
         for Hit { text, .. } in seen {
             anyhow::ensure!(text.contains(&format!("`{length} ==`")) || !says_why, "{subject:?}: {text}");
         }

@@ -53,6 +53,7 @@ matrix! {
     bash: Bash,
     delve: Delve,
     rdbg: Rdbg,
+    rdbg_1_9_2: Rdbg192,
     js: Js,
     perl: Perl,
 }
@@ -83,7 +84,7 @@ async fn paused_first(subject: Subject) -> anyhow::Result<()> {
         Subject::Lldb | Subject::Gdb => child::native("spin"),
         Subject::Delve => child::native("go-spin"),
         Subject::Bash => child::source("spin.sh"),
-        Subject::Rdbg => child::source("spin.rb"),
+        Subject::Rdbg | Subject::Rdbg192 => child::source("spin.rb"),
         Subject::Js => child::source("spin.js"),
         Subject::Perl => child::source("spin.pl"),
     };
@@ -115,7 +116,7 @@ fn list_program(subject: Subject, folder: &Path) -> anyhow::Result<(PathBuf, Val
     let source = match subject {
         Subject::Python | Subject::PythonAdapter => child::source("many.py"),
         Subject::Js => child::source("many.js"),
-        Subject::Rdbg => child::source("many.rb"),
+        Subject::Rdbg | Subject::Rdbg192 => child::source("many.rb"),
         Subject::Perl => child::source("many.pl"),
         Subject::Bash => child::source("many.sh"),
         Subject::Lldb | Subject::Gdb => made("many.c", C)?,
@@ -216,7 +217,7 @@ async fn failing_watch(subject: Subject) -> anyhow::Result<()> {
     let answer = editor.ask("evaluate", asked).await?;
     match subject {
         // Both answer whatever it is, Ruby with the error as a value: there is nothing to show.
-        Subject::Bash | Subject::Rdbg => {}
+        Subject::Bash | Subject::Rdbg | Subject::Rdbg192 => {}
         _ => assert!(!answer.success, "{}", answer.body),
     }
     assert!(answer.body["error"]["showUser"] != true, "{}", answer.body);

@@ -106,7 +106,7 @@ fn program(subject: Subject, folder: &Path) -> anyhow::Result<PathBuf> {
             std::fs::write(folder.join("go.mod"), "module odd\n\ngo 1.20\n")?;
             ("main.go", GO, None)
         }
-        Subject::Rdbg => ("main.rb", RUBY, Some(("odd.rb", RUBY_INSIDE))),
+        Subject::Rdbg | Subject::Rdbg192 => ("main.rb", RUBY, Some(("odd.rb", RUBY_INSIDE))),
         Subject::Js => ("main.js", JS, None),
         Subject::Bash => ("main.sh", BASH, Some(("odd.sh", BASH_INSIDE))),
         Subject::Perl => ("main.pl", PERL, Some(("odd.pl", PERL_INSIDE))),
@@ -151,7 +151,7 @@ fn names(subject: Subject) -> Vec<(&'static str, &'static str)> {
             vec![("the folder", r"bad\\udcff/odd.h"), ("the thread", r"odd \\udcff"), ("a value", r"v\\377")]
         }
         Subject::Delve => vec![("a value", "bad")],
-        Subject::Rdbg => {
+        Subject::Rdbg | Subject::Rdbg192 => {
             vec![("the folder", r"bad\\xFF/odd.rb"), ("the thread", r"odd \\xFF"), ("a value", r"v\\xED")]
         }
         Subject::Js => vec![("a name", r"bad\\udcff"), ("a value", r"v\\ud83d")],
@@ -197,6 +197,7 @@ stories_with! {
     under_gdb: odd_names(Subject::Gdb),
     under_delve: odd_names(Subject::Delve),
     under_rdbg: odd_names(Subject::Rdbg),
+    under_rdbg_1_9_2: odd_names(Subject::Rdbg192),
     under_js_debug: odd_names(Subject::Js),
     under_bash_dap: odd_names(Subject::Bash),
     under_perl: odd_names(Subject::Perl),

@@ -9,15 +9,16 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
 stories_with! {
-    python_that_stands_is_resumed_to_end: stands(Subject::Python),
-    python_behind_its_adapter_that_stands_is_resumed_to_end: stands(Subject::PythonAdapter),
-    c_under_lldb_that_stands_is_resumed_to_end: stands(Subject::Lldb),
-    c_under_gdb_that_stands_is_resumed_to_end: stands(Subject::Gdb),
-    go_that_stands_is_resumed_to_end: stands(Subject::Delve),
-    javascript_that_stands_is_resumed_to_end: stands(Subject::Js),
+    python_that_stands_is_resumed_to_end: is_resumed(Subject::Python),
+    python_behind_its_adapter_that_stands_is_resumed_to_end: is_resumed(Subject::PythonAdapter),
+    c_under_lldb_that_stands_is_resumed_to_end: is_resumed(Subject::Lldb),
+    c_under_gdb_that_stands_is_resumed_to_end: is_resumed(Subject::Gdb),
+    go_that_stands_is_resumed_to_end: is_resumed(Subject::Delve),
+    javascript_that_stands_is_resumed_to_end: is_resumed(Subject::Js),
     bash_that_stands_is_resumed_to_end: stands_and_ends(Subject::Bash),
-    ruby_that_stands_is_resumed_to_end: stands(Subject::Rdbg),
-    perl_that_stands_is_resumed_to_end: stands(Subject::Perl),
+    ruby_that_stands_is_resumed_to_end: is_resumed(Subject::Rdbg),
+    ruby_with_debug_1_9_2_is_resumed_to_end: is_resumed(Subject::Rdbg192),
+    perl_that_stands_is_resumed_to_end: is_resumed(Subject::Perl),
     python_that_runs_is_asked_to_end: runs(Subject::Python),
     python_behind_its_adapter_that_runs_is_asked_to_end: runs(Subject::PythonAdapter),
     c_under_lldb_that_runs_is_asked_to_end: runs(Subject::Lldb),
@@ -26,6 +27,7 @@ stories_with! {
     javascript_that_runs_is_asked_to_end: runs(Subject::Js),
     bash_that_runs_is_asked_to_end: runs(Subject::Bash),
     ruby_that_runs_is_asked_to_end: runs(Subject::Rdbg),
+    ruby_with_debug_1_9_2_that_runs_is_asked_to_end: runs(Subject::Rdbg192),
     perl_that_runs_is_asked_to_end: runs(Subject::Perl),
     python_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Python),
     python_behind_its_adapter_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::PythonAdapter),
@@ -35,6 +37,7 @@ stories_with! {
     javascript_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Js),
     bash_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Bash),
     ruby_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Rdbg),
+    ruby_with_debug_1_9_2_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Rdbg192),
     perl_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Perl),
 }
 
@@ -46,6 +49,7 @@ fn source(subject: Subject) -> std::path::PathBuf {
         Subject::Bash => "farewell.sh",
         Subject::Delve => "go-farewell/main.go",
         Subject::Rdbg => "farewell.rb",
+        Subject::Rdbg192 => return source(Subject::Rdbg),
         Subject::Js => "farewell.js",
         Subject::Perl => "farewell.pl",
     })
@@ -77,7 +81,7 @@ async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-async fn stands(subject: Subject) -> anyhow::Result<()> {
+async fn is_resumed(subject: Subject) -> anyhow::Result<()> {
     let limit = deadline(3);
     let more = json!({ "terminateTimeout": limit.as_millis() });
     let mut editor = launched(subject, more, &["working"]).await?;

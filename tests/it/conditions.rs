@@ -73,6 +73,7 @@ stories_with! {
     gdb_refuses_a_condition_that_is_none: refused(Subject::Gdb),
     js_refuses_a_condition_that_is_none: refused(Subject::Js),
     rdbg_refuses_a_condition_that_is_none: refused(Subject::Rdbg),
+    rdbg_1_9_2_refuses_a_condition_that_is_none: refused(Subject::Rdbg192),
     debugpy_stops_where_a_condition_fails: stops(Subject::Python, "nope == 3"),
     debugpys_adapter_stops_where_a_condition_fails: stops(Subject::PythonAdapter, "nope == 3"),
     delve_stops_where_a_condition_fails: stops(Subject::Delve, "nope == 3"),
@@ -80,6 +81,7 @@ stories_with! {
     js_stops_where_a_condition_fails: stops(Subject::Js, "nope == 3"),
     lldb_stops_where_a_condition_fails: stops(Subject::Lldb, "length == 2 &&"),
     rdbg_stops_where_a_condition_fails: stops(Subject::Rdbg, "nope == 3"),
+    rdbg_1_9_2_stops_where_a_condition_fails: stops(Subject::Rdbg192, "nope == 3"),
     perl_refuses_a_condition_that_is_none: refused(Subject::Perl),
     perl_stops_where_a_condition_fails: stops(Subject::Perl, "nope() == 3"),
 }
@@ -87,7 +89,7 @@ stories_with! {
 /// What a guard puts around a condition shows nowhere, and a condition that holds stops as it always did.
 #[tokio::test]
 async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
-    for subject in [Subject::Js, Subject::Rdbg, Subject::Python, Subject::Perl] {
+    for subject in [Subject::Js, Subject::Rdbg, Subject::Rdbg192, Subject::Python, Subject::Perl] {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         let condition = format!("{} == 2", subject.variable("length", false));
         launched(&mut editor, subject, json!({ "condition": condition })).await?;

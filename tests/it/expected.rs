@@ -34,7 +34,7 @@ async fn are_the_adapters(subject: Subject) -> anyhow::Result<()> {
     // Debian's Delve is older than Delve's filters.
     let none = subject == Subject::Delve && told == json!([]);
     if subject == Subject::Rdbg && !told.is_null() {
-        // Only old versions have one of them on by default, and no conditions.
+        // Only before 1.6 is one of them on by default.
         let known = |filters: &Value| -> Vec<String> {
             names(filters).into_iter().map(|(name, _)| name.to_owned()).collect()
         };
@@ -55,6 +55,7 @@ stories_with! {
     of_bash: are_the_adapters(Subject::Bash),
     of_delve: are_the_adapters(Subject::Delve),
     of_ruby: are_the_adapters(Subject::Rdbg),
+    of_ruby_with_debug_1_9_2: are_the_adapters(Subject::Rdbg192),
     of_javascript: are_the_adapters(Subject::Js),
     of_perl: are_the_adapters(Subject::Perl),
 }

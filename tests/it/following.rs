@@ -127,6 +127,11 @@ async fn a_call_in_a_ruby_program_is_followed() -> anyhow::Result<()> {
     follows(Subject::Rdbg, "handle", false).await
 }
 
+#[tokio::test]
+async fn a_call_in_a_ruby_program_with_debug_1_9_2_is_followed() -> anyhow::Result<()> {
+    follows(Subject::Rdbg192, "handle", false).await
+}
+
 const LOOP: &str = "\
 def knot(n):
     total = 0

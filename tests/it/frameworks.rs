@@ -271,12 +271,21 @@ async fn tests_of_go_are_listed_run_and_debugged() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn tests_of_minitest_are_listed_run_and_debugged() -> anyhow::Result<()> {
+    with_minitest(Subject::Rdbg).await
+}
+
+#[tokio::test]
+async fn tests_of_minitest_are_listed_run_and_debugged_with_debug_1_9_2() -> anyhow::Result<()> {
+    with_minitest(Subject::Rdbg192).await
+}
+
+async fn with_minitest(subject: Subject) -> anyhow::Result<()> {
     let project = fixture::test_project("minitest")?;
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
         tool: "minitest",
         asked: json!({ "projectPath": "." }),
-        debug: Subject::Rdbg.with(json!({})),
+        debug: subject.with(json!({})),
         count: 11,
         sane: (json!({ "file": "test/cart_test.rb" }), [9, 4, 4, 1]),
         fails: (
@@ -301,12 +310,21 @@ async fn tests_of_minitest_are_listed_run_and_debugged() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn tests_of_rspec_are_listed_run_and_debugged() -> anyhow::Result<()> {
+    with_rspec(Subject::Rdbg).await
+}
+
+#[tokio::test]
+async fn tests_of_rspec_are_listed_run_and_debugged_with_debug_1_9_2() -> anyhow::Result<()> {
+    with_rspec(Subject::Rdbg192).await
+}
+
+async fn with_rspec(subject: Subject) -> anyhow::Result<()> {
     let project = fixture::test_project("rspec")?;
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
         tool: "rspec",
         asked: json!({ "projectPath": "." }),
-        debug: Subject::Rdbg.with(json!({})),
+        debug: subject.with(json!({})),
         count: 11,
         sane: (json!({ "file": "spec/cart_spec.rb" }), [9, 4, 4, 1]),
         fails: (

@@ -102,7 +102,10 @@ async fn a_file_of_rspec_is_run_by_rspec() -> anyhow::Result<()> {
     let source = project.path().join("spec/cart_spec.rb");
     let launch = json!({ "program": source, "args": ["-e", "fails"] });
     let says = "cart_spec.rb is a file of tests: debugging them with RSpec";
-    stops(Subject::Rdbg.with(launch), (&source, "fails"), says).await
+    for subject in [Subject::Rdbg, Subject::Rdbg192] {
+        stops(subject.with(launch.clone()), (&source, "fails"), says).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]
@@ -111,7 +114,10 @@ async fn a_file_of_minitest_finds_what_it_tests() -> anyhow::Result<()> {
     let source = project.path().join("test/cart_test.rb");
     let launch = json!({ "program": source, "args": ["-n", "test_fails"] });
     let says = "cart_test.rb is a file of tests: debugging them with minitest";
-    stops(Subject::Rdbg.with(launch), (&source, "fails"), says).await
+    for subject in [Subject::Rdbg, Subject::Rdbg192] {
+        stops(subject.with(launch.clone()), (&source, "fails"), says).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

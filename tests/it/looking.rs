@@ -240,6 +240,13 @@ async fn ruby_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<(
 }
 
 #[tokio::test]
+async fn ruby_with_debug_1_9_2_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
+    let told = watched(Subject::Rdbg192, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
+    check(&told, &["variables", "completions", "exceptionInfo"]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn javascript_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
     let told = watched(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
     check(&told, &["variables", "completions", "exceptionInfo"]);

@@ -97,6 +97,7 @@ mod child_programs;
 mod child_python;
 mod child_replays;
 mod child_requests;
+mod child_ruby;
 mod child_terminate;
 mod circles;
 mod compiled;

@@ -157,6 +157,7 @@ async fn objects_of_javascript_and_ruby_show_their_fields() -> anyhow::Result<()
     for (subject, name, text, fields) in [
         (Subject::Js, "main.js", JAVASCRIPT, ["name: 'ann'", "balance: 70"]),
         (Subject::Rdbg, "main.rb", RUBY, ["@name=\"ann\"", "@balance=70"]),
+        (Subject::Rdbg192, "main.rb", RUBY, ["@name=\"ann\"", "@balance=70"]),
     ] {
         let Stopped { mut agent, event, _folder } = stopped(subject, name, text).await?;
         let shown = value(&event["locals"], "account").0;

@@ -22,6 +22,7 @@ stories_with! {
     js_reads_a_file: reads_a_file(Subject::Js),
     lldb_reads_a_file: reads_a_file(Subject::Lldb),
     rdbg_reads_a_file: reads_a_file(Subject::Rdbg),
+    rdbg_1_9_2_reads_a_file: reads_a_file(Subject::Rdbg192),
 }
 
 /// A restart reads and writes the files again.

@@ -55,16 +55,22 @@ async fn with_unittest() -> anyhow::Result<()> {
 async fn with_minitest() -> anyhow::Result<()> {
     let text = "require \"minitest/autorun\"\nrequire \"cart\"\n\nclass ExpectsTest < Minitest::Test\n  def test_expects\n    \
                 assert_raises(ArgumentError) { Cart.price(\"melon\") }\n    assert_raises(ArgumentError) { Integer(\"x\") }\n  end\nend\n";
-    let project = fixture::test_project("minitest")?;
-    stops_nowhere(project, ("test/expects_test.rb", text), "ExpectsTest#test_expects", Subject::Rdbg).await
+    for subject in [Subject::Rdbg, Subject::Rdbg192] {
+        let project = fixture::test_project("minitest")?;
+        stops_nowhere(project, ("test/expects_test.rb", text), "ExpectsTest#test_expects", subject).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]
 async fn with_rspec() -> anyhow::Result<()> {
     let text = "RSpec.describe \"Expects\" do\n  it \"refuses text\" do\n    \
                 expect { Integer(\"x\") }.to raise_error(ArgumentError)\n  end\nend\n";
-    let project = fixture::test_project("rspec")?;
-    stops_nowhere(project, ("spec/expects_spec.rb", text), "refuses text", Subject::Rdbg).await
+    for subject in [Subject::Rdbg, Subject::Rdbg192] {
+        let project = fixture::test_project("rspec")?;
+        stops_nowhere(project, ("spec/expects_spec.rb", text), "refuses text", subject).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -176,7 +176,10 @@ async fn a_trace_of_ruby_says_what_evaluate_says() -> anyhow::Result<()> {
         "[length, 3].max",
         "'\\\\'",
     ];
-    traces(Subject::Rdbg, &expressions, json!(["false", "true", "false"])).await
+    for subject in [Subject::Rdbg, Subject::Rdbg192] {
+        traces(subject, &expressions, json!(["false", "true", "false"])).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

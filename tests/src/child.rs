@@ -47,8 +47,10 @@ pub enum Subject {
     Bash,
     /// Go, Delve.
     Delve,
-    /// Ruby, the gem `debug`.
+    /// Ruby, the gem `debug` that comes with it.
     Rdbg,
+    /// Ruby, the gem `debug` 1.9.2.
+    Rdbg192,
     /// JavaScript, vscode-js-debug.
     Js,
     /// Perl, `Perl::LanguageServer`.
@@ -63,7 +65,7 @@ impl Subject {
             Self::Lldb | Self::Gdb => "echo.c",
             Self::Bash => "echo.sh",
             Self::Delve => "go-echo/main.go",
-            Self::Rdbg => "echo.rb",
+            Self::Rdbg | Self::Rdbg192 => "echo.rb",
             Self::Js => "echo.js",
             Self::Perl => "echo.pl",
         };
@@ -81,7 +83,9 @@ impl Subject {
             }
             Self::Lldb | Self::Gdb => self.with(json!({ "program": built("echo") })),
             Self::Delve => self.with(json!({ "program": built("go-echo") })),
-            Self::Bash | Self::Rdbg | Self::Js | Self::Perl => self.with(json!({ "program": self.source() })),
+            Self::Bash | Self::Rdbg | Self::Rdbg192 | Self::Js | Self::Perl => {
+                self.with(json!({ "program": self.source() }))
+            }
         }
     }
 
@@ -96,6 +100,7 @@ impl Subject {
             Self::Delve => json!({ "engine": "delve", "enginePath": setting("dlv"),
                 "dlvFlags": ["--check-go-version=false"] }),
             Self::Rdbg => json!({ "engine": "rdbg" }),
+            Self::Rdbg192 => json!({ "engine": "rdbg", "enginePath": setting("rdbg192") }),
             Self::Js => json!({ "engine": "js", "enginePath": setting("jsDebug") }),
             Self::Perl => json!({ "engine": "perl", "enginePath": setting("perl") }),
         };
@@ -103,6 +108,27 @@ impl Subject {
             attributes.extend(own);
         }
         attributes
+    }
+
+    /// Variables of a Ruby program that has the gem `debug` of this one inside.
+    pub fn gem_variables(self) -> Vec<(&'static str, String)> {
+        if self == Self::Rdbg192 { vec![("RUBYLIB", setting("rdbg192Lib"))] } else { Vec::new() }
+    }
+
+    /// Whether its gem `debug` stops a program that it is attached to: before 1.6.
+    ///
+    /// # Panics
+    /// When the gem's version is none.
+    pub fn stops_at_attach(self) -> bool {
+        let version = setting(if self == Self::Rdbg192 { "rdbg192Debug" } else { "rubyDebug" });
+        let numbers: Vec<u32> = version.split('.').filter_map(|number| number.parse().ok()).collect();
+        assert!(numbers.len() > 1, "no version: {version}");
+        self.is_ruby() && numbers < vec![1, 6]
+    }
+
+    /// Whether it is Ruby's.
+    pub fn is_ruby(self) -> bool {
+        matches!(self, Self::Rdbg | Self::Rdbg192)
     }
 
     /// A variable's name as the language has it.

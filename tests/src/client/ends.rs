@@ -62,11 +62,6 @@ impl DapClient {
         Ok(())
     }
 
-    /// Takes the stops that have come, also those that repeat what is known: rdbg before 1.5 reports one stop several times.
-    pub fn take_stops(&mut self) {
-        self.waiting.retain(|message| !matches!(message, Message::Event(event) if event.event == "stopped"));
-    }
-
     /// Disconnects and waits until the adapter has ended.
     ///
     /// # Errors

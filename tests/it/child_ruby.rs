@@ -1,0 +1,123 @@
+//! Ruby with an old and a new gem `debug`: what is removed or changed while the program is debugged has its effect.
+//!
+//! Not here: attaching ([`super::child_attach`]).
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
+
+/// Counts, and rescues an exception at each fifth number.
+const COUNTS: &str = "\
+total = 0
+loop do
+  total += 1 # BP counts
+  begin
+    raise \"five\" if (total % 5).zero? # BP raises
+  rescue RuntimeError
+    nil
+  end
+  sleep 0.005 # BP sleeps
+end
+";
+/// More rounds than there are between two exceptions.
+const ROUNDS: usize = 6;
+
+/// A program that counts until it is ended.
+pub(super) fn counting() -> anyhow::Result<(tempfile::TempDir, std::path::PathBuf)> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().canonicalize()?.join("counts.rb");
+    std::fs::write(&source, COUNTS)?;
+    Ok((folder, source))
+}
+
+/// An editor at a stop of that program.
+pub(super) struct AtStop<'editor> {
+    pub(super) editor: &'editor mut DapClient,
+    pub(super) source: &'editor Path,
+    pub(super) thread: i64,
+}
+
+impl AtStop<'_> {
+    fn line(&self, marker: &str) -> i64 {
+        child::line(self.source, marker)
+    }
+
+    /// Sets breakpoints at these markers, with conditions.
+    async fn set(&mut self, breakpoints: &[(&str, Option<&str>)]) -> anyhow::Result<()> {
+        let breakpoint = |(marker, condition): &(&str, Option<&str>)| json!({ "line": self.line(marker), "condition": condition });
+        let requests: Vec<Value> = breakpoints.iter().map(breakpoint).collect();
+        let asked = json!({ "source": { "path": self.source }, "breakpoints": requests });
+        let told = self.editor.ok("setBreakpoints", asked).await?;
+        let told = told["breakpoints"].as_array().context("no breakpoints")?;
+        ensure!(told.iter().all(|breakpoint| breakpoint["verified"] == true), "{told:?}");
+        Ok(())
+    }
+
+    /// Continues to the next stop, which has this reason and is at this marker.
+    async fn goes_on_to(&mut self, reason: &str, marker: &str) -> anyhow::Result<Value> {
+        self.editor.ok("continue", json!({ "threadId": self.thread })).await?;
+        let stopped = self.editor.event("stopped").await?;
+        let stack = self.editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+        // An exception is raised by a frame of C.
+        let frames = stack["stackFrames"].as_array().context("no stack")?;
+        let line = self.line(marker);
+        ensure!(stopped["reason"] == reason && frames[0]["line"] == line, "not {marker}: {stopped} {stack}");
+        let asked = json!({ "expression": "total", "frameId": frames.last().context("no frame")?["id"], "context": "watch" });
+        Ok(self.editor.ok("evaluate", asked).await?["result"].clone())
+    }
+
+    /// Breakpoints that are removed or get another condition, and filters that are removed.
+    pub(super) async fn changes_what_is_set(&mut self) -> anyhow::Result<()> {
+        self.set(&[("counts", None)]).await?;
+        self.goes_on_to("breakpoint", "counts").await?;
+        // A removed breakpoint does not stop: a whole round passes it.
+        self.set(&[("sleeps", None)]).await?;
+        for _ in 0..2 {
+            self.goes_on_to("breakpoint", "sleeps").await?;
+        }
+        // Neither does one whose condition never holds, until it has another.
+        self.set(&[("counts", Some("total == -1")), ("sleeps", None)]).await?;
+        for _ in 0..2 {
+            self.goes_on_to("breakpoint", "sleeps").await?;
+        }
+        self.set(&[("counts", Some("total > 1")), ("sleeps", None)]).await?;
+        self.goes_on_to("breakpoint", "counts").await?;
+        self.set(&[("counts", Some("total == -1")), ("sleeps", None)]).await?;
+        for _ in 0..2 {
+            self.goes_on_to("breakpoint", "sleeps").await?;
+        }
+        self.set(&[]).await?;
+        self.editor.ok("setExceptionBreakpoints", json!({ "filters": ["any"] })).await?;
+        self.goes_on_to("exception", "raises").await?;
+        let tens = json!({ "filterId": "RuntimeError", "condition": "(total % 10).zero?" });
+        self.editor.ok("setExceptionBreakpoints", json!({ "filters": [], "filterOptions": [tens] })).await?;
+        let total = self.goes_on_to("exception", "raises").await?;
+        ensure!(total.as_str().is_some_and(|total| total.ends_with('0')), "stopped at {total}");
+        self.editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
+        self.set(&[("sleeps", None)]).await?;
+        for _ in 0..ROUNDS {
+            self.goes_on_to("breakpoint", "sleeps").await?;
+        }
+        Ok(())
+    }
+}
+
+async fn launched(subject: Subject) -> anyhow::Result<()> {
+    let (_folder, source) = counting()?;
+    let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
+    let launch = subject.with(json!({ "program": source }));
+    editor.launch_child(launch, &source, &[child::line(&source, "counts")]).await?;
+    let (thread, _) = editor.stop().await?;
+    AtStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await
+}
+
+stories_with! {
+    what_is_removed_or_changed_has_its_effect: launched(Subject::Rdbg),
+    what_is_removed_or_changed_has_its_effect_with_debug_1_9_2: launched(Subject::Rdbg192),
+}
