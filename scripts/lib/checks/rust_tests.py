@@ -1,0 +1,123 @@
+"""Which Rust tests run at which level, with which runner, and which of them passed only at the second attempt."""
+import contextlib, json, os, pathlib, shutil, subprocess, xml.etree.ElementTree as ElementTree
+
+from .steps import say
+
+# Modules of integration tests that name a .NET runtime: what `stories!` and its like in tests/it/main.rs declare.
+NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
+# The 10 slowest tests are listed, and only those that take this long, in seconds.
+MIN_LISTED_SECONDS = 8
+MAX_LISTED = 10
+
+
+class Found:
+    """What set-up found on this machine."""
+
+    def __init__(self, cache):
+        file = cache / "env.json"
+        self.environment = json.loads(file.read_text()) if file.exists() else {}
+
+    def has_runtime(self, major):
+        versions = (self.environment.get("installed") or {}).get("runtimes", [])
+        return any(version.startswith(f"{major}.") for version in versions)
+
+    def left_out(self):
+        """Rows of (what a test's name begins a module or ends a path with, why it is left out): needed parts that are not here."""
+        rows = []
+        if not (self.environment.get("modern") and self.has_runtime(10)):
+            rows.append((f"{NET10}::", "the tests on .NET 10: no .NET SDK 10 is installed"))
+        if not self.has_runtime(8):
+            rows.append((f"{NET8}::", "the tests on .NET 8: no .NET SDK with a runtime 8 is installed"))
+        if not (self.has_runtime(10) and os.path.isdir(os.environ.get("TANDEM_DOTNET_FORMS", ""))):
+            rows.append(("forms::", "the tests of published programs: TANDEM_DOTNET_FORMS names no folder of them"))
+        if os.geteuid() != 0:
+            rows.append(("other_users::another_user_", "the tests with another user: only root can be one"))
+        return rows
+
+    def other_runtimes(self):
+        """Modules that repeat on another runtime what one module tests already: 10 where it is here, else 9. A story that only old
+        runtimes have (`older_stories!`) runs on 9."""
+        newest = self.environment.get("modern") and self.has_runtime(10)
+        repeated = [f"::{NET31}::", f"::{NET8}::", f"::older_{NET31}::"]
+        return [*repeated, f"::{NET9}::"] if newest else repeated
+
+
+def expression(left_out, repeated):
+    """A filter of nextest."""
+    words = [f"test({name})" for name, _ in left_out] + [f"test(/{name}/)" for name in repeated]
+    return " and ".join(["all()", *(f"not {word}" for word in words)])
+
+
+def run(found, everything):
+    """Runs the tests of the gate, or every test. Returns (exit status, names of flaky tests)."""
+    if os.environ.get("TANDEM_SKIP_TOOLCHAINS") == "1":
+        chosen, skipped = "not binary(it) or test(conventions::)", None
+    else:
+        left_out, repeated = found.left_out(), [] if everything else found.other_runtimes()
+        chosen, skipped = expression(left_out, repeated), [name for name, _ in left_out] + [name.removeprefix("::") for name in repeated]
+    if shutil.which("cargo-nextest") is None:
+        return without_nextest(skipped), []
+    # A test that fails once and then passes is a fault of the test or of the product, but not of the change that CI looks at.
+    profile = "ci" if os.environ.get("CI") and not everything else "default"
+    report = target() / "nextest" / profile / "junit.xml"
+    report.unlink(missing_ok=True)
+    done = subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile, "-E", chosen])
+    return done.returncode, read_report(report)
+
+
+def without_nextest(skipped):
+    say("check: cargo-nextest is not installed: `cargo test` runs the tests, without time limits and without a second attempt")
+    if skipped is None:
+        first = subprocess.run(["cargo", "test", "--workspace", "--exclude", "tandem-tests", "--no-fail-fast"]).returncode
+        return first or subprocess.run(["cargo", "test", "-p", "tandem-tests", "--test", "it", "--no-fail-fast", "conventions::"]).returncode
+    names = [word for name in skipped for word in ("--skip", name)]
+    return subprocess.run(["cargo", "test", "--workspace", "--no-fail-fast", "--", *names]).returncode
+
+
+def read_report(report):
+    """Prints the slowest tests and returns the names of those that passed only at the second attempt."""
+    if not report.exists():
+        return []
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    slow = sorted(((float(case.get("time", 0)), case.get("name")) for case in cases), reverse=True)[:MAX_LISTED]
+    for seconds, name in slow:
+        if seconds >= MIN_LISTED_SECONDS:
+            say(f"slow: {seconds:6.1f} s  {name}")
+    return [case.get("name") for case in cases if case.find("flakyFailure") is not None]
+
+
+def run_long(found):
+    """The ignored tests whose names begin with `long_`."""
+    left_out = found.left_out()
+    if shutil.which("cargo-nextest") is None:
+        names = [word for name, _ in left_out for word in ("--skip", name)]
+        return subprocess.run(["cargo", "test", "--workspace", "--no-fail-fast", "--", "--ignored", "long_", *names]).returncode
+    chosen = f"test(/(^|::)long_/) and {expression(left_out, [])}"
+    return subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", "long",
+                           "--run-ignored", "only", "-E", chosen]).returncode
+
+
+def repeat(times, pattern):
+    """Runs the tests whose names contain `pattern` so many times, while a busy loop takes each core."""
+    chosen = f"test({pattern}) and not test(/(^|::)long_/)"
+    with busy_cores():
+        if shutil.which("cargo-nextest"):
+            return subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--stress-count", str(times),
+                                   "-E", chosen]).returncode
+        runs = [subprocess.run(["cargo", "test", "--workspace", "--no-fail-fast", pattern]).returncode for _ in range(times)]
+        return max(runs)
+
+
+@contextlib.contextmanager
+def busy_cores():
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def target():
+    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or "target")

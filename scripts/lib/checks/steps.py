@@ -1,0 +1,84 @@
+"""Steps of the checks: they run one by one or side by side, and a summary lists each with its result and its seconds.
+What a step checks is not known here."""
+import io, os, subprocess, sys, threading, time
+
+
+class Steps:
+    """Runs steps and keeps their results. A failed step does not end the run: `finish` gives the exit status."""
+
+    def __init__(self):
+        self.results, self.notes, self.begun = [], [], time.monotonic()
+        self.lock = threading.Lock()
+
+    def run(self, name, action):
+        """Runs `action(out)` with its output on the screen; true when it returned no exit status but 0."""
+        say(f"\n== {name}")
+        return self.timed(name, action, None)
+
+    def beside(self, *rows):
+        """Runs rows of (name, action) side by side, each row's steps in order; prints the output of each step when it has ended."""
+        def work(row):
+            for name, action in row:
+                kept = io.StringIO()
+                passed = self.timed(name, action, kept)
+                with self.lock:
+                    say(f"\n== {name}{'' if passed else ': FAILED'}\n{kept.getvalue()}".rstrip())
+
+        threads = [threading.Thread(target=work, args=(row,)) for row in rows]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def timed(self, name, action, out):
+        begun = time.monotonic()
+        try:
+            status = action(out)
+        except Exception as error:  # A fault of one step must not hide the results of the others.
+            print(f"check: {name}: {type(error).__name__}: {error}", file=out or sys.stderr, flush=True)
+            status = 1
+        with self.lock:
+            self.results.append((name, status in (0, None), time.monotonic() - begun))
+        return status in (0, None)
+
+    def note(self, text):
+        """A line for the summary that is neither a success nor a failure."""
+        with self.lock:
+            self.notes.append(text)
+
+    def finish(self):
+        """Prints the summary and returns the exit status of the checks."""
+        say("\n== Summary")
+        for name, passed, seconds in self.results:
+            say(f"{'ok     ' if passed else 'FAILED '} {name} ({seconds:.0f} s)")
+        for text in self.notes:
+            say(text)
+        say(f"{'ok     ' if self.passed() else 'FAILED '} all of it ({time.monotonic() - self.begun:.0f} s)")
+        return 0 if self.passed() else 1
+
+    def passed(self):
+        return all(passed for _, passed, _ in self.results)
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def command(*words, cwd=None, **variables):
+    """An action that runs a command; its output goes to the screen, or into the step's own output."""
+    def action(out):
+        environment = {**os.environ, **variables}
+        if out is None:
+            return subprocess.run(list(map(str, words)), cwd=cwd, env=environment, stdin=subprocess.DEVNULL).returncode
+        done = subprocess.run(list(map(str, words)), cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+        out.write(done.stdout)
+        return done.returncode
+    return action
+
+
+def in_order(*actions):
+    """An action that runs actions until one fails."""
+    def action(out):
+        return next((status for one in actions if (status := one(out))), 0)
+    return action
