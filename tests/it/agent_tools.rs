@@ -29,7 +29,7 @@ also_on_net8! {
 
 async fn the_official_client_tells_a_whole_story(runtime: Runtime) -> anyhow::Result<()> {
     let project = fixture::root().join("fixtures/programs/dotnet/tour");
-    let mut command = tokio::process::Command::new("python3");
+    let mut command = tokio::process::Command::new(tandem_tests::child::interpreter("python"));
     command
         .arg(fixture::root().join("tests/python/debug_story.py"))
         .arg(fixture::binary("tandem-mcp"))

@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 /// An agent whose root is the folder, and whose tools are those of set-up.
 async fn agent(folder: &Path, tools: &[PathBuf], flags: &[&str]) -> anyhow::Result<Agent> {
     let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = fixture::path();
     let tools = tools.iter().filter_map(|tool| tool.parent().map(Path::to_owned));
     let path = std::env::join_paths(tools.chain(std::env::split_paths(&path)))?;
     command.args(flags).current_dir(folder).env("PATH", path);
@@ -172,6 +172,8 @@ fn written(top: &Path) -> anyhow::Result<Vec<(PathBuf, std::time::SystemTime)>> 
 #[tokio::test]
 async fn npm_scripts_are_run_and_their_output_read() -> anyhow::Result<()> {
     let project = fixture::project("npm")?;
+    // Another file, without a test.
+    std::fs::write(project.path().join("empty.test.js"), "// node:test\n")?;
     let mut agent = agent(project.path(), &[], &[]).await?;
     let built = finished(&mut agent, "build", json!({})).await?;
     assert_eq!(built["error"]["code"], "BUILD_FAILED", "{built:#}");
@@ -188,7 +190,10 @@ async fn npm_scripts_are_run_and_their_output_read() -> anyhow::Result<()> {
 async fn python_projects_are_checked_and_tested_with_pytest() -> anyhow::Result<()> {
     let project = fixture::project("python")?;
     let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
-    command.current_dir(project.path()).env("PYTHONPATH", fixture::python_packages());
+    let python = PathBuf::from(tandem_tests::child::interpreter("python"));
+    let folders = python.parent().map(Path::to_owned).into_iter();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&fixture::path())))?;
+    command.current_dir(project.path()).env("PYTHONPATH", fixture::python_packages()).env("PATH", path);
     let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
     let checked = finished(&mut agent, "get_diagnostics", json!({})).await?;
     assert_eq!(checked["diagnostics"]["broken.py"][0]["code"], "SyntaxError", "{checked:#}");

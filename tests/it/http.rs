@@ -27,7 +27,7 @@ fn call(id: u64, tool: &str, arguments: &Value) -> Value {
 /// Runs the official client's script.
 async fn official(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     let script = fixture::root().join("tests/clients/official_client.py");
-    let mut command = tokio::process::Command::new("python3");
+    let mut command = tokio::process::Command::new(tandem_tests::child::interpreter("python"));
     command.arg(script).args(arguments).current_dir(folder).env("PYTHONPATH", fixture::python_packages());
     let done = tokio::time::timeout(deadline(2 * DEADLINE), command.kill_on_drop(true).output())
         .await

@@ -115,7 +115,7 @@ async fn what_does_not_build_has_diagnostics() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_python_without_pytest_is_named_with_how_to_install_it() -> anyhow::Result<()> {
     let project = fixture::test_project("pytest")?;
-    let made = std::process::Command::new("python3")
+    let made = std::process::Command::new(tandem_tests::child::interpreter("python"))
         .args(["-m", "venv", "--without-pip", ".venv"])
         .current_dir(project.path())
         .status()?;

@@ -74,6 +74,7 @@ impl Agent {
     ) -> anyhow::Result<Self> {
         // What its calls build lies in the project's own folder: projects of two stories may have one name.
         command.kill_on_drop(true).env_remove("CARGO_TARGET_DIR");
+        fixture::set_path(&mut command);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().context("no stdin")?;
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();

@@ -93,6 +93,7 @@ impl DapClient {
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
         command.kill_on_drop(true);
+        fixture::set_path(&mut command);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) =
             (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);

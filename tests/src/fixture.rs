@@ -72,6 +72,23 @@ pub fn tool(name: &str) -> PathBuf {
     made(&format!("/tools/{name}")).into()
 }
 
+/// `PATH` with the Node of set-up first, which is pinned; without set-up, as it is.
+pub fn path() -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let text = std::fs::read_to_string(cache().join("env.json")).unwrap_or_default();
+    let found: Value = serde_json::from_str(&text).unwrap_or_default();
+    let node = found["node"].as_str().and_then(|node| Path::new(node).parent());
+    let folders = node.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).unwrap_or(path)
+}
+
+/// Sets [`path`] for a command that sets no `PATH` itself.
+pub fn set_path(command: &mut tokio::process::Command) {
+    if !command.as_std().get_envs().any(|(name, _)| name == "PATH") {
+        command.env("PATH", path());
+    }
+}
+
 /// The folder with the Python packages of set-up, for `PYTHONPATH`.
 pub fn python_packages() -> PathBuf {
     made("/pythonPackages").into()
