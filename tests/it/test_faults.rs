@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tandem_tests::child::Subject;
-use tandem_tests::deadline::deadline;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture;
 
 use super::frameworks::{agent, finished, go_environment};
@@ -172,7 +172,7 @@ async fn leaves_nothing(name: &'static str) -> anyhow::Result<()> {
     };
     for (what, asked) in [
         ("a test's time limit", asked(hangs, "testTimeoutMs", 2000)),
-        ("the run's time limit", asked(hangs, "runTimeoutMs", 30_000)),
+        ("the run's time limit", asked(hangs, "runTimeoutMs", deadline_ms(8))),
         ("a crash", asked(crashes, "testTimeoutMs", 30_000)),
     ] {
         let ended = finished(&mut agent, "run_tests", asked).await?;
