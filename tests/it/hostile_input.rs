@@ -1,5 +1,6 @@
 //! Bad input: each gets its answer with a stable code, and the session lives on where it can.
 
+use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
@@ -64,7 +65,9 @@ async fn requests_that_make_no_sense_are_answered_and_the_session_goes_on(
 
 async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<()> {
     let tour = fixture::program("tour");
-    let library = fixture::cache().join("dotnet-3.1/shared/Microsoft.NETCore.App/3.1.2/System.Console.dll");
+    let dotnet = Runtime::Net31.dotnet().context("set-up has no .NET Core 3.1")?;
+    let library = dotnet.with_file_name("shared/Microsoft.NETCore.App/3.1.2/System.Console.dll");
+    anyhow::ensure!(library.is_file(), "{library:?} is missing");
     for (arguments, code) in [
         (json!({}), "INVALID_PARAMETER"),
         (json!({ "program": 5 }), "INVALID_PARAMETER"),
