@@ -44,6 +44,9 @@ module.exports = async function runner(globalConfig, config, environment, runtim
   const own = environment.handleTestEvent?.bind(environment);
   const reported = new Set();
   const omitted = new Set();
+  const pattern = globalConfig.testNamePattern && new RegExp(globalConfig.testNamePattern, "i");
+  // As jest: the titles, joined by blanks.
+  const matches = (test) => !pattern || pattern.test(titles(test).join(" "));
   let printed = 0;
   let started;
   const buffer = () => environment.global.console?.getBuffer?.() ?? [];
@@ -88,11 +91,10 @@ module.exports = async function runner(globalConfig, config, environment, runtim
         printed = buffer().length;
         return report("started", { id: id(testPath, titles(event.test)) });
       case "test_skip": {
-        // Or its name does not match a pattern.
-        const reason = skipReason(event.test, state);
+        const reason = matches(event.test) && skipReason(event.test, state);
         return reason && finish(event.test, "skipped", reason);
       }
-      case "test_todo": return finish(event.test, "skipped", "todo");
+      case "test_todo": return matches(event.test) && finish(event.test, "skipped", "todo");
       case "test_done": return finish(event.test, event.test.errors.length ? "failed" : "passed");
     }
   };
