@@ -240,7 +240,7 @@ fn processes_with(marker: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_python_without_debugpy_is_refused_with_how_to_install_it() -> anyhow::Result<()> {
     let empty = tempfile::tempdir()?;
-    let made = std::process::Command::new("python3")
+    let made = std::process::Command::new(child::interpreter("python"))
         .args(["-m", "venv", "--without-pip"])
         .arg(empty.path().join(".venv"))
         .status()?;

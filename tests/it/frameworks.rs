@@ -406,6 +406,13 @@ async fn tests_of_node(
     let cart = ["src/cart.js", "src/cart.ts", "src/cart.mjs"].map(|name| folder.join(name));
     let cart = cart.iter().find(|file| file.is_file()).context("no cart")?;
     suite.stands(&throws, cart, "throws")?;
+    // A filter that matches nothing, and an id that does not exist beside one that does.
+    let none = suite.run(&mut agent, json!({ "filter": "no_such_test" })).await?;
+    ensure!(none["error"]["code"] == "NOT_FOUND", "{none:#}");
+    let ids = ["adds", "no_such_test"].map(|name| fails.replace("fails", name));
+    let unknown = suite.run(&mut agent, json!({ "tests": ids })).await?;
+    ensure!(unknown["error"]["code"] == "NOT_FOUND", "{unknown:#}");
+    ensure!(unknown["tests"]["passed"] == 1, "{unknown:#}");
     // A source that cannot be read.
     std::fs::write(folder.join(source), "// node:test\nconst = ;\n")?;
     let broken = suite.run(&mut agent, json!({ "file": source })).await?;
