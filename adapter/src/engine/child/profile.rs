@@ -429,6 +429,11 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
+    /// Whether it may report a stop once more, as a pause, while the program is still stopped.
+    fn repeats_stops(&self) -> bool {
+        false
+    }
+
     /// Whether a value that announces elements (`indexedVariables`) may have other children beside them.
     fn mixes_children(&self) -> bool {
         true

@@ -106,6 +106,16 @@ impl Profile for Rdbg {
         Some(&["rdbgRecordInspector", "rdbgTraceInspector"])
     }
 
+    /// Its signal is ignored while the program has not left the debugger.
+    fn misses_pauses(&self) -> bool {
+        true
+    }
+
+    /// From 1.6 on, `configurationDone` after attaching reports the stop at a breakpoint that was hit meanwhile.
+    fn repeats_stops(&self) -> bool {
+        true
+    }
+
     /// Without a filter an array is only its class.
     fn hides_elements(&self) -> bool {
         true

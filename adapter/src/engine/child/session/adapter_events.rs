@@ -47,6 +47,7 @@ impl Session {
             "exited" => self.handle(Event::Exited(body)),
             "terminated" => self.handle(Event::Terminated(body)),
             "output" => self.output(body),
+            "stopped" if self.profile.repeats_stops() && self.state(|now| now.has_reported(&body)) => {}
             "stopped" => self.handle_in_place(Event::StopReported(body)).await,
             _ => self.tell(&event, body),
         }

@@ -10,6 +10,8 @@ pub(super) struct Motion {
     pausing: bool,
     /// The last stop is our word, not the adapter's.
     unsaid: bool,
+    /// A stop was reported, and the program has not been resumed.
+    stopped: bool,
     /// The program stopped when we connected, and has not been resumed; the adapter may report that again.
     at_connection: bool,
 }
@@ -18,8 +20,13 @@ impl Motion {
     /// The adapter is sent a request that does this.
     pub(super) fn request(&mut self, execution: Execution) {
         match execution {
-            Execution::Step | Execution::Move => (self.stepping, self.at_connection) = (true, false),
-            Execution::Continue => (self.stepping, self.unsaid, self.at_connection) = (false, false, false),
+            Execution::Step | Execution::Move => {
+                (self.stepping, self.stopped, self.at_connection) = (true, false, false);
+            }
+            Execution::Continue => {
+                (self.stepping, self.unsaid) = (false, false);
+                (self.stopped, self.at_connection) = (false, false);
+            }
             Execution::Pause => self.pausing = true,
             Execution::Unchanged => {}
         }
@@ -37,7 +44,11 @@ impl Motion {
 
     /// The stop is reported: by us alone, or because the adapter said so.
     pub(super) fn reported(&mut self, unsaid: bool) {
-        self.unsaid = unsaid;
+        (self.unsaid, self.stopped) = (unsaid, true);
+    }
+
+    pub(super) fn is_stopped_unpaused(&self) -> bool {
+        self.stopped && !self.pausing
     }
 
     pub(super) fn stopped_at_connection(&mut self) {

@@ -1,6 +1,7 @@
 //! What the session asks of its state, most of it while it waits.
 
 use dap_wire::Failure;
+use serde_json::Value;
 
 use super::{ChildState, Connection, EndKind, Handshake, Launch, Phase, Program};
 
@@ -46,6 +47,11 @@ impl ChildState {
 
     pub(in super::super) fn stops(&self) -> u64 {
         self.stops
+    }
+
+    /// Whether a pause that nobody requested only repeats a reported stop.
+    pub(in super::super) fn has_reported(&self, stop: &Value) -> bool {
+        stop["reason"] == "pause" && self.motion.is_stopped_unpaused()
     }
 
     /// Whether the program stopped when we connected, and has not been resumed.

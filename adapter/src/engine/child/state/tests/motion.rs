@@ -54,6 +54,15 @@ fn what_repeats_the_stop_at_the_connection_is_not_reported() {
 }
 
 #[test]
+fn a_pause_that_nobody_requested_repeats_a_stop_until_the_program_is_resumed() {
+    let pause = json!({ "reason": "pause" });
+    let mut state = after([stop("breakpoint"), Event::Stopped(Value::Null)]);
+    assert!(state.has_reported(&pause) && !state.has_reported(&json!({ "reason": "step" })));
+    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    assert!(!state.has_reported(&pause));
+}
+
+#[test]
 fn an_owed_signal_is_sent_once_the_program_has_left_the_debugger() {
     let mut state = after([Event::Stopped(Value::Null), Event::SignalOwed]);
     assert_eq!(state.handle(Event::Resumed), [Effect::AwaitOutside { stops: 1 }]);
