@@ -1,10 +1,13 @@
-//! Go beyond a program and its package ([`super::child_programs`]): the tests of a package.
+//! Go beyond a program and its package ([`super::child_programs`]): the tests of a package, and exit codes that Delve loses.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use anyhow::ensure;
+use serde_json::{Value, json};
 use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
 use super::child_programs::with_tools;
@@ -75,4 +78,67 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
     let first = &error["data"]["diagnostics"][0];
     assert_eq!((&first["file"], &first["line"]), (&json!(path("p_test.go")), &json!(12)), "{error}");
     editor.finish().await
+}
+
+/// A Delve that does not reap the program that it has started, here a shell. It says the first `words` before it answers `threads`, and
+/// the others before it answers `disconnect`: pairs of an event and its body.
+fn delve_that_does_not_reap(folder: &Path, words: [&[(&str, Value)]; 2]) -> anyhow::Result<PathBuf> {
+    let asked = |command: &str| json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": command.len() } });
+    let answered = |command: &str| {
+        json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": command.len(), "seq": 1,
+            "success": true, "body": { "supportsConfigurationDoneRequest": true } } })
+    };
+    let event = |(event, body): &(&str, Value)| json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": 1, "body": body } });
+    let mut script = vec![asked("initialize"), answered("initialize"), asked("launch"), answered("launch")];
+    script.extend([
+        event(&("initialized", json!({}))),
+        asked("configurationDone"),
+        answered("configurationDone"),
+    ]);
+    script.push(asked("threads"));
+    script.extend(words[0].iter().map(event));
+    script.extend([answered("threads"), asked("disconnect")]);
+    script.extend(words[1].iter().map(event));
+    script.push(answered("disconnect"));
+    let script: Vec<String> = script.iter().map(Value::to_string).collect();
+    std::fs::write(folder.join("script"), script.join("\n"))?;
+    let adapter = format!(
+        "#!/bin/bash\nexec 3<>\"/dev/tcp/127.0.0.1/${{2##*:}}\"\nsh -c 'read line; exit 7' <&0 3>&- &\nexec '{}' '{}' <&3 >&3\n",
+        fixture::binary("fake_adapter").display(),
+        folder.join("script").display(),
+    );
+    let path = folder.join("dlv");
+    std::fs::write(&path, adapter)?;
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(path)
+}
+
+/// Delve loses the exit code of a program that exits on one thread while its first thread is stopped at a signal. It then says -1, or
+/// since 1.22 0.
+#[tokio::test]
+async fn a_go_program_has_its_exit_code_when_delve_has_lost_it() -> anyhow::Result<()> {
+    let ended = || ("terminated", json!({}));
+    let console =
+        ("output", json!({ "category": "console", "output": "Process 1 has exited with status -1\n" }));
+    let exited = ("exited", json!({ "exitCode": 0 }));
+    let (old, new) = ([vec![ended()], vec![console, ended()]], [vec![exited, ended()], vec![ended()]]);
+    for [first, last] in [old, new] {
+        let folder = tempfile::tempdir()?;
+        let adapter = delve_that_does_not_reap(folder.path(), [&first, &last])?;
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launch =
+            json!({ "engine": "delve", "mode": "exec", "program": "/bin/sh", "enginePath": adapter });
+        let launched = editor.send("launch", launch).await?;
+        editor.event("initialized").await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        ensure!(editor.response(launched).await?.success, "it was not launched");
+        editor.event("process").await?;
+        editor.ok("processWriteInput", json!({ "data": "\n" })).await?;
+        editor.ok("threads", Value::Null).await?;
+        assert_eq!(editor.event("exited").await?["exitCode"], 7);
+        editor.event("terminated").await?;
+        editor.finish().await?;
+    }
+    Ok(())
 }

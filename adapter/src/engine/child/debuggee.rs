@@ -1,9 +1,15 @@
 //! A process that an adapter started and reported: identified by pid and start time, so that no other process is ever hit. And what
 //! the kernel says of processes (proc(5)).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+
+/// Where fields are in what [`stat_of`] returns: 3, 20, 22 and 52 of proc_pid_stat(5).
+const STATE: usize = 0;
+const THREADS: usize = 17;
+const START_TIME: usize = 19;
+const EXIT_CODE: usize = 49;
 
 /// The program as the kernel knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +32,23 @@ impl Debuggee {
     /// Whether it has not ended.
     pub(super) fn is_there(&self) -> bool {
         start_time(self.pid).as_ref() == Some(&self.started)
+    }
+
+    /// Its exit code, or 128 plus the number of the signal that ended it, from when all of its threads have ended until it is reaped.
+    pub(super) fn exit_code(&self) -> Option<i64> {
+        let fields = stat_of(self.pid)?;
+        let field = |at: usize| fields.get(at).map(String::as_str);
+        // A first thread that ends before the others is a zombie as well.
+        let has_ended = field(STATE) == Some("Z") && field(THREADS) == Some("1");
+        if !has_ended || field(START_TIME) != Some(&self.started) {
+            return None;
+        }
+        // As waitpid(2) has it.
+        let status: i64 = field(EXIT_CODE)?.parse().ok()?;
+        match status & 0x7f {
+            0 => Some(status >> 8 & 0xff),
+            signal => Some(128 + signal),
+        }
     }
 
     /// Sends it a signal, and its group if it leads one. It is not an error if it is already gone.
@@ -145,15 +168,20 @@ pub(super) fn with_socket(inode: u64) -> Option<u32> {
     pids.find(|pid| sockets_of(*pid).any(|open| open == inode))
 }
 
-/// Field 22 of `/proc/PID/stat`, proc(5).
 fn start_time(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).ok()?;
-    // The second field is the name in brackets, which may contain anything.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19).map(str::to_owned)
+    stat_of(pid)?.into_iter().nth(START_TIME)
+}
+
+/// The fields of `/proc/PID/stat` from the third on. The second is the name in brackets, which may contain anything.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
@@ -163,6 +191,31 @@ mod tests {
         assert_eq!(with_socket(inode), Some(std::process::id()));
         assert_eq!(words_of(std::process::id()), std::env::args().collect::<Vec<_>>());
         assert!(words_of(u32::MAX).concat().is_empty());
+    }
+
+    #[test]
+    fn a_process_that_has_ended_has_an_exit_code_until_it_is_reaped() {
+        let run = |script: &str| {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        for (script, code) in
+            [("read line; exit 7", 7), ("read line; exit 0", 0), ("read line; kill -9 $$", 137)]
+        {
+            let mut child = run(script);
+            let process = Debuggee::of(child.id()).unwrap();
+            assert_eq!(process.exit_code(), None, "{script}");
+            drop(child.stdin.take());
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while process.exit_code().is_none() {
+                assert!(Instant::now() < deadline, "{script}: no exit code");
+                std::thread::yield_now();
+            }
+            assert_eq!(process.exit_code(), Some(code), "{script}");
+            assert_eq!(Debuggee { started: "1".into(), ..process.clone() }.exit_code(), None);
+            child.wait().unwrap();
+            assert_eq!(process.exit_code(), None, "{script}");
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ use reverse::ReverseRequests;
 /// How often the signal that asks the program to end waits for the program to run, if it stops again and again.
 const MAX_TRIES: u32 = 20;
 
+/// What stands for an exit code that is not known: a program's own is never negative.
+const NO_CODE: i64 = -1;
+
 /// What can change the state.
 #[derive(Debug)]
 pub(super) enum Event {
@@ -72,6 +75,8 @@ pub(super) enum Event {
     Exited(Value),
     /// The adapter said `terminated`, with this body.
     Terminated(Value),
+    /// The kernel reported the program's end, with this exit code, or [`NO_CODE`] if it was lost.
+    KernelCode(i64),
     /// The adapter answered `disconnect` with success.
     Disconnected,
     /// The connection to the adapter is gone.
@@ -202,6 +207,8 @@ pub(super) struct ChildState {
     end_signal: EndSignal,
     reverse_requests: ReverseRequests,
     last_words: LastWords,
+    /// The exit code that the kernel reported.
+    kernel_code: Option<i64>,
     phase: Phase,
     pub(super) knowledge: Knowledge,
 }
@@ -218,6 +225,7 @@ impl Default for ChildState {
             end_signal: EndSignal::default(),
             reverse_requests: ReverseRequests::default(),
             last_words: LastWords::default(),
+            kernel_code: None,
             phase: Phase::default(),
             knowledge: Knowledge::default(),
         }
@@ -314,6 +322,10 @@ impl ChildState {
                     *known = body;
                 }
                 self.begin_end()
+            }
+            Event::KernelCode(code) => {
+                self.kernel_code = Some(code);
+                Vec::new()
             }
             Event::Disconnected => {
                 self.last_words.connection = self.last_words.connection.max(Connection::Disconnected);

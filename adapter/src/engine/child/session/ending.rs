@@ -1,5 +1,5 @@
 //! The end: noticed in one of several ways, seen to once. The program's exit code is the kernel's word where the program is
-//! our child, else the adapter's.
+//! our child, or is unreaped because its adapter has lost the code, else the adapter's.
 
 use std::sync::{Arc, PoisonError};
 
@@ -64,17 +64,13 @@ impl Session {
     /// Sees to the end, whatever made it noticed.
     pub(super) async fn end_session(self: Arc<Self>) {
         // A program that ends because its adapter was killed has not ended by itself, and one that does not is not waited for.
-        let own = if self.adapter_crashed().await { None } else { self.own_exit() };
-        let mut code = None;
-        if let Some(mut exit) = own {
-            // A program with the debugger inside it (Python) says that debugging is over before it has shut down: its last
-            // steps are not to be cut short.
-            let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
-            let limit = if inside && self.state(ChildState::is_terminated) { LAST_STEPS } else { LATE_WORD };
-            code = tokio::time::timeout(limit, connection::ended(&mut exit)).await.ok().map(|info| info.code);
+        if !self.adapter_crashed().await
+            && let Some(code) = self.kernel_code().await
+        {
+            self.handle(Event::KernelCode(code));
         }
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
-        match self.state(|state| state.end_kind(code.is_some(), silent)) {
+        match self.state(|state| state.end_kind(silent)) {
             EndKind::AdapterBroke => {
                 let failure = self.why_it_broke("while the program was being debugged").await;
                 self.kill();
@@ -86,10 +82,7 @@ impl Session {
                 self.reached(LATE_WORD, |now| now.is_terminated() || now.has_hung_up()).await;
             }
         }
-        let code = match code {
-            Some(code) => Some(i64::from(code)),
-            None => self.told_code().await,
-        };
+        let code = self.exit_code().await;
         self.program_ended(code);
         self.handle(Event::EndKnown(code));
         if self.live().as_ref().is_some_and(|live| live.plan.launched) {
@@ -116,15 +109,43 @@ impl Session {
         }
     }
 
-    /// The exit code that the adapter reports; for a signal, 128 plus its number, as for one that the kernel reports. Delve
-    /// says it as a negative one, and -1 of any signal when it only runs the program.
-    async fn told_code(&self) -> Option<i64> {
-        let code = self.state(ChildState::exit_code);
-        if let Some(signal @ ..-1) = code {
-            return Some(128 - signal);
-        }
-        let (Some(0), Some(expression), Ok(peer)) = (code, self.profile.signal_expression(), self.peer())
-        else {
+    /// The exit code that the kernel reports, if it does in time.
+    async fn kernel_code(&self) -> Option<i64> {
+        let Some(mut exit) = self.own_exit() else { return self.unreaped_code().await };
+        // A program with the debugger inside it (Python) says that debugging is over before it has shut down: its last
+        // steps are not to be cut short.
+        let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
+        let limit = if inside && self.state(ChildState::is_terminated) { LAST_STEPS } else { LATE_WORD };
+        tokio::time::timeout(limit, connection::ended(&mut exit)).await.ok().map(|info| info.code.into())
+    }
+
+    /// The exit code of a program that the adapter started, says has ended, and has not reaped. Delve does not reap a program that
+    /// exits on one thread while its first thread is stopped at a signal, of which Go's scheduler sends many. It says -1, whatever the
+    /// code is; since 1.22 it looks once more, and says 0 if that was too early. The kernel forgets the code when Delve exits.
+    async fn unreaped_code(&self) -> Option<i64> {
+        let said = !self.state(ChildState::hung_up_without_a_word);
+        let program = self.live().as_ref().filter(|_| said).and_then(|live| {
+            let below = live.plan.launched && live.plan.quirks.code_is_told;
+            live.debuggee.clone().filter(|_| below)
+        })?;
+        let ended = async {
+            while program.is_there() {
+                let code = program.exit_code();
+                if code.is_some() {
+                    return code;
+                }
+                tokio::time::sleep(PROBE).await;
+            }
+            None
+        };
+        tokio::time::timeout(LATE_WORD, ended).await.ok().flatten()
+    }
+
+    /// The exit code that is reported.
+    async fn exit_code(&self) -> Option<i64> {
+        let (code, by_kernel) = self.state(|state| (state.known_code(), state.has_kernel_code()));
+        let expression = self.profile.signal_expression().filter(|_| !by_kernel);
+        let (Some(0), Some(expression), Ok(peer)) = (code, expression, self.peer()) else {
             return code;
         };
         let asked = json!({ "expression": expression, "context": "watch" });

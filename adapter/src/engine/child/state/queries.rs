@@ -3,7 +3,7 @@
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::{ChildState, Connection, EndKind, Handshake, Launch, Phase, Program};
+use super::{ChildState, Connection, EndKind, Handshake, Launch, NO_CODE, Phase, Program};
 
 impl ChildState {
     pub(in super::super) fn is_launch_sent(&self) -> bool {
@@ -69,6 +69,22 @@ impl ChildState {
         self.last_words.exit_code
     }
 
+    /// The program's exit code, 128 plus the number for a signal: the kernel's word, else the adapter's. An adapter may lose a code and
+    /// say a wrong one. The kernel's is lost only if another caller has reaped our child.
+    pub(in super::super) fn known_code(&self) -> Option<i64> {
+        let told = match self.exit_code() {
+            // Delve has the signal as a negative code, and `NO_CODE` for any signal when it only runs the program.
+            Some(signal @ ..NO_CODE) => Some(128 - signal),
+            told => told,
+        };
+        self.kernel_code.filter(|code| *code != NO_CODE).or(told).or(self.kernel_code)
+    }
+
+    /// Whether the kernel reported an exit code, which may be lost.
+    pub(in super::super) fn has_kernel_code(&self) -> bool {
+        self.kernel_code.is_some()
+    }
+
     pub(in super::super) fn is_terminated(&self) -> bool {
         self.last_words.terminated.is_some()
     }
@@ -87,10 +103,9 @@ impl ChildState {
         self.has_hung_up() && !self.is_terminated() && self.exit_code().is_none()
     }
 
-    /// How the end is explained, with or without an exit code of the kernel's; `may_hang_up`: this adapter ends without a word.
-    pub(in super::super) fn end_kind(&self, by_kernel: bool, may_hang_up: bool) -> EndKind {
-        match self.exit_code() {
-            _ if by_kernel => EndKind::ExitCode,
+    /// How the end is explained; `may_hang_up`: this adapter ends without a word.
+    pub(in super::super) fn end_kind(&self, may_hang_up: bool) -> EndKind {
+        match self.known_code() {
             Some(_) => EndKind::ExitCode,
             None if self.hung_up_without_a_word() && !may_hang_up => EndKind::AdapterBroke,
             None => EndKind::NoExitCode,

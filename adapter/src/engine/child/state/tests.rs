@@ -178,15 +178,43 @@ fn an_adapter_that_broke_is_reported_once_the_launch_has_succeeded() {
 fn an_end_without_a_word_of_the_adapter_is_its_failure_unless_that_is_its_way() {
     let gone = after([Event::Launched, Event::HungUp]);
     assert!(gone.hung_up_without_a_word());
-    assert_eq!(gone.end_kind(false, false), EndKind::AdapterBroke);
-    assert_eq!(gone.end_kind(false, true), EndKind::NoExitCode);
-    assert_eq!(gone.end_kind(true, false), EndKind::ExitCode);
+    assert_eq!(gone.end_kind(false), EndKind::AdapterBroke);
+    assert_eq!(gone.end_kind(true), EndKind::NoExitCode);
+    let seen = after([Event::Launched, Event::HungUp, Event::KernelCode(0)]);
+    assert_eq!(seen.end_kind(false), EndKind::ExitCode);
     let said = after([Event::Terminated(Value::Null), Event::HungUp]);
     assert!(!said.hung_up_without_a_word());
-    assert_eq!(said.end_kind(false, false), EndKind::NoExitCode);
+    assert_eq!(said.end_kind(false), EndKind::NoExitCode);
     let code = after([Event::ExitCode(0), Event::HungUp]);
     assert!(!code.hung_up_without_a_word());
-    assert_eq!(code.end_kind(false, false), EndKind::ExitCode);
+    assert_eq!(code.end_kind(false), EndKind::ExitCode);
+}
+
+#[test]
+fn an_exit_code_that_the_adapter_has_lost_is_the_kernels() {
+    // Delve 1.20 and 1.27, whose program exits while its first thread is stopped at a signal.
+    let old = || vec![Event::Terminated(Value::Null), Event::ExitCode(-1)];
+    let new = || vec![Event::Exited(json!({ "exitCode": 0 })), Event::Terminated(Value::Null)];
+    for words in [old, new] {
+        for at in 0..=words().len() {
+            let mut events = words();
+            events.insert(at, Event::KernelCode(7));
+            let state = after(events);
+            assert_eq!(state.known_code(), Some(7));
+            assert_eq!(state.end_kind(false), EndKind::ExitCode);
+        }
+    }
+}
+
+#[test]
+fn an_exit_code_that_the_kernel_has_lost_is_the_adapters() {
+    let told = |code| Event::Exited(json!({ "exitCode": code }));
+    assert_eq!(after([Event::KernelCode(-1), told(7)]).known_code(), Some(7));
+    assert_eq!(after([told(0), Event::KernelCode(-1)]).known_code(), Some(0));
+    assert_eq!(after([Event::KernelCode(-1)]).known_code(), Some(-1));
+    assert_eq!(after([told(-1)]).known_code(), Some(-1));
+    assert_eq!(after([told(-9)]).known_code(), Some(137));
+    assert_eq!(after([]).known_code(), None);
 }
 
 #[test]
