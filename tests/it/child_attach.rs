@@ -354,6 +354,8 @@ async fn ruby_stops_once(subject: Subject) -> anyhow::Result<()> {
 }
 
 /// Breakpoints after attaching, twice.
+///
+/// Only with the gem before 1.6: a newer one may report a breakpoint that is hit while the client configures as a second stop.
 async fn ruby_is_visited_twice(subject: Subject) -> anyhow::Result<()> {
     let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
     let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
@@ -377,7 +379,6 @@ stories_with! {
     a_ruby_program_stops_once_and_runs: ruby_stops_once(Subject::Rdbg),
     a_ruby_program_stops_once_and_runs_with_debug_1_9_2: ruby_stops_once(Subject::Rdbg192),
     a_ruby_program_is_left_and_attached_to_again: ruby_is_visited_twice(Subject::Rdbg),
-    a_ruby_program_is_left_and_attached_to_again_with_debug_1_9_2: ruby_is_visited_twice(Subject::Rdbg192),
     what_is_removed_or_changed_in_a_ruby_program_has_its_effect: ruby_is_changed_after_attaching(Subject::Rdbg),
     what_is_removed_or_changed_in_a_ruby_program_has_its_effect_with_debug_1_9_2:
         ruby_is_changed_after_attaching(Subject::Rdbg192),
