@@ -3,7 +3,7 @@ import contextlib, json, os, pathlib, shutil, subprocess, xml.etree.ElementTree 
 
 from .steps import say
 
-# Modules of integration tests that name a .NET runtime: what `stories!` and its like in tests/it/main.rs declare.
+# Modules of integration tests that name a .NET runtime; the macros in tests/it/main.rs declare them.
 NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
 # The 10 slowest tests are listed, and only those that take this long, in seconds.
 MIN_LISTED_SECONDS = 8

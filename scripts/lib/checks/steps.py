@@ -1,10 +1,10 @@
 """Steps of the checks: they run one by one or side by side, and a summary lists each with its result and its seconds.
-What a step checks is not known here."""
+It does not know the checks themselves."""
 import io, os, subprocess, sys, threading, time
 
 
 class Steps:
-    """Runs steps and keeps their results. A failed step does not end the run: `finish` gives the exit status."""
+    """Runs steps and keeps their results. A failed step does not end the run: `finish` returns the exit status."""
 
     def __init__(self):
         self.results, self.notes, self.begun = [], [], time.monotonic()
