@@ -5,6 +5,8 @@ from .steps import say
 
 # Modules of integration tests that name a .NET runtime; the macros in tests/it/main.rs declare them.
 NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
+# Most tests wait for processes that they start: a test for each core would leave the cores idle for a third of the time.
+TESTS_PER_CORE = 2
 # The 10 slowest tests are listed, and only those that take this long, in seconds.
 MIN_LISTED_SECONDS = 8
 MAX_LISTED = 10
@@ -61,7 +63,8 @@ def run(found, everything):
     profile = "ci" if os.environ.get("CI") and not everything else "default"
     report = target() / "nextest" / profile / "junit.xml"
     report.unlink(missing_ok=True)
-    done = subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile, "-E", chosen])
+    done = subprocess.run(["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--profile", profile,
+                           "--test-threads", str(TESTS_PER_CORE * (os.cpu_count() or 1)), "-E", chosen])
     return done.returncode, read_report(report)
 
 
