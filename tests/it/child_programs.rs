@@ -37,7 +37,9 @@ async fn shows_what_is_typed(subject: Subject) -> anyhow::Result<()> {
         let mut launch = subject.launch();
         (launch["pty"], launch["__ptyEcho"], launch["args"]) = (json!(true), attribute, json!(["here"]));
         editor.launch_child(launch, &subject.source(), &[]).await?;
-        editor.read_stdout("here").await?;
+        // The terminal shows typed text at once, also in the middle of a line that the program is writing.
+        let end_of_line = if subject == Subject::Python { "here']\n" } else { "here\n" };
+        editor.read_stdout(end_of_line).await?;
         editor.ok("processWriteInput", json!({ "data": "word\r", "closeAfter": true })).await?;
         editor.event("exited").await?;
         editor.event("terminated").await?;
