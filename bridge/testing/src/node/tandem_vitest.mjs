@@ -30,13 +30,42 @@ export function broken(module) {
   }
 }
 
+// A worker of vitest 3 loses an update that its timer sends exactly at the end of its interval, until there is another one. Where a module
+// has begun, no test of it runs, and there is no news for this long, its next test has begun.
+const SILENCE_MS = 1000;
+
 export default class TandemReporter {
   wanted = tandem.chosen();
   printed = new Map();
   ended = new Set();
+  collected = new Map();
+  started = new Set();
+  finished = new Set();
+  lastNews = Date.now();
 
   onInit(vitest) {
     this.pattern = vitest.config?.testNamePattern;
+    setInterval(() => this.reportLostStarts(), SILENCE_MS).unref();
+  }
+
+  onTestModuleCollected(module) {
+    this.lastNews = Date.now();
+    this.collected.set(module.moduleId, module);
+  }
+
+  reportLostStarts() {
+    if (Date.now() - this.lastNews < SILENCE_MS) return;
+    for (const module of this.collected.values()) {
+      const tests = [...module.children.allTests()].filter((test) => !this.leavesOut(test) && !skipReason(test));
+      if (tests.some((test) => this.started.has(test.id) && !this.finished.has(test.id))) continue;
+      const next = tests.find((test) => !this.started.has(test.id) && !this.finished.has(test.id));
+      if (next) this.reportStart(next);
+    }
+  }
+
+  reportStart(test) {
+    if (!this.started.has(test.id)) tandem.report("started", { id: id(test) });
+    this.started.add(test.id);
   }
 
   // Vitest counts a test that the name pattern leaves out as skipped.
@@ -49,10 +78,13 @@ export default class TandemReporter {
   }
 
   onTestCaseReady(test) {
-    if (!this.leavesOut(test) && (this.wanted || !skipReason(test))) tandem.report("started", { id: id(test) });
+    this.lastNews = Date.now();
+    if (!this.leavesOut(test) && (this.wanted || !skipReason(test))) this.reportStart(test);
   }
 
   onTestCaseResult(test) {
+    this.lastNews = Date.now();
+    this.finished.add(test.id);
     if (this.leavesOut(test)) return;
     const { state, errors, note } = test.result();
     const output = this.printed.get(test.id);
@@ -72,6 +104,7 @@ export default class TandemReporter {
 
   onTestModuleEnd(module) {
     this.ended.add(module.moduleId);
+    this.collected.delete(module.moduleId);
     broken(module);
   }
 
