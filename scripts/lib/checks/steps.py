@@ -1,6 +1,9 @@
 """Steps of the checks: they run one by one or side by side, and a summary lists each with its result and its seconds.
 It does not know the checks themselves."""
-import io, os, subprocess, sys, threading, time
+import io, os, shutil, subprocess, sys, threading, time
+
+# Niceness of steps that nothing waits for.
+LOW_PRIORITY = 10
 
 
 class Steps:
@@ -15,8 +18,9 @@ class Steps:
         say(f"\n== {name}")
         return self.timed(name, action, None)
 
-    def beside(self, *rows):
-        """Runs rows of (name, action) side by side, each row's steps in order; prints the output of each step when it has ended."""
+    def beside(self, *rows, live=()):
+        """Runs rows of (name, action) side by side, each row's steps in order; prints the output of each step when it has ended. The row
+        `live` writes on the screen."""
         def work(row):
             for name, action in row:
                 kept = io.StringIO()
@@ -27,6 +31,8 @@ class Steps:
         threads = [threading.Thread(target=work, args=(row,)) for row in rows]
         for thread in threads:
             thread.start()
+        for name, action in live:
+            self.run(name, action)
         for thread in threads:
             thread.join()
 
@@ -64,8 +70,11 @@ def say(text):
     print(text, flush=True)
 
 
-def command(*words, cwd=None, **variables):
-    """An action that runs a command; its output goes to the screen, or into the step's own output."""
+def command(*words, cwd=None, low_priority=False, **variables):
+    """An action that runs a command; its output goes to the screen, or into the step's own output. With `low_priority` it takes only the
+    processor time that other steps leave."""
+    words = ["nice", "-n", str(LOW_PRIORITY), *words] if low_priority and shutil.which("nice") else words
+
     def action(out):
         environment = {**os.environ, **variables}
         if out is None:
