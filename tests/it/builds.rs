@@ -334,11 +334,11 @@ async fn what_cannot_be_built_is_refused_with_the_reason() -> anyhow::Result<()>
 }
 
 #[tokio::test]
-async fn a_gigabyte_of_output_is_read_and_mostly_forgotten() -> anyhow::Result<()> {
+async fn a_flood_of_output_is_read_and_mostly_forgotten() -> anyhow::Result<()> {
     let project = tempfile::tempdir()?;
     let line = "x".repeat(4000);
     let makefile = format!(
-        "all:\n\t@echo main.c:1:2: error: first\n\t@yes {line} | head -c 1000000000\n\t@echo\n\t@echo main.c:3:4: error: last\n\t@false\n"
+        "all:\n\t@echo main.c:1:2: error: first\n\t@yes {line} | head -c 300000000\n\t@echo\n\t@echo main.c:3:4: error: last\n\t@false\n"
     );
     std::fs::write(project.path().join("Makefile"), makefile)?;
     let mut agent = agent(project.path(), &[], &[]).await?;

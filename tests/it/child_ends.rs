@@ -190,7 +190,9 @@ async fn a_stub_whose_host_has_gone_starts_nothing() -> anyhow::Result<()> {
             .arg(&file)
             .stdin(std::process::Stdio::piped())
             .spawn()?;
-        std::io::Write::write_all(&mut stub.stdin.take().context("no stdin")?, b"g")?;
+        let written = std::io::Write::write_all(&mut stub.stdin.take().context("no stdin")?, b"g");
+        // A stub that starts nothing need not read: its pipe may be closed by now.
+        assert!(written.is_ok() || !starts, "{written:?}");
         assert_eq!((stub.wait()?.code(), file.exists()), (Some(code), starts), "{parent}");
     }
     Ok(())

@@ -14,7 +14,7 @@ stories! {
 also_on_net8! { a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unanswered }
 
 /// Rounds of each story: the end comes at another moment in each.
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 12;
 /// Ways to end, with their exit codes.
 const WAYS: [(&str, i64); 3] = [("exit", 42), ("kill", 137), ("failfast", 134)];
 

@@ -72,7 +72,7 @@ pub const CAMPAIGNS: [Campaign; 6] = [
     Campaign {
         name: "kills",
         about: "one part of a session is killed at any moment: nothing is left of it (counts kills)",
-        short: 20,
+        short: 12,
         long: 1_000,
         run: |options| Box::pin(kills::run(options)),
     },

@@ -1,9 +1,11 @@
 """Steps of the checks: they run one by one or side by side, and a summary lists each with its result and its seconds.
 It does not know the checks themselves."""
-import io, os, shutil, subprocess, sys, threading, time
+import io, os, re, shutil, subprocess, sys, threading, time
 
 # Niceness of steps that nothing waits for.
 LOW_PRIORITY = 10
+# A test that failed, as the `spec` reporter of Node's runner writes it.
+FAILED_IN_NODE = re.compile(r"^\s*✖ (.+) \([0-9.]+ms\)$", re.MULTILINE)
 
 
 class Steps:
@@ -18,23 +20,32 @@ class Steps:
         say(f"\n== {name}")
         return self.timed(name, action, None)
 
-    def beside(self, *rows, live=()):
-        """Runs rows of (name, action) side by side, each row's steps in order; prints the output of each step when it has ended. The row
-        `live` writes on the screen."""
+    def beside(self, *rows):
+        """Runs rows of (name, action) side by side, each row's steps in order; prints the output of each step when it has ended. Returns
+        whether all of them passed."""
+        return self.start(*rows)()
+
+    def start(self, *rows):
+        """Starts rows as `beside` does; returns a function that waits for them and returns whether all of them passed."""
+        failed = []
+
         def work(row):
             for name, action in row:
                 kept = io.StringIO()
                 passed = self.timed(name, action, kept)
                 with self.lock:
                     say(f"\n== {name}{'' if passed else ': FAILED'}\n{kept.getvalue()}".rstrip())
+                    failed.extend([] if passed else [name])
 
         threads = [threading.Thread(target=work, args=(row,)) for row in rows]
         for thread in threads:
             thread.start()
-        for name, action in live:
-            self.run(name, action)
-        for thread in threads:
-            thread.join()
+
+        def wait():
+            for thread in threads:
+                thread.join()
+            return not failed
+        return wait
 
     def timed(self, name, action, out):
         begun = time.monotonic()
@@ -46,6 +57,22 @@ class Steps:
         with self.lock:
             self.results.append((name, status in (0, None), time.monotonic() - begun))
         return status in (0, None)
+
+    def with_second_attempt(self, name, action):
+        """An action that runs `action` once more where it fails. The summary then lists the tests of Node's runner that failed, else `name`."""
+        def attempts(out):
+            first = io.StringIO()
+            status = action(first)
+            print(first.getvalue(), file=out, end="", flush=True)
+            if status == 0:
+                return status
+            print(f"check: {name}: second attempt", file=out, flush=True)
+            status = action(out)
+            if status == 0:
+                for failed in dict.fromkeys(FAILED_IN_NODE.findall(first.getvalue())) or [name]:
+                    self.note(f"FLAKY    {failed}: failed once, then passed")
+            return status
+        return attempts
 
     def note(self, text):
         """A line for the summary that is neither a success nor a failure."""
