@@ -97,6 +97,8 @@ pub struct Session {
     pub agent_view: AgentView,
     peer: Peer,
     plan: Mutex<Plan>,
+    /// Held while a list of breakpoints is sent and answered.
+    sending_breakpoints: tokio::sync::Mutex<()>,
     followed: Mutex<Followed>,
     /// What the program is a part of, when it is a test host.
     run: Mutex<Option<Arc<TestRun>>>,
@@ -219,6 +221,7 @@ impl Session {
             agent_view: AgentView::default(),
             peer,
             plan: Mutex::default(),
+            sending_breakpoints: tokio::sync::Mutex::default(),
             followed: Mutex::default(),
             run: Mutex::default(),
             adapter: tokio::sync::Mutex::default(),

@@ -1,6 +1,7 @@
 //! This agent's breakpoints in a session: sent as whole lists, as DAP wants them, and placed in the sources that are meant. What a
 //! breakpoint is, and what is requested, is [`crate::breakpoint_requests`].
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use dap_wire::{ErrorCode, Event, Failure};
@@ -35,13 +36,16 @@ impl Session {
         })
     }
 
-    /// Sends the whole list of one file, or of functions, as DAP wants it, and takes in the answers.
+    /// Sends the whole list of one file, or of functions, as DAP wants it, and takes in the answers. Each belongs to the breakpoint that
+    /// was sent at its position: the list may have changed by the time it comes.
     ///
     /// # Errors
     /// The session's own; `UNSUPPORTED` for functions where the engine has none.
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
-        let list: Vec<Value> = self.with_requested(|requested| {
-            requested.of(file).iter().map(|wanted| wanted.request.clone()).collect()
+        // A list that is built later must not arrive earlier.
+        let _in_order = self.sending_breakpoints.lock().await;
+        let (ids, list): (Vec<u64>, Vec<Value>) = self.with_requested(|requested| {
+            requested.of(file).iter().map(|wanted| (wanted.id, wanted.request.clone())).unzip()
         });
         let answer = if file != FUNCTIONS {
             let source = json!({ "path": file, "name": file.rsplit('/').next() });
@@ -57,9 +61,12 @@ impl Session {
         };
         self.with_requested(|requested| {
             let told = answer["breakpoints"].as_array().into_iter().flatten();
-            for (wanted, told) in requested.of(file).iter_mut().zip(told) {
-                wanted.dap = told["id"].as_i64();
-                wanted.state = told.clone();
+            let told: HashMap<u64, &Value> = ids.into_iter().zip(told).collect();
+            for wanted in requested.of(file) {
+                if let Some(told) = told.get(&wanted.id) {
+                    wanted.dap = told["id"].as_i64();
+                    wanted.state = (*told).clone();
+                }
             }
             requested.sweep();
         });
@@ -198,5 +205,95 @@ pub fn by_text(arguments: &Arguments, roots: &Roots) -> Result<Arguments, Failur
         several => Err(Failure::invalid(format!("several files end in `{named}`"))
             .data(json!({ "files": several }))
             .hint("give more of the path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dap_wire::Request;
+    use dap_wire::peer::{Incoming, Peer};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::event_listener::listen;
+
+    const FILE: &str = "/src/app.py";
+
+    /// A session, and the other end of its connection.
+    fn connected() -> (Arc<Session>, Peer, mpsc::UnboundedReceiver<Incoming>) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let ((reader, writer), (their_reader, their_writer)) =
+            (tokio::io::split(ours), tokio::io::split(theirs));
+        let (peer, incoming) = Peer::start(reader, writer);
+        let session = Session::of(peer.clone(), listen(incoming, peer), json!({}), "agent");
+        let (adapter, requests) = Peer::start(their_reader, their_writer);
+        (Arc::new(session), adapter, requests)
+    }
+
+    fn add(session: &Session, id: u64, line: u64) {
+        let request = BreakpointRequest { file: FILE.into(), dap: json!({ "line": line }), text: None };
+        session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
+    }
+
+    async fn received(requests: &mut mpsc::UnboundedReceiver<Incoming>) -> Request {
+        match requests.recv().await {
+            Some(Incoming::Request(request)) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Answers as an adapter: a breakpoint's id is its line plus 1000.
+    fn answer(adapter: &Peer, request: &Request) {
+        let list = request.arguments["breakpoints"].as_array().unwrap();
+        let one = |line: i64| json!({ "id": 1000 + line, "verified": true, "line": line });
+        let told: Vec<Value> = list.iter().map(|asked| one(asked["line"].as_i64().unwrap())).collect();
+        adapter.respond(request, Ok(json!({ "breakpoints": told })));
+    }
+
+    fn bound(session: &Session) -> Vec<(u64, Option<i64>)> {
+        session
+            .with_requested(|requested| requested.all().map(|(_, wanted)| (wanted.id, wanted.dap)).collect())
+    }
+
+    #[tokio::test]
+    async fn an_answer_belongs_to_the_breakpoints_that_were_sent() {
+        let (session, adapter, mut requests) = connected();
+        add(&session, 1, 10);
+        add(&session, 2, 20);
+        let sending = tokio::spawn({
+            let session = session.clone();
+            async move { session.send_breakpoints(FILE).await }
+        });
+        let request = received(&mut requests).await;
+        // Before the answer comes, another call of the agent removes the first breakpoint and sets a third.
+        session.with_requested(|requested| requested.take(1));
+        add(&session, 3, 30);
+        answer(&adapter, &request);
+        sending.await.unwrap().unwrap();
+        assert_eq!(bound(&session), [(2, Some(1020)), (3, None)]);
+    }
+
+    #[tokio::test]
+    async fn lists_of_one_session_are_sent_one_after_the_other() {
+        let (session, adapter, mut requests) = connected();
+        let send = |id: u64, line: u64| {
+            add(&session, id, line);
+            let session = session.clone();
+            tokio::spawn(async move { session.send_breakpoints(FILE).await })
+        };
+        let first = send(1, 10);
+        let one = received(&mut requests).await;
+        let second = send(2, 20);
+        tokio::task::yield_now().await;
+        assert!(requests.try_recv().is_err(), "the second list is sent before the first is answered");
+        answer(&adapter, &one);
+        let two = received(&mut requests).await;
+        assert_eq!(two.arguments["breakpoints"], json!([{ "line": 10 }, { "line": 20 }]));
+        answer(&adapter, &two);
+        first.await.unwrap().unwrap();
+        second.await.unwrap().unwrap();
+        assert_eq!(bound(&session), [(1, Some(1010)), (2, Some(1020))]);
     }
 }
