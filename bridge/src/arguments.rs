@@ -1,11 +1,15 @@
 //! What agents send: camelCase or snake_case, and the other spellings they know. What no tool looks at is remembered, so that
-//! an agent learns about a name that it misspelt.
+//! an agent learns about a name that it misspelt. How a value is read is [`kind`].
+
+pub mod kind;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::Failure;
 use serde_json::{Map, Value};
+
+use self::kind::{Element, Kind};
 
 /// Arguments of a tool call, in camelCase.
 #[derive(Debug, Clone, Default)]
@@ -31,19 +35,37 @@ const ALIASES: [(&str, &str); 8] = [
 const OPTIONS: [(&str, &[&str]); 1] = [("expressionEvaluationOptions", &["allowToString"])];
 
 impl Arguments {
-    /// Reads a tool call's arguments; the canonical spelling wins over an alias.
+    /// Reads a tool call's arguments; the canonical spelling wins over an alias, and `null` means absent.
     pub fn new(given: Option<Map<String, Value>>) -> Self {
-        let given: Map<String, Value> =
-            given.unwrap_or_default().into_iter().map(|(key, value)| (camel(&key), value)).collect();
+        let given = given.unwrap_or_default().into_iter().filter(|(_, value)| !value.is_null());
+        let given: Map<String, Value> = given.map(|(key, value)| (camel(&key), value)).collect();
         let mut known = given.clone();
         for (alias, name) in ALIASES {
             if let Some(value) = given.get(alias)
-                && !given.contains_key(name)
+                && given.get(name).is_none_or(kind::is_empty)
             {
                 known.insert(name.into(), value.clone());
             }
         }
         Self { given: known, looked_at: Arc::default() }
+    }
+
+    /// The same with each argument of a tool's table in the form that the table says.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` with the expected form, of one that cannot be read so.
+    pub fn of_kinds<'a>(
+        mut self,
+        table: impl Iterator<Item = (&'a str, Kind, bool)>,
+    ) -> Result<Self, Failure> {
+        for (name, kind, empty_counts) in table {
+            let Some(given) = self.given.get(name) else { continue };
+            match kind.read(name, given, empty_counts)? {
+                Some(value) => drop(self.given.insert(name.to_owned(), value)),
+                None => drop(self.given.shift_remove(name)),
+            }
+        }
+        Ok(self)
     }
 
     /// The value, if there is one; looked at from now on.
@@ -85,77 +107,70 @@ impl Arguments {
         changed
     }
 
-    /// The value as it came; `Null` when absent.
+    /// The value, unchanged; `Null` when absent or empty.
     pub fn value(&self, key: &str) -> Value {
-        self.get(key).cloned().unwrap_or(Value::Null)
+        self.get(key).filter(|value| !kind::is_empty(value)).cloned().unwrap_or(Value::Null)
     }
 
-    /// A text.
+    fn read(&self, key: &str, kind: Kind, empty_counts: bool) -> Result<Option<Value>, Failure> {
+        kind.read(key, self.get(key).unwrap_or(&Value::Null), empty_counts)
+    }
+
+    /// A text; `None` when absent or empty.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn text(&self, key: &str) -> Result<Option<String>, Failure> {
-        match self.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
-        }
+        Ok(self.read(key, Kind::Text, false)?.and_then(|text| text.as_str().map(str::to_owned)))
     }
 
-    /// A text that must be there; a number or a truth value is taken as it is written.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when it is missing or something else.
-    pub fn need_written(&self, key: &str) -> Result<String, Failure> {
-        match self.get(key) {
-            Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
-            _ => self.need_text(key),
-        }
-    }
-
-    /// A text that must be there.
+    /// A text that must be there, and not empty.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is missing or something else.
     pub fn need_text(&self, key: &str) -> Result<String, Failure> {
-        self.text(key)?.ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
+        self.text(key)?.ok_or_else(|| missing(key))
     }
 
-    /// A number from 0 on; numbers as text are taken too.
+    /// A text that must be there, and may be empty: what is written somewhere.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is missing or something else.
+    pub fn need_content(&self, key: &str) -> Result<String, Failure> {
+        let text = self.read(key, Kind::Text, true)?;
+        text.and_then(|text| text.as_str().map(str::to_owned)).ok_or_else(|| missing(key))
+    }
+
+    /// An integer, at least 0.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
-        match self.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).map(Some).ok_or_else(|| {
-                    Failure::invalid(format!("`{key}` must be a number from 0 on, not {value}"))
-                })
-            }
-        }
+        Ok(self.read(key, Kind::Integer, false)?.and_then(|number| number.as_u64()))
     }
 
-    /// A list of texts; one text is a list of one, and a list may come as JSON in a string. Empty when absent.
+    /// A list of texts; empty when absent.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
-        let wrong =
-            |other: &Value| Failure::invalid(format!("`{key}` must be a list of strings, not {other}"));
-        let list = match self.get(key) {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(list)) => list.clone(),
-            Some(Value::String(text)) => match serde_json::from_str(text) {
-                Ok(Value::Array(list)) => list,
-                _ => vec![Value::String(text.clone())],
-            },
-            Some(other) => return Err(wrong(other)),
-        };
-        list.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(|| wrong(one))).collect()
+        Ok(self.given_texts(key)?.unwrap_or_default())
     }
 
-    /// A value whose list, object or truth may come as JSON in a string; `Null` when absent.
+    /// A list of texts that may be given as empty; `None` when absent.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is something else.
+    pub fn given_texts(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
+        let list = self.read(key, Kind::List(Element::Text), true)?;
+        let texts = |list: Value| {
+            let list = list.as_array().into_iter().flatten();
+            list.filter_map(|one| one.as_str().map(str::to_owned)).collect()
+        };
+        Ok(list.map(texts))
+    }
+
+    /// A value whose list, object or truth may come as JSON in a string; `Null` when absent or empty.
     pub fn parsed(&self, key: &str) -> Value {
         let value = self.value(key);
         let json =
@@ -164,18 +179,17 @@ impl Arguments {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(value)
     }
 
-    /// A switch; also as text.
+    /// A switch.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, Failure> {
-        match self.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(Value::String(text)) if text == "true" || text == "false" => Ok(Some(text == "true")),
-            Some(other) => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
-        }
+        Ok(self.read(key, Kind::Flag, false)?.and_then(|flag| flag.as_bool()))
     }
+}
+
+fn missing(key: &str) -> Failure {
+    Failure::invalid(format!("`{key}` is missing; it must be a string"))
 }
 
 fn camel(key: &str) -> String {
@@ -205,7 +219,25 @@ mod tests {
         }
         let both = Arguments::new(json!({"id": 1, "breakpointId": 2}).as_object().cloned());
         assert_eq!(both.number("breakpointId").unwrap(), Some(2));
-        assert!(both.text("breakpointId").is_err());
+        let empty = Arguments::new(json!({"id": 1, "breakpointId": ""}).as_object().cloned());
+        assert_eq!(empty.number("breakpointId").unwrap(), Some(1));
+    }
+
+    #[test]
+    fn arguments_that_no_table_lists_are_read_by_the_same_rule() {
+        let given = json!({ "text": "", "none": null, "line": 5.0, "code": 7, "flag": "True", "list": [1, ""],
+            "no_list": "", "empty": [], "data": "" });
+        let arguments = Arguments::new(given.as_object().cloned());
+        assert_eq!((arguments.text("text").unwrap(), arguments.text("none").unwrap()), (None, None));
+        assert_eq!((arguments.value("text"), arguments.parsed("text")), (Value::Null, Value::Null));
+        assert_eq!(arguments.number("line").unwrap(), Some(5));
+        assert_eq!(arguments.need_text("code").unwrap(), "7");
+        assert_eq!(arguments.flag("flag").unwrap(), Some(true));
+        assert_eq!(arguments.texts("list").unwrap(), ["1", ""]);
+        assert_eq!(arguments.given_texts("noList").unwrap(), None);
+        assert_eq!(arguments.given_texts("empty").unwrap(), Some(vec![]));
+        assert_eq!(arguments.need_content("data").unwrap(), "");
+        assert!(arguments.need_text("data").unwrap_err().message.contains("is missing"));
     }
 
     #[test]

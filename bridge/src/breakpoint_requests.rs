@@ -77,9 +77,6 @@ impl BreakpointRequest {
             return Ok(Self { file: FUNCTIONS.into(), dap, text: None });
         }
         let named = arguments.need_text("sourceFile")?;
-        if named.is_empty() {
-            return Err(Failure::invalid("`sourceFile` is empty; it must be the path or name of a source"));
-        }
         let file = source_path(&named);
         let text = arguments.text("text")?;
         let mut line = arguments.number("line")?;
@@ -294,14 +291,18 @@ mod tests {
         assert!(request(&json!({ "file": "/a.cs" })).is_err());
         assert!(request(&json!({ "line": 3 })).is_err());
         // What is empty names nothing: kept for the next launch, it would make every launch fail.
-        for empty in [
-            json!({ "file": "", "line": 3 }),
-            json!({ "function": " " }),
-            json!({ "file": "/a.cs", "line": 0 }),
+        for (empty, problem) in [
+            (json!({ "file": "", "line": 3 }), " is missing"),
+            (json!({ "function": "", "condition": "i > 2" }), " is missing"),
+            (json!({ "function": " " }), " is empty"),
+            (json!({ "file": "/a.cs", "line": 0 }), " is 0"),
         ] {
             let message = request(&empty).unwrap_err().message;
-            assert!(message.contains(" is empty") || message.contains(" is 0"), "{message}");
+            assert!(message.contains(problem), "{message}");
         }
+        let plain = request(&json!({ "file": "/a.cs", "line": 3.0, "text": "", "condition": null,
+            "hitCondition": 4, "logMessage": "", "function": "" }));
+        assert_eq!(plain.unwrap().dap, json!({ "hitCondition": "4", "line": 3 }));
         assert_eq!(request(&json!({ "function": "Main" })).unwrap().file, FUNCTIONS);
     }
 }

@@ -90,7 +90,11 @@ impl Offer {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, Value, json};
+
     use super::*;
+    use crate::arguments::Arguments;
+    use crate::arguments::kind::{Element, Kind};
 
     /// Four bytes of JSON are about one token.
     fn tokens(offer: Offer) -> usize {
@@ -113,6 +117,85 @@ mod tests {
         names.dedup();
         assert_eq!(names.len() + UNLISTED.len(), count);
         assert!(UNLISTED.iter().all(|name| matches!(all.find(name), Some(Ok(_)))));
+    }
+
+    /// One argument of a tool, as the tool gets it.
+    fn read(tool: &Tool, name: &str, given: &Value) -> Result<Value, String> {
+        let given = Map::from_iter([(name.to_owned(), given.clone())]);
+        let arguments = Arguments::new(Some(given)).of_kinds(tool.kinds());
+        arguments.map(|arguments| arguments.value(name)).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn every_argument_of_every_tool_is_read_by_the_same_rule() {
+        let tools: Vec<_> = FAMILIES.iter().flat_map(|family| family.tools).collect();
+        let (object, list) = (json!({ "a": 1 }), json!(["a", 7, true]));
+        for tool in tools {
+            assert_eq!(tool.kinds().count(), tool.takes.len(), "{}", tool.name);
+            for (name, kind, empty_counts) in tool.kinds() {
+                let case = format!("{} {name}", tool.name);
+                let reads = |given: Value, value: Value| {
+                    assert_eq!(read(tool, name, &given), Ok(value), "{case}: {given}");
+                };
+                let refuses = |given: &[Value]| {
+                    for given in given {
+                        let message = read(tool, name, given).expect_err(&case);
+                        assert!(message.starts_with(&format!("`{name}` must be ")), "{case}: {message}");
+                    }
+                };
+                reads(json!(null), json!(null));
+                reads(json!(""), json!(null));
+                match kind {
+                    Kind::Text => {
+                        reads(json!(7), json!("7"));
+                        reads(json!(true), json!("true"));
+                        refuses(std::slice::from_ref(&object));
+                    }
+                    Kind::Integer => {
+                        reads(json!(5.0), json!(5));
+                        reads(json!("5"), json!(5));
+                        refuses(&[json!(5.5), json!(-1), json!("five"), json!(true), list.clone()]);
+                    }
+                    Kind::Number => {
+                        reads(json!("2.5"), json!(2.5));
+                        refuses(&[json!("much")]);
+                    }
+                    Kind::Flag => {
+                        reads(json!("true"), json!(true));
+                        reads(json!("False"), json!(false));
+                        refuses(&[json!(1), json!("yes"), list.clone()]);
+                    }
+                    Kind::IntegerOrText => {
+                        reads(json!(5.0), json!(5));
+                        reads(json!("5:2"), json!("5:2"));
+                        refuses(&[json!(5.5)]);
+                    }
+                    Kind::Object => {
+                        reads(json!("{\"a\": 1}"), object.clone());
+                        reads(json!({}), json!(null));
+                        refuses(&[json!("a"), json!(1), list.clone()]);
+                    }
+                    Kind::TextOrObject | Kind::ObjectOrText => {
+                        reads(object.clone(), object.clone());
+                        reads(json!(5678), json!("5678"));
+                        refuses(std::slice::from_ref(&list));
+                    }
+                    Kind::List(Element::Text) | Kind::TextOrTexts => {
+                        reads(list.clone(), json!(["a", "7", "true"]));
+                        reads(json!("a"), json!(["a"]));
+                        reads(json!("[\"a\"]"), json!(["a"]));
+                        refuses(&[json!(["a", null]), object.clone()]);
+                    }
+                    Kind::List(Element::Object) => {
+                        reads(object.clone(), json!([object]));
+                        refuses(&[json!(["a"]), json!("a")]);
+                    }
+                    Kind::List(Element::Any | Element::Integer) => {}
+                }
+                let counts = matches!(name, "content" | "data" | "filters");
+                assert_eq!(empty_counts, counts, "{case}: is an empty value not an absent one?");
+            }
+        }
     }
 
     #[test]

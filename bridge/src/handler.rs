@@ -135,7 +135,10 @@ impl ServerHandler for Bridge {
             Ok(tool) => tool,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        let arguments = Arguments::new(request.arguments);
+        let arguments = match Arguments::new(request.arguments).of_kinds(tool.kinds()) {
+            Ok(arguments) => arguments,
+            Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
+        };
         let trigger = match trigger::prepare(self, tool.name, &arguments) {
             Ok(trigger) => trigger,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),

@@ -71,10 +71,13 @@ impl Source {
     /// Lines with this text: those that are it, else those that have it in them.
     pub fn find(&self, text: &str) -> Vec<u64> {
         let wanted = text.trim();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
         let numbered = || (1..).zip(self.0.lines());
         let exact: Vec<u64> =
             numbered().filter(|(_, line)| line.trim() == wanted).map(|(at, _)| at).collect();
-        if !exact.is_empty() || wanted.is_empty() {
+        if !exact.is_empty() {
             return exact;
         }
         numbered().filter(|(_, line)| line.contains(wanted)).map(|(at, _)| at).collect()
@@ -193,6 +196,7 @@ mod tests {
         assert_eq!(several.data["lines"], json!([2, 4]));
         let none = source.anchor("f", "four", Some(3)).unwrap_err();
         assert_eq!(none.data["there"][2], ">   3 three");
+        assert!(Source::of("one\n\nthree".into()).anchor("f", " ", Some(2)).is_err());
     }
 
     #[test]

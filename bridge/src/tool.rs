@@ -7,6 +7,7 @@ use dap_wire::Failure;
 use rmcp::model::Tool as Listed;
 use serde_json::{Map, Value, json};
 
+use crate::arguments::kind::Kind;
 use crate::call::Call;
 
 /// What a tool does; becomes the MCP annotations, and decides whether `--read-only` offers it.
@@ -30,7 +31,8 @@ pub type Outcome = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 /// One tool.
 ///
 /// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` (or `=default`) at the end. Types: `s` string,
-/// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` integer or string; `as`, `ao`, `ai` arrays of these.
+/// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` integer or string; `as`, `ao`, `ai` arrays of these. `so` is a
+/// string and `os` an object that may be written the other way, too; `sa` is a string or a list of them. `0` behind the type: an empty value is not an absent one.
 #[derive(Clone, Copy)]
 pub struct Tool {
     /// Its name.
@@ -89,6 +91,16 @@ impl Tool {
         self.takes.iter().filter_map(|field| field.split(':').next())
     }
 
+    /// The names of its parameters with their kinds, and whether an empty value has a meaning.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, Kind, bool)> {
+        self.takes.iter().filter_map(|field| {
+            let (name, rest) = field.split_once(':')?;
+            let letters = rest.split('=').next().unwrap_or(rest).trim_end_matches('!');
+            let (kind, empty_counts) = Kind::parse(letters)?;
+            Some((name, kind, empty_counts))
+        })
+    }
+
     /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
     ///
     /// That the tools of debugging take `session` is in the words of `debug_sessions`: in each schema it would cost a model 300 tokens.
@@ -109,7 +121,7 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> Option<Value> {
         if kind.ends_with('!') {
             required.push(name);
         }
-        let mut property = kind_schema(kind.trim_end_matches('!'))?;
+        let mut property = Kind::parse(kind.trim_end_matches('!'))?.0.schema();
         if let Some(meaning) = meaning {
             // A bare number or truth value is the default.
             match serde_json::from_str(meaning) {
@@ -124,20 +136,6 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> Option<Value> {
         schema["required"] = json!(required);
     }
     Some(schema)
-}
-
-fn kind_schema(kind: &str) -> Option<Value> {
-    let name = match kind {
-        "x" => return Some(json!({ "type": ["integer", "string"] })),
-        "s" => "string",
-        "i" => "integer",
-        "n" => "number",
-        "b" => "boolean",
-        "o" => "object",
-        "a" => "array",
-        _ => return Some(json!({ "type": "array", "items": kind_schema(kind.strip_prefix('a')?)? })),
-    };
-    Some(json!({ "type": name }))
 }
 
 #[cfg(test)]

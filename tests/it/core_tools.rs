@@ -200,7 +200,7 @@ async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
     }
     for arguments in [
         json!({}),
-        json!({ "path": 7 }),
+        json!({ "path": ["a", "b"] }),
         json!({ "path": "a", "start": 0 }),
         json!({ "path": "a", "count": "many" }),
     ] {

@@ -205,7 +205,6 @@ async fn a_function_that_never_runs_is_reported_and_bad_arguments_are_refused() 
     for wrong in [
         json!({ "function": "knot", "call": 0 }),
         json!({ "function": "knot", "depth": 99 }),
-        json!({ "function": "" }),
         json!({ "sourceFile": "never.py" }),
     ] {
         let refused = agent.call("debug_follow", wrong.clone()).await?;

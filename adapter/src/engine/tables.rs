@@ -56,7 +56,7 @@ fn an_agent_learns_what_connects() {
     let names: Vec<&str> =
         known::engines().filter(|engine| engine.connects).map(|engine| engine.name).collect();
     compare("bridge/src/tools/launch.rs", |text| {
-        between(text, "\"engine:s=of connect: ", "\"", &names.join(", "))
+        between(text, "\"engine:so=of connect: ", "\"", &names.join(", "))
     });
 }
 

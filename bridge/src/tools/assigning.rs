@@ -15,7 +15,7 @@ const OUTER: usize = 8;
 /// `debug_set_variable`.
 pub(super) async fn set_variable(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_written("value")?);
+    let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_text("value")?);
     let frame = frame_of(call, &session).await?;
     session.agent_view.forget_event();
     let told = match split(&name) {

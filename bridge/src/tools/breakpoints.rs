@@ -72,7 +72,7 @@ pub const FAMILY: Family = Family {
             core: true,
             effect: Effect::Sets,
             about: "Choose which exceptions stop the program, also before launch.",
-            takes: &["filters:as!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
+            takes: &["filters:as0!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
             gives: &["filters:a"],
             run: run!(set_exception),
         },
@@ -305,12 +305,9 @@ pub fn others(info: &Value) -> Vec<Value> {
 
 async fn set_exception(call: &Call) -> Result<Value, Failure> {
     // An empty list says that none stops it: that is to be said, not left out.
-    if call.arguments.value("filters").is_null() {
-        return Err(Failure::invalid(
-            "`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []",
-        ));
-    }
-    let filters = call.arguments.texts("filters")?;
+    let filters = call.arguments.given_texts("filters")?.ok_or_else(|| {
+        Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
+    })?;
     if call.bridge.is_before_a_launch(&call.arguments)? {
         call.bridge.with_early(|early| early.filters = Some(filters.clone()));
         return Ok(json!({ "filters": filters, "message": KEPT }));

@@ -48,7 +48,7 @@ pub const FAMILY: Family = Family {
                 "line:i",
                 "text:s",
                 "function:s",
-                "trigger:o=started meanwhile: {url}, {input} or {command}",
+                "trigger:os=started meanwhile: {url}, {input} or {command}",
                 "timeoutMs:i",
             ],
             gives: GIVES,

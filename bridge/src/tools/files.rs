@@ -38,7 +38,7 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Overwrites,
             about: "Create or replace a whole file, atomically.",
-            takes: &["path:s!", "content:s!", "encoding:s=or base64"],
+            takes: &["path:s!", "content:s0!", "encoding:s=or base64"],
             gives: &["bytesWritten:i", "created:b"],
             run: run!(write),
         },
@@ -107,7 +107,7 @@ async fn read(call: &Call) -> Result<Value, Failure> {
 }
 
 async fn write(call: &Call) -> Result<Value, Failure> {
-    let content = call.arguments.need_text("content")?;
+    let content = call.arguments.need_content("content")?;
     let content = if base64(call)? { writing::decode(&content)? } else { content.into_bytes() };
     blocking(call, "path", move |roots, path| writing::write(roots, path, &content)).await
 }

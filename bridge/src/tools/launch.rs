@@ -104,7 +104,7 @@ pub const FAMILY: Family = Family {
                 "repeat:i=runs until it fails",
                 "waitFor:s=output (regex)",
                 "timeoutMs:i",
-                "engine:s",
+                "engine:so",
                 "enginePath:s",
                 "engineOptions:o",
                 "python:s",
@@ -120,10 +120,10 @@ pub const FAMILY: Family = Family {
             about: "Attach to a process, a listening debugger or a core. Its stdin and output are not ours.",
             takes: &[
                 "processId:i",
-                "connect:o={host, port}",
+                "connect:os={host, port}",
                 "coreFile:s",
                 "program:s=of the core",
-                "engine:s=of connect: debugpy, lldb, gdb, delve, js, rdbg",
+                "engine:so=of connect: debugpy, lldb, gdb, delve, js, rdbg",
                 "enginePath:s",
                 "engineOptions:o",
             ],
@@ -184,14 +184,7 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
             attributes[key] = json!(value);
         }
     }
-    match arguments.value("env") {
-        Value::Null => {}
-        Value::String(text) => {
-            attributes["env"] = serde_json::from_str(&text)
-                .map_err(|error| Failure::invalid(format!("`env` is not a JSON object: {error}")))?;
-        }
-        other => attributes["env"] = other,
-    }
+    pass_on(arguments, &["env"], &mut attributes);
     attributes["stopOnEntry"] = json!(!runs(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
     let Early { mut requested, filters } = kept;
     let repeat = Repeat::of(arguments)?;

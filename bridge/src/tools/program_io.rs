@@ -21,7 +21,7 @@ pub const FAMILY: Family = Family {
             core: true,
             effect: Effect::Acts,
             about: "Write to the program's stdin.",
-            takes: &["data:s!=lines end with \\n", "closeAfter:b=EOF"],
+            takes: &["data:s0!=lines end with \\n", "closeAfter:b=EOF"],
             gives: &["bytesWritten:i", "stdinClosed:b"],
             run: run!(write),
         },
@@ -49,7 +49,7 @@ async fn write(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // A program that another one started reads what that one was given.
     let session = session.root();
-    let data = call.arguments.need_text("data")?;
+    let data = call.arguments.need_content("data")?;
     let mut arguments =
         json!({ "data": data, "closeAfter": call.arguments.flag("closeAfter")?.unwrap_or(false) });
     if let Some(encoding) = call.arguments.text("encoding")? {

@@ -49,7 +49,7 @@ pub const FAMILY: Family = Family {
                 "filter:s=id, or part of names",
                 "class:s",
                 "file:s",
-                "trait:s",
+                "trait:sa",
                 "changedSince:s",
                 "args:as=of the runner",
                 "repeat:i=runs until it fails",
