@@ -91,6 +91,11 @@ impl Target {
             console: Console::Piped,
             no_debug: false,
         };
+        // Adapters get the variables as text, too.
+        if !target.env.is_empty() {
+            target.attributes["env"] =
+                target.env.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
+        }
         target.no_debug = target.flag("noDebug", false)?;
         if target.no_debug && target.names_any(&["stopOnEntry"]) {
             target.attributes["stopOnEntry"] = Value::Bool(false);
@@ -348,7 +353,8 @@ fn project_folder(project: &Path) -> Option<PathBuf> {
 }
 
 fn environment(env: &Value) -> Result<Vec<(String, Option<String>)>, Failure> {
-    let wrong = || Failure::invalid(format!("`env` must map names to strings or null, not {env}"));
+    let wrong =
+        || Failure::invalid(format!("`env` must map names to strings, numbers, booleans or null, not {env}"));
     match env {
         Value::Null => Ok(Vec::new()),
         Value::Object(map) => map
@@ -356,6 +362,7 @@ fn environment(env: &Value) -> Result<Vec<(String, Option<String>)>, Failure> {
             .map(|(name, value)| match value {
                 Value::Null => Ok((name.clone(), None)),
                 Value::String(text) => Ok((name.clone(), Some(text.clone()))),
+                Value::Number(_) | Value::Bool(_) => Ok((name.clone(), Some(value.to_string()))),
                 _ => Err(wrong()),
             })
             .collect(),
@@ -434,10 +441,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_and_booleans_in_the_environment_are_text() {
+        let env = json!({ "N": 1, "B": true, "T": "x", "U": null });
+        let target = Target::parse(&json!({ "program": "/bin/ls", "env": env })).unwrap();
+        let variable = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        let given = [variable("N", "1"), variable("B", "true"), variable("T", "x"), ("U".into(), None)];
+        assert_eq!(target.env, given);
+        let text = json!({ "N": "1", "B": "true", "T": "x", "U": null });
+        assert_eq!(target.for_adapter(json!({}))["env"], text);
+    }
+
+    #[test]
     fn each_bad_attribute_is_named() {
         for (attributes, name) in [
             (json!({ "args": "x" }), "args"),
-            (json!({ "env": { "A": 1 } }), "env"),
+            (json!({ "env": { "A": [1] } }), "env"),
             (json!({ "pty": "yes" }), "pty"),
             (json!({ "console": "window" }), "console"),
             (json!({ "cwd": 1 }), "cwd"),
