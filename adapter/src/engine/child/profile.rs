@@ -186,6 +186,15 @@ pub(super) struct FailedCondition {
     pub(super) reason: String,
 }
 
+/// How the debugger in a program that is attached to is corrected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AttachCorrection {
+    /// Evaluated in a frame of the program; its value is the debugger's version.
+    pub(super) expression: &'static str,
+    /// The message of a breakpoint that is refused because the correction could not be made yet.
+    pub(super) refusal: &'static str,
+}
+
 /// One child adapter.
 pub(super) trait Profile: Send + Sync {
     /// What is known of it without starting it.
@@ -303,9 +312,9 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// The expression that corrects the debugger in a program that is attached to, if what it announces shows that it needs this: it stops
-    /// the program when a client connects, and reports that several times. The value of the expression is its version.
-    fn correction(&self, _capabilities: &Value) -> Option<&'static str> {
+    /// The correction of the debugger in a program that is attached to, if what it announces shows that it needs this: it stops the
+    /// program when a client connects, and reports that several times.
+    fn correction(&self, _capabilities: &Value) -> Option<AttachCorrection> {
         None
     }
 

@@ -8,7 +8,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::super::find::{self, Search};
-use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::profile::{AttachCorrection, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
 use crate::engine::LookOnlyRequests;
@@ -37,12 +37,16 @@ const RUBY: ConditionLanguage = ConditionLanguage {
 /// waited for.
 const PRELUDE: &str = concat!(include_str!("rdbg/corrections.rb"), include_str!("rdbg/prelude.rb"));
 
-/// An expression that corrects a gem before 1.6 in a running program. Its value is the gem's version.
-const CORRECTION: &str = concat!(
-    "lambda do\n",
-    include_str!("rdbg/corrections.rb"),
-    "corrected.call(DEBUGGER__::UI_DAP, true)\nDEBUGGER__::VERSION\nend.call"
-);
+/// The correction of a gem before 1.6 in a running program.
+const CORRECTION: AttachCorrection = AttachCorrection {
+    expression: concat!(
+        "lambda do\n",
+        include_str!("rdbg/corrections.rb"),
+        "corrected.call(DEBUGGER__::UI_DAP, true)\nDEBUGGER__::VERSION\nend.call"
+    ),
+    refusal: "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before Tandem has corrected it, which \
+              takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or newer",
+};
 
 /// Arguments of `rdbg` that precede those of Ruby.
 const BEFORE_PRELUDE: usize = 3;
@@ -97,7 +101,7 @@ impl Profile for Rdbg {
     }
 
     /// Before 1.6 exception filters have no conditions.
-    fn correction(&self, capabilities: &Value) -> Option<&'static str> {
+    fn correction(&self, capabilities: &Value) -> Option<AttachCorrection> {
         let filters = capabilities["exceptionBreakpointFilters"].as_array()?;
         filters.iter().all(|filter| filter["supportsCondition"].is_null()).then_some(CORRECTION)
     }

@@ -1,7 +1,7 @@
 //! Attaching to a debugger inside a program that stops the program when a client connects, reports that several times, and has to be
-//! corrected before it is configured ([`correction`](super::super::profile::Profile::correction)): the gem `debug` before 1.6. It is
-//! sent `launch`, because its `attach` stops the program once more, and no `configurationDone`, which would resume the program. The
-//! client gets one stop, after it has configured.
+//! corrected before it is configured ([`correction`](super::super::profile::Profile::correction)). It is sent `launch`, because its
+//! `attach` stops the program once more, and no `configurationDone`, which would resume the program. The client gets one stop, after it
+//! has configured.
 //!
 //! If the program does not stop in time (it is in native code that no signal interrupts), breakpoints are refused until it has.
 
@@ -67,26 +67,24 @@ impl Session {
             _ => return None,
         };
         let count: usize = names.iter().map(|name| arguments[*name].as_array().map_or(0, Vec::len)).sum();
+        let correction = self.profile.correction(&self.capabilities())?;
         if count > 0 && self.corrected(RETRY_LIMIT).await {
             return None;
         }
-        let message = "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before Tandem has corrected it, \
-                       which takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or newer";
-        let refused = json!({ "verified": false, "message": message, "reason": "failed" });
+        let refused = json!({ "verified": false, "message": correction.refusal, "reason": "failed" });
         Some(json!({ "breakpoints": vec![refused; count] }))
     }
 
     /// Evaluates the correction in the program's first frame; returns whether that worked.
     async fn corrected(self: &Arc<Self>, limit: Duration) -> bool {
-        let Some(expression) = self.profile.correction(&self.capabilities()) else { return true };
+        let Some(correction) = self.profile.correction(&self.capabilities()) else { return true };
         let never = CancellationToken::new();
         let correcting = async {
             // It is answered when the program is stopped.
             let stack = self.ask("stackTrace", json!({ "threadId": MAIN_THREAD }), &never).await.ok()?;
             let frames = stack["stackFrames"].as_array()?;
             // A frame of native code cannot evaluate.
-            let asked =
-                json!({ "expression": expression, "frameId": frames.last()?["id"], "context": "watch" });
+            let asked = json!({ "expression": correction.expression, "frameId": frames.last()?["id"], "context": "watch" });
             let told = self.ask("evaluate", asked, &never).await.ok()?["result"].clone();
             // The debugger already waits for the next request, in its old way.
             self.ask("threads", Value::Null, &never).await.ok()?;
