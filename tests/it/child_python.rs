@@ -108,6 +108,24 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn a_scope_inside_a_condition_has_the_functions_names() -> anyhow::Result<()> {
+    let text = "def over(xs, limit):\n    return len(xs)\nfor i in range(6):\n    over([i], 3)\nprint(i)\n";
+    let script = Script::new(text)?;
+    let mut editor = editor()?;
+    breakpoint(&mut editor, &script, json!({ "line": 2, "condition": "any(x > limit for x in xs)" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(value(&mut editor, "xs", &frame).await?, "[4]");
+    let set = json!([{ "line": 2, "condition": "any(x > limits for x in xs)" }]);
+    editor.ok("setBreakpoints", json!({ "source": { "path": script.path() }, "breakpoints": set })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let stopped = editor.event("stopped").await?;
+    let told = stopped["text"].as_str().context("no text")?;
+    assert!(told.contains("`any(x > limits for x in xs)`") && told.contains("NameError"), "{told}");
+    assert_eq!(to_the_end(&mut editor, thread).await?, 0);
+    editor.finish().await
+}
+
+#[tokio::test]
 async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
     let script = Script::new("try:\n    int('a')\nexcept ValueError:\n    print('caught')\nint('b')\n")?;
     for (filters, line) in [(json!(["raised"]), 2), (json!(["uncaught"]), 5)] {

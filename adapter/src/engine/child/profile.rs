@@ -340,8 +340,8 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// A breakpoint's condition as the adapter gets it, of one that takes a condition that fails for one that does not hold:
-    /// an expression that is true as well when the condition fails.
+    /// A breakpoint's condition as the adapter gets it. Of one that takes a condition that fails for one that does not hold, an
+    /// expression that is true as well when the condition fails; of one that does not find every name, one with which it does.
     fn guarded_condition(&self, condition: &str) -> String {
         condition.to_owned()
     }

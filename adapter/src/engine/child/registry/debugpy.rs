@@ -24,10 +24,15 @@ use crate::engine::description::{Description, EditorLanguage, Evidence, Recognit
 use crate::io::SpawnSpec;
 use crate::io::terminal::Pty;
 
+/// Before a condition with a scope inside it, and after it. debugpy evaluates a condition with the function's variables as local
+/// names, which a lambda, a comprehension or a generator in it does not see: to them they are global names here.
+const SCOPED: (&str, &str) = ("eval(", ", {**globals(), **locals()}, locals())");
+
 /// Only a statement can catch what a condition raises. It is compiled once and kept in a module of debugpy's, as this runs
-/// each time the program passes; `eval` looks names up as debugpy itself does.
+/// each time the program passes.
 const ANY_OF: &str = r"(lambda d, g, l: (d.get('tandem_holds') or (exec('''
 def tandem_holds(conditions, g, l, known={}):
+ g = {**g, **l}
  for condition in conditions:
   try:
    if condition not in known: known[condition] = compile(condition, '<condition>', 'eval')
@@ -219,7 +224,18 @@ impl Profile for Debugpy {
             output.strip_prefix("pydevd: Error while evaluating expression in conditional breakpoint: ")?;
         let (condition, trace) = told.split_once('\n')?;
         let reason = trace.lines().rev().find(|line| !line.trim().is_empty())?.to_owned();
-        Some(FailedCondition { condition: Some(condition.to_owned()), reason })
+        let inner = condition.strip_prefix(SCOPED.0).and_then(|rest| rest.strip_suffix(SCOPED.1));
+        let inner = inner.and_then(|text| serde_json::from_str(text).ok());
+        Some(FailedCondition { condition: Some(inner.unwrap_or_else(|| condition.to_owned())), reason })
+    }
+
+    fn guarded_condition(&self, condition: &str) -> String {
+        let mut words = condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+        if !words.any(|word| word == "for" || word == "lambda") {
+            return condition.to_owned();
+        }
+        // A string of JSON is one of Python.
+        format!("{}{}{}", SCOPED.0, json!(condition.trim_start_matches([' ', '\t'])), SCOPED.1)
     }
 
     fn has_helpers(&self) -> bool {
@@ -370,6 +386,22 @@ mod tests {
         assert_eq!(failed.condition.as_deref(), Some("nope == 3"));
         assert_eq!(failed.reason, "NameError: name 'nope' is not defined");
         assert_eq!(Debugpy.failed_condition_in("NameError: mine\n"), None);
+    }
+
+    #[test]
+    fn a_condition_with_a_scope_inside_is_sent_with_the_functions_names_as_global_ones() {
+        for condition in ["any(x > \"it's\" for x in xs)", "(lambda:limit)()", "[x for x in xs]"] {
+            let sent = Debugpy.guarded_condition(condition);
+            assert_eq!(sent, format!("eval({}, {{**globals(), **locals()}}, locals())", json!(condition)));
+            let told = format!(
+                "pydevd: Error while evaluating expression in conditional breakpoint: {sent}\nNameError: x\n"
+            );
+            let failed = Debugpy.failed_condition_in(&told).unwrap();
+            assert_eq!(failed.condition.as_deref(), Some(condition));
+        }
+        for condition in ["i == 2", "before > form", "lambdas[0]"] {
+            assert_eq!(Debugpy.guarded_condition(condition), condition);
+        }
     }
 
     #[test]

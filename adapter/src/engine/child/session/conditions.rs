@@ -158,7 +158,8 @@ impl Session {
             known.panics.describe(&mut body, || self.broker.last_words(WORDS_BYTES));
             known.conditions.take_failed()
         });
-        if body["reason"] == "breakpoint" && body[CONDITION_FAILURE].is_null() {
+        let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
+        if at_breakpoint && body[CONDITION_FAILURE].is_null() {
             let failed = match said {
                 Some(failed) => Some(failed),
                 None => self.why_it_failed(&body).await,
