@@ -49,6 +49,34 @@ pub(crate) async fn values_at(
     Ok(rows.iter().map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row.clone())).collect())
 }
 
+#[tokio::test]
+async fn a_call_of_a_function_of_the_program_is_not_a_run() -> anyhow::Result<()> {
+    let text = "int count(int *calls) { return ++*calls; }\n\
+                int main(void) { int calls = 0;\nreturn calls; /* BP */ }\n";
+    for subject in ENGINES {
+        let folder = tempfile::tempdir()?;
+        let (source, program) = compiled(folder.path(), "calls.c", text)?;
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        let launch = subject.with(json!({ "program": program }));
+        editor.launch_child(launch, &source, &[i64::try_from(line_of(text, "BP")?)?]).await?;
+        let (thread, frame) = editor.stop().await?;
+        let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+        let rows = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+        for calls in ["0", "1", "2"] {
+            // References of this stop remain valid, and show what the call has changed.
+            let told = editor.ok("variables", rows.clone()).await?;
+            assert_eq!(told["variables"][0]["value"], calls, "{subject:?}");
+            let call = json!({ "expression": "count(&calls)", "frameId": frame["id"], "context": "watch" });
+            editor.ok("evaluate", call).await?;
+        }
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        assert_eq!(editor.event("exited").await?["exitCode"], 3, "{subject:?}");
+        editor.event("terminated").await?;
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
 const RUST: &str = r#"use std::collections::HashMap;
 #[derive(Debug)]
 enum Shape { Circle(f64), Rect { w: i32, h: i32 } }

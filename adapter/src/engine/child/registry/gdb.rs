@@ -78,6 +78,39 @@ except (AttributeError, ImportError):
 del tandem
 """)"#;
 
+/// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and forgets every frame and value
+/// that clients hold. Here it only forgets the contents of values, which the function may have changed. A breakpoint inside the called
+/// function is a stop all the same.
+const CALLS_ARE_NOT_RUNS: &str = r#"python exec("""
+def tandem():
+    import sys, gdb, gdb.dap.events, gdb.dap.varref
+    calls, resumed, calling = gdb.events.inferior_call, gdb.events.cont, []
+    def call(event):
+        calling[:] = [event] if isinstance(event, gdb.InferiorCallPreEvent) else []
+        if not calling:
+            for variable in gdb.dap.varref.all_variables:
+                variable.reset_children()
+    def outside_calls(listener):
+        def resume(event):
+            if not calling:
+                listener(event)
+        return resume
+    calls.disconnect(gdb.dap.events._on_inferior_call)
+    calls.connect(call)
+    for name, module in list(sys.modules.items()):
+        for listener in list(vars(module).values()) if name.startswith('gdb.dap.') else []:
+            try:
+                resumed.disconnect(listener)
+            except (ValueError, SystemError):
+                continue
+            resumed.connect(outside_calls(listener))
+try:
+    tandem()
+except (AttributeError, ImportError, ValueError, SystemError):
+    pass
+del tandem
+""")"#;
+
 /// What is known of it without starting it. No program is for it alone: it is chosen by name.
 const DESCRIPTION: Description = Description {
     name: "gdb",
@@ -207,7 +240,9 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     let mut args: Vec<OsString> =
         ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off", "-iex"].map(Into::into).to_vec();
     args.push(ONE_BY_ONE.replace('\n', "\\n").into());
-    args.extend(["-iex".into(), ANY_NAMES.replace('\n', "\\n").into()]);
+    for correction in [ANY_NAMES, CALLS_ARE_NOT_RUNS] {
+        args.extend(["-iex".into(), correction.replace('\n', "\\n").into()]);
+    }
     let panics = rust::made(&target.program);
     if panics && let Some(folder) = rust::formatters(target) {
         let folder = folder.display().to_string();
