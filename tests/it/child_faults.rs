@@ -120,6 +120,26 @@ async fn a_refused_launch_is_shown_to_the_person_with_what_the_adapter_printed()
 }
 
 #[tokio::test]
+async fn a_program_that_ends_as_it_resumes_is_not_a_refusal() -> anyhow::Result<()> {
+    let mut steps = running();
+    steps.push(event("stopped", &json!({ "reason": "pause", "threadId": 1 })));
+    steps.push(wait_for("next", 5));
+    steps
+        .push(json!({ "dir": "in", "m": { "type": "response", "command": "next", "request_seq": 5, "seq": 0,
+        "success": false, "message": "Unable to step next" } }));
+    steps.push(event("exited", &json!({ "exitCode": 134 })));
+    steps.push(event("terminated", &Value::Null));
+    let fake = Fake::new(&steps)?;
+    let (mut editor, pid) = start(&fake).await?;
+    editor.event("stopped").await?;
+    editor.ok("next", json!({ "threadId": 1 })).await?;
+    editor.event("exited").await?;
+    editor.event("terminated").await?;
+    gone(&pid).await?;
+    editor.finish().await
+}
+
+#[tokio::test]
 async fn an_adapter_that_crashes_answers_every_waiter_with_its_last_words() -> anyhow::Result<()> {
     let mut steps = running();
     steps.push(event("stopped", &json!({ "reason": "pause", "threadId": 1 })));

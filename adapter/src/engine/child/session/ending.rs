@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// The kernel's word on the program's end, if it is our child.
-    fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
+    pub(super) fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
         let live = self.live();
         let live = live.as_ref()?;
         let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.code_is_told;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dap_wire::command::{Execution, execution, find};
 use dap_wire::peer::Peer;
@@ -13,9 +14,12 @@ use tokio_util::sync::CancellationToken;
 use super::super::capability_gate;
 use super::super::connection::{self, LAST_WORDS, LastLines, Process, WORDS_BYTES, with_last_words};
 use super::super::profile::Profile;
-use super::super::state::Event;
+use super::super::state::{ChildState, Event};
 use super::{REQUEST_LIMIT, Session};
 use crate::io::{Broker, Child, ExitInfo};
+
+/// How long the end of a program may take to be noticed after its adapter has refused to resume it.
+const LATE_END: Duration = Duration::from_millis(500);
 
 /// Whether the program runs after this request.
 pub(super) fn resumes(command: &str) -> bool {
@@ -77,6 +81,13 @@ impl Session {
                     None => failure,
                 })
             }
+            // Nor can an adapter resume a program that it finds gone.
+            Err(failure)
+                if resumes(command) && failure.code != ErrorCode::Cancelled && self.program_ends().await =>
+            {
+                tracing::debug!(%failure, command, "the program ended as it resumed");
+                Ok(Value::Null)
+            }
             Err(failure) if failure.code == ErrorCode::Timeout => {
                 let words = Box::pin(self.last_words()).await;
                 let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
@@ -92,6 +103,21 @@ impl Session {
                 self.learn(|known| known.elements.learn(command, &answer));
                 Ok(answer)
             }
+        }
+    }
+
+    /// Whether the program has ended, or ends within a moment.
+    async fn program_ends(&self) -> bool {
+        let exit = self.own_exit();
+        let exited = async {
+            match exit {
+                Some(mut exit) => drop(connection::ended(&mut exit).await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = exited => true,
+            reported = self.reached(LATE_END, ChildState::is_end_reported) => reported,
         }
     }
 

@@ -85,6 +85,11 @@ impl ChildState {
         self.kernel_code.is_some()
     }
 
+    /// Whether the adapter has reported the program's end, or something else was seen of it.
+    pub(in super::super) fn is_end_reported(&self) -> bool {
+        self.is_terminated() || self.exit_code().is_some() || self.is_gone() || self.is_ending()
+    }
+
     pub(in super::super) fn is_terminated(&self) -> bool {
         self.last_words.terminated.is_some()
     }
