@@ -323,6 +323,12 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// Why it cannot step the thread `asked`, of one that keeps a step that a breakpoint in another thread has interrupted, here that of
+    /// the thread `stepping`. A `continue` resumes the kept step.
+    fn refusal_of_step(&self, _asked: i64, _stepping: i64) -> Option<Failure> {
+        None
+    }
+
     /// What to `evaluate` for the number of the signal that ended the program, if the adapter reports exit codes only.
     fn signal_expression(&self) -> Option<&'static str> {
         None

@@ -296,6 +296,7 @@ impl Session {
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.look_for_thread(thread, &cancel)).await?;
                 }
+                let resumes_step = self.resumes_kept_step(&command, &arguments)?;
                 match command.as_str() {
                     "setBreakpoints" | "setFunctionBreakpoints" => {
                         return Box::pin(self.set_conditional(&command, arguments, &cancel)).await;
@@ -303,7 +304,7 @@ impl Session {
                     "variables" | "evaluate" | "stackTrace" if self.profile.is_native() => {
                         return Box::pin(self.ask_native(&command, arguments, &cancel)).await;
                     }
-                    "continue" => {
+                    command if command == "continue" || resumes_step => {
                         let answer = Box::pin(self.go_on(arguments, &cancel)).await?;
                         self.handle(Event::Resumed);
                         return Ok(answer);

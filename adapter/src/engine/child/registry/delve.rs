@@ -1,6 +1,6 @@
 //! Go through `dlv dap`, which dials a port of ours. Its stdio, which it hands on to the program, are pipes of ours.
 
-use dap_wire::Failure;
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::super::find::Search;
@@ -63,6 +63,16 @@ impl Profile for Delve {
 
     fn refuses_conditions(&self) -> bool {
         true
+    }
+
+    /// DAP has no request that ends the step, and Delve answers a second one with a stop.
+    fn refusal_of_step(&self, asked: i64, stepping: i64) -> Option<Failure> {
+        let message = format!(
+            "Delve cannot step goroutine {asked}: a breakpoint has interrupted the step of goroutine {stepping}, and Delve keeps that step"
+        );
+        Some(Failure::new(ErrorCode::Unsupported, message).hint(format!(
+            "step goroutine {stepping} or continue, which ends that step; a breakpoint at its next line stops goroutine {asked}"
+        )))
     }
 
     fn exit_code_in(&self, output: &str) -> Option<i64> {

@@ -33,7 +33,12 @@ impl Session {
     }
 
     async fn said(self: &Arc<Self>, dap_wire::Event { event, mut body, .. }: dap_wire::Event) {
-        self.learn(|known| known.threads.learn(&body));
+        self.learn(|known| {
+            known.threads.learn(&body);
+            if event == "stopped" {
+                known.step.stop(&body);
+            }
+        });
         self.profile.adapt_said(&event, &mut body);
         match event.as_str() {
             "initialized" if self.waits_for_first_child() => self.configure_parent(),

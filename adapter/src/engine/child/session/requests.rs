@@ -62,6 +62,10 @@ impl Session {
         self.profile.adapt_request(command, &mut arguments);
         match execution(command) {
             Execution::Unchanged => {}
+            Execution::Step => {
+                self.learn(|known| known.step.begin(&arguments));
+                drop(self.decide(Event::RequestSent(Execution::Step)));
+            }
             // It has no effects.
             moves => drop(self.decide(Event::RequestSent(moves))),
         }

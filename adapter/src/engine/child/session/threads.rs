@@ -1,5 +1,6 @@
 //! Threads that the adapter has reported. A step of one that is not there is refused here: debugpy's thread for requests dies of
-//! thread 0, and with it the session. Others answer such a step with success and do nothing.
+//! thread 0, and with it the session. Others answer such a step with success and do nothing. So is a step that the adapter cannot make
+//! because it keeps another one.
 
 use dap_wire::Failure;
 use dap_wire::command::{Execution, execution};
@@ -9,6 +10,20 @@ use tokio_util::sync::CancellationToken;
 use super::Session;
 
 impl Session {
+    /// Whether the adapter keeps an interrupted step of the thread that this request steps, so that `continue` does what it asks for.
+    ///
+    /// # Errors
+    /// When it keeps the step of another thread, and cannot step this one.
+    pub(super) fn resumes_kept_step(&self, command: &str, arguments: &Value) -> Result<bool, Failure> {
+        let asked = arguments["threadId"].as_i64().filter(|_| execution(command) == Execution::Step);
+        let stepping = self.known(|known| known.step.interrupted());
+        let (Some(asked), Some(stepping)) = (asked, stepping) else { return Ok(false) };
+        match self.profile.refusal_of_step(asked, stepping) {
+            Some(failure) if asked != stepping => Err(failure),
+            refusal => Ok(refusal.is_some()),
+        }
+    }
+
     /// The thread that is to go somewhere and that the adapter has not named yet.
     pub(super) fn unknown_thread(&self, command: &str, arguments: &Value) -> Option<i64> {
         let moves = matches!(execution(command), Execution::Step | Execution::Move);

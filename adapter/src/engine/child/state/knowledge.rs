@@ -20,6 +20,36 @@ pub(in super::super) struct Knowledge {
     /// The debugger inside the program was configured for showing objects, or is being.
     pub(in super::super) summarizes: bool,
     pub(in super::super) correction: Correction,
+    pub(in super::super) step: KeptStep,
+}
+
+/// The step that the adapter was last asked for, until it ends.
+#[derive(Debug, Default)]
+pub(in super::super) struct KeptStep {
+    thread: Option<i64>,
+    is_interrupted: bool,
+}
+
+impl KeptStep {
+    /// A thread is to step.
+    pub(in super::super) fn begin(&mut self, arguments: &Value) {
+        *self = Self { thread: arguments["threadId"].as_i64(), is_interrupted: false };
+    }
+
+    /// The adapter reports a stop: a breakpoint in another thread interrupts the step, any other stop ends it.
+    pub(in super::super) fn stop(&mut self, body: &Value) {
+        let at_breakpoint = body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint"));
+        if at_breakpoint && body["threadId"].as_i64() != self.thread {
+            self.is_interrupted = true;
+        } else {
+            *self = Self::default();
+        }
+    }
+
+    /// The thread whose step a breakpoint in another thread has interrupted.
+    pub(in super::super) fn interrupted(&self) -> Option<i64> {
+        self.thread.filter(|_| self.is_interrupted)
+    }
 }
 
 /// Whether the debugger in a program that is attached to is to be corrected.
@@ -106,6 +136,23 @@ mod tests {
         threads.learn_all(&json!({ "threads": [{ "id": 5 }, { "name": "no id" }] }));
         assert!(threads.have(3) && threads.have(5));
         assert!(!threads.have(0));
+    }
+
+    #[test]
+    fn a_step_is_kept_while_a_breakpoint_in_another_thread_interrupts_it() {
+        let mut step = KeptStep::default();
+        let stop = |reason: &str, thread: i64| json!({ "reason": reason, "threadId": thread });
+        step.stop(&stop("breakpoint", 2));
+        assert_eq!(step.interrupted(), None);
+        for end in [stop("step", 1), stop("breakpoint", 1), stop("pause", 2), stop("exception", 2)] {
+            step.begin(&json!({ "threadId": 1 }));
+            assert_eq!(step.interrupted(), None);
+            step.stop(&stop("function breakpoint", 2));
+            step.stop(&stop("breakpoint", 3));
+            assert_eq!(step.interrupted(), Some(1));
+            step.stop(&end);
+            assert_eq!(step.interrupted(), None, "{end}");
+        }
     }
 
     #[test]
