@@ -329,6 +329,12 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, of one that does not report
+    /// why a value cannot be evaluated.
+    fn kept_value(&self, _value: &str) -> Option<(String, &'static str)> {
+        None
+    }
+
     /// What to `evaluate` for the number of the signal that ended the program, if the adapter reports exit codes only.
     fn signal_expression(&self) -> Option<&'static str> {
         None

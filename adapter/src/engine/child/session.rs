@@ -14,6 +14,7 @@
 //! (ends with the session), one for the end (bounded).
 
 mod adapter_events;
+mod assigning;
 mod conditions;
 mod correcting;
 mod delegated;
@@ -311,13 +312,15 @@ impl Session {
                     }
                     "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
                     "scopes" | "evaluate" => {
-                        self.prepare_summaries(&arguments["frameId"], &cancel).await;
-                        return self.ask(&command, arguments, &cancel).await;
+                        let frame = arguments["frameId"].clone();
+                        self.prepare_summaries(&frame, &cancel).await;
+                        let answer = self.ask(&command, arguments, &cancel).await?;
+                        self.learn(|known| known.scopes.learn(&frame, &answer));
+                        return Ok(answer);
                     }
                     "variables" => return Box::pin(self.variables(arguments, &cancel)).await,
-                    "setVariable" => {
-                        let answer = self.ask(&command, arguments, &cancel).await?;
-                        return Ok(translate::assigned(answer));
+                    "setVariable" | "setExpression" => {
+                        return Box::pin(self.assign(&command, arguments, &cancel)).await;
                     }
                     _ => {}
                 }

@@ -100,6 +100,13 @@ impl Profile for Debugpy {
         LookOnlyRequests::Known(&[])
     }
 
+    /// `setVariable` prints the reason to the program's stderr and answers with the old value; `setExpression` answers without it.
+    fn kept_value(&self, value: &str) -> Option<(String, &'static str)> {
+        // A comment in the value ends with its line.
+        let keep = format!("__import__('_pydevd_bundle').__dict__.__setitem__('tandem_value', ({value}\n))");
+        Some((keep, "__import__('_pydevd_bundle').tandem_value"))
+    }
+
     fn condition_language(&self) -> ConditionLanguage {
         PYTHON
     }

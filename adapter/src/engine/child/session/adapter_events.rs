@@ -37,6 +37,7 @@ impl Session {
             known.threads.learn(&body);
             if event == "stopped" {
                 known.step.stop(&body);
+                known.scopes.forget();
             }
         });
         self.profile.adapt_said(&event, &mut body);

@@ -21,6 +21,29 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) summarizes: bool,
     pub(in super::super) correction: Correction,
     pub(in super::super) step: KeptStep,
+    pub(in super::super) scopes: Scopes,
+}
+
+/// Frames by the references of their scopes, at this stop.
+#[derive(Debug, Default)]
+pub(in super::super) struct Scopes(HashMap<i64, Value>);
+
+impl Scopes {
+    /// Learns from the answer to `scopes` of this frame; other answers have none.
+    pub(in super::super) fn learn(&mut self, frame: &Value, answer: &Value) {
+        let scopes = answer["scopes"].as_array().into_iter().flatten();
+        let references = scopes.filter_map(|scope| scope["variablesReference"].as_i64());
+        self.0.extend(references.map(|reference| (reference, frame.clone())));
+    }
+
+    /// The program has stopped once more: references are used again.
+    pub(in super::super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    pub(in super::super) fn frame_of(&self, reference: &Value) -> Option<Value> {
+        self.0.get(&reference.as_i64()?).cloned()
+    }
 }
 
 /// The step that the adapter was last asked for, until it ends.
@@ -136,6 +159,19 @@ mod tests {
         threads.learn_all(&json!({ "threads": [{ "id": 5 }, { "name": "no id" }] }));
         assert!(threads.have(3) && threads.have(5));
         assert!(!threads.have(0));
+    }
+
+    #[test]
+    fn a_scope_belongs_to_its_frame_until_the_next_stop() {
+        let mut scopes = Scopes::default();
+        scopes.learn(
+            &json!(4),
+            &json!({ "scopes": [{ "variablesReference": 9 }, { "name": "no reference" }] }),
+        );
+        scopes.learn(&json!(5), &json!({ "result": "1", "variablesReference": 8 }));
+        assert_eq!((scopes.frame_of(&json!(9)), scopes.frame_of(&json!(8))), (Some(json!(4)), None));
+        scopes.forget();
+        assert_eq!(scopes.frame_of(&json!(9)), None);
     }
 
     #[test]
