@@ -229,6 +229,8 @@ impl Failure {
             .map(str::to_owned)
             .or(format)
             .or_else(|| short.map(str::to_owned))
+            // The reason of a refused `setVariable` of lldb-dap 19 is only here.
+            .or_else(|| body["message"].as_str().map(str::to_owned))
             .unwrap_or_else(|| format!("`{command}` failed without a reason"));
         let code = ours.unwrap_or(match short {
             Some("cancelled") => ErrorCode::Cancelled,

@@ -108,6 +108,15 @@ impl Profile for Lldb {
         ])
     }
 
+    /// It sets numbers only: a character is sent as its number.
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        if command == "setVariable"
+            && let Some(character) = arguments["value"].as_str().and_then(character)
+        {
+            arguments["value"] = json!(u32::from(character).to_string());
+        }
+    }
+
     fn condition_language(&self) -> ConditionLanguage {
         ConditionLanguage::NATIVE
     }
@@ -258,6 +267,24 @@ fn formatters(folder: &Path) -> [String; 3] {
     ]
 }
 
+/// The character that a literal of C or Rust means.
+fn character(literal: &str) -> Option<char> {
+    let inner = literal.trim().strip_prefix('\'')?.strip_suffix('\'')?;
+    let mut rest = inner.chars();
+    match (rest.next()?, rest.as_str()) {
+        ('\\', escape) => match escape {
+            "n" => Some('\n'),
+            "t" => Some('\t'),
+            "r" => Some('\r'),
+            "0" => Some('\0'),
+            "\\" | "'" | "\"" => escape.chars().next(),
+            _ => char::from_u32(u32::from_str_radix(escape.strip_prefix('x')?, 16).ok()?),
+        },
+        (character, "") if character != '\'' => Some(character),
+        _ => None,
+    }
+}
+
 fn without(mut arguments: Value, key: &str) -> Value {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.shift_remove(key);
@@ -268,6 +295,26 @@ fn without(mut arguments: Value, key: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_character_is_set_as_its_number() {
+        for (literal, number) in [
+            ("'k'", "107"),
+            (" '\\n' ", "10"),
+            ("'\\''", "39"),
+            ("'\\x41'", "65"),
+            ("'é'", "233"),
+            ("'ab'", "'ab'"),
+            ("'''", "'''"),
+            ("'\\q'", "'\\q'"),
+            ("\"k\"", "\"k\""),
+            ("7", "7"),
+        ] {
+            let mut arguments = json!({ "name": "c", "value": literal });
+            Lldb.adapt_request("setVariable", &mut arguments);
+            assert_eq!(arguments["value"], number, "{literal}");
+        }
+    }
 
     #[test]
     fn a_pause_that_meets_a_breakpoint_of_lldb_s_own_is_a_pause() {
