@@ -262,6 +262,7 @@ impl Profile for Debugpy {
         let ours = json!({ "redirectOutput": false,
             "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")) });
         if let Some(mut plan) = Plan::to_running(target, "python", ours)? {
+            plan.arguments = without_exits(target, plan.arguments);
             map_paths(target, &mut plan.arguments)?;
             return Ok(plan);
         }
@@ -322,9 +323,19 @@ fn what_to_run(target: &Target) -> Result<Vec<String>, Failure> {
 
 /// The attributes as debugpy gets them, with where sources lie.
 fn mapped(target: &Target, ours: Value) -> Result<Value, Failure> {
-    let mut arguments = target.for_adapter(ours);
+    let mut arguments = without_exits(target, target.for_adapter(ours));
     map_paths(target, &mut arguments)?;
     Ok(arguments)
+}
+
+/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before 1.8.22 stop unless it is 0.
+fn without_exits(target: &Target, mut arguments: Value) -> Value {
+    if !target.names_any(&["breakOnSystemExit", "breakOnSystemExitZero"])
+        && arguments["breakOnSystemExit"].is_null()
+    {
+        arguments["breakOnSystemExit"] = json!([]);
+    }
+    arguments
 }
 
 fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
