@@ -182,9 +182,13 @@ impl Target {
         &self.attributes
     }
 
-    /// Any attribute.
+    /// Any attribute; an entry of `engineOptions` overrides it, unless it means something to Tandem alone.
     pub(super) fn attribute(&self, key: &str) -> &Value {
-        &self.attributes[key]
+        match &self.attributes["engineOptions"][key] {
+            Value::Null => &self.attributes[key],
+            _ if OURS.contains(&key) => &self.attributes[key],
+            own => own,
+        }
     }
 
     /// An attribute that is text; absent and empty are the same.
@@ -192,7 +196,7 @@ impl Target {
     /// # Errors
     /// `INVALID_PARAMETER` for anything else.
     pub(super) fn text(&self, key: &str) -> Result<Option<&str>, Failure> {
-        match &self.attributes[key] {
+        match self.attribute(key) {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
             other => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
@@ -204,7 +208,7 @@ impl Target {
     /// # Errors
     /// `INVALID_PARAMETER` for anything else.
     pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Failure> {
-        match &self.attributes[key] {
+        match self.attribute(key) {
             Value::Null => Ok(default),
             Value::Bool(value) => Ok(*value),
             other => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
@@ -245,7 +249,7 @@ impl Target {
 
     /// Whether the attributes say in an adapter's own way what to attach to.
     pub(super) fn names_any(&self, keys: &[&str]) -> bool {
-        keys.iter().any(|key| !self.attributes[*key].is_null())
+        keys.iter().any(|key| !self.attribute(key).is_null())
     }
 
     /// `connect: { host, port }` or `{ socket }`: where an adapter listens that runs already.
@@ -438,6 +442,21 @@ mod tests {
         assert_eq!(program("sh"), folder.path().join("sh"));
         assert_eq!(program("no-such-command"), folder.path().join("no-such-command"));
         assert_eq!(program("./no-such"), folder.path().join("./no-such"));
+    }
+
+    #[test]
+    fn engine_options_override_attributes_that_tandem_reads_itself() {
+        let options = json!({ "subProcess": false, "mode": "test", "pty": true, "justMyCode": null });
+        let attributes = json!({ "program": "/bin/ls", "engineOptions": options, "mode": "debug", "pty": false,
+            "justMyCode": false, "dlvFlags": ["a"] });
+        let target = Target::parse(&attributes).unwrap();
+        assert_eq!(target.attribute("subProcess"), false);
+        assert_eq!(target.text("mode"), Ok(Some("test")));
+        assert_eq!(target.attribute("dlvFlags"), &json!(["a"]));
+        assert_eq!(target.flag("justMyCode", true), Ok(false));
+        // To an adapter it means something else.
+        assert_eq!(target.flag("pty", false), Ok(false));
+        assert!(target.names_any(&["subProcess"]));
     }
 
     #[test]
