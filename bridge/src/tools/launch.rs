@@ -23,6 +23,9 @@ use crate::tool::{Effect, Family, Tool, run};
 /// How long the entry stop may take once the program is attached.
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
+/// How long the process of a program may take to be reported once it is launched.
+const PROCESS_LIMIT: Duration = Duration::from_millis(700);
+
 /// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into `engineOptions`.
 const PASSED_ON: [&str; 40] = [
     "args",
@@ -306,6 +309,7 @@ pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, 
     let session =
         Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
     let session = bridge.add(session);
+    has_process(&session).await;
     let mut answer = if runs {
         waiting::wait_for_news(call, &session, 0, until).await?
     } else {
@@ -318,6 +322,14 @@ pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, 
     let session = repeats::latest(call, session);
     describe(&mut answer, &session);
     Ok(tell_others(call, &session, answer))
+}
+
+/// Waits a moment until the session has reported the program's process, which the answer names.
+async fn has_process(session: &Session) {
+    let mut snapshot = session.watch_snapshot();
+    let known = snapshot.wait_for(|now| !now.process.is_null() || now.state == State::Exited);
+    // An adapter that is not Tandem's may never report it.
+    drop(tokio::time::timeout(PROCESS_LIMIT, known).await);
 }
 
 /// Says which other programs of this agent's still run: a launch does not end them.

@@ -247,6 +247,12 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
+    /// Whether it says `process`, at least in some versions, or whether clients must not see the program at its very beginning: Delve shows
+    /// no stack of one that has no goroutine yet, and bash-dap loses a pause that comes so early.
+    fn reports_process(&self) -> bool {
+        true
+    }
+
     /// Works out how to launch. May look at files and run short commands: it is called where blocking is fine.
     ///
     /// # Errors

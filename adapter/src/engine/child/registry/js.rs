@@ -84,6 +84,10 @@ impl Profile for Js {
         &DESCRIPTION
     }
 
+    fn reports_process(&self) -> bool {
+        false
+    }
+
     fn exception_filters(&self) -> Value {
         json!([
             { "filter": "all", "label": "Caught Exceptions", "default": false, "supportsCondition": true,

@@ -79,6 +79,10 @@ impl Profile for Rdbg {
         &DESCRIPTION
     }
 
+    fn reports_process(&self) -> bool {
+        false
+    }
+
     /// As it is from 1.6 on; an older one announces what it has besides.
     fn exception_filters(&self) -> Value {
         json!([

@@ -106,24 +106,27 @@ impl Session {
             self.handle(Event::Initialized);
         }
         self.until(|now| now.is_configured() || now.is_over()).await;
-        if self.reached(SILENCE, |now| now.is_process_reported() || now.is_over()).await {
+        let started = async {
+            // Of an adapter that never reports the process nothing better comes than what is known of it here.
+            while self.profile.reports_process() || self.launched_pid().is_none() {
+                tokio::time::sleep(PROBE).await;
+            }
+        };
+        let reported = tokio::select! {
+            reported = self.reached(SILENCE, |now| now.is_process_reported() || now.is_over()) => reported,
+            () = started => false,
+        };
+        if reported {
             return;
         }
+        let launched = self.launched_pid();
         let (pid, name, how) = match self.live().as_ref() {
             Some(live) if !live.plan.launched => {
                 let pid = live.target.process_id().ok();
                 let known = || live.target.program.display().to_string();
                 (pid, pid.map_or_else(known, debuggee::name_of), "attach")
             }
-            Some(live) => {
-                let ours = live.program.as_ref().map(Child::pid);
-                let inherited = (live.plan.program_io == ProgramIo::Inherited
-                    && !live.plan.quirks.code_is_told)
-                    .then(|| live.connection.process.child().map(Child::pid))
-                    .flatten();
-                let found = live.debuggee.as_ref().map(Debuggee::pid);
-                (ours.or(inherited).or(found), live.target.program.display().to_string(), "launch")
-            }
+            Some(live) => (launched, live.target.program.display().to_string(), "launch"),
             None => return,
         };
         let mut body = json!({ "name": name, "isLocalProcess": true, "startMethod": how });
@@ -131,6 +134,16 @@ impl Session {
             body["systemProcessId"] = json!(pid);
         }
         self.process(body);
+    }
+
+    /// The process id of the program that was launched, as far as it is known.
+    fn launched_pid(&self) -> Option<u32> {
+        let live = self.live();
+        let live = live.as_ref().filter(|live| live.plan.launched)?;
+        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.code_is_told;
+        let inherited = inherited.then(|| live.connection.process.child().map(Child::pid)).flatten();
+        let ours = live.program.as_ref().map(Child::pid);
+        ours.or(inherited).or_else(|| live.debuggee.as_ref().map(Debuggee::pid))
     }
 
     /// Delve before 1.25 has started the program and says nothing of it: it is the one process below. Unknown, it would
