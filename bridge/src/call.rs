@@ -1,7 +1,7 @@
 //! One tool call: its arguments, whether it was cancelled, and a way to report its progress.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dap_wire::Event;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
 use crate::server::Bridge;
+use crate::session::Session;
 use crate::trigger::Trigger;
 
 /// How often a client is notified that a call continues.
@@ -30,6 +31,19 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// To tell how far it got.
     pub progress: Progress,
+    /// The sessions that it has started.
+    pub started: StartedSessions,
+}
+
+/// The sessions that a call has started, which end when it is cancelled before it is answered: the agent never learns of them.
+#[derive(Clone, Default)]
+pub struct StartedSessions(Arc<Mutex<Vec<Arc<Session>>>>);
+
+impl StartedSessions {
+    /// Takes them out.
+    pub fn take(&self) -> Vec<Arc<Session>> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Progress notifications of one call; none if the client sent no progress token.
@@ -40,6 +54,13 @@ pub struct Progress {
 }
 
 impl Call {
+    /// Makes a session that this call has started the current one.
+    pub fn add_session(&self, session: Session) -> Arc<Session> {
+        let session = self.bridge.add(session);
+        self.started.0.lock().unwrap_or_else(PoisonError::into_inner).push(session.clone());
+        session
+    }
+
     /// Starts what it triggers, if that is not started yet.
     pub fn fire(&self) {
         if let Some(trigger) = &self.trigger {

@@ -21,7 +21,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
-use crate::call::{Call, Progress};
+use crate::call::{Call, Progress, StartedSessions};
 use crate::resources::{self, Address};
 use crate::server::Bridge;
 use crate::{completion, json_rpc, prompts, trigger};
@@ -143,7 +143,9 @@ impl ServerHandler for Bridge {
             Ok(trigger) => trigger,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
+        let started = StartedSessions::default();
         let call = Call {
+            started: started.clone(),
             bridge: self.clone(),
             arguments: arguments.clone(),
             trigger: trigger.clone(),
@@ -158,6 +160,9 @@ impl ServerHandler for Bridge {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
             } => Err(Failure::cancelled()),
         };
+        if context.ct.is_cancelled() {
+            started.take().into_iter().for_each(|session| self.abandon(session));
+        }
         Ok(match outcome {
             Ok(mut answer) => {
                 self.triggers.report(tool.name, trigger.as_ref(), &mut answer).await;

@@ -347,6 +347,22 @@ impl Bridge {
         });
     }
 
+    /// Ends a session that no agent will know of. Its breakpoints are kept for the next one.
+    pub fn abandon(&self, session: Arc<Session>) {
+        let requested = session.with_requested(|requested| requested.clone());
+        self.with_early(|early| early.requested.extend(requested));
+        let mut ended = self.relatives(&session);
+        ended.push(session);
+        for session in ended {
+            self.forget(&session.id);
+            tokio::spawn(async move {
+                if let Err(failure) = session.leave(None).await {
+                    tracing::debug!(%failure, session = session.id, "the session of a cancelled call did not end in order");
+                }
+            });
+        }
+    }
+
     /// A new id for a breakpoint.
     pub fn next_breakpoint(&self) -> u64 {
         self.with(|inner| {

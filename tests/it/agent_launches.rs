@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::child::{self, Subject};
+use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
@@ -28,6 +30,39 @@ fn script(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
     let path = folder.join(name);
     std::fs::write(&path, text)?;
     Ok(path)
+}
+
+#[tokio::test]
+async fn a_launch_that_is_cancelled_while_it_waits_leaves_nothing_running() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut agent = agent(folder.path()).await?;
+    let text = "import os, time\nopen('started', 'w').write(str(os.getpid()) + '.')\ntime.sleep(600)\n";
+    let program = script(folder.path(), "sleeper.py", text)?;
+    let launch = Subject::Python.with(json!({ "program": program, "run": true, "timeoutMs": 600_000 }));
+    let launching = agent.begin("debug_launch", launch).await?;
+    let started = folder.path().join("started");
+    let pid = async {
+        loop {
+            // It is written whole when it has its full stop.
+            let told = std::fs::read_to_string(&started).unwrap_or_default();
+            if let Some(pid) = told.strip_suffix('.') {
+                return pid.to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let pid = tokio::time::timeout(deadline(30), pid).await.context("it does not start")?;
+    agent.notify("notifications/cancelled", json!({ "requestId": launching, "reason": "enough" })).await?;
+    let process = Path::new("/proc").join(&pid);
+    let gone = async {
+        while process.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(deadline(10), gone).await.with_context(|| format!("{pid} runs on"))?;
+    let status = agent.call("debug_status", json!({})).await?;
+    assert_eq!(status["state"], "idle", "{status}");
+    agent.finish().await
 }
 
 const SERVER: &str =

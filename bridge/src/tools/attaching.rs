@@ -130,7 +130,7 @@ pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value,
     let bridge = &call.bridge;
     let session =
         Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
-    let session = bridge.add(session);
+    let session = call.add_session(session);
     bridge.with_early(std::mem::take);
     let program = pid.and_then(program_of);
     let version = loaded(&session, program.as_deref()).await;

@@ -308,7 +308,7 @@ pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, 
     let bridge = &call.bridge;
     let session =
         Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
-    let session = bridge.add(session);
+    let session = call.add_session(session);
     has_process(&session).await;
     let mut answer = if runs {
         waiting::wait_for_news(call, &session, 0, until).await?

@@ -184,7 +184,7 @@ async fn again(
     let client = bridge.client();
     let started =
         Session::start(&bridge.options.adapter, &client, plan, &call.cancel, &call.progress).await?;
-    let started = bridge.add(started);
+    let started = call.add_session(started);
     bridge.with_early(std::mem::take);
     Ok(Some(started))
 }

@@ -290,7 +290,7 @@ pub(super) async fn start(call: &Call, run: &Arc<TestRun>, wanted: Wanted) -> Re
     let bridge = &call.bridge;
     let session =
         Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
-    let session = bridge.add(session);
+    let session = call.add_session(session);
     bridge.with_early(std::mem::take);
     session.keep_run(run.clone());
     let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
