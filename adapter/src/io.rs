@@ -5,12 +5,13 @@
 //! held, its exit, killing it), [`terminal`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a client's
 //! terminal, from both sides), [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a
 //! program known from its beginning), [`drain`] (the thread per pipe), [`stdin`]
-//! (the queue of what is written), [`redirection`] (files for stdin, and copies of output), [`waiting`] (does the program wait for input?),
+//! (the queue of what is written), [`redirection`] (files for stdin, and copies of output), [`waiting`] and [`blocked`] (does the program wait for input?),
 //! [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its host),
 //! [`executable`] (can it be a program of this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
 
+mod blocked;
 pub mod broker;
 pub mod child;
 pub mod cursor;

@@ -22,7 +22,7 @@ use super::stdin::{Given, Stdin};
 use super::streams::{Ownership, Positions, Streams};
 use super::terminal::Pty;
 use super::terminal_launch::{Held, TerminalLaunch};
-use super::waiting::{self, Waiting};
+use super::waiting::{self, Subject};
 
 /// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits for a key.
 const QUIET: Duration = Duration::from_millis(300);
@@ -377,21 +377,23 @@ impl Broker {
         Ok(self.lock().stdin()?.given())
     }
 
-    /// Whether the program is blocked reading a stdin that has nothing for it, and how it reads. Who polls for keys is found by
-    /// [`Self::may_poll_for_keys`].
-    pub fn waiting_for_input(&self) -> Option<Waiting> {
-        let (pid, stdin) = self.reader()?;
-        let reads = stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name());
-        reads.then(|| if stdin.takes_keys() { Waiting::ForKeys } else { Waiting::Reading })
+    /// Whether the program is blocked until it can read its input, by one look at it.
+    pub fn is_blocked_on_input(&self) -> bool {
+        self.subject(false)
+            .is_some_and(|subject| subject.is_empty && waiting::look(subject.pid, &subject.input).is_wait())
     }
 
-    /// The program's process, if it takes keys, has had them all and prints nothing, so that it polls for more if it does nothing else.
-    /// `stands`: the debugger has stopped it, so that it says nothing that it does nothing.
-    pub(super) fn may_poll_for_keys(&self, stands: bool) -> Option<u32> {
-        let (pid, stdin) = self.reader()?;
-        let quiet = !stands && !self.lock().stdout.has_printed_within(QUIET);
-        let polls = quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys();
-        polls.then_some(pid)
+    /// What to look at to find out whether the program waits for input. `stopped`: the debugger has stopped it, so that it waits for that.
+    pub(super) fn subject(&self, stopped: bool) -> Option<Subject> {
+        let (pid, stdin) = self.reader().filter(|_| !stopped)?;
+        let is_quiet = !self.lock().stdout.has_printed_within(QUIET) && !stdin.was_typed_within(QUIET);
+        Some(Subject {
+            pid,
+            input: stdin.input().clone(),
+            is_empty: stdin.is_empty_and_open(),
+            takes_keys: stdin.takes_keys(),
+            is_quiet,
+        })
     }
 
     /// The process that reads what is written, while it lives.

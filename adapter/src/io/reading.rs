@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::broker::Broker;
 use super::drain::Stream;
 use super::streams::{ClientKey, Ownership, Positions, Streams};
-use super::waiting::{self, CpuTimes, Moment, Waiting};
+use super::waiting::{Looks, Waiting};
 use super::{terminal, text};
 
 /// A pattern that spans more bytes than this is not found while output keeps coming.
@@ -26,10 +26,6 @@ const SCREEN: u64 = 1024 * 1024;
 const INPUT_PROBE: Duration = Duration::from_millis(15);
 /// The same when it does not wait.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-/// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads have slept nearly all of
-/// the time between the first and the last. Looks, not time: on a machine that was paused for a while the program has not run either.
-const LOOKS: u32 = 12;
-const IDLE_LOOKS: u32 = 8;
 /// `waitFor` without `timeoutMs`.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
@@ -81,47 +77,6 @@ pub struct OutputRead {
     pub exited: bool,
 }
 
-/// Looks in a row at a program that may poll for keys.
-#[derive(Debug, Default)]
-struct Polling {
-    looks: u32,
-    idle: u32,
-    on_disk: u32,
-    /// At the first look.
-    earlier: Option<CpuTimes>,
-}
-
-impl Polling {
-    /// Counts a look at this process ([`Broker::may_poll_for_keys`]).
-    fn look(&mut self, pid: Option<u32>) -> Option<Waiting> {
-        let Some(pid) = pid else {
-            *self = Self::default();
-            return None;
-        };
-        if self.looks == LOOKS {
-            *self = Self::default();
-        }
-        self.looks += 1;
-        match waiting::moment(pid) {
-            Moment::Idle => self.idle += 1,
-            Moment::Runs => {}
-            Moment::WaitsForDisk => self.on_disk += 1,
-        }
-        if self.looks < LOOKS {
-            self.earlier.get_or_insert_with(|| CpuTimes::read(pid));
-            return None;
-        }
-        let sleeps =
-            || self.earlier.as_ref().is_some_and(|earlier| CpuTimes::read(pid).show_sleep_since(earlier));
-        (self.idle >= IDLE_LOOKS || self.on_disk == 0 && sleeps()).then_some(Waiting::ForKeys)
-    }
-
-    /// Whether one more read would start again.
-    fn is_over(&self) -> bool {
-        self.looks == 0 || self.looks == LOOKS
-    }
-}
-
 impl Broker {
     /// Reads output for a client; waits when the request says so.
     ///
@@ -149,7 +104,7 @@ impl Broker {
         };
         let waits = request.wait_for.is_some() || request.timeout.is_some();
         let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT);
-        let (mut scanned, mut waiting, mut polling) = (from, None, Polling::default());
+        let (mut scanned, mut waiting, mut looks) = (from, None, Looks::default());
         let matched = loop {
             let (exited, fresh) = {
                 let streams = self.lock();
@@ -166,8 +121,7 @@ impl Broker {
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
             }
-            waiting =
-                self.waiting_for_input().or_else(|| polling.look(self.may_poll_for_keys(request.stopped)));
+            waiting = looks.look(self.subject(request.stopped).as_ref());
             if waiting.is_some() {
                 // What it printed before it waited for input may still be in the pipes.
                 self.settle();
@@ -182,7 +136,7 @@ impl Broker {
                 () = tokio::time::sleep_until(deadline) => break None,
             }
         };
-        // Who polls for keys was seen between two looks of it, and may not be a moment later.
+        // A wait is seen in several looks. The request may have ended between two of them.
         let waiting_for_input = match waiting {
             None => self.is_waiting_now(request.stopped).await,
             found => found,
@@ -227,12 +181,12 @@ impl Broker {
         Ok(read)
     }
 
-    /// Whether the program waits for input, as far as that is seen at once. One that may poll for keys is looked at for a while.
+    /// Whether the program waits for input now. One that may wait is looked at for a while.
     async fn is_waiting_now(&self, stopped: bool) -> Option<Waiting> {
-        let mut polling = Polling::default();
+        let mut looks = Looks::default();
         loop {
-            let found = self.waiting_for_input().or_else(|| polling.look(self.may_poll_for_keys(stopped)));
-            if found.is_some() || polling.is_over() {
+            let found = looks.look(self.subject(stopped).as_ref());
+            if found.is_some() || looks.is_over() {
                 return found;
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;

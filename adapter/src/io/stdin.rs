@@ -12,6 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
+use super::blocked::Input;
 use super::terminal::{self, END_OF_INPUT};
 
 /// How long a writer waits for the program to take what is in the full pipe.
@@ -55,6 +56,7 @@ pub struct Stdin {
     /// The only copy of the descriptor: when it goes, the program sees the end of its input.
     pipe: tokio::sync::Mutex<Option<Way>>,
     name: PathBuf,
+    input: Input,
     /// When something was written last.
     typed: Mutex<Option<Instant>>,
     given: Mutex<Given>,
@@ -117,15 +119,16 @@ impl Stdin {
         };
         Ok(Self {
             pipe: tokio::sync::Mutex::new(Some(way)),
+            input: Input::new(&name),
             name,
             typed: Mutex::new(None),
             given: Mutex::default(),
         })
     }
 
-    /// What the program reads from, as `/proc` names it.
-    pub fn name(&self) -> &Path {
-        &self.name
+    /// The input that the program reads.
+    pub(super) fn input(&self) -> &Input {
+        &self.input
     }
 
     /// What clients wrote. What came from a file is not among it.
@@ -150,8 +153,8 @@ impl Stdin {
         let Ok(pipe) = self.pipe.try_lock() else { return false };
         match pipe.as_ref() {
             Some(Way::Pipe(pipe)) => rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0),
-            // Who blocks reading a terminal has had every line of it.
-            Some(Way::Terminal { .. }) => true,
+            // The rest of a line that has no end yet cannot be read.
+            Some(Way::Terminal { .. }) => terminal::has_nothing_unread(&self.name),
             None => false,
         }
     }

@@ -95,8 +95,12 @@ pub fn has_no_key_left(ours: impl AsFd, path: &Path) -> bool {
     if !tcgetattr(ours).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON)) {
         return false;
     }
-    // What waits to be read is known at the other end alone. It is open for this moment only: the program's copies decide when its output
-    // ends.
+    has_nothing_unread(path)
+}
+
+/// Whether the program has read all that it can of what was typed into this terminal.
+pub fn has_nothing_unread(path: &Path) -> bool {
+    // Only the other end knows. It is open for this moment only: the program's copies decide when its output ends.
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let programs = rustix::fs::open(path, flags, Mode::empty());
     programs.and_then(rustix::io::ioctl_fionread).is_ok_and(|unread| unread == 0)

@@ -1,163 +1,279 @@
-//! Does the program wait for input? On Linux `/proc` shows which system call each thread is blocked in.
+//! Does the program wait for input? One model for all languages, from `/proc` on Linux.
 //!
-//! Not a guess at prompts: a thread must be inside `read` on the very pipe we write. A program that polls the keys of a terminal is
-//! never found there: the caller has to check by the terminal that it takes keys, and here that nothing runs ([`moment`]), or hardly
-//! anything ([`CpuTimes`]).
+//! Not a guess at prompts: a thread of the program, or of a process below it that has the same stdin or terminal, is blocked in a system
+//! call that waits for this input ([`blocked`](super::blocked)), and no other thread of these processes runs. One look may meet a program
+//! that works between two moments of sleep, so [`Looks`] takes several. A program that polls the keys of a terminal without a call that
+//! waits is never found blocked: the caller has to check by the terminal that it takes keys, and here that nothing runs ([`Moment`]), or
+//! hardly anything ([`CpuTimes`]).
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use super::blocked::Input;
 
 /// How a program waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// It is blocked reading lines, or whatever comes.
+    /// It is blocked until it can read lines, or whatever comes.
     Reading,
     /// It takes single keys of a terminal.
     ForKeys,
 }
 
-/// x86-64 system call numbers that read: `read`, `readv`, `preadv2` is not used on pipes.
-const READING_CALLS: [&str; 2] = ["0", "19"];
-
 /// How many processes below the program are looked at.
 const FAMILY: usize = 64;
 /// How many threads of them are.
 const MAX_THREADS: usize = 512;
+/// The shortest time between two looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(4);
+/// How long each look has to find a program blocked on its input.
+const WAIT_SHOWN: Duration = Duration::from_millis(20);
+/// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads have slept nearly all of
+/// the time between the first and the last. Looks, not time: on a machine that was paused for a while the program has not run either.
+const LOOKS: u32 = 12;
+const IDLE_LOOKS: u32 = 8;
+/// One that polls has nothing to do for so long, each time that it gets a processor.
+const LONG_TURN: Duration = Duration::from_millis(1);
 /// A thread that runs less than one part in so many of the time sleeps.
 const SLEEPS_TO_RUNS: u32 = 10;
 
-/// Whether a thread of process `pid`, or of one below it, is blocked reading what `/proc` calls `name`. `false` where it
-/// cannot be known.
-pub fn is_reading(pid: u32, name: &Path) -> bool {
-    any_of_family(pid, |process| process_is_reading(process, name))
+/// Looks at the threads of process `pid`, and at those of the processes below it that share this input.
+pub(super) fn look(pid: u32, input: &Input) -> Look {
+    let mut found = Look { awaits_input: false, moment: Moment::Idle };
+    let mut is_there = false;
+    each_of_family(pid, |process, is_first| {
+        let threads: Vec<_> = tasks_of(process).map(|task| (thread_moment(&task), task)).collect();
+        is_there |= is_first && !threads.is_empty();
+        let awaits = |(moment, task): &(Moment, PathBuf)| {
+            *moment == Moment::Idle && input.is_awaited_by(process, task)
+        };
+        let awaits_input = threads.iter().any(awaits);
+        found.awaits_input |= awaits_input;
+        if is_first || awaits_input || input.is_shared_by(process) {
+            found.moment = threads.iter().map(|(moment, _)| *moment).fold(found.moment, Moment::max);
+        }
+    });
+    if is_there { found } else { Look { awaits_input: false, moment: Moment::Runs } }
+}
+
+/// One look at a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    /// A thread waits until it can read the input.
+    awaits_input: bool,
+    /// The busiest thread's state; [`Moment::Runs`] where it cannot be known.
+    moment: Moment,
+}
+
+impl Look {
+    /// Whether the program waits for input at this moment.
+    pub(super) fn is_wait(self) -> bool {
+        self.awaits_input && self.moment == Moment::Idle
+    }
 }
 
 /// What the threads of a program do at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Moment {
+pub(super) enum Moment {
     /// None runs. A program that works has no such moment, one that polls has many: to detect it, look several times.
     Idle,
-    /// One runs, or could if there were a processor for it.
+    /// One runs, or could if there were a processor for it, or is stopped by a debugger or a signal.
     Runs,
     /// One waits for a disk.
     WaitsForDisk,
 }
 
-/// What the threads of process `pid` and of those below it do; [`Moment::Runs`] where it cannot be known.
-pub fn moment(pid: u32) -> Moment {
-    if !Path::new("/proc").join(pid.to_string()).join("task").is_dir() {
-        return Moment::Runs;
-    }
-    let mut most = Moment::Idle;
-    any_of_family(pid, |process| {
-        most = most.max(process_moment(process));
-        most == Moment::WaitsForDisk
-    });
-    most
-}
-
-/// What the threads of a process and of those below it have used of the processors (`schedstat` of proc(5)).
+/// Processor time that the threads of a program have used (`schedstat` of proc(5)).
 #[derive(Debug)]
-pub struct CpuTimes {
+pub(super) struct CpuTimes {
     taken: Instant,
-    threads: HashMap<String, Thread>,
+    threads: HashMap<PathBuf, Thread>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
     ran: Duration,
-    /// For a processor.
+    /// For a processor, without the wait that lasts now.
     waited: Duration,
+    /// How often it got one.
+    turns: u32,
     now: Moment,
 }
 
 impl CpuTimes {
-    /// Those of process `pid` and of those below it up to now; none where they cannot be known.
-    pub fn read(pid: u32) -> Self {
+    /// Those of process `pid`, and of the processes below it that share this input; none where they cannot be known.
+    pub(super) fn read(pid: u32, input: &Input) -> Self {
         let mut threads = HashMap::new();
-        any_of_family(pid, |process| {
-            let tasks = std::fs::read_dir(Path::new("/proc").join(process).join("task"));
-            for task in tasks.into_iter().flatten().flatten().take(MAX_THREADS.saturating_sub(threads.len()))
-            {
-                let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        each_of_family(pid, |process, is_first| {
+            if !is_first && !input.is_shared_by(process) {
+                return;
+            }
+            for task in tasks_of(process).take(MAX_THREADS.saturating_sub(threads.len())) {
+                let text = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
                 let mut times = text
                     .split_ascii_whitespace()
                     .filter_map(|word| word.parse().ok())
                     .map(Duration::from_nanos);
                 if let (Some(ran), Some(waited)) = (times.next(), times.next()) {
-                    let thread = Thread { ran, waited, now: thread_moment(&task.path()) };
-                    threads.insert(task.file_name().to_string_lossy().into_owned(), thread);
+                    let turns = text.split_ascii_whitespace().nth(2).and_then(|turns| turns.parse().ok());
+                    let thread = Thread { ran, waited, turns: turns.unwrap_or(1), now: thread_moment(&task) };
+                    threads.insert(task, thread);
                 }
             }
-            false
         });
         Self { taken: Instant::now(), threads }
     }
 
     /// Whether each thread has slept nearly all of the time since then, but for when it waited for a processor: on a loaded machine a
     /// program that polls is seen to wait for one at most looks. `false` where it cannot be known.
-    pub fn show_sleep_since(&self, earlier: &Self) -> bool {
+    fn show_sleep_since(&self, earlier: &Self) -> bool {
         let passed = self.taken.saturating_duration_since(earlier.taken);
         !self.threads.is_empty()
             && self.threads.iter().all(|(id, now)| {
-                let (ran, waited) = earlier.threads.get(id).map_or((now.ran, now.waited), |before| {
-                    (now.ran.saturating_sub(before.ran), now.waited.saturating_sub(before.waited))
-                });
+                let (ran, waited, turns) =
+                    earlier.threads.get(id).map_or((now.ran, now.waited, now.turns), |before| {
+                        (
+                            now.ran.saturating_sub(before.ran),
+                            now.waited.saturating_sub(before.waited),
+                            now.turns.saturating_sub(before.turns),
+                        )
+                    });
                 // A thread that has got no processor all that time is not known to want little of it.
                 let starved = ran.is_zero() && now.now != Moment::Idle;
-                !starved && ran * SLEEPS_TO_RUNS <= passed.saturating_sub(waited)
+                // One that works waits most of the time if others have the processor. It uses up its turns.
+                let works = now.now != Moment::Idle && ran > LONG_TURN * turns.max(1);
+                !starved && !works && ran * SLEEPS_TO_RUNS <= passed.saturating_sub(waited)
             })
     }
 }
 
-/// Whether this holds for process `pid` or for one below it, as far as [`FAMILY`] goes.
-fn any_of_family(pid: u32, mut holds: impl FnMut(&str) -> bool) -> bool {
-    let mut family = VecDeque::from([pid.to_string()]);
+/// Looks in a row at a program, until they show whether it waits.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    count: u32,
+    last: Option<Instant>,
+    /// How many in a row found it blocked on its input.
+    waits: u32,
+    /// How many in a row found that it may poll for keys, and of them those that found it idle, or waiting for a disk.
+    polls: u32,
+    idle: u32,
+    on_disk: u32,
+    /// At the first look of the row.
+    earlier: Option<CpuTimes>,
+}
+
+/// The program to look at, with its facts that `/proc` does not have.
+#[derive(Debug)]
+pub(super) struct Subject {
+    /// The process that reads what is written.
+    pub(super) pid: u32,
+    pub(super) input: Input,
+    /// Everything that was written has been read.
+    pub(super) is_empty: bool,
+    /// Its terminal is switched to single keys, and it has read all of them.
+    pub(super) takes_keys: bool,
+    /// It has neither printed nor got a key for a while.
+    pub(super) is_quiet: bool,
+}
+
+impl Looks {
+    /// Looks once more. Without a subject the row begins again.
+    pub(super) fn look(&mut self, subject: Option<&Subject>) -> Option<Waiting> {
+        // Output may come in many pieces. One look at several of them is enough.
+        if self.last.is_some_and(|last| last.elapsed() < LOOK_INTERVAL) {
+            return None;
+        }
+        self.last = Some(Instant::now());
+        self.count += 1;
+        let Some(subject) = subject else {
+            self.begin();
+            return None;
+        };
+        let now = look(subject.pid, &subject.input);
+        if subject.is_empty && now.is_wait() {
+            return self.blocked(subject);
+        }
+        self.waits = 0;
+        if subject.takes_keys && subject.is_quiet {
+            return self.polling(subject, now.moment);
+        }
+        self.begin();
+        None
+    }
+
+    /// Whether there is nothing more to find out by one more look.
+    pub(super) fn is_over(&self) -> bool {
+        self.count > LOOKS * 2 || self.waits == 0 && (self.polls == 0 || self.polls == LOOKS)
+    }
+
+    fn begin(&mut self) {
+        *self = Self { count: self.count, last: self.last, ..Self::default() };
+    }
+
+    fn blocked(&mut self, subject: &Subject) -> Option<Waiting> {
+        let now = CpuTimes::read(subject.pid, &subject.input);
+        if self.waits == 0 {
+            self.begin();
+        }
+        self.waits += 1;
+        let earlier = self.earlier.get_or_insert(now);
+        if earlier.taken.elapsed() < WAIT_SHOWN {
+            return None;
+        }
+        if !CpuTimes::read(subject.pid, &subject.input).show_sleep_since(earlier) {
+            self.begin();
+            return None;
+        }
+        Some(if subject.takes_keys { Waiting::ForKeys } else { Waiting::Reading })
+    }
+
+    fn polling(&mut self, subject: &Subject, moment: Moment) -> Option<Waiting> {
+        if self.polls == LOOKS {
+            self.begin();
+        }
+        self.polls += 1;
+        match moment {
+            Moment::Idle => self.idle += 1,
+            Moment::Runs => {}
+            Moment::WaitsForDisk => self.on_disk += 1,
+        }
+        let read = || CpuTimes::read(subject.pid, &subject.input);
+        let earlier = self.earlier.get_or_insert_with(read);
+        if self.polls < LOOKS {
+            return None;
+        }
+        let sleeps = self.on_disk == 0 && read().show_sleep_since(earlier);
+        (self.idle >= IDLE_LOOKS || sleeps).then_some(Waiting::ForKeys)
+    }
+}
+
+/// Visits process `pid`, which is the first, and those below it, as far as [`FAMILY`] goes.
+fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
+    let mut family = VecDeque::from([Path::new("/proc").join(pid.to_string())]);
     let mut seen = 0;
     while let Some(process) = family.pop_front() {
-        if holds(&process) {
-            return true;
-        }
+        visit(&process, seen == 0);
         seen += 1;
-        let tasks = std::fs::read_dir(Path::new("/proc").join(process).join("task"));
-        for task in tasks.into_iter().flatten().flatten() {
-            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for task in tasks_of(&process) {
+            let children = std::fs::read_to_string(task.join("children")).unwrap_or_default();
             let room = FAMILY.saturating_sub(seen + family.len());
-            family.extend(children.split_ascii_whitespace().take(room).map(str::to_owned));
+            let children = children.split_ascii_whitespace().take(room);
+            family.extend(children.map(|child| Path::new("/proc").join(child)));
         }
     }
-    false
 }
 
-fn process_is_reading(pid: &str, name: &Path) -> bool {
-    let process = Path::new("/proc").join(pid);
-    let Ok(tasks) = std::fs::read_dir(process.join("task")) else { return false };
-    tasks.flatten().any(|task| {
-        let Ok(call) = std::fs::read_to_string(task.path().join("syscall")) else { return false };
-        let mut words = call.split_ascii_whitespace();
-        let reading = words.next().is_some_and(|number| READING_CALLS.contains(&number));
-        let descriptor =
-            words.next().and_then(|word| u32::from_str_radix(word.trim_start_matches("0x"), 16).ok());
-        // The runtime may have duplicated descriptor 0: what counts is the pipe behind it.
-        match (reading, descriptor) {
-            (true, Some(descriptor)) => std::fs::read_link(process.join("fd").join(descriptor.to_string()))
-                .is_ok_and(|target| target == name),
-            _ => false,
-        }
-    })
-}
-
-fn process_moment(pid: &str) -> Moment {
-    let Ok(tasks) = std::fs::read_dir(Path::new("/proc").join(pid).join("task")) else { return Moment::Idle };
-    tasks.flatten().map(|task| thread_moment(&task.path())).max().unwrap_or(Moment::Idle)
+/// The folders of a process's threads.
+fn tasks_of(process: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(process.join("task")).into_iter().flatten().flatten().map(|task| task.path())
 }
 
 /// By the letter behind the thread's name, which is in parentheses and may have some (proc_pid_stat(5)).
 fn thread_moment(task: &Path) -> Moment {
     let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
     match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
-        Some('R') => Moment::Runs,
+        Some('R' | 't' | 'T') => Moment::Runs,
         Some('D') => Moment::WaitsForDisk,
         _ => Moment::Idle,
     }
@@ -165,10 +281,12 @@ fn thread_moment(task: &Path) -> Moment {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command};
+    use std::os::fd::AsFd;
+    use std::path::Path;
+    use std::process::{Child, ChildStdin, Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use super::{CpuTimes, Moment, moment};
+    use super::{CpuTimes, Input, Looks, Moment, Subject, Waiting, look};
 
     /// A process that ends with the test.
     struct Started(Child);
@@ -193,10 +311,11 @@ mod tests {
         let polls = Started::new("perl", &["-e", "select(undef, undef, undef, 0.01) while 1"]);
         let works = &load[0].0;
         let until = Instant::now() + Duration::from_secs(60);
+        let none = Input::new(Path::new("none"));
         let sleeps = |pid: u32| {
-            let earlier = CpuTimes::read(pid);
+            let earlier = CpuTimes::read(pid, &none);
             std::thread::sleep(Duration::from_millis(300));
-            CpuTimes::read(pid).show_sleep_since(&earlier)
+            CpuTimes::read(pid, &none).show_sleep_since(&earlier)
         };
         // perl itself has to start.
         while !sleeps(polls.0.id()) {
@@ -212,10 +331,115 @@ mod tests {
     fn a_process_with_a_thread_that_runs_is_not_idle() {
         let sleeps = Started::new("sleep", &["60"]);
         let runs = Started::new("sh", &["-c", "while :; do :; done"]);
+        let none = Input::new(Path::new("none"));
+        let moment = |pid: u32| look(pid, &none).moment;
         let until = Instant::now() + Duration::from_secs(20);
         while moment(sleeps.0.id()) != Moment::Idle || moment(runs.0.id()) == Moment::Idle {
             assert!(Instant::now() < until, "never seen so");
         }
         assert_ne!(moment(i32::MAX as u32), Moment::Idle, "what is not there is not known to be idle");
+    }
+
+    /// A Perl program, and our end of its stdin.
+    fn perl(script: &str) -> (Started, ChildStdin, Input) {
+        let mut child = Command::new("perl").args(["-e", script]).stdin(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let inode = rustix::fs::fstat(&stdin).unwrap().st_ino;
+        (Started(child), stdin, Input::new(Path::new(&format!("pipe:[{inode}]"))))
+    }
+
+    /// Whether a program is found waiting by looks in a row, within this time.
+    fn waits_within(pid: u32, input: &Input, limit: Duration) -> bool {
+        let subject =
+            Subject { pid, input: input.clone(), is_empty: true, takes_keys: false, is_quiet: false };
+        let (mut looks, until) = (Looks::default(), Instant::now() + limit);
+        while Instant::now() < until {
+            if let Some(found) = looks.look(Some(&subject)) {
+                assert_eq!(found, Waiting::Reading);
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn each_call_that_waits_for_input_is_found_and_none_that_waits_for_another_pipe() {
+        let ring = "sub poke { pipe(my $r, my $w); syswrite($w, $_[1]);
+                        syscall(0, fileno($r), $_[0], length $_[1]) }
+                    my $p = \"\\0\" x 120; my $f = syscall(425, 4, $p); exit 9 if $f < 0;
+                    my $ring = syscall(9, 0, 4096, 3, 1, $f, 0); my $e = syscall(9, 0, 256, 3, 1, $f, 0x10000000);
+                    my $b = syscall(9, 0, 4096, 3, 0x22, -1, 0);
+                    poke($e, pack('CCSlQQLLQ', 22, 0, 0, FD, ~0, $b, 1, 0, 1) . \"\\0\" x 24);
+                    poke($ring + unpack('x44L', $p), pack('L', 1));
+                    syscall(426, $f, 1, 1, 1, 0, 8)";
+        let epoll = "my $e = syscall(291, 0); my $v = pack('LQ', 1, 0); syscall(233, $e, 1, FD, $v);";
+        let outer = "my $o = syscall(291, 0); my $w = pack('LQ', 1, 0); syscall(233, $o, 1, $e, $w);";
+        for (name, call) in [
+            ("read", "syscall(0, FD, $b, 1)"),
+            ("readv", "my $v = pack('PQ', $b, 1); syscall(19, FD, $v, 1)"),
+            ("poll", "my $p = pack('lss', FD, 1, 0); syscall(7, $p, 1, -1)"),
+            ("poll with a limit", "my $p = pack('lss', FD, 1, 0); syscall(7, $p, 1, 60000)"),
+            ("ppoll", "my $p = pack('lss', FD, 1, 0); syscall(271, $p, 1, 0, 0, 8)"),
+            ("select", "my $s = ''; vec($s, FD, 1) = 1; select($s, undef, undef, undef)"),
+            ("pselect6", "my $s = \"\\0\" x 128; vec($s, FD, 1) = 1; syscall(270, FD + 1, $s, 0, 0, 0, 0)"),
+            ("epoll_wait", &format!("{epoll} syscall(232, $e, $v, 1, -1)")),
+            ("epoll_pwait", &format!("{epoll} syscall(281, $e, $v, 1, -1, 0, 8)")),
+            ("a set in a set", &format!("{epoll} {outer} syscall(232, $o, $w, 1, -1)")),
+            ("io_uring_enter", ring),
+        ] {
+            let prepared = |descriptor: &str| format!("my $b = ' ' x 8; {}", call.replace("FD", descriptor));
+            let (mut waits, _stdin, input) = perl(&prepared("0"));
+            let found = waits_within(waits.0.id(), &input, LONG / 4);
+            if !found && waits.0.try_wait().unwrap().is_some_and(|status| status.code() == Some(9)) {
+                // Many containers forbid rings.
+                continue;
+            }
+            assert!(found, "{name}");
+            let (other, _stdin, input) = perl(&format!("pipe(R, W); {}", prepared("fileno(R)")));
+            assert!(
+                !waits_within(other.0.id(), &input, Duration::from_millis(200)),
+                "{name} of another pipe"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_that_works_beside_its_read_does_not_wait() {
+        // A child that has the same stdin, and one that has another.
+        let (works, _stdin, input) = perl("if (!fork) { 1 while getppid > 1 } <STDIN>");
+        assert!(!waits_within(works.0.id(), &input, Duration::from_millis(500)));
+        let (waits, _stdin, input) =
+            perl("if (!fork) { open(STDIN, '<', '/dev/null'); 1 while getppid > 1 } <STDIN>");
+        assert!(waits_within(waits.0.id(), &input, LONG));
+        let (child_waits, _stdin, input) = perl("if (!fork) { <STDIN>; exit } wait");
+        assert!(waits_within(child_waits.0.id(), &input, LONG));
+        // Half of the time it works.
+        let often = "use Time::HiRes qw(time sleep); if (!fork) { while (getppid > 1) {
+            my $end = time + 0.004; 1 while time < $end; sleep 0.004 } } <STDIN>";
+        let (works, _stdin, input) = perl(often);
+        assert!(!waits_within(works.0.id(), &input, Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn a_program_that_opens_its_terminal_by_the_name_of_any_waits_for_it() {
+        let terminal = crate::io::terminal::Terminal::open().unwrap();
+        let own =
+            |rest: &str| format!("use POSIX; POSIX::setsid; ioctl(STDIN, 0x540E, my $zero = 0); {rest}");
+        let start = |script: &str| {
+            let programs = terminal.programs.as_fd().try_clone_to_owned().unwrap();
+            Started(Command::new("perl").args(["-e", script]).stdin(programs).spawn().unwrap())
+        };
+        let input = Input::new(&terminal.path);
+        let reads = start(&own("open(T, '<', '/dev/tty'); open(STDIN, '<', '/dev/null'); <T>"));
+        assert!(waits_within(reads.0.id(), &input, LONG));
+        drop(reads);
+        // The terminal of this name may be another.
+        let other = Input::new(&crate::io::terminal::Terminal::open().unwrap().path);
+        let reads = start(&own("open(T, '<', '/dev/tty'); <T>"));
+        assert!(!waits_within(reads.0.id(), &other, Duration::from_millis(300)));
     }
 }

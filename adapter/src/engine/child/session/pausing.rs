@@ -113,9 +113,7 @@ impl Session {
             (!of_adapter).then(|| format!("{reason}; its child is `{shown}` (process {pid})"))
         };
         let (why, remedy) = match children.into_iter().find_map(command) {
-            _ if self.broker.waiting_for_input().is_some() => {
-                ("it waits for input".to_owned(), "give it input")
-            }
+            _ if self.broker.is_blocked_on_input() => ("it waits for input".to_owned(), "write its input"),
             Some(why) => (why, "wait for that, or end it"),
             None => (reason.to_owned(), "wait for what it waits for"),
         };
