@@ -36,8 +36,8 @@ struct Inner {
     pending: bool,
     /// The last run was answered with a stop that the agent had not seen, and nothing ran.
     held_back: bool,
-    /// It was reported that the program waits for input, and nothing was written since.
-    input_reported: bool,
+    /// The wait for input that was reported, if nothing was written since.
+    input_wait: Option<InputWait>,
     /// How many started programs were reported, and whether the answer has explained how to debug them.
     started: (u64, bool),
     /// The last reported event, with its `news`.
@@ -46,6 +46,15 @@ struct Inner {
     variables: Option<(String, Values)>,
     snapshots: Vec<Kept>,
     last_snapshot: u64,
+}
+
+/// A wait of the program for its input: another one when the program has stopped, printed or been given input since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputWait {
+    /// Stops and ends before it.
+    pub news: u64,
+    /// As the session names it.
+    pub id: String,
 }
 
 /// What was reported to the agent about one session.
@@ -106,19 +115,28 @@ impl AgentView {
     pub fn forget_run(&self, news: u64) {
         self.reported(news);
         self.with(|inner| {
-            (inner.input_reported, inner.held_back, inner.event, inner.variables) =
-                (false, false, None, None);
+            (inner.input_wait, inner.held_back, inner.event, inner.variables) = (None, false, None, None);
         });
     }
 
-    /// Records whether it was reported that the program waits for input.
-    pub fn set_input_reported(&self, reported: bool) {
-        self.with(|inner| inner.input_reported = reported);
+    /// Records that this wait for input is reported.
+    pub fn reported_input_wait(&self, wait: InputWait) {
+        self.with(|inner| inner.input_wait = Some(wait));
     }
 
-    /// Whether that was reported already: one thread of a program may read while others work, and the agent may wait for those.
-    pub fn input_reported(&self) -> bool {
-        self.with(|inner| inner.input_reported)
+    /// The program was given input.
+    pub fn forget_input_wait(&self) {
+        self.with(|inner| inner.input_wait = None);
+    }
+
+    /// Whether a wait for input was reported since the program was last given input.
+    pub fn has_reported_input_wait(&self) -> bool {
+        self.with(|inner| inner.input_wait.is_some())
+    }
+
+    /// Whether this very wait was reported: the agent waits for the other threads that the program may have.
+    pub fn knows_input_wait(&self, wait: &InputWait) -> bool {
+        self.with(|inner| inner.input_wait.as_ref() == Some(wait))
     }
 
     /// Records that this stop or end is reported to the agent.
@@ -259,6 +277,22 @@ mod tests {
         view.read_up_to("o3.e3", Some("o0.e0"), None);
         view.read_up_to("nonsense", None, None);
         assert_eq!(view.cursor().as_deref(), Some("o20.e5"), "an old part is no step back");
+    }
+
+    #[test]
+    fn a_wait_for_input_is_known_until_the_program_has_stopped_printed_or_got_input() {
+        let view = AgentView::default();
+        let wait = InputWait { news: 1, id: "o6.e0.i0".into() };
+        assert!(!view.knows_input_wait(&wait));
+        view.reported_input_wait(wait.clone());
+        assert!(view.knows_input_wait(&wait));
+        for other in
+            [InputWait { news: 2, ..wait.clone() }, InputWait { id: "o9.e0.i0".into(), ..wait.clone() }]
+        {
+            assert!(!view.knows_input_wait(&other));
+        }
+        view.forget_input_wait();
+        assert!(!view.knows_input_wait(&wait) && !view.has_reported_input_wait());
     }
 
     #[test]

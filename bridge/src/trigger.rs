@@ -203,7 +203,7 @@ impl Kind {
                 let root = session.root();
                 let told =
                     root.ask_or_cancel("processWriteInput", bytes, READING + DEADLINE, &cancel).await?;
-                root.agent_view.set_input_reported(false);
+                root.agent_view.forget_input_wait();
                 Ok(json!({ "state": "ended", "bytesWritten": told["bytesWritten"] }))
             }
         }

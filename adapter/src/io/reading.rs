@@ -71,6 +71,8 @@ pub struct OutputRead {
     pub matched: Option<String>,
     /// The program waits for input, and how.
     pub waiting_for_input: Option<Waiting>,
+    /// Names this wait for input: another one when the program has printed something, or was given input, since.
+    pub wait_id: Option<String>,
     /// What its terminal shows, if requested.
     pub screen: Option<String>,
     /// The program has ended and everything it printed is in.
@@ -146,7 +148,9 @@ impl Broker {
         }
         let mut streams = self.lock();
         let exited = streams.has_exited() && streams.drained();
-        let mut read = OutputRead { matched, waiting_for_input, exited, ..OutputRead::default() };
+        let wait_id = waiting_for_input.and(streams.stdin().ok());
+        let wait_id = wait_id.map(|stdin| format!("{}.i{}", streams.positions(), stdin.bytes_given()));
+        let mut read = OutputRead { matched, waiting_for_input, wait_id, exited, ..OutputRead::default() };
         let limit = request.max_bytes.unwrap_or(usize::MAX);
         let mut from = from;
         if request.newest {

@@ -136,6 +136,11 @@ impl Stdin {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// How many bytes clients wrote.
+    pub fn bytes_given(&self) -> u64 {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+
     /// Whether something was written that is not older than this.
     pub fn was_typed_within(&self, time: Duration) -> bool {
         let typed = *self.typed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -208,7 +208,7 @@ async fn line_of(session: &Session) -> String {
 /// without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a person types.
 async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Instant, Failure> {
     let session = session.root();
-    if !session.agent_view.input_reported() || call.arguments.number("timeoutMs")?.is_some() {
+    if !session.agent_view.has_reported_input_wait() || call.arguments.number("timeoutMs")?.is_some() {
         return Ok(until);
     }
     let read = session

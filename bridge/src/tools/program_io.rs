@@ -58,7 +58,7 @@ async fn write(call: &Call) -> Result<Value, Failure> {
     // A program that does not read lets its writers wait.
     let writing = session.ask_or_cancel("processWriteInput", arguments, DEADLINE, &call.cancel);
     let told = call.progress.during("the program does not read its input", None, writing).await?;
-    session.agent_view.set_input_reported(false);
+    session.agent_view.forget_input_wait();
     Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
 }
 
@@ -89,6 +89,10 @@ async fn read(call: &Call) -> Result<Value, Failure> {
     let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(DEADLINE * 2);
     let reading = session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel);
     let mut told = call.progress.during("waiting for output", None, reading).await?;
+    if let Some(told) = told.as_object_mut() {
+        // For waits; it would only cost an agent tokens.
+        told.shift_remove("waitId");
+    }
     if screen {
         return Ok(
             json!({ "screen": told["screen"], "cursor": told["cursor"], "waitingForInput": told["waitingForInput"] }),

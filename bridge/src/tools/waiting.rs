@@ -2,6 +2,7 @@
 //! its own. Nothing is resumed here.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use super::stops::{add_output, add_standing, add_started, begin_with, output, report, report_relative};
 use super::test_stops::First;
 use super::{repeats, serving, test_run, test_stops};
+use crate::agent_view::InputWait;
 use crate::call::Call;
 use crate::event_listener::State;
 use crate::session::{DEADLINE, Session};
@@ -85,13 +87,10 @@ async fn wait_once(
 ) -> Result<Then, Failure> {
     let (mut snapshot, mut steps) = (session.watch_snapshot(), session.watch_snapshot());
     // A program that was started reads what the one that started it was given.
-    let knows = session.root().agent_view.input_reported();
+    let knows = AtomicBool::new(false);
     let idles = async {
-        if knows {
-            return std::future::pending().await;
-        }
         tokio::time::sleep(brief).await;
-        idles(call, session.root(), until).await
+        idles(call, session.root(), until, &knows).await
     };
     let relative = async {
         if brief > BRIEF {
@@ -131,7 +130,7 @@ async fn wait_once(
     {
         return Ok(Then::Wait(root.clone(), root.agent_view.known()));
     }
-    let mut answer = told(session, &waited, knows, call).await;
+    let mut answer = told(session, &waited, knows.into_inner(), call).await;
     add_standing(&mut answer, call, session);
     add_started(&mut answer, session);
     if let First::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
@@ -144,8 +143,26 @@ async fn wait_once(
 }
 
 /// Returns when the program has read all its input and waits for more, or has printed that it listens. A call with `waitFor`
-/// does not return for the latter.
-async fn idles(call: &Call, session: &Session, until: Instant) -> Result<Waited, Failure> {
+/// does not return for the latter. A wait for input that the agent knows sets `knows`, and is not returned again.
+async fn idles(
+    call: &Call,
+    session: &Session,
+    until: Instant,
+    knows: &AtomicBool,
+) -> Result<Waited, Failure> {
+    loop {
+        let waited = idles_once(call, session, until).await?;
+        let is_known =
+            matches!(&waited, Waited::Input { wait, .. } if session.agent_view.knows_input_wait(wait));
+        knows.store(is_known, Ordering::Relaxed);
+        if !is_known {
+            return Ok(waited);
+        }
+        tokio::time::sleep(BRIEF).await;
+    }
+}
+
+async fn idles_once(call: &Call, session: &Session, until: Instant) -> Result<Waited, Failure> {
     let left = until.saturating_duration_since(Instant::now());
     let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
@@ -155,7 +172,11 @@ async fn idles(call: &Call, session: &Session, until: Instant) -> Result<Waited,
             tokio::time::sleep(SETTLED).await;
             Ok(Waited::Serving)
         }
-        Ok(read) if read["waitingForInput"] == true => Ok(Waited::Input { keys: read["takesKeys"] == true }),
+        Ok(read) if read["waitingForInput"] == true => {
+            let id = read["waitId"].as_str().unwrap_or_default().to_owned();
+            let wait = InputWait { news: session.snapshot().news, id };
+            Ok(Waited::Input { keys: read["takesKeys"] == true, wait })
+        }
         // Not ours to read, or over: only the events count.
         _ => std::future::pending().await,
     }
@@ -207,13 +228,13 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
             add_output(&mut answer["event"], output(session).await);
             answer
         }
-        Waited::Input { keys } => {
+        Waited::Input { keys, wait } => {
             let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
             if *keys && let Some(screen) = session.root().screen().await {
                 answer["event"]["screen"] = json!(screen);
             }
             session.agent_view.set_pending(true);
-            agent_view.set_input_reported(true);
+            agent_view.reported_input_wait(wait.clone());
             add_output(&mut answer["event"], output(session).await);
             answer
         }
@@ -245,7 +266,7 @@ enum Waited {
     /// With the stop of another program of the family.
     Relative(Arc<Session>),
     /// The program waits for input.
-    Input { keys: bool },
+    Input { keys: bool, wait: InputWait },
     /// The program has said where it listens.
     Serving,
     /// The program printed what `waitFor` matches.

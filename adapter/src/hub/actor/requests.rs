@@ -146,6 +146,9 @@ async fn read_output(
     if answer.waiting_for_input == Some(Waiting::ForKeys) {
         body["takesKeys"] = json!(true);
     }
+    if let Some(wait_id) = answer.wait_id {
+        body["waitId"] = json!(wait_id);
+    }
     if let Some(screen) = answer.screen {
         body["screen"] = json!(screen);
     }
