@@ -103,7 +103,7 @@ pub struct Pipes {
 }
 
 impl Child {
-    /// Starts `spec` held, in a process group of its own. Call it on a thread that lives as long as the session: the
+    /// Starts `spec` held, in a session of its own. Call it on a thread that ends with the session: the
     /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed (but see
     /// [`SpawnSpec::ends_by_itself`]).
     ///
@@ -131,7 +131,6 @@ impl Child {
                 let end = || terminal.programs.try_clone().map(Stdio::from);
                 let ends = (|| Ok::<_, std::io::Error>((end()?, end()?, end()?)))();
                 let (stdin, stdout, stderr) = ends.map_err(|error| failed(error.to_string()))?;
-                // The leader of a session leads its group too.
                 command.arg("--terminal");
                 if spec.pty == Pty::Echoing {
                     command.arg("--echo");
@@ -139,7 +138,6 @@ impl Child {
                 command.stdin(stdin).stdout(stdout).stderr(stderr);
             }
             None => {
-                command.process_group(0);
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             }
         }
@@ -305,7 +303,7 @@ pub fn signal_group(pid: u32, signal: Signal) {
     if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)
         && kill_process_group(group, signal).is_err()
     {
-        // With a terminal it leads no group in its first moment; later only "no such process" can happen.
+        // It leads no group in its first moment; later only "no such process" can happen.
         kill_process(group, signal).unwrap_or_default();
     }
 }
@@ -372,7 +370,8 @@ pub fn die_with(parent: Option<u32>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The stub: waits for one byte on stdin, then becomes the program, in a session of its own if it has a terminal.
+/// The stub: waits for one byte on stdin, then becomes the program, in a session of its own. So it never has Tandem's own terminal, and
+/// leads a process group.
 /// Returns only when that fails.
 /// `dies_with`: a host that is killed takes the program with it, and is this process, if that is known.
 pub fn exec_held(
@@ -381,12 +380,12 @@ pub fn exec_held(
     pty: Pty,
     dies_with: Option<Option<u32>>,
 ) -> std::io::Error {
-    if pty != Pty::No {
-        let taken =
-            rustix::process::setsid().and_then(|_| rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()));
-        if let Err(error) = taken {
-            return error.into();
-        }
+    let taken = rustix::process::setsid().and_then(|_| match pty {
+        Pty::No => Ok(()),
+        Pty::Quiet | Pty::Echoing => rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()),
+    });
+    if let Err(error) = taken {
+        return error.into();
     }
     if let Some(parent) = dies_with
         && let Err(error) = die_with(parent)

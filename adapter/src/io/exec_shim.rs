@@ -159,9 +159,10 @@ impl Order {
         let opened = (|| {
             // While the program holds an end of the adapter's pipes, nobody sees the adapter's end.
             cordebug::descriptors::keep_from_programs()?;
+            // Only the leader of a session can have a terminal of its own, and one without a terminal does not get Tandem's.
+            let leads = rustix::process::setsid();
             if self.terminal {
-                // Only the leader of a session can have a terminal of its own.
-                rustix::process::setsid()?;
+                leads?;
             }
             let stdin = OpenOptions::new().read(true).write(self.terminal).open(stdin)?;
             if self.terminal {
@@ -176,9 +177,6 @@ impl Order {
         };
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.cwd).stdin(stdin).stdout(stdout).stderr(stderr);
-        if !self.terminal {
-            command.process_group(0);
-        }
         for (name, value) in &self.env {
             match value {
                 Some(value) => command.env(name, value),

@@ -70,6 +70,10 @@ pub struct Start {
 /// # Errors
 /// When stdin is not a connection or the session folder is not safe.
 pub fn run(start: Start) -> anyhow::Result<()> {
+    // Neither it nor what it starts (builds, adapters) is to use the terminal that an editor or an agent runs in.
+    if let Err(error) = rustix::process::setsid() {
+        tracing::debug!(%error, "the host leads a process group already");
+    }
     let attributes = start.expect.as_deref().map(serde_json::from_str).transpose();
     let attributes = attributes.context("`--expect` is not JSON")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

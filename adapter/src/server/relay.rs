@@ -6,7 +6,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -67,8 +66,8 @@ pub struct ChildOf {
     pub title: String,
 }
 
-/// Starts a host for its first client. The host is in a process group of its own:
-/// killing the editor's process group does not keep it from cleaning up.
+/// Starts a host for its first client. The host makes a session of its own at its start:
+/// killing the editor's process group does not keep it from cleaning up, and it has no terminal.
 ///
 /// # Errors
 /// When the process cannot be started.
@@ -100,7 +99,7 @@ pub fn start_host(
         None => drop(command.stdout(Stdio::null())),
     }
     command.env_remove(TOKEN_VARIABLE);
-    command.stdin(connection).stderr(Stdio::inherit()).process_group(0);
+    command.stdin(connection).stderr(Stdio::inherit());
     command.spawn().with_context(|| format!("cannot start `{} host`", program.display()))
 }
 
