@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`] (output for requests
 //! and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text across borders), [`child`] (starting a program
-//! held, its exit, killing it), [`terminal`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a client's
+//! held, its exit, killing it), [`terminal`] and [`terminal_answers`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a client's
 //! terminal, from both sides), [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a
 //! program known from its beginning), [`drain`] (the thread per pipe), [`stdin`]
 //! (the queue of what is written), [`redirection`] (files for stdin, and copies of output), [`waiting`] and [`blocked`] (does the program wait for input?),
@@ -28,6 +28,7 @@ pub mod runner;
 pub mod stdin;
 pub mod streams;
 pub mod terminal;
+mod terminal_answers;
 pub mod terminal_launch;
 pub mod text;
 pub mod waiting;

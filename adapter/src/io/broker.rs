@@ -20,7 +20,7 @@ use super::pace::Pace;
 use super::redirection::Redirection;
 use super::stdin::{Given, Stdin};
 use super::streams::{Ownership, Positions, Streams};
-use super::terminal::Pty;
+use super::terminal::{self, Pty};
 use super::terminal_launch::{Held, TerminalLaunch};
 use super::waiting::{self, Subject};
 
@@ -201,8 +201,10 @@ impl Broker {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
-        let stdout = streams.stdout.attach(pipes.stdout).map_err(failed)?;
-        let stderr = pipes.stderr.map(|stderr| streams.stderr.attach(stderr)).transpose().map_err(failed)?;
+        let answers = pipes.terminal.as_ref().map(|_| terminal::answers());
+        let stdout = streams.stdout.attach(pipes.stdout, answers).map_err(failed)?;
+        let stderr = pipes.stderr.map(|stderr| streams.stderr.attach(stderr, None)).transpose();
+        let stderr = stderr.map_err(failed)?;
         drop(streams);
         self.drain_in_thread("program-stdout", stdout, |streams| &mut streams.stdout).map_err(failed)?;
         if let Some(stderr) = stderr {

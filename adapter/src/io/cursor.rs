@@ -148,7 +148,7 @@ mod tests {
 
         // The euro sign has three bytes; without a pipe nothing more may come, so there must be one.
         let (reader, _writer) = std::io::pipe().unwrap();
-        broker.lock().stderr.attach(File::from(std::os::fd::OwnedFd::from(reader))).unwrap();
+        broker.lock().stderr.attach(File::from(std::os::fd::OwnedFd::from(reader)), None).unwrap();
         broker.lock().stderr.ring.push(&"€".as_bytes()[..2]);
         let half = broker.settle();
         assert!(!cursor.has_reached(half) && cursor.next_chunk().is_none());

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::ring::Ring;
+use super::terminal_answers::TerminalAnswers;
 
 /// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
 const BLOCK: usize = 1024 * 1024;
@@ -20,6 +21,8 @@ pub struct Stream {
     block: Vec<u8>,
     /// When something came last.
     printed: Option<Instant>,
+    /// Of a terminal: answers what the program asks it.
+    answers: Option<TerminalAnswers>,
     /// A file that has everything, too.
     copy: Option<File>,
     /// What is kept.
@@ -34,6 +37,7 @@ impl Stream {
             attached: 0,
             block: Vec::new(),
             printed: None,
+            answers: None,
             copy: None,
             ring: Ring::new(capacity),
         }
@@ -55,11 +59,12 @@ impl Stream {
         }
     }
 
-    /// Takes over a read end; returns what the draining thread polls.
+    /// Takes over a read end; returns what the draining thread polls. With `answers` it is a terminal, and they are typed into it.
     ///
     /// # Errors
     /// From duplicating the descriptor or making it non-blocking.
-    pub fn attach(&mut self, pipe: File) -> std::io::Result<File> {
+    pub(super) fn attach(&mut self, pipe: File, answers: Option<TerminalAnswers>) -> std::io::Result<File> {
+        self.answers = answers;
         rustix::io::ioctl_fionbio(&pipe, true)?;
         // An unprivileged user may have used up the pages for pipes; a smaller pipe only costs speed.
         rustix::pipe::fcntl_setpipe_size(&pipe, BLOCK).unwrap_or_default();
@@ -77,6 +82,23 @@ impl Stream {
     /// Whether something came that is not older than this.
     pub fn has_printed_within(&self, time: Duration) -> bool {
         self.printed.is_some_and(|printed| printed.elapsed() < time)
+    }
+
+    /// Types the answers to what the program asked. Those that do not fit now, because the program does not read, follow with later ones.
+    fn answer(&mut self, printed: &[u8]) {
+        let (Some(answers), Some(pipe)) = (&mut self.answers, &self.pipe) else { return };
+        answers.print(printed);
+        while !answers.untyped().is_empty() {
+            match rustix::io::write(pipe, answers.untyped()) {
+                Ok(0) | Err(rustix::io::Errno::AGAIN) => return,
+                Ok(count) => answers.typed(count),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "the program's terminal takes no answers");
+                    return answers.typed(usize::MAX);
+                }
+            }
+        }
     }
 
     /// Whether nothing more will come.
@@ -98,7 +120,9 @@ impl Stream {
             }
             Ok(count) => {
                 let block = std::mem::take(&mut self.block);
-                self.push(block.get(..count).unwrap_or_default());
+                let printed = block.get(..count).unwrap_or_default();
+                self.push(printed);
+                self.answer(printed);
                 self.block = block;
                 self.printed = Some(Instant::now());
                 true

@@ -13,10 +13,15 @@ use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
 
+use super::terminal_answers::TerminalAnswers;
+
 /// What a terminal takes for the end of its input (`VEOF`), at the start of a line.
 pub const END_OF_INPUT: u8 = 4;
 /// Programs lay out their output for it.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+
+/// What programs take the terminal for, unless the launch says otherwise (`TERM`).
+pub const KIND: &str = "xterm-256color";
 
 /// Whether a program gets a terminal of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +42,13 @@ impl Pty {
             (false, _) => Self::No,
             (true, false) => Self::Quiet,
             (true, true) => Self::Echoing,
+        }
+    }
+
+    /// Adds what the terminal is called to the variables of a launch, which may call it otherwise or unset the name.
+    pub fn name_in(self, env: &mut Vec<(String, Option<String>)>) {
+        if self != Self::No && !env.iter().any(|(name, _)| name == "TERM") {
+            env.push(("TERM".into(), Some(KIND.into())));
         }
     }
 }
@@ -72,6 +84,11 @@ impl Terminal {
         let path = PathBuf::from(name.to_string_lossy().into_owned());
         Ok(Self { ours: ours.into(), programs, path })
     }
+}
+
+/// What answers the queries of a program in a new terminal.
+pub(super) fn answers() -> TerminalAnswers {
+    TerminalAnswers::new(SIZE.ws_row, SIZE.ws_col)
 }
 
 /// Has a terminal show what is typed, from now on.
@@ -119,4 +136,24 @@ pub fn screen(bytes: &[u8]) -> String {
     let shown = terminal.screen().contents();
     let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
     lines.join("\n").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_a_terminal_has_its_name_unless_the_launch_says_otherwise() {
+        let with = |pty: Pty, given: &[(&str, Option<&str>)]| {
+            let own = |(name, value): &(&str, Option<&str>)| ((*name).to_owned(), value.map(str::to_owned));
+            let mut env: Vec<_> = given.iter().map(own).collect();
+            pty.name_in(&mut env);
+            env.iter().find(|(name, _)| name == "TERM").map(|(_, value)| value.clone())
+        };
+        assert_eq!(with(Pty::Quiet, &[]), Some(Some(KIND.into())));
+        assert_eq!(with(Pty::Echoing, &[("A", Some("b"))]), Some(Some(KIND.into())));
+        assert_eq!(with(Pty::Quiet, &[("TERM", Some("dumb"))]), Some(Some("dumb".into())));
+        assert_eq!(with(Pty::Quiet, &[("TERM", None)]), Some(None));
+        assert_eq!(with(Pty::No, &[]), None);
+    }
 }

@@ -101,6 +101,7 @@ impl Target {
             target.attributes["stopOnEntry"] = Value::Bool(false);
         }
         target.pty = Pty::of(target.flag("pty", false)?, target.flag(ECHO, false)?);
+        target.pty.name_in(&mut target.env);
         target.console = Console::parse(target.text("console")?)?;
         // An adapter that runs in this folder and also gets it as an attribute would look for it inside itself.
         let whole = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());

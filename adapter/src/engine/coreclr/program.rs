@@ -274,6 +274,7 @@ fn command(
         (target, Some(assembly))
     };
     let pty = Pty::of(attributes.flag("pty", false)?, attributes.flag("__ptyEcho", false)?);
+    pty.name_in(&mut env);
     let spec = SpawnSpec { program, args, cwd, env, pty, ends_by_itself: false };
     Ok(Program { spec, assembly, console, starts_programs: false })
 }
