@@ -20,6 +20,7 @@ use crate::engine::description::Description;
 use crate::engine::path_map;
 use crate::io::SpawnSpec;
 
+use crate::io::terminal::Pty;
 /// The first version that speaks DAP.
 const FIRST_VERSION: u32 = 14;
 
@@ -212,7 +213,11 @@ impl Profile for Gdb {
         // gdb gives the program to the user's shell to start, which may be none that can (fish, nologin). The program's own
         // variable is set above.
         plan.spec.env.push(("SHELL".into(), Some("/bin/sh".into())));
-        let redirect = "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'";
+        // With this gdb makes the terminal the program's own; redirected, it would have none.
+        let redirect = match target.pty {
+            Pty::No => "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'",
+            Pty::Quiet | Pty::Echoing => "set inferior-tty {stdin}",
+        };
         plan.spec.args.extend(["-iex".into(), redirect.into()]);
         plan.program_io = ProgramIo::Offered;
         // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it takes any
