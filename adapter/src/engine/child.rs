@@ -25,6 +25,7 @@ mod registry;
 mod rows;
 mod rust;
 mod session;
+mod signals;
 mod socket;
 mod state;
 mod summaries;

@@ -324,11 +324,6 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// The command that has it pass SIGTERM on to the program, of one that would stop there.
-    fn lets_signal_pass(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Why it cannot step the thread `asked`, of one that keeps a step that a breakpoint in another thread has interrupted, here that of
     /// the thread `stepping`. A `continue` resumes the kept step.
     fn refusal_of_step(&self, _asked: i64, _stepping: i64) -> Option<Failure> {

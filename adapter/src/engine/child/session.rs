@@ -182,7 +182,6 @@ impl Session {
             Effect::SendEvent { event, body } => drop(self.events.send(EngineEvent::Dap { event, body })),
             Effect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
             Effect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
-            Effect::PassSignal(stop) => drop(tokio::spawn(self.clone().pass_signal(stop))),
             Effect::AwaitOutside { stops } => drop(tokio::spawn(self.clone().await_outside(stops))),
             Effect::SignalProgram => self.signal_program(),
             Effect::AskClient { id, command, arguments } => {

@@ -61,8 +61,6 @@ pub(super) enum Event {
     FoundStopped { before: u64, body: Value },
     /// The signal that asks the program to end is sent when the program runs: its handler would run in the debugger.
     SignalOwed,
-    /// The adapter will stop at that signal.
-    SignalStops,
     /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
     LeftDebugger { again: bool },
     /// The adapter wants a client's terminal for the program.
@@ -102,8 +100,6 @@ pub(super) enum Effect {
     Died(Failure),
     /// Find out more of a stop that the adapter said; [`Event::Stopped`] follows. `paused`: a client wants it.
     Examine { body: Value, paused: bool },
-    /// The adapter stopped at the signal that asks the program to end, and passes it on: resume the program.
-    PassSignal(Value),
     /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed); [`Event::LeftDebugger`] follows.
     AwaitOutside { stops: u64 },
     /// Ask the program to end with a signal.
@@ -268,14 +264,13 @@ impl ChildState {
             }
             Event::Resumed => match self.end_signal {
                 EndSignal::Owed { .. } => vec![Effect::AwaitOutside { stops: self.stops }],
-                EndSignal::Usual | EndSignal::Stops => Vec::new(),
+                EndSignal::Usual => Vec::new(),
             },
             Event::StoppedAtConnection => {
                 self.motion.stopped_at_connection();
                 Vec::new()
             }
             Event::StopReported(_) if self.motion.is_stopped_at_connection() => Vec::new(),
-            Event::StopReported(body) if self.end_signal.has_stopped(&body) => vec![Effect::PassSignal(body)],
             Event::StopReported(mut body) => {
                 let paused = self.motion.stop(&mut body);
                 vec![Effect::Examine { body, paused }]
@@ -286,10 +281,6 @@ impl ChildState {
             Event::FoundStopped { .. } => Vec::new(),
             Event::SignalOwed => {
                 self.end_signal = EndSignal::Owed { tries: MAX_TRIES };
-                Vec::new()
-            }
-            Event::SignalStops => {
-                self.end_signal = EndSignal::Stops;
                 Vec::new()
             }
             Event::LeftDebugger { again } if self.end_signal.due(again) => vec![Effect::SignalProgram],

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::super::find::{self, Search};
 use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rust;
+use super::super::signals;
 use super::super::summaries;
 use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
@@ -19,8 +20,8 @@ use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::Description;
 use crate::engine::path_map;
 use crate::io::SpawnSpec;
-
 use crate::io::terminal::Pty;
+
 /// The first version that speaks DAP.
 const FIRST_VERSION: u32 = 14;
 
@@ -157,10 +158,6 @@ impl Profile for Gdb {
         Some("$_exitsignal")
     }
 
-    fn lets_signal_pass(&self) -> Option<&'static str> {
-        Some("handle SIGTERM nostop noprint pass")
-    }
-
     /// It takes a number for how many hits to ignore, and never stops where it is anything else.
     fn counts_hits(&self) -> bool {
         false
@@ -248,6 +245,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     for correction in [ANY_NAMES, CALLS_ARE_NOT_RUNS] {
         args.extend(["-iex".into(), correction.replace('\n', "\\n").into()]);
     }
+    args.extend(signals::for_gdb().into_iter().flat_map(|command| ["-iex".into(), command.into()]));
     let panics = rust::made(&target.program);
     if panics && let Some(folder) = rust::formatters(target) {
         let folder = folder.display().to_string();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::find::Search;
 use super::super::profile::{FailedCondition, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rust;
+use super::super::signals;
 use super::super::summaries;
 use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
@@ -126,10 +127,6 @@ impl Profile for Lldb {
         false
     }
 
-    fn lets_signal_pass(&self) -> Option<&'static str> {
-        Some("`process handle SIGTERM --pass true --stop false --notify false")
-    }
-
     /// `configurationDone` is answered before the program runs, and what does not run is not interrupted.
     fn misses_pauses(&self) -> bool {
         true
@@ -226,6 +223,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     }
     let panics = rust::made(&target.program);
     let mut commands = vec![NOT_INTO_LIBC.to_owned()];
+    commands.extend(signals::for_lldb());
     if panics && let Some(folder) = rust::formatters(target) {
         commands.extend(formatters(&folder));
     }

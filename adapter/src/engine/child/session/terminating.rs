@@ -34,14 +34,6 @@ impl Session {
             self.end_program().await;
             return Ok(Value::Null);
         };
-        if let Some(command) = self.profile.lets_signal_pass() {
-            let asked = json!({ "expression": command, "context": "repl" });
-            if let Err(failure) = self.ask("evaluate", asked, &cancel).await {
-                // gdb takes no command while the program runs.
-                tracing::debug!(%failure, command, "the adapter may stop at the signal");
-                self.handle(Event::SignalStops);
-            }
-        }
         if stands && self.profile.is_in_the_program() && process.handles(Signal::TERM) {
             self.handle(Event::SignalOwed);
         } else {
@@ -62,15 +54,6 @@ impl Session {
     pub(super) fn signal_program(&self) {
         if let Some(process) = self.program_itself() {
             process.signal(Signal::TERM);
-        }
-    }
-
-    /// Resumes the program from a stop that is only the adapter's, at the signal that asks the program to end.
-    pub(super) async fn pass_signal(self: Arc<Self>, stop: Value) {
-        let thread = json!({ "threadId": stop["threadId"] });
-        if let Err(failure) = self.ask("continue", thread, &CancellationToken::new()).await {
-            tracing::debug!(%failure, "the program stands at the signal that asks it to end");
-            self.handle(Event::Stopped(stop));
         }
     }
 

@@ -72,8 +72,6 @@ pub(super) enum EndSignal {
     Usual,
     /// It is sent once the program runs and no thread is in the debugger; it waits for that as often.
     Owed { tries: u32 },
-    /// The adapter will stop at it.
-    Stops,
 }
 
 impl EndSignal {
@@ -88,16 +86,7 @@ impl EndSignal {
                 *self = Self::Usual;
                 true
             }
-            Self::Usual | Self::Stops => false,
+            Self::Usual => false,
         }
-    }
-
-    /// Whether the program is stopped only by this signal, which is passed on when it is resumed. Once at most.
-    pub(super) fn has_stopped(&mut self, body: &Value) -> bool {
-        let only = *self == Self::Stops && body["reason"] == "signal";
-        if only {
-            *self = Self::Usual;
-        }
-        only
     }
 }

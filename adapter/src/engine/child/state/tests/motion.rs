@@ -82,14 +82,6 @@ fn a_program_that_stops_again_and_again_gets_its_signal_all_the_same() {
 }
 
 #[test]
-fn a_stop_at_the_signal_that_asks_to_end_is_passed_on_once() {
-    let mut state = after([Event::SignalStops]);
-    assert_eq!(paused(state.handle(stop("breakpoint"))), (json!("breakpoint"), false));
-    assert!(matches!(state.handle(stop("signal")).as_slice(), [Effect::PassSignal(_)]));
-    assert_eq!(paused(state.handle(stop("signal"))), (json!("signal"), false));
-}
-
-#[test]
 fn a_client_answers_on_the_connection_that_asked_and_once() {
     let request = |seq| Request { seq, command: "runInTerminal".into(), arguments: json!({ "args": ["a"] }) };
     let wants = |link, seq, external| Event::WantsTerminal { link, request: request(seq), external };
