@@ -192,9 +192,12 @@ fn missing(key: &str) -> Failure {
     Failure::invalid(format!("`{key}` is missing; it must be a string"))
 }
 
+/// The name in camel case. The underscores before it (`__ptyEcho`) are part of it.
 fn camel(key: &str) -> String {
-    let mut parts = key.split('_');
-    let mut name = parts.next().unwrap_or_default().to_owned();
+    let rest = key.trim_start_matches('_');
+    let (before, _) = key.split_at(key.len() - rest.len());
+    let mut parts = rest.split('_');
+    let mut name = format!("{before}{}", parts.next().unwrap_or_default());
     for part in parts {
         let mut letters = part.chars();
         name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
@@ -238,6 +241,19 @@ mod tests {
         assert_eq!(arguments.given_texts("empty").unwrap(), Some(vec![]));
         assert_eq!(arguments.need_content("data").unwrap(), "");
         assert!(arguments.need_text("data").unwrap_err().message.contains("is missing"));
+    }
+
+    #[test]
+    fn underscores_before_a_name_are_part_of_it() {
+        for (key, name) in [
+            ("__ptyEcho", "__ptyEcho"),
+            ("__pty_echo", "__ptyEcho"),
+            ("_x", "_x"),
+            ("__", "__"),
+            ("stop_at_entry", "stopAtEntry"),
+        ] {
+            assert_eq!(camel(key), name);
+        }
     }
 
     #[test]

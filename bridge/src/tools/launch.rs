@@ -27,7 +27,7 @@ pub(super) const ENTRY: Duration = Duration::from_secs(30);
 const PROCESS_LIMIT: Duration = Duration::from_millis(700);
 
 /// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into `engineOptions`.
-const PASSED_ON: [&str; 40] = [
+const PASSED_ON: [&str; 41] = [
     "args",
     "engine",
     "enginePath",
@@ -35,6 +35,7 @@ const PASSED_ON: [&str; 40] = [
     "justMyCode",
     "console",
     "pty",
+    "__ptyEcho",
     "stdio",
     "noDebug",
     "module",
