@@ -201,7 +201,8 @@ impl Broker {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
-        let answers = pipes.terminal.as_ref().map(|_| terminal::answers());
+        // Where a person types, the client shows a real terminal, which answers by typing.
+        let answers = (pipes.pty == Pty::Quiet).then(terminal::answers);
         let stdout = streams.stdout.attach(pipes.stdout, answers).map_err(failed)?;
         let stderr = pipes.stderr.map(|stderr| streams.stderr.attach(stderr, None)).transpose();
         let stderr = stderr.map_err(failed)?;

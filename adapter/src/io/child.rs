@@ -100,6 +100,8 @@ pub struct Pipes {
     pub stderr: Option<File>,
     /// The name of the terminal, if it is one.
     pub terminal: Option<PathBuf>,
+    /// How a terminal treats what is typed.
+    pub pty: Pty,
 }
 
 impl Child {
@@ -162,12 +164,14 @@ impl Child {
                 stdout: ours,
                 stderr: None,
                 terminal: Some(path),
+                pty: spec.pty,
             },
             (None, Some(stdin), Some(stdout), Some(stderr)) => Pipes {
                 stdin: OwnedFd::from(stdin).into(),
                 stdout: OwnedFd::from(stdout).into(),
                 stderr: Some(OwnedFd::from(stderr).into()),
                 terminal: None,
+                pty: Pty::No,
             },
             _ => return Err(failed("its pipes are missing".into())),
         };

@@ -28,8 +28,8 @@ impl NamedPipes {
             if pty == Pty::Echoing {
                 terminal::show_typing(&programs)?;
             }
-            let pipes =
-                Pipes { stdin: ours.try_clone()?, stdout: ours, stderr: None, terminal: Some(path.clone()) };
+            let terminal = Some(path.clone());
+            let pipes = Pipes { stdin: ours.try_clone()?, stdout: ours, stderr: None, terminal, pty };
             let paths = [path.clone(), path.clone(), path];
             return Ok((Self { paths, held: vec![programs], exit }, pipes));
         }
@@ -44,6 +44,7 @@ impl NamedPipes {
             stdout: our_stdout.into(),
             stderr: Some(our_stderr.into()),
             terminal: None,
+            pty,
         };
         Ok((Self { paths, held: vec![stdin, stdout, stderr], exit }, pipes))
     }
