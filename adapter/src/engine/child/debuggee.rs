@@ -133,6 +133,12 @@ fn those(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
     pids.filter(|pid| is_wanted(pid).unwrap_or(false)).collect()
 }
 
+/// What tells the program that a process runs from another one that takes the process over later (`auxv` of proc(5): where it is in memory).
+/// Empty when that cannot be known, and when it has ended.
+pub(super) fn image_of(pid: u32) -> Vec<u8> {
+    std::fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
+}
+
 /// What a process runs, for people.
 pub(super) fn name_of(pid: u32) -> String {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));
@@ -216,6 +222,33 @@ mod tests {
             child.wait().unwrap();
             assert_eq!(process.exit_code(), None, "{script}");
         }
+    }
+
+    #[test]
+    fn a_process_that_becomes_another_program_is_the_same_process_with_another_image() {
+        let mut shell = std::process::Command::new("sh");
+        let mut child = shell
+            .args(["-c", "read line; exec sleep 60"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // The shell itself has to start.
+        while !words_of(child.id()).first().is_some_and(|word| word == "sh") {
+            assert!(Instant::now() < deadline, "never a shell");
+        }
+        let (process, image) = (Debuggee::of(child.id()).unwrap(), image_of(child.id()));
+        assert!(!image.is_empty());
+        assert_eq!(image_of(child.id()), image);
+        drop(child.stdin.take());
+        while image_of(child.id()) == image {
+            assert!(Instant::now() < deadline, "still the shell");
+            std::thread::yield_now();
+        }
+        assert!(process.is_there());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(image_of(child.id()).is_empty());
     }
 
     #[test]

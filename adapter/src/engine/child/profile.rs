@@ -318,6 +318,16 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
+    /// Whether it loses a program that becomes another one (`exec`).
+    fn loses_replaced_programs(&self) -> bool {
+        self.is_in_the_program()
+    }
+
+    /// Whether `exited` only says that the program is about to become another one.
+    fn says_it_is_replaced(&self, _exited: &Value) -> bool {
+        false
+    }
+
     /// The correction of the debugger in a program that is attached to, if what it announces shows that it needs this: it stops the
     /// program when a client connects, and reports that several times.
     fn correction(&self, _capabilities: &Value) -> Option<AttachCorrection> {

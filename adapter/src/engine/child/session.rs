@@ -26,6 +26,7 @@ mod no_debug;
 mod paging;
 mod panics;
 mod pausing;
+mod replacing;
 mod requests;
 mod reverse;
 mod subprocesses;
@@ -88,6 +89,8 @@ struct Live {
     offer: Option<NamedPipes>,
     /// The process that the adapter reported, or that we know.
     debuggee: Option<Debuggee>,
+    /// The program's process, and what it ran at first, to see when it becomes another program (`debuggee::image_of`).
+    image: (u32, Vec<u8>),
     /// The adapter's first connection, when the program has one of its own.
     parent: Option<Peer>,
 }
@@ -240,11 +243,14 @@ impl Session {
     ) -> Result<Value, Failure> {
         let EngineRequest { command, mut arguments } = request;
         if self.has_no_debugger()
-            && let Some(answer) = no_debug::answer(&command, &arguments)
+            && let Some(answer) = no_debug::answer(&command, &arguments, no_debug::WHY)
         {
             return Ok(answer);
         }
         record_breakpoints(&self.marks, &command, &arguments);
+        if let Some(answer) = self.answer_of_replaced(&command, &arguments) {
+            return answer;
+        }
         if self.is_uncorrected()
             && let Some(answer) = Box::pin(self.refusal_of_uncorrected(&command, &arguments)).await
         {

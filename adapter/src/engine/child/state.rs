@@ -71,6 +71,8 @@ pub(super) enum Event {
     ExitCode(i64),
     /// The adapter said `exited`, with this body.
     Exited(Value),
+    /// The program says that it is about to become another one (`exec`), and the debugger in it goes with it.
+    Replaced,
     /// The adapter said `terminated`, with this body.
     Terminated(Value),
     /// The kernel reported the program's end, with this exit code, or [`NO_CODE`] if it was lost.
@@ -206,6 +208,8 @@ pub(super) struct ChildState {
     /// The exit code that the kernel reported.
     kernel_code: Option<i64>,
     phase: Phase,
+    /// The program became another one, as far as the debugger in it says so.
+    replaced: bool,
     pub(super) knowledge: Knowledge,
 }
 
@@ -223,6 +227,7 @@ impl Default for ChildState {
             last_words: LastWords::default(),
             kernel_code: None,
             phase: Phase::default(),
+            replaced: false,
             knowledge: Knowledge::default(),
         }
     }
@@ -306,6 +311,10 @@ impl ChildState {
                     self.last_words.exited = body;
                 }
                 self.begin_end()
+            }
+            Event::Replaced => {
+                self.replaced = true;
+                Vec::new()
             }
             Event::Terminated(body) => {
                 let known = self.last_words.terminated.get_or_insert_default();

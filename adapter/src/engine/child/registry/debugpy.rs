@@ -198,6 +198,10 @@ impl Profile for Debugpy {
         true
     }
 
+    fn says_it_is_replaced(&self, exited: &Value) -> bool {
+        exited["pydevdReason"] == "processReplaced"
+    }
+
     /// Where its own attribute has it interrupt the program instead of killing it.
     fn ends_gently(&self, arguments: &Value) -> bool {
         arguments["onTerminate"] == "KeyboardInterrupt"

@@ -80,6 +80,11 @@ const DESCRIPTION: Description = Description {
 pub(super) struct Js;
 
 impl Profile for Js {
+    /// It debugs Node through a connection that ends there. What Node becomes connects again.
+    fn loses_replaced_programs(&self) -> bool {
+        true
+    }
+
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }

@@ -50,6 +50,7 @@ impl Session {
             }
             "capabilities" => self.learn_capabilities(&body["capabilities"]),
             "process" => self.process(body),
+            "exited" if self.profile.says_it_is_replaced(&body) => self.handle(Event::Replaced),
             "exited" => self.handle(Event::Exited(body)),
             "terminated" => self.handle(Event::Terminated(body)),
             "output" => self.output(body),
@@ -74,6 +75,9 @@ impl Session {
         let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
         if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
             live.debuggee = Debuggee::of(pid);
+            if live.image.0 != pid {
+                live.image = (pid, debuggee::image_of(pid));
+            }
             if live.offer.is_some() {
                 tokio::spawn(self.clone().until_taken(pid));
             }

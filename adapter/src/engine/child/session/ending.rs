@@ -64,10 +64,15 @@ impl Session {
     /// Sees to the end, whatever made it noticed.
     pub(super) async fn end_session(self: Arc<Self>) {
         // A program that ends because its adapter was killed has not ended by itself, and one that does not is not waited for.
-        if !self.adapter_crashed().await
-            && let Some(code) = self.kernel_code().await
-        {
-            self.handle(Event::KernelCode(code));
+        if !self.adapter_crashed().await {
+            let mut code = self.kernel_code().await;
+            // Only now: Node says that nothing is left to debug before it becomes another program.
+            if code.is_none() && self.outlast_replacement().await {
+                code = self.kernel_code().await;
+            }
+            if let Some(code) = code {
+                self.handle(Event::KernelCode(code));
+            }
         }
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
         match self.state(|state| state.end_kind(silent)) {

@@ -150,6 +150,7 @@ impl Session {
             program: None,
             offer,
             debuggee: None,
+            image: Default::default(),
             parent: None,
         });
         tokio::spawn(self.clone().listen(Link::First, peer.clone(), incoming));
@@ -162,6 +163,7 @@ impl Session {
             }
         };
         self.learn_capabilities(&capabilities);
+        self.record_image();
         let command = if Box::pin(self.correct_attached()).await { "launch" } else { command };
         self.handle(Event::LaunchSent);
         let answer = tokio::select! {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Session;
 
-const WHY: &str = "the program runs without a debugger (`noDebug`)";
+pub(super) const WHY: &str = "the program runs without a debugger (`noDebug`)";
 
 impl Session {
     /// Whether the launch has `noDebug`.
@@ -14,12 +14,12 @@ impl Session {
     }
 }
 
-/// The answer to a request that would make a program stop; `None` to any other.
-pub(super) fn answer(command: &str, arguments: &Value) -> Option<Value> {
+/// The answer to a request that would make a program stop, with the reason why it does not; `None` to any other.
+pub(super) fn answer(command: &str, arguments: &Value, why: &str) -> Option<Value> {
     match command {
         "setBreakpoints" | "setFunctionBreakpoints" | "setInstructionBreakpoints" | "setDataBreakpoints" => {
             let count = arguments["breakpoints"].as_array().map_or(0, Vec::len);
-            let unbound = json!({ "verified": false, "message": WHY, "reason": "failed" });
+            let unbound = json!({ "verified": false, "message": why, "reason": "failed" });
             Some(json!({ "breakpoints": vec![unbound; count] }))
         }
         "setExceptionBreakpoints" => Some(json!({})),

@@ -69,6 +69,8 @@ impl Session {
             }
             match place.connect().await {
                 Ok((peer, incoming)) if session.waits_for_first_child() => {
+                    // It runs none of its code before it is configured.
+                    session.record_image_of(pid);
                     session.become_child(command, configuration, peer, incoming).await;
                 }
                 Ok((peer, incoming)) => {

@@ -64,7 +64,7 @@ impl Session {
 
 impl Live {
     /// The program's process, not what has started it or debugs it.
-    fn program_itself(&self) -> Option<Debuggee> {
+    pub(super) fn program_itself(&self) -> Option<Debuggee> {
         let quirks = &self.plan.quirks;
         let program = self.program.as_ref().filter(|_| !quirks.has_launcher);
         let inherited = || {

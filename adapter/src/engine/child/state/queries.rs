@@ -108,6 +108,16 @@ impl ChildState {
         self.has_hung_up() && !self.is_terminated() && self.exit_code().is_none()
     }
 
+    /// Whether the debugger of the program is gone, or says that there is nothing left to debug.
+    pub(in super::super) fn is_debugging_over(&self) -> bool {
+        self.has_hung_up() || self.is_terminated()
+    }
+
+    /// Whether the program said that it becomes another one.
+    pub(in super::super) fn is_replaced(&self) -> bool {
+        self.replaced
+    }
+
     /// How the end is explained; `may_hang_up`: this adapter ends without a word.
     pub(in super::super) fn end_kind(&self, may_hang_up: bool) -> EndKind {
         match self.known_code() {
