@@ -104,6 +104,9 @@ impl Binder<'_> {
         if let Some(part) = self.own_member(&of, name, types, span)? {
             return Ok(part);
         }
+        if let Some(part) = self.constrained_member(&of, name, types, span)? {
+            return Ok(part);
+        }
         // What it is may have more than what it was declared as: a debugger knows.
         let narrow = self.narrowed(&of);
         let more = match &narrow {
@@ -123,6 +126,23 @@ impl Binder<'_> {
         }
         let owner = self.spelled(&of.ty);
         wrong("CS1061", format!("'{owner}' does not contain a definition for '{name}'"), at)
+    }
+
+    /// A member that a value has because its type stands for a generic parameter, whose constraints have it.
+    fn constrained_member(&mut self, of: &Typed, name: &str, types: &[Ty], span: Span) -> Bind<Option<Part>> {
+        let of_type = |(argument, _): &&(Ty, Vec<Ty>)| *argument == of.ty;
+        let bounds: Vec<Ty> =
+            self.scope.constraints.iter().filter(of_type).flat_map(|(_, bounds)| bounds.clone()).collect();
+        for bound in bounds {
+            let has_it = self.types.lineage(&bound).iter().any(|owner| {
+                self.types.def(owner).is_some_and(|def| !self.types.system.members(def, name).is_empty())
+            });
+            if has_it {
+                let cast = self.cast_value(of.clone(), &bound, of.span)?;
+                return self.own_member(&cast, name, types, span);
+            }
+        }
+        Ok(None)
     }
 
     /// A member of a `dynamic` value that says itself what members it has; none of any other value. C#'s library for such values asks it

@@ -42,6 +42,8 @@ pub struct Scope {
     pub class: Option<Ty>,
     /// Generic parameters of the code's class and method, and their arguments.
     pub type_parameters: Vec<(String, Ty)>,
+    /// Arguments of generic parameters that have constraints, and the types of those.
+    pub constraints: Vec<(Ty, Vec<Ty>)>,
     /// `using` directives around the code.
     pub imports: Imports,
     /// The type of the exception that the thread throws.

@@ -515,3 +515,19 @@ proptest::proptest! {
         super::fake::bind_any(&parts.join(" "));
     }
 }
+
+/// `T` with `where T : INamed`: `Robot` implements its members explicitly.
+#[test]
+fn members_of_a_generic_parameter_are_those_of_its_constraints() {
+    let world = World::new();
+    let mut scope = world.scope_of(&[("robot", "Robot")], None, false);
+    let check = |scope: &Scope, text: &str, expected: &str| {
+        let bound = bind(&parse(text).unwrap(), scope, None, &world);
+        assert_eq!(shown(&world, &bound), expected, "{text}");
+    };
+    check(&scope, "robot.Name", "CS1061");
+    scope.constraints = vec![(world.ty("Robot", &[], &[]), vec![world.ty("INamed", &[], &[])])];
+    check(&scope, "robot.Name.Length", "int");
+    check(&scope, "robot.Tag()", "string");
+    check(&scope, "robot.Other", "CS1061");
+}

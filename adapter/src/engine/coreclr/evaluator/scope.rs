@@ -92,6 +92,7 @@ impl AtStop<'_> {
         }
         sight.scope.class = class;
         sight.scope.type_parameters = self.type_parameters_at(thread, frame);
+        sight.scope.constraints = self.constraints_at(thread, frame);
         sight.scope.imports = self.imports_for(thread, frame);
         if text.contains("$exception") {
             let path = Path::new(Root::Exception { thread }, "$exception");
@@ -139,6 +140,28 @@ impl AtStop<'_> {
             let mut all: Vec<(String, Ty)> = names.into_iter().zip(arguments).collect();
             all.reverse();
             Some(all)
+        };
+        found().unwrap_or_default()
+    }
+
+    /// The arguments of a frame's generic parameters with their constraints.
+    fn constraints_at(&self, thread: u32, frame: usize) -> Vec<(Ty, Vec<Ty>)> {
+        let found = || {
+            let (loaded, method, arguments) = self.code_at(thread, frame)?;
+            if arguments.is_empty() {
+                return None;
+            }
+            let metadata = &loaded.image()?.metadata;
+            let mut parameters = metadata.generics(metadata.owner_of(method));
+            let of_class = parameters.len().min(arguments.len());
+            parameters.extend(metadata.generics(method));
+            let (class, own) = arguments.split_at(of_class);
+            let ty = |token: &u32| {
+                self.types.ty_of_token(&loaded, *token, Some(false), Vec::new()).with(class, own)
+            };
+            let bounds = parameters.iter().map(|parameter| parameter.constraints.iter().map(ty).collect());
+            let all = arguments.iter().cloned().zip(bounds);
+            Some(all.filter(|(_, bounds): &(Ty, Vec<Ty>)| !bounds.is_empty()).collect())
         };
         found().unwrap_or_default()
     }
