@@ -250,6 +250,12 @@ impl Session {
         self.values.held(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
     }
 
+    /// Has the runtime load the type of a value that it does not read until then. Whether it did.
+    pub(crate) fn load_type_of(&mut self, path: &Path, site: &EvalContext) -> bool {
+        let unloaded = self.at_stop().type_not_loaded(path).filter(|ty| site.runs && ty.is_value());
+        unloaded.is_some_and(|ty| self.zeroed(site, &ty).is_ok())
+    }
+
     fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
         let inner = self.types.nullable(to).unwrap_or(OBJECT);
         let lost = || misfit(&constant.plain(), &self.types.csharp(to));

@@ -230,7 +230,16 @@ impl Target for Evaluation<'_> {
         match of {
             Some(of) => {
                 let found = self.session().at_stop().field_in(of, field)?;
-                found.ok_or_else(|| self.stale())
+                let found = found.ok_or_else(|| self.stale())?;
+                // The only values of a class that the runtime may not have loaded: enums in generic classes.
+                if found.ty.is_value()
+                    && !found.ty.arguments().is_empty()
+                    && let Some(path) = found.path()
+                {
+                    let site = self.site();
+                    self.session().load_type_of(path, &site);
+                }
+                Ok(found)
             }
             None => self.session().static_meant(field, &self.site(), self.initialises()),
         }

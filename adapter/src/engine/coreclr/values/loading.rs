@@ -30,10 +30,15 @@ impl AtStop<'_> {
     /// The type of a field or variable whose class the runtime has not loaded yet. It refuses to read it, but there is no object
     /// of such a class: it is null.
     pub(crate) fn unloaded(&self, path: &Path) -> Option<Ty> {
+        self.type_not_loaded(path).filter(|ty| !ty.is_value())
+    }
+
+    /// The same of any class, whose values the program may have: an enum in a generic class, of which nothing but the debugger needs a type.
+    pub(crate) fn type_not_loaded(&self, path: &Path) -> Option<Ty> {
         let is_unloaded = |read: cordebug::Result<ClrValue>| {
             read.is_err_and(|error| error.hresult == CORDBG_E_CLASS_NOT_LOADED).then_some(())
         };
-        let ty = match (path.steps.split_last(), &path.root) {
+        Some(match (path.steps.split_last(), &path.root) {
             (Some((Step::Field { up, token }, before)), _) => {
                 let of = Path { steps: before.to_vec(), ..path.clone() };
                 let of = bare(&self.fetch(&of).ok()?)?;
@@ -52,8 +57,7 @@ impl AtStop<'_> {
                 self.variable_ty(path)?
             }
             _ => return None,
-        };
-        (!ty.is_value()).then_some(ty)
+        })
     }
 
     /// The type an argument or local was declared with. The runtime tells of a reference only what it refers to.

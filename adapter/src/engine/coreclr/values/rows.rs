@@ -166,7 +166,11 @@ impl Session {
         format: &Format,
         site: &EvalContext,
     ) -> Result<(Shown, Value), Failure> {
-        let value = match self.at_stop().fetch(path) {
+        let mut fetched = self.at_stop().fetch(path);
+        if fetched.is_err() && self.load_type_of(path, site) {
+            fetched = self.at_stop().fetch(path);
+        }
+        let value = match fetched {
             Ok(value) => value,
             Err(failure) => {
                 let kind = self.at_stop().unloaded(path).map(|ty| self.types.csharp(&ty)).ok_or(failure)?;
