@@ -186,6 +186,7 @@ mod returns;
 mod schemas;
 mod scopes;
 mod services;
+mod shapes;
 mod shared_breakpoints;
 mod stacks;
 mod statements;

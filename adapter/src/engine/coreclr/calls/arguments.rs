@@ -42,6 +42,8 @@ enum Ready {
     As(Path),
     /// What is behind it: a struct, out of its box.
     Inside(Path),
+    /// The same for a parameter that takes a copy of it.
+    Copy(Path),
     Null,
 }
 
@@ -106,7 +108,12 @@ impl Session {
             values.push(self.receiver(site, this, method)?);
         }
         for (argument, ty) in arguments.iter().zip(&method.parameters) {
-            values.push(self.supplied(site, argument, ty.direct())?);
+            let ready = self.supplied(site, argument, ty.direct())?;
+            values.push(match (ready, ty) {
+                (ready, Ty::Reference(_)) => ready,
+                (Ready::Inside(path), _) => Ready::Copy(path),
+                (ready, _) => ready,
+            });
         }
         Ok(values)
     }
@@ -284,14 +291,20 @@ impl Session {
 impl AtStop<'_> {
     /// Fetches what is ready; nothing may run after this and before the call.
     fn all(&self, values: &[Ready]) -> Result<Vec<Fetched>, Failure> {
+        let inside =
+            |path: &Path| bare(&self.fetch(path)?).ok_or_else(|| failed(format!("`{}` is null", path.name)));
         let fetch = |value: &Ready| {
             Ok(match value {
                 Ready::Bits(kind, bytes) => Fetched::Bits(*kind, bytes.clone()),
                 Ready::Null => Fetched::Null,
                 Ready::As(path) => Fetched::Value(self.fetch(path)?),
-                Ready::Inside(path) => {
-                    let inner = bare(&self.fetch(path)?);
-                    Fetched::Value(inner.ok_or_else(|| failed(format!("`{}` is null", path.name)))?)
+                Ready::Inside(path) => Fetched::Value(inside(path)?),
+                Ready::Copy(path) => {
+                    let inner = inside(path)?;
+                    match padded(&inner).map_err(cor(format!("read `{}`", path.name)))? {
+                        Some(bytes) => Fetched::Bits(element::U8, bytes),
+                        None => Fetched::Value(inner),
+                    }
                 }
             })
         };
@@ -338,6 +351,17 @@ enum Fetched {
     Bits(u32, Vec<u8>),
     Null,
     Value(ClrValue),
+}
+
+/// The bytes of a struct as the integer in whose register it is passed. The runtime copies only structs of 1, 2, 4 and 8 bytes, and larger
+/// ones; of others it would pass the address in that register. None of them has a reference in it.
+fn padded(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
+    if !matches!(value.size()?, 3 | 5 | 6 | 7) {
+        return Ok(None);
+    }
+    let mut bytes = value.bytes()?;
+    bytes.resize(size_of::<u64>(), 0);
+    Ok(Some(bytes))
 }
 
 fn finish(list: Vec<Fetched>, eval: &Eval) -> cordebug::Result<Vec<ClrValue>> {
