@@ -205,6 +205,7 @@ mod threads;
 mod traces;
 mod triggers;
 mod trying;
+mod twins;
 mod unoptimized;
 mod unread_log;
 mod unreadable;

@@ -101,8 +101,8 @@ impl Metadata {
                     name = format!("{}.{name}", text(at, 1));
                 }
                 tag => {
-                    let assembly =
-                        (tag == 2).then(|| self.tables.text(self.tables.cell(0x23, scope >> 2, 6)));
+                    let assembly = (tag == 2)
+                        .then(|| self.tables.text(self.tables.cell(table::ASSEMBLY_REF, scope >> 2, 6)));
                     let space = text(at, 2);
                     let name = if space.is_empty() { name } else { format!("{space}.{name}") };
                     return (name, assembly);
@@ -110,6 +110,18 @@ impl Metadata {
             }
         }
         (name, None)
+    }
+
+    /// The names of the assemblies that this one refers to.
+    pub fn assembly_references(&self) -> Vec<&str> {
+        let rows = 1..=self.tables.rows(table::ASSEMBLY_REF);
+        rows.map(|at| self.tables.text(self.tables.cell(table::ASSEMBLY_REF, at, 6))).collect()
+    }
+
+    /// The AssemblyRef token of an assembly that this one refers to by this name.
+    pub fn assembly_reference(&self, name: &str) -> Option<u32> {
+        let at = self.assembly_references().iter().position(|own| *own == name)?;
+        Some(0x2300_0001 + u32::try_from(at).ok()?)
     }
 
     /// A field's type.
@@ -378,7 +390,8 @@ impl Metadata {
         let at = (1..=self.tables.rows(table::EXPORTED_TYPE))
             .find(|at| self.tables.text(cell(*at, 2)) == name && self.tables.text(cell(*at, 3)) == space)?;
         // Implementation: tag 1 is an AssemblyRef.
-        (cell(at, 4) & 3 == 1).then(|| self.tables.text(self.tables.cell(0x23, cell(at, 4) >> 2, 6)))
+        (cell(at, 4) & 3 == 1)
+            .then(|| self.tables.text(self.tables.cell(table::ASSEMBLY_REF, cell(at, 4) >> 2, 6)))
     }
 
     /// The RVA of a method's body; 0 for one without.

@@ -22,6 +22,7 @@ pub mod table {
     pub const METHOD_SEMANTICS: usize = 0x18;
     pub const TYPE_SPEC: usize = 0x1b;
     pub const ASSEMBLY: usize = 0x20;
+    pub const ASSEMBLY_REF: usize = 0x23;
     pub const EXPORTED_TYPE: usize = 0x27;
     pub const NESTED_CLASS: usize = 0x29;
     pub const GENERIC_PARAM: usize = 0x2a;

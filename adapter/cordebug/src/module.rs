@@ -123,6 +123,16 @@ impl Module {
         call!(module, ICorDebugModule2.SetJMCStatus(i32::from(user), 0, core::ptr::null_mut())).map(drop)
     }
 
+    /// Whether the runtime has bound a reference of this module (an AssemblyRef token) to the assembly of another.
+    ///
+    /// # Errors
+    /// From the runtime, also where the reference is not bound yet.
+    pub fn refers_to(&self, reference: u32, other: &Self) -> Result<bool> {
+        let module: ComPtr<raw::ICorDebugModule2> = self.0.cast()?;
+        let bound = get!(module, ICorDebugModule2.ResolveAssembly(reference))?;
+        Ok(bound.is_same(&get!(other.0, ICorDebugModule.GetAssembly())?))
+    }
+
     /// Whether both are the same module.
     pub fn is(&self, other: &Self) -> bool {
         self.0.is_same(&other.0)

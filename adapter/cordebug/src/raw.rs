@@ -411,6 +411,28 @@ pub(crate) struct ICorDebugStepper2Vtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugAssembly {
+    pub(crate) vtbl: *const ICorDebugAssemblyVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugAssembly {
+    const IID: Guid = Guid(0xdf59507c, 0xd47a, 0x459e, [0xbc, 0xe2, 0x64, 0x27, 0xea, 0xc8, 0xfd, 0x06]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugAssemblyVtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetProcess: unsafe extern "C" fn(*mut ICorDebugAssembly, *mut *mut ICorDebugProcess) -> i32,
+    pub(crate) GetAppDomain:
+        unsafe extern "C" fn(*mut ICorDebugAssembly, *mut *mut ICorDebugAppDomain) -> i32,
+    pub(crate) EnumerateModules:
+        unsafe extern "C" fn(*mut ICorDebugAssembly, *mut *mut ICorDebugModuleEnum) -> i32,
+    pub(crate) GetCodeBase: unsafe extern "C" fn(*mut ICorDebugAssembly, u32, *mut u32, *mut u16) -> i32,
+    pub(crate) GetName: unsafe extern "C" fn(*mut ICorDebugAssembly, u32, *mut u32, *mut u16) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugModule {
     pub(crate) vtbl: *const ICorDebugModuleVtbl,
 }
@@ -1565,9 +1587,6 @@ pub(crate) struct ICorDebugCode3Vtbl {
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]
-pub(crate) struct ICorDebugAssembly(c_void);
-
-#[repr(C)]
 pub(crate) struct ICorDebugAssemblyEnum(c_void);
 
 #[repr(C)]
@@ -1605,6 +1624,9 @@ pub(crate) struct ICorDebugMDA(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugModuleBreakpoint(c_void);
+
+#[repr(C)]
+pub(crate) struct ICorDebugModuleEnum(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugObjectEnum(c_void);

@@ -56,7 +56,7 @@ impl Binder<'_> {
     }
 
     fn extends(&self, name: &str) -> bool {
-        !self.types.system.extensions(name).is_empty()
+        !self.types.system.extensions(self.place(), name).is_empty()
             || crate::linq::named(name, crate::linq::On::Sequence).next().is_some()
     }
 
@@ -218,7 +218,7 @@ impl Binder<'_> {
         let methods: Vec<(Rc<Method>, Ty)> = self
             .types
             .system
-            .extensions(&group.name)
+            .extensions(self.place(), &group.name)
             .into_iter()
             .map(|method| {
                 let owner = self.types.make(method.owner, Vec::new());

@@ -411,7 +411,7 @@ impl TypeSystem for World {
         self.infos.iter().any(|info| *info.namespace == *name || info.namespace.starts_with(&prefix))
     }
 
-    fn extensions(&self, name: &str) -> Vec<Rc<Method>> {
+    fn extensions(&self, _: Option<Def>, name: &str) -> Vec<Rc<Method>> {
         self.extensions.borrow().iter().filter(|method| *method.name == *name).cloned().collect()
     }
 
@@ -427,7 +427,7 @@ impl TypeSystem for World {
     }
 
     fn extensions_to_offer(&self) -> Vec<Rc<Method>> {
-        self.extensions("Twice")
+        self.extensions(None, "Twice")
     }
 
     fn actual(&self, of: &Typed) -> Option<Ty> {

@@ -124,10 +124,23 @@ impl Binder<'_> {
         }
         let found = self.spaces().iter().find_map(|space| {
             let full = if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
-            self.types.system.find(&full)
+            self.type_around(&full)
         });
         let def = found.or_else(|| self.types.system.only(&own))?;
         Some(self.types.make(def, types))
+    }
+
+    /// A type by its full name, as the code around finds it.
+    fn type_around(&self, full_name: &str) -> Option<Def> {
+        match self.place() {
+            Some(place) => self.types.system.find_from(place, full_name),
+            None => self.types.system.find(full_name),
+        }
+    }
+
+    /// The definition of the class around.
+    pub(super) fn place(&self) -> Option<Def> {
+        self.scope.class.as_ref().and_then(|class| self.types.def(class))
     }
 
     /// Namespaces whose types are in sight: those around the code from the inside out, imported ones, those in common use.
@@ -180,7 +193,7 @@ impl Binder<'_> {
         let full = if space.is_empty() { name.to_owned() } else { format!("{space}.{name}") };
         let arity = types.len().max(open);
         let own = if arity > 0 { format!("{full}`{arity}") } else { full.clone() };
-        match self.types.system.find(&own) {
+        match self.type_around(&own) {
             Some(def) => Some(Part::Type(self.types.make(def, types))),
             None => self.types.system.is_namespace(&full).then_some(Part::Namespace(full)),
         }

@@ -116,7 +116,7 @@ impl Binder<'_> {
         if let Some(part @ Part::Value(_)) = more {
             return Ok(part);
         }
-        let extends = !self.types.system.extensions(name).is_empty()
+        let extends = !self.types.system.extensions(self.place(), name).is_empty()
             || crate::linq::named(name, crate::linq::On::Sequence).next().is_some();
         if extends {
             return Ok(self.group(Some(of.clone()), &of.ty, name, types, span));

@@ -304,8 +304,8 @@ impl TypeSystem for Fake {
     fn is_namespace(&self, name: &str) -> bool {
         self.world.is_namespace(name)
     }
-    fn extensions(&self, name: &str) -> Vec<Rc<Method>> {
-        self.world.extensions(name)
+    fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+        self.world.extensions(from, name)
     }
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
         self.world.type_names(within, prefix)

@@ -119,6 +119,11 @@ impl TypeSystem for Evaluation<'_> {
         self.session().types.type_named(full_name).map(|(loaded, token)| Def { module: loaded.id, token })
     }
 
+    fn find_from(&self, from: Def, full_name: &str) -> Option<Def> {
+        let found = self.session().types.type_seen_from(from.module, full_name);
+        found.map(|(loaded, token)| Def { module: loaded.id, token })
+    }
+
     fn nested(&self, def: Def, name: &str) -> Option<Def> {
         let loaded = self.session().types.modules.by_id(def.module)?;
         let metadata = &loaded.image()?.metadata;
@@ -134,8 +139,8 @@ impl TypeSystem for Evaluation<'_> {
         self.session().types.is_namespace(name)
     }
 
-    fn extensions(&self, name: &str) -> Vec<Rc<Method>> {
-        self.session().types.extensions_called(name)
+    fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+        self.session().types.extensions_seen_from(from, name)
     }
 
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {

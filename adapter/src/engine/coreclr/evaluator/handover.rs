@@ -14,8 +14,9 @@ use crate::engine::coreclr::compiled::{self, Finding, NoOutcome};
 use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::session::Session;
 
-/// What the compiler reports where a program has no LINQ, or an older one: we have it.
-const MISSING: [&str; 5] = ["CS1061", "CS1935", "CS0103", "CS0234", "CS0246"];
+/// Errors of the compiler that say nothing about an expression: the program has no LINQ, or an older one, but the debugger has it. Or two
+/// assemblies declare the same type: it is the one of the frame's own assembly, which the compiler does not know.
+const MISSING: [&str; 7] = ["CS1061", "CS1935", "CS0103", "CS0234", "CS0246", "CS0433", "CS0121"];
 
 impl Session {
     /// Whether the compiler may be asked: what it compiles runs in the program, and is compiled for a frame.

@@ -301,6 +301,19 @@ impl TypeSystem {
         found
     }
 
+    /// The same as code of a module finds them: its own hide those that another module declares in a type of the same name.
+    pub(super) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
+        let mut found = self.extensions_called(name);
+        let Some(from) = from else { return found };
+        let declared_in = |def: Def| self.type_info(def).map(|info| info.full_name.clone());
+        let nearest = |def: Def| {
+            let seen = self.type_seen_from(from.module, &declared_in(def)?);
+            seen.map(|(loaded, token)| Def { module: loaded.id, token })
+        };
+        found.retain(|method| nearest(method.owner).is_none_or(|nearest| nearest == method.owner));
+        found
+    }
+
     fn extended_modules(&self, name: &str) -> Vec<Rc<Loaded>> {
         let has_it = |loaded: &&Rc<Loaded>| {
             loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))

@@ -70,21 +70,46 @@ impl TypeSystem {
         found
     }
 
-    /// A type of an assembly, wherever it moved to.
-    pub(crate) fn type_in(&self, assembly: Option<&str>, full: &str) -> Option<(Rc<Loaded>, u32)> {
-        if let Some(assembly) = assembly
-            && !matches!(assembly, "System.Runtime" | "netstandard" | "mscorlib")
-        {
-            let all = self.modules.all();
-            let loaded =
-                all.iter().find(|loaded| loaded.path.file_stem().is_some_and(|stem| stem == assembly));
-            if let Some(loaded) = loaded
-                && let Some(token) = loaded.image().and_then(|image| image.metadata.find_type(full))
-            {
-                return Some((loaded.clone(), token));
-            }
+    /// A type by its full name as code of a module finds it: its own types hide those of other modules, and those of assemblies that it
+    /// refers to hide those that are only loaded.
+    pub(crate) fn type_seen_from(&self, module: usize, full: &str) -> Option<(Rc<Loaded>, u32)> {
+        let anywhere = self.type_named(full)?;
+        let Some(from) = self.modules.by_id(module).filter(|from| from.id != anywhere.0.id) else {
+            return Some(anywhere);
+        };
+        if let Some(own) = declared(&from, full) {
+            return Some(own);
         }
-        self.type_named(full)
+        if anywhere.0.is_core() {
+            return Some(anywhere);
+        }
+        let names = from.image().map(|image| image.metadata.assembly_references()).unwrap_or_default();
+        let mut found = names.into_iter().filter_map(|name| declared(&self.bound_to(&from, name)?, full));
+        found.next().or(Some(anywhere))
+    }
+
+    /// A type that a module refers to in another assembly, wherever it moved to.
+    pub(crate) fn type_in(
+        &self,
+        from: &Loaded,
+        assembly: Option<&str>,
+        full: &str,
+    ) -> Option<(Rc<Loaded>, u32)> {
+        let named = assembly.filter(|name| !matches!(*name, "System.Runtime" | "netstandard" | "mscorlib"));
+        let found = named.and_then(|name| declared(&self.bound_to(from, name)?, full));
+        found.or_else(|| self.type_named(full))
+    }
+
+    /// The module that a module means by the name of an assembly: of several the one that the runtime has bound the reference to.
+    fn bound_to(&self, from: &Loaded, assembly: &str) -> Option<Rc<Loaded>> {
+        let is_named = |loaded: &&Rc<Loaded>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
+        let named: Vec<_> = self.modules.all().iter().filter(is_named).cloned().collect();
+        let first = named.first()?.clone();
+        let reference = from.image().and_then(|image| image.metadata.assembly_reference(assembly));
+        let (Some(reference), [_, _, ..]) = (reference, named.as_slice()) else { return Some(first) };
+        let is_bound =
+            |loaded: &Rc<Loaded>| from.module.refers_to(reference, &loaded.module).unwrap_or(false);
+        Some(named.into_iter().find(is_bound).unwrap_or(first))
     }
 
     /// A type without generic arguments, by its full name.
@@ -114,4 +139,10 @@ impl TypeSystem {
             })
         })
     }
+}
+
+/// A type that a module declares.
+fn declared(loaded: &Rc<Loaded>, full: &str) -> Option<(Rc<Loaded>, u32)> {
+    let token = loaded.image()?.metadata.find_type(full)?;
+    Some((loaded.clone(), token))
 }

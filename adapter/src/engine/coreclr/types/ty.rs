@@ -50,7 +50,7 @@ impl TypeSystem {
                 let known = self.references.borrow().get(&key).copied();
                 let found = known.or_else(|| {
                     let (name, assembly) = image.metadata.type_ref(token);
-                    let (found, token) = self.type_in(assembly, &name)?;
+                    let (found, token) = self.type_in(loaded, assembly, &name)?;
                     Some((found.id, token))
                 });
                 let Some((module, token)) = found else { return Ty::Other };
