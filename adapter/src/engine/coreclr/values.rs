@@ -5,7 +5,7 @@
 //! [`properties`] and [`displays`] (what runs when it is asked for), [`rows`] (what clients see), [`setting`].
 
 pub(super) mod chains;
-mod composed;
+pub(super) mod composed;
 mod computed;
 pub(super) mod constants;
 pub(super) mod contiguous;

@@ -13,6 +13,7 @@ use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::composed::GENERATED;
 use crate::engine::coreclr::values::{Step, bare};
 
 /// Longest getter that is worked out, bytes of IL.
@@ -137,6 +138,17 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
+    /// Whether a getter is an auto-property's. One that its author wrote may compute something of its field, which it calls `field`.
+    pub(crate) fn returns_its_field(&self, loaded: &Rc<Loaded>, getter: u32) -> bool {
+        if loaded.image().is_some_and(|image| image.metadata.has_attribute(getter, GENERATED)) {
+            return true;
+        }
+        // Tools that make assemblies smaller remove attributes. `ldarg.0`, `ldfld` and `ret`; `ldsfld` and `ret`.
+        self.il_of(loaded, getter).is_some_and(|il| {
+            matches!(il.as_slice(), [0x02, 0x7b, _, _, _, _, 0x2a] | [0x7e, _, _, _, _, 0x2a])
+        })
+    }
+
     fn il_of(&self, loaded: &Rc<Loaded>, method: u32) -> Option<Vec<u8>> {
         let key = (loaded.id, method);
         if let Some(known) = self.getters.borrow().get(&key) {

@@ -184,6 +184,8 @@ impl TypeSystem {
         };
         let backing = format!("<{}>k__BackingField", info.name);
         let backing = metadata.fields(def.token).into_iter().find(|field| field.name == backing);
+        let backing =
+            backing.filter(|_| info.getter.is_none_or(|getter| self.returns_its_field(loaded, getter)));
         Some(Property {
             owner: def,
             name: info.name.as_str().into(),

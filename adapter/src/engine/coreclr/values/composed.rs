@@ -17,7 +17,7 @@ use crate::engine::coreclr::types::TypeSystem;
 const MAX_MEMBERS: usize = 16;
 /// What a member shows that must run to be known.
 const UNKNOWN: &str = "…";
-const GENERATED: &str = "System.Runtime.CompilerServices.CompilerGeneratedAttribute";
+pub(crate) const GENERATED: &str = "System.Runtime.CompilerServices.CompilerGeneratedAttribute";
 const PRINT: &str = "PrintMembers";
 
 /// A text made of members' texts.
@@ -234,7 +234,12 @@ impl TypeSystem {
     fn backing(&self, value: &ClrValue, chain: &[Ty], class: &Ty, name: &str) -> Option<Step> {
         let up = chain.iter().position(|other| other == class)?;
         let (loaded, token) = self.definition(class)?;
-        let fields = loaded.image()?.metadata.fields(token);
+        let metadata = &loaded.image()?.metadata;
+        let info = metadata.property_infos(token).into_iter().find(|info| info.name == name)?;
+        if !self.returns_its_field(&loaded, info.getter?) {
+            return None;
+        }
+        let fields = metadata.fields(token);
         let is_its = |field: &clr_metadata::metadata::Field| {
             !field.is_static && field.name.starts_with('<') && source_name(&field.name) == name
         };

@@ -272,6 +272,11 @@ impl Session {
             if is_auto && auto.is_none() && member.name.starts_with('<') {
                 continue;
             }
+            if let Some(getter) = auto.and_then(|info| info.getter)
+                && !self.types.returns_its_field(&member.loaded, getter)
+            {
+                continue;
+            }
             let derived = match member.step {
                 super::path::Step::Field { up, .. } => chain.get(..up).unwrap_or_default(),
                 _ => &[],
