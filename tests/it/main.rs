@@ -121,6 +121,7 @@ mod editor_pipes;
 mod editor_tests;
 mod ends;
 mod entries;
+mod evaluate_names;
 mod evil_objects;
 mod exceptions;
 mod execution;

@@ -7,7 +7,7 @@
 use clr_metadata::members::Argument;
 use dap_wire::ErrorCode;
 
-use super::path::{Path, bare};
+use super::path::{Path, Root, bare};
 use super::show::Shown;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::{Constant, Format};
@@ -188,9 +188,17 @@ impl Session {
             None => self.types.type_named(&full)?,
         };
         let proxy = self.types.defined(&module, token, None, owner.arguments().to_vec());
+        // Its constructor may take what the object is, not what the variable was declared as.
+        // A handle does not know what the object was declared as.
+        let is_declared = !matches!(path.root, Root::Handle(_))
+            && self.at_stop().val_at(path.clone()).is_ok_and(|val| val.ty == *ty);
+        let argument = match is_declared {
+            true => path.name.clone(),
+            false => format!("({}){}", self.types.csharp(ty), path.name),
+        };
         match self.made_of(&proxy, path, ty, site) {
             Ok(made) => made.path().map(|made| Path {
-                name: format!("new {}({})", self.types.csharp(&proxy), path.name),
+                name: format!("new {}({argument})", self.types.csharp(&proxy)),
                 ..made.clone()
             }),
             Err(failure) => {

@@ -328,7 +328,8 @@ impl TypeSystem {
                 key: Some("_key"),
                 value: None,
             }),
-            "System.Linq.Grouping`2" => Layout::Front("_elements", number("_count")?),
+            // It has no indexer.
+            "System.Linq.Grouping`2" => Layout::Ring("_elements", 0, number("_count")?),
             "System.ArraySegment`1" => Layout::Part("_array", number("_offset")?, number("_count")?, ""),
             "System.Memory`1" | "System.ReadOnlyMemory`1" => {
                 // Over a text or what another allocator manages is not an array.

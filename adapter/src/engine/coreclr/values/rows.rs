@@ -110,7 +110,7 @@ impl Session {
             What::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
             What::Failed(failure) => broken(&row.name, failure),
         };
-        if told["evaluateName"].as_str().is_some_and(|way| way.contains(UNNAMED))
+        if told["evaluateName"].as_str().is_some_and(|way| way.contains(UNNAMED) || !is_speakable(way))
             && let Some(told) = told.as_object_mut()
         {
             told.shift_remove("evaluateName");
@@ -282,6 +282,24 @@ fn body(name: String, shown: &mut Shown, way: String) -> Value {
     Value::Object(told)
 }
 
+/// Whether an expression has no name that only the compiler can write, such as `<Run>d__0`.
+fn is_speakable(way: &str) -> bool {
+    let (mut quote, mut before) = (None, '.');
+    let mut letters = way.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => drop(letters.next()),
+            (Some(end), _) if letter == end => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '<') if matches!(before, '.' | '(' | '<') && letters.peek() != Some(&' ') => return false,
+            (None, _) => {}
+        }
+        before = letter;
+    }
+    true
+}
+
 fn merge(into: &mut Value, more: &Value) {
     if let (Some(into), Some(more)) = (into.as_object_mut(), more.as_object()) {
         into.extend(more.clone());
@@ -291,4 +309,27 @@ fn merge(into: &mut Value, more: &Value) {
 pub(super) fn broken(name: &str, failure: &Failure) -> Value {
     json!({ "name": name, "value": format!("<{failure}>"), "variablesReference": 0,
         "presentationHint": { "attributes": ["failedEvaluation"] } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_speakable;
+
+    #[test]
+    fn names_of_the_compiler_are_not_speakable() {
+        for way in [
+            "a.b",
+            "new List<int>(x)",
+            "map[\"<>\"]",
+            "map['<']",
+            "(a < b)",
+            "List<Box<int>>.Count",
+            "((T<U>)x).y",
+        ] {
+            assert!(is_speakable(way), "{way}");
+        }
+        for way in ["<Run>d__0.x", "Program.<Run>d__0", "Box<Program.<Run>d__0>", "((<>c)x).y", "Box<<>c>"] {
+            assert!(!is_speakable(way), "{way}");
+        }
+    }
 }
