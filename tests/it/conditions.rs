@@ -12,6 +12,8 @@ use tandem_tests::transcript::Transcript;
 
 stories! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
+modern_stories! { a_cancelled_request_leaves_conditions_alone }
+
 also_on_net8! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
 /// Launches with one breakpoint and gives what was said of it; the program has three lines to read.
@@ -149,5 +151,32 @@ async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_sto
         }
         editor.finish().await?;
     }
+    Ok(())
+}
+
+/// A cancelled request does not cancel the conditions after it: they run as before, and stop nothing.
+async fn a_cancelled_request_leaves_conditions_alone(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("spin", &["beat"], json!({ "expressionCompiler": "off" })).await?;
+    let (thread, _) = editor.stop().await?;
+    let condition = "new[] { 1, 2 }.Any(n => n > 5)";
+    let place = json!([{ "line": fixture::line("spin", "spin"), "condition": condition }]);
+    let place = json!({ "source": { "path": fixture::source("spin") }, "breakpoints": place });
+    assert_eq!(editor.ok("setBreakpoints", place).await?["breakpoints"][0]["verified"], true);
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let mut cancelled = 0;
+    for _ in 0..40 {
+        let asked = editor.send("loadedSources", json!({})).await?;
+        let cancel = editor.send("cancel", json!({ "requestId": asked })).await?;
+        cancelled += usize::from(!editor.response(asked).await?.success);
+        editor.response(cancel).await?;
+    }
+    let stopped = editor.unclaimed().contains(&"stopped".to_owned());
+    let console = editor.output[2].clone();
+    editor.finish().await?;
+    anyhow::ensure!(
+        !stopped && !console.contains("cannot be evaluated"),
+        "after {cancelled} of 40: {console}"
+    );
     Ok(())
 }

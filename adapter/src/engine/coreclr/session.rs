@@ -113,6 +113,7 @@ impl Session {
                         answer.map_err(|failure| self.debuggee.unless_ended(&request.command, failure))
                     };
                     self.hang_watchdog.answer(answer);
+                    self.end_request();
                 }
                 Input::Callback(callback) => self.called_back(callback),
                 Input::Exited(info) => self.exited(info),
@@ -122,6 +123,13 @@ impl Session {
             }
         }
         self.hang_watchdog.end();
+    }
+
+    /// Drops the limits of a request, which do not apply to callbacks after it: a condition runs code even if the last request was cancelled,
+    /// or came from a client that may only look.
+    fn end_request(&mut self) {
+        self.cancel = CancellationToken::new();
+        self.calls.looks_only = false;
     }
 
     /// Every command, by name.
