@@ -80,7 +80,7 @@ async fn the_program_of_a_solution_is_built_and_started_as_msbuild_says(
 ) -> anyhow::Result<()> {
     let copy = copied()?;
     let (solution, project) = (copy.path().join("all.slnx"), copy.path().join("shop/shop.csproj"));
-    // Both frameworks are built; the first is started, in the project's folder, under another name than the project's.
+    // Both frameworks are built; the newest is started, in the project's folder, under another name than the project's.
     let (stdout, console) = printed(runtime, json!({ "program": solution, "args": ["one"] })).await?;
     assert_eq!(stdout, "net10 in shop: one\n");
     assert!(console.contains("shop.csproj is for net10.0;net8.0: starting net10.0"), "{console}");

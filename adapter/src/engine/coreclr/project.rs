@@ -80,11 +80,10 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
     let frameworks = properties.text("TargetFrameworks").to_owned();
     if options.framework.is_none() && properties.text("TargetFramework").is_empty() {
         // All of them were built; one is started.
-        options.framework =
-            frameworks.split(';').map(str::trim).find(|name| !name.is_empty()).map(str::to_owned);
-        if let Some(first) = &options.framework {
+        options.framework = newest_framework(&frameworks).map(str::to_owned);
+        if let Some(newest) = &options.framework {
             let name = project.file_name().unwrap_or_default().to_string_lossy();
-            let line = format!("{name} is for {frameworks}: starting {first}; `framework` chooses another");
+            let line = format!("{name} is for {frameworks}: starting {newest}; `framework` chooses another");
             builds::say(sdk.tell, &line);
             properties = sdk.properties(project, &options)?;
         }
@@ -234,5 +233,45 @@ fn assembly_of(project: &Path, assembly: PathBuf) -> Launchable {
         project: project.to_path_buf(),
         cwd: None,
         starts_programs: false,
+    }
+}
+
+/// The newest of a project's target frameworks that this debugger can start: .NET before .NET Core, and one for every system before one
+/// for a single system. The first where none is known.
+fn newest_framework(frameworks: &str) -> Option<&str> {
+    let rank = |name: &str| {
+        let (base, platform) =
+            name.split_once('-').map_or((name, None), |(base, platform)| (base, Some(platform)));
+        let version = base.strip_prefix("netcoreapp").or_else(|| base.strip_prefix("net"));
+        let (major, minor) = version.and_then(|version| version.split_once('.')).unwrap_or_default();
+        let number = |text: &str| text.parse::<u32>().unwrap_or_default();
+        (platform.is_none(), number(major), number(minor))
+    };
+    let mut newest: Option<&str> = None;
+    for name in frameworks.split(';').map(str::trim).filter(|name| !name.is_empty()) {
+        if newest.is_none_or(|newest| rank(name) > rank(newest)) {
+            newest = Some(name);
+        }
+    }
+    newest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newest_framework;
+
+    #[test]
+    fn the_newest_framework_is_started() {
+        for (frameworks, newest) in [
+            ("net8.0;net10.0", Some("net10.0")),
+            ("net10.0; net8.0;", Some("net10.0")),
+            ("netstandard2.0;net48;netcoreapp3.1;net9.0", Some("net9.0")),
+            ("net10.0-windows;net8.0", Some("net8.0")),
+            ("netcoreapp3.1;netcoreapp2.1", Some("netcoreapp3.1")),
+            ("other;more", Some("other")),
+            (" ;", None),
+        ] {
+            assert_eq!(newest_framework(frameworks), newest, "{frameworks}");
+        }
     }
 }
