@@ -87,6 +87,7 @@ mod child_families;
 mod child_faults;
 mod child_go;
 mod child_hits;
+mod child_input;
 mod child_javascript;
 mod child_launches;
 mod child_matrix;
