@@ -101,8 +101,9 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
 
     agent.call("debug_disconnect", json!({})).await?;
     agent.call("debug_launch", json!({ "program": fixture::program("spin"), "stopAtEntry": false })).await?;
-    let asked = agent.call("debug_wait", json!({})).await?;
-    anyhow::ensure!(asked["event"]["type"] == "waitingForInput", "{asked}");
+    let beat = json!({ "stream": "stdout", "waitFor": "beat 1\n", "timeoutMs": deadline_ms(30) });
+    let begun = agent.call("process_read_output", beat).await?;
+    anyhow::ensure!(begun["matched"].is_string(), "{begun}");
     let waiting = agent.begin("debug_wait", json!({ "timeoutMs": 600_000 })).await?;
     // It says that it waits.
     let progress = agent.told("notifications/progress").await?;
