@@ -70,7 +70,7 @@ fn port(place: &str) -> &str {
 
 /// What a stranger is answered who says this, and then hangs up at once or listens to the end.
 async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String> {
-    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout "$3" cat <&3; exit 0"#;
+    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout "$3" head -c 200 <&3; exit 0"#;
     let patience = deadline(20).as_secs().to_string();
     let mut child = stranger(script, &[port, if listens { "listen" } else { "" }, &patience]).spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
