@@ -105,16 +105,14 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     second.event("stopped").await?;
-    // `worker` is made, and then started.
     let mut frame = Value::Null;
     for _ in 0..2 {
         first.ok("next", json!({ "threadId": thread })).await?;
         (_, frame) = first.stop().await?;
         second.next_stop_of_another().await?;
     }
-    // It never ends: the worker spins for as long as the program reads.
-    let join = json!({ "expression": "worker.Join()", "frameId": frame["id"] });
-    let evaluates = first.send("evaluate", join).await?;
+    let sleep = json!({ "expression": "System.Threading.Thread.Sleep(3000)", "frameId": frame["id"], "context": "repl" });
+    let evaluates = first.send("evaluate", sleep).await?;
     second.ok("sessionControl", json!({})).await?;
     second.ok("processReadOutput", json!({})).await?;
     // The program stands for everybody, whatever of it runs for one of them.
@@ -123,6 +121,7 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     let answered = first.response(evaluates).await?;
     assert_eq!(answered.body["error"]["variables"]["code"], "CANCELLED", "{}", answered.body);
     second.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
+    // Today's runtimes cannot end a call that has begun: the step comes behind it.
     first.ok("next", json!({ "threadId": thread })).await?;
     first.stop().await?;
     second.next_stop_of_another().await?;
