@@ -190,6 +190,11 @@ impl Profile for Js {
             let given = target.attribute("runtimeArgs").as_array().cloned().unwrap_or_default();
             ours["runtimeArgs"] = run.runtime_args.into_iter().map(Value::from).chain(given).collect();
         }
+        if target.attribute("pauseForSourceMap").is_null()
+            && may_transform_in_memory(target, &ours["runtimeArgs"])
+        {
+            ours["pauseForSourceMap"] = json!(true);
+        }
         plan(target, "launch", ours)
     }
 
@@ -219,9 +224,24 @@ fn explain(breakpoint: &mut Value) {
 fn loads_by_itself(target: &Target) -> bool {
     let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
     let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");
+    !is_node || names_a_loader(target.attribute("runtimeArgs"))
+}
+
+fn names_a_loader(runtime_args: &Value) -> bool {
     let loading = ["--import", "--loader", "--require", "-r", "--experimental-"];
-    let given = target.attribute("runtimeArgs").as_array().into_iter().flatten().filter_map(Value::as_str);
-    !is_node || given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
+    let given = runtime_args.as_array().into_iter().flatten().filter_map(Value::as_str);
+    given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
+}
+
+/// Whether Node may run code that no file has, such as what jest, vitest and tsx compile. js-debug learns the source map of a script when
+/// Node has loaded it, and maps breakpoints while the script runs already, unless the script waits for it. A file that Node runs as it is,
+/// or a compiled file, does not need to wait: js-debug reads its map before the launch.
+fn may_transform_in_memory(target: &Target, runtime_args: &Value) -> bool {
+    is_of_a_package(&target.program) || loads_by_itself(target) || names_a_loader(runtime_args)
+}
+
+fn is_of_a_package(program: &Path) -> bool {
+    program.components().any(|part| part.as_os_str() == "node_modules")
 }
 
 /// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source binds: the first of what the
@@ -229,7 +249,7 @@ fn loads_by_itself(target: &Target) -> bool {
 fn workspace(target: &Target) -> PathBuf {
     let home = target.variable("HOME").map(PathBuf::from);
     // A package's program works for the project that it is installed in.
-    let is_installed = target.program.components().any(|part| part.as_os_str() == "node_modules");
+    let is_installed = is_of_a_package(&target.program);
     let program = target.program.parent().filter(|_| !target.program.as_os_str().is_empty() && !is_installed);
     let start = program.unwrap_or(&target.cwd);
     let is_project = |folder: &&Path| PROJECT.iter().any(|name| folder.join(name).exists());
@@ -297,6 +317,21 @@ mod tests {
     fn a_comment_does_not_hide_the_other_conditions() {
         let combined = JAVASCRIPT.any_of(&["a // #", "b"]).unwrap_or_default();
         assert!(combined.contains("(a // #\n)"), "{combined}");
+    }
+
+    #[test]
+    fn scripts_wait_for_source_maps_where_code_is_compiled_in_memory() {
+        let waits = |attributes: Value, runtime_args: Value| {
+            may_transform_in_memory(&Target::parse(&attributes).unwrap(), &runtime_args)
+        };
+        assert!(!waits(json!({ "program": "/app/main.js" }), Value::Null));
+        assert!(!waits(json!({ "program": "/app/main.js" }), json!(["--enable-source-maps"])));
+        assert!(waits(
+            json!({ "program": "/app/main.ts" }),
+            json!(["--import", "file:///app/node_modules/tsx/x.mjs"])
+        ));
+        assert!(waits(json!({ "program": "/app/node_modules/jest/bin/jest.js" }), Value::Null));
+        assert!(waits(json!({ "runtimeExecutable": "tsx", "program": "/app/main.ts" }), Value::Null));
     }
 
     #[test]
