@@ -4,7 +4,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
-use tandem_tests::deadline::deadline_ms;
+use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
@@ -59,8 +59,17 @@ async fn an_agent_learns_how_a_program_that_was_started_is_debugged(runtime: Run
     let launch = kin("Console.WriteLine(\"sum \" + sum);", json!({ "args": ["start", "1", "child", "4"] }));
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
-    let waited = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(1) })).await?;
-    let reported = if hit["startedPrograms"].is_null() { &waited } else { &hit };
+    // The stop may come before the engine has looked for new processes.
+    let mut reported = hit;
+    let ready = async {
+        while reported["startedPrograms"].is_null() {
+            reported = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(1) })).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(deadline(10), ready)
+        .await
+        .context("the program that was started is not reported")??;
     let started = &reported["startedPrograms"][0];
     assert_eq!((&started["program"], &started["debugged"]), (&json!("kin.dll"), &json!(false)), "{reported}");
     assert!(reported["message"].as_str().is_some_and(|text| text.contains("followChildren")), "{reported}");

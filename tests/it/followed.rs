@@ -190,9 +190,7 @@ async fn a_child_that_outlives_its_parent_is_debugged_to_its_end(runtime: Runtim
     let (mut child, pid, _) = child_of(&mut editor).await?;
     let (thread, frame) = child.stop().await?;
     assert_eq!(frame["line"], fixture::line("kin", "child"));
-    while !editor.output[2].contains("The program has ended with exit code 0.") {
-        editor.event("output").await?;
-    }
+    editor.wait_for_console("The program has ended with exit code 0.").await?;
     assert!(alive(pid) && !editor.unclaimed().contains(&"terminated".to_owned()));
     to_its_end(child, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);

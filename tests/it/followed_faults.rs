@@ -35,20 +35,13 @@ async fn id_of(editor: &mut DapClient) -> anyhow::Result<String> {
     Ok(editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned())
 }
 
-async fn reported(editor: &mut DapClient, text: &str) -> anyhow::Result<()> {
-    while !editor.output[2].contains(text) {
-        editor.event("output").await?;
-    }
-    Ok(())
-}
-
 async fn a_killed_host_leaves_no_child(runtime: Runtime) -> anyhow::Result<()> {
     let word = own_number();
     // At moments when child processes are about to be held, are held, are attached to, and run.
     for pause in [0, 15, 60, 400] {
         let mut editor = launched(runtime, &["start", "6", "wait", &word], &[]).await?;
         let id = id_of(&mut editor).await?;
-        reported(&mut editor, "is debugged in a child session").await?;
+        editor.wait_for_console("is debugged in a child session").await?;
         tokio::time::sleep(Duration::from_millis(pause)).await;
         kill_host(&id)?;
         until("the end of its children", || with_word(&word).is_empty()).await?;
@@ -78,7 +71,7 @@ async fn a_child_goes_on_when_its_parent_is_killed(runtime: Runtime) -> anyhow::
     let word = own_number();
     let mut editor = launched(runtime, &["start", "1", "child", &word], &["child"]).await?;
     let program = editor.event("process").await?["systemProcessId"].as_i64().context("no process")?;
-    reported(&mut editor, "is debugged in a child session").await?;
+    editor.wait_for_console("is debugged in a child session").await?;
     kill_process(Pid::from_raw(i32::try_from(program)?).context("no process")?, Signal::KILL)?;
     let (mut child, pid, _) = child_of(&mut editor).await?;
     let (thread, frame) = child.stop().await?;
@@ -121,7 +114,7 @@ async fn children_are_ended_by_a_terminate_that_the_program_ignores(runtime: Run
         // The first one asks the program to end, the second one ends what is left.
         editor.ok("terminate", Value::Null).await?;
         if program_has_ended {
-            reported(&mut editor, "A child process is still debugged").await?;
+            editor.wait_for_console("A child process is still debugged").await?;
         }
         editor.ok("terminate", Value::Null).await?;
         editor.event("terminated").await?;

@@ -81,9 +81,14 @@ async fn an_assembly_that_comes_later_is_named_and_what_is_not_on_a_stack_does_n
     assert!(!editor.output[2].contains("runtime-async"), "{:?}", editor.output[2]);
     let load = format!("System.Reflection.Assembly.LoadFrom(\"{}\").GetTypes().Length > 0", later.display());
     editor.gives(&stop.frame, &[(load.as_str(), "true")]).await?;
-    let told = &editor.output[2];
-    let names = format!("`{}` has async methods that the runtime itself suspends", later.display());
-    assert!(told.contains(&names) && told.contains("crashes"), "{told}");
+    // The engine reads the assembly's metadata beside the evaluation.
+    editor
+        .wait_for_console(&format!(
+            "`{}` has async methods that the runtime itself suspends",
+            later.display()
+        ))
+        .await?;
+    assert!(editor.output[2].contains("crashes"), "{}", editor.output[2]);
     editor.ok("next", json!({ "threadId": stop.thread })).await?;
     editor.stop().await?;
     editor.ok("continue", json!({ "threadId": stop.thread })).await?;

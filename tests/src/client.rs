@@ -288,6 +288,19 @@ impl DapClient {
         Ok(response.body["error"]["variables"]["code"].as_str().unwrap_or_default().to_owned())
     }
 
+    /// Reads `output` events until the console has this text.
+    ///
+    /// # Errors
+    /// When the text does not come.
+    pub async fn wait_for_console(&mut self, text: &str) -> anyhow::Result<()> {
+        while !self.output[2].contains(text) {
+            self.event("output")
+                .await
+                .with_context(|| format!("the console has no `{text}`: {:?}", self.output[2]))?;
+        }
+        Ok(())
+    }
+
     /// The body of the next event of this name.
     ///
     /// # Errors
