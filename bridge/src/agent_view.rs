@@ -1,4 +1,5 @@
-//! What the agent has seen of a session, so that the next answer has only what is new: output, changed variables, stops.
+//! Everything the agent has seen of a session: its results contain only new output, changed variables and new
+//! stops.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,13 +17,13 @@ pub type Values = BTreeMap<String, String>;
 /// One `debug_snapshot`, to compare with.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// Its id.
+    /// Number that `debug_snapshot` returned, to compare with later.
     pub id: u64,
-    /// How deep it looked.
+    /// Depth to which variables were expanded.
     pub depth: u64,
     /// Where it was taken, as tools answer a place.
     pub place: Value,
-    /// What it saw.
+    /// Values of the variables at that stop.
     pub values: Values,
 }
 
@@ -57,7 +58,7 @@ pub struct InputWait {
     pub id: String,
 }
 
-/// What was reported to the agent about one session.
+/// State of one session as last reported to the agent.
 #[derive(Debug, Default)]
 pub struct AgentView(Mutex<Inner>);
 
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!(view.cursor().as_deref(), Some("o20.e5"));
         view.read_up_to("o3.e3", Some("o0.e0"), None);
         view.read_up_to("nonsense", None, None);
-        assert_eq!(view.cursor().as_deref(), Some("o20.e5"), "an old part is no step back");
+        assert_eq!(view.cursor().as_deref(), Some("o20.e5"), "an old part does not move the cursor back");
     }
 
     #[test]
@@ -308,7 +309,7 @@ mod tests {
         let view = AgentView::default();
         assert!(!view.holds_back(0));
         assert!(view.holds_back(1));
-        // Another client stopped it elsewhere meanwhile; the agent repeats its request.
+        // Another client stopped it elsewhere ; the agent repeats its request.
         view.reported(1);
         assert!(!view.holds_back(2));
         view.reported(2);

@@ -1,5 +1,5 @@
-//! What agents send: camelCase or snake_case, and the other spellings they know. What no tool looks at is remembered, so that
-//! an agent learns about a name that it misspelt. How a value is read is [`kind`].
+//! Arguments of a tool call: camelCase or snake_case, and the other spellings that agents use. Arguments that
+//! no tool reads are recorded, so that the error can name a misspelt one. [`kind`] parses the values.
 
 pub mod kind;
 
@@ -15,7 +15,7 @@ use self::kind::{Element, Kind};
 #[derive(Debug, Clone, Default)]
 pub struct Arguments {
     given: Map<String, Value>,
-    /// What was looked at; shared by clones.
+    /// Keys that a tool has read; shared by clones.
     looked_at: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -179,10 +179,10 @@ impl Arguments {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(value)
     }
 
-    /// A switch.
+    /// A boolean; `None` when it is absent.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` when it is something else.
+    /// `INVALID_PARAMETER` when it is not a boolean.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, Failure> {
         Ok(self.read(key, Kind::Flag, false)?.and_then(|flag| flag.as_bool()))
     }

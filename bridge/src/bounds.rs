@@ -15,7 +15,7 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 pub struct Budget(usize);
 
 impl Budget {
-    /// From `maxTokens`.
+    /// Reads the budget from the argument `maxTokens`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is not a number.
@@ -24,12 +24,12 @@ impl Budget {
         Ok(Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)))
     }
 
-    /// All of it, in bytes.
+    /// The whole budget, in bytes.
     pub fn bytes(self) -> usize {
         self.0
     }
 
-    /// A part of it.
+    /// The given percentage of the budget.
     #[must_use]
     pub fn part(self, percent: usize) -> Self {
         Self(self.0 / 100 * percent)
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_does_not_fit_says_where_to_go_on() {
+    fn a_truncated_list_reports_where_to_continue() {
         let rows: Vec<Value> = (0..100).map(|number| json!({ "value": format!("{number:050}") })).collect();
         let arguments = Arguments::new(json!({ "max_tokens": 250 }).as_object().cloned());
         let mut answer = json!({});

@@ -12,10 +12,10 @@ use crate::source::{Source, absolute, source_path};
 /// The place of function breakpoints; no path is empty.
 pub const FUNCTIONS: &str = "";
 
-/// What a breakpoint is for.
+/// Purpose of a breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The agent set it.
+    /// Stops the program for the agent, who set it.
     Stop,
     /// It goes with the next stop.
     RunTo,
@@ -34,11 +34,11 @@ pub struct Wanted {
     pub dap: Option<i64>,
     /// DAP `SourceBreakpoint` or `FunctionBreakpoint`.
     pub request: Value,
-    /// The session's last word on it.
+    /// State that the session reported last.
     pub state: Value,
     /// The text of its line, when it was set by that.
     pub text: Option<String>,
-    /// What it is for.
+    /// Purpose of the breakpoint.
     pub purpose: Purpose,
 }
 
@@ -91,7 +91,7 @@ impl BreakpointRequest {
             Some(0) => return Err(Failure::invalid("`line` is 0; lines are counted from 1")),
             Some(line) => line,
             None => {
-                return Err(Failure::invalid("`line` is missing; it must be a number from 1 on")
+                return Err(Failure::invalid("`line` is missing; it must be at least 1")
                     .hint("or give `text` (the text of the line) or `function`"));
             }
         };
@@ -107,7 +107,7 @@ impl BreakpointRequest {
 }
 
 impl Wanted {
-    /// As tools answer it.
+    /// Returns the breakpoint as tools answer it.
     pub fn body(&self, file: &str) -> Value {
         let line = if self.state["line"].is_null() { &self.request["line"] } else { &self.state["line"] };
         let mut body = json!({ "id": self.id });
@@ -144,7 +144,7 @@ impl Wanted {
 pub struct BreakpointRequests(BTreeMap<String, Vec<Wanted>>);
 
 impl BreakpointRequests {
-    /// Adds one.
+    /// Adds a breakpoint under the agent's id.
     pub fn add(&mut self, request: BreakpointRequest, id: u64, purpose: Purpose) {
         let BreakpointRequest { file, dap, text } = request;
         let wanted = Wanted { id, dap: None, request: dap, state: Value::Null, text, purpose };
@@ -179,7 +179,7 @@ impl BreakpointRequests {
         files
     }
 
-    /// One, with its file.
+    /// Finds a breakpoint, with its file.
     pub fn find(&self, id: u64) -> Option<(&str, &Wanted)> {
         self.all().find(|(_, wanted)| wanted.id == id)
     }
@@ -222,14 +222,14 @@ impl BreakpointRequests {
 
     /// The same for another program: where the text of a line moved, so does its breakpoint.
     #[must_use]
-    pub fn anew(&self) -> Self {
-        let mut anew = self.clone();
-        anew.relocate();
-        for wanted in anew.all_mut() {
+    pub fn for_next_program(&self) -> Self {
+        let mut copy = self.clone();
+        copy.relocate();
+        for wanted in copy.all_mut() {
             (wanted.dap, wanted.state) = (None, Value::Null);
         }
-        anew.sweep();
-        anew
+        copy.sweep();
+        copy
     }
 
     /// Moves each breakpoint whose line's text moved, and drops those that were there for one run. Files with nothing left
@@ -278,10 +278,10 @@ mod tests {
         requested.add(request(&json!({ "file": file, "line": 1 })).unwrap(), 3, Purpose::RunTo);
         let beyond = request(&json!({ "file": file, "line": 9 })).unwrap_err();
         std::fs::write(&file, "zero\none\ntwo\nthree\n").unwrap();
-        let anew = requested.anew();
+        let moved = requested.for_next_program();
         std::fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<_> =
-            anew.all().map(|(_, wanted)| (wanted.id, wanted.request["line"].as_u64())).collect();
+            moved.all().map(|(_, wanted)| (wanted.id, wanted.request["line"].as_u64())).collect();
         assert_eq!(lines, [(1, Some(3)), (2, Some(3))]);
         assert_eq!(beyond.data["end"][2], ">   3 three");
     }
@@ -290,7 +290,7 @@ mod tests {
     fn a_breakpoint_needs_a_place() {
         assert!(request(&json!({ "file": "/a.cs" })).is_err());
         assert!(request(&json!({ "line": 3 })).is_err());
-        // What is empty names nothing: kept for the next launch, it would make every launch fail.
+        // An empty name matches nothing: kept for the next launch, it would make every launch fail.
         for (empty, problem) in [
             (json!({ "file": "", "line": 3 }), " is missing"),
             (json!({ "function": "", "condition": "i > 2" }), " is missing"),

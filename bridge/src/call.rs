@@ -19,15 +19,15 @@ use crate::trigger::Trigger;
 /// How often a client is notified that a call continues.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
-/// One tool call.
+/// A tool call: its arguments, and handles to cancel it and to report its progress.
 pub struct Call {
-    /// The bridge.
+    /// The bridge that serves the call.
     pub bridge: Bridge,
-    /// What the agent sent.
+    /// Arguments that the agent sent.
     pub arguments: Arguments,
-    /// What it has started, to wait for what that leads to.
+    /// Trigger that the call has started, to wait for its effect.
     pub trigger: Option<Arc<Trigger>>,
-    /// It gave up.
+    /// Cancelled when the client cancels the call.
     pub cancel: CancellationToken,
     /// To tell how far it got.
     pub progress: Progress,
@@ -40,7 +40,7 @@ pub struct Call {
 pub struct StartedSessions(Arc<Mutex<Vec<Arc<Session>>>>);
 
 impl StartedSessions {
-    /// Takes them out.
+    /// Takes all sessions out.
     pub fn take(&self) -> Vec<Arc<Session>> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -82,12 +82,12 @@ impl Progress {
             let mut told = ProgressNotificationParam::new(token.clone(), count as f64);
             told.message = Some(message.into());
             if let Err(error) = peer.notify_progress(told).await {
-                tracing::debug!(%error, "progress nobody hears");
+                tracing::debug!(%error, "the client did not receive a progress notification");
             }
         }
     }
 
-    /// Reports every two seconds that `what` continues, and each line that an engine prints meanwhile (such as its build's).
+    /// Reports every two seconds that `what` continues, and each line that an engine prints, such as its build's.
     pub async fn during<T>(
         &self,
         what: &str,

@@ -31,8 +31,9 @@ pub const FAMILIES: &[&Family] = &[
 /// The one tool that runs any command.
 pub const RUN_COMMAND: &str = "run_command";
 
-/// Tools whose work another one does too (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`, `debug_continue`, `file_exists`,
-/// `git_status`): they are called under their names as ever, and cost nothing in the list.
+/// Tools whose work another one does too (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`,
+/// `debug_continue`, `file_exists`, `git_status`): they can still be called by name, and cost nothing in the
+/// list.
 const UNLISTED: [&str; 8] = [
     "debug_set_function_breakpoint",
     "debug_exception_info",
@@ -81,7 +82,7 @@ impl Offer {
         Some(self.allows(tool).map(|()| tool))
     }
 
-    /// The list as MCP gives it.
+    /// Returns the tools as MCP lists them.
     pub fn list(self) -> Vec<Listed> {
         let tools = FAMILIES.iter().flat_map(|family| family.tools);
         tools.filter(|tool| self.has(tool)).filter_map(Tool::listed).collect()

@@ -125,7 +125,7 @@ fn for_people(command: &Command, adapter: Option<&std::path::Path>) -> anyhow::R
     }
 }
 
-/// Tests for an editor.
+/// Serves test requests of an editor.
 fn for_editors(flags: &Flags) -> anyhow::Result<()> {
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,5 +1,5 @@
-//! What the MCP client gets besides answers: log messages of what happens in its sessions, and that the list of
-//! resources changed.
+//! Notifications to the MCP client: log messages about events in its sessions, and changes of the list of
+//! resources.
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
@@ -42,7 +42,7 @@ impl ClientLog {
             let mut message = LoggingMessageNotificationParam::new(level, data);
             message.logger = Some("session".into());
             if let Err(error) = peer.notify_logging_message(message).await {
-                tracing::debug!(%error, "a log message nobody hears");
+                tracing::debug!(%error, "the client did not receive a log message");
             }
         }
     }
@@ -52,7 +52,7 @@ impl ClientLog {
         if let Some(peer) = self.with(|log| log.0.clone())
             && let Err(error) = peer.notify_resource_list_changed().await
         {
-            tracing::debug!(%error, "nobody hears of the resources");
+            tracing::debug!(%error, "the client did not receive the change of the resources");
         }
     }
 }
@@ -71,7 +71,7 @@ fn weight(level: LoggingLevel) -> u8 {
     }
 }
 
-/// What an event of a session is worth telling.
+/// Level and content of the log message for an event; `None` when it is not worth one.
 pub fn worth(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
     let body = &event.body;
     let told = |level, what: &str, details: Value| {

@@ -1,4 +1,4 @@
-//! What a person may mean: completions for the arguments of prompts and of the resource template.
+//! Completions for the arguments of prompts and of the resource template.
 
 use crate::resources;
 use crate::server::Bridge;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_go_on_from_what_was_typed() {
+    fn paths_complete_the_typed_text() {
         let folder = std::env::temp_dir().join(format!("tandem-completion-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("app")).unwrap();
         for name in ["app.dll", ".hidden", "other"] {

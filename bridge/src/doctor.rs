@@ -18,7 +18,7 @@ struct Finding {
     /// Whether it is as it should be; `None` for what need not be here.
     well: Option<bool>,
     what: String,
-    /// What to do.
+    /// Instruction for the user; `None` when nothing is wrong.
     hint: Option<String>,
 }
 
@@ -62,7 +62,7 @@ fn own() -> PathBuf {
     std::env::current_exe().unwrap_or_default()
 }
 
-/// What a program of ours prints.
+/// Runs one of Tandem's programs and returns its stdout.
 fn said(program: &Path, args: &[&str]) -> anyhow::Result<String> {
     let done = Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let done = done.with_context(|| format!("`{}` cannot be started", program.display()))?;

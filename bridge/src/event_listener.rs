@@ -20,12 +20,12 @@ const SAID: usize = 400;
 /// The state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
-    /// Nothing started.
+    /// No program was started.
     #[default]
     Idle,
-    /// It runs.
+    /// The program is running.
     Running,
-    /// It is stopped.
+    /// The program is stopped.
     Stopped,
     /// It has ended, or the session is gone.
     Exited,
@@ -46,7 +46,7 @@ impl State {
 /// The state of the program as its events report it.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// Whether it runs.
+    /// State of the program.
     pub state: State,
     /// Counts stops and ends: a change means something happened.
     pub news: u64,
@@ -58,9 +58,9 @@ pub struct Snapshot {
     pub initialized: bool,
     /// Body of the last `stopped`.
     pub stop: Value,
-    /// Body of `process`.
+    /// Body of the `process` event, or null.
     pub process: Value,
-    /// From `exited`.
+    /// Exit code from the event `exited`.
     pub exit_code: Option<i64>,
     /// The connection ended without `terminated`.
     pub lost: bool,
@@ -174,7 +174,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "initialized" => snapshot.initialized = true,
         "process" => {
             snapshot.process = event.body.clone();
-            // What was said of its build explains nothing that it does.
+            // Messages of the build do not explain events of the program.
             snapshot.said.clear();
             if snapshot.state == State::Idle {
                 snapshot.state = State::Running;
@@ -187,7 +187,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
             snapshot.step_lost = None;
             snapshot.news += 1;
         }
-        // What the program or a breakpoint logs is not a message of the engine.
+        // Output of the program or of a breakpoint is not a message of the engine.
         "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
             let text = event.body["output"].as_str().unwrap_or_default().trim();
             snapshot.said = text.chars().take(SAID).collect();
@@ -243,8 +243,8 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
 /// Programs that were started that are kept.
 const STARTED: usize = 64;
 
-/// What a `sessionChanged` event may say of what a client did.
-const DEEDS: [&str; 12] = [
+/// Keys of a `sessionChanged` event that describe the action of a client.
+const ACTION_KEYS: [&str; 12] = [
     "text",
     "bytes",
     "closed",
@@ -297,7 +297,7 @@ fn note(event_log: &mut EventLog, event: &Event) {
             // Input, values set, evaluations, breakpoints, refusals: whose, and what.
             Some(change) => {
                 let mut details = json!({ "by": body["client"] });
-                for key in DEEDS {
+                for key in ACTION_KEYS {
                     details[key] = body[key].clone();
                 }
                 event_log.add(change, details);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_did_is_in_the_timeline_with_their_names() {
+    fn the_timeline_lists_actions_of_others_with_their_names() {
         let listener = EventListener::default();
         for body in [
             json!({ "change": "joined", "client": "ann", "clientId": 3, "kind": "editor", "access": "full" }),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-/// Entries kept.
+/// Entries kept; older ones are dropped.
 const KEPT: usize = 2000;
 /// Text kept of one run of output, bytes; more is counted only.
 const TEXT: usize = 400;

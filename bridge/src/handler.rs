@@ -1,5 +1,5 @@
-//! MCP's requests, one by one: tools, resources, prompts, completions, log level. What they mean is decided elsewhere; here
-//! it gets MCP's shape.
+//! MCP's requests, one by one: tools, resources, prompts, completions, log level. Other modules carry them
+//! out; this one converts requests and results from and to MCP's types.
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
@@ -28,12 +28,12 @@ use crate::{completion, json_rpc, prompts, trigger};
 
 const JSON: &str = "application/json";
 
-/// What an agent can do about a failure whose place has no better advice.
+/// Hint for an error that has no hint of its own.
 fn remedy(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::NoSession => "use debug_launch, or debug_sessions to join one",
-        ErrorCode::InvalidParameter => "give it as the tool's schema says",
-        ErrorCode::StdinClosed => "debug_restart gives the program a new stdin",
+        ErrorCode::InvalidParameter => "follow the tool's schema",
+        ErrorCode::StdinClosed => "restart the program with debug_restart to get a new stdin",
         ErrorCode::IoFailed => "look at debug_status; the program or the file may be gone",
         ErrorCode::IoNotOwned => "launch the program with debug_launch to have its stdin and output",
         ErrorCode::NotStopped => "use debug_pause, or debug_wait for the next stop",
@@ -166,7 +166,8 @@ impl ServerHandler for Bridge {
         Ok(match outcome {
             Ok(mut answer) => {
                 self.triggers.report(tool.name, trigger.as_ref(), &mut answer).await;
-                // What is not known is not there: a schema's types hold for what is.
+                // A field without a value is left out: the schema defines the type of each field that is
+                // present.
                 if let Some(fields) = answer.as_object_mut() {
                     fields.retain(|_, value| !value.is_null());
                 }

@@ -1,9 +1,9 @@
 //! MCP over streamable HTTP. Each MCP session is a bridge of its own: its debug sessions, builds and commands end with it.
 //!
-//! Who may ask: only who shows the bearer token ([`token`]); only under a host name that is ours, so that no web page can
-//! reach us by a name that is made to point here; and no web page at all (a request with an `Origin` is refused). Bodies
-//! are bounded. Only loopback is listened on unless a flag allows more. No client can keep agents out by opening connections:
-//! see [`serving`].
+//! A request needs the bearer token ([`token`]) and a `Host` that is allowed, so that a web page cannot reach
+//! the bridge through a host name that resolves to this machine. A request with an `Origin` is refused.
+//! Bodies are bounded. Without a flag, the bridge listens on loopback only. No client can keep agents out by
+//! opening connections: see [`serving`].
 //!
 //! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could end with.
 
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::server::{Bridge, Options};
 use token::Token;
 
-/// Where MCP is.
+/// Path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
 /// Larger requests are refused.
 const BODY_LIMIT: usize = 16 << 20;
@@ -39,7 +39,7 @@ const IDLE: Duration = Duration::from_secs(60 * 60);
 /// For requests that are being answered, and then for debug sessions, to end.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// Where to listen, and who may ask.
+/// Address, host names and token of the HTTP server.
 #[derive(Debug)]
 pub struct ListenOptions {
     /// `HOST:PORT`; port 0 takes a free one.
@@ -120,8 +120,8 @@ async fn gate(State(token): State<Arc<Token>>, mut request: Request, next: Next)
     }
     let headers = request.headers_mut();
     headers.remove(header::AUTHORIZATION);
-    // A page of ours may ask; there is none, but some clients say that they were one. Whether the host is ours is decided
-    // behind: a name that was made to point here is refused there.
+    // Same origin: the bridge serves no pages, but some clients send such an `Origin`. The host is checked
+    // later: a host name of others that resolves to this machine is refused there.
     if same_origin(headers) {
         headers.remove(header::ORIGIN);
     }

@@ -1,5 +1,6 @@
-//! `tandem-mcp install HOST`: writes the bridge into the configuration of an agent's host, and takes it out again. What it did not
-//! write it never changes: an entry under the same name that this command did not write is refused, and comments and layout stay.
+//! `tandem-mcp install HOST`: writes the bridge into the configuration of an agent's host, and removes it
+//! again. It changes only entries that it wrote: it refuses an entry of the same name from another source,
+//! and keeps comments and layout.
 
 mod edit;
 mod hosts;
@@ -17,7 +18,7 @@ use edit::Outcome;
 pub(crate) use hosts::{HOSTS, Host, Places};
 use record::Record;
 
-/// What to write where.
+/// Host, file and options of an installation.
 #[derive(Debug, Args)]
 pub struct Flags {
     /// The agent's host; `all` means those whose configuration folder is there. Without any: lists them
@@ -95,7 +96,7 @@ fn one(
     record: &mut Record,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    // What is a link, as in a folder of dot files, stays one.
+    // A symbolic link, as in a folder of dot files, stays a link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,

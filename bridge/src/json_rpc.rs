@@ -1,6 +1,6 @@
-//! Messages that are not valid JSON-RPC, and the errors that answer them: each request gets an answer, with the id of
-//! the request wherever it can be read. Text that is JSON but not Unicode (a lone surrogate, as JavaScript writes it) is read
-//! all the same. Both transports come through here.
+//! Messages that are not valid JSON-RPC, and the errors that answer them: each request gets an answer, with
+//! the id of the request wherever it can be read. JSON that is not valid Unicode (a lone surrogate, as
+//! JavaScript writes it) is accepted. Both transports use this module.
 //!
 //! Not here: what a method means (`handler`).
 
@@ -35,10 +35,10 @@ pub const METHODS: [&str; 15] = [
     "tools/list",
 ];
 
-/// What a line turned out to be.
+/// Result of parsing a line.
 #[derive(Debug)]
 pub enum Understood {
-    /// A message.
+    /// A valid message.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// None; this answers it.
     Refused(Value),
@@ -46,7 +46,7 @@ pub enum Understood {
     Nothing,
 }
 
-/// Reads one message.
+/// Parses one message.
 pub fn understand(line: &[u8]) -> Understood {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if let Ok(message) = serde_json::from_slice(line) {
@@ -63,10 +63,10 @@ pub fn understand(line: &[u8]) -> Understood {
     unrecognised(&value)
 }
 
-/// The same text as JSON that everybody can read.
+/// Returns the text as valid JSON: bytes that JSON does not allow in strings are escaped.
 ///
 /// # Errors
-/// The answer to what is not JSON; `None` when it is not owed one.
+/// The error response for text that is not JSON; `None` when no response is due.
 pub fn text(body: &[u8]) -> Result<Cow<'_, [u8]>, Option<Value>> {
     let Err(error) = serde_json::from_slice::<Value>(body) else { return Ok(Cow::Borrowed(body)) };
     let escaped = lenient::readable(body);

@@ -1,11 +1,11 @@
-//! What the log messages of breakpoints wrote since the agent last read it. Bounded: the oldest lines go first and are counted.
-//! The program's own output is in the session's buffers, not here.
+//! Lines that log messages of breakpoints wrote since the agent last read them. Bounded: the oldest lines are
+//! dropped first, and counted. The program's own output is in the session's buffers, not here.
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-/// Text kept, bytes.
+/// Text kept, in bytes.
 const KEPT: usize = 4096;
 /// Longest line kept, characters.
 const MAX_LINE_LEN: usize = 400;
@@ -19,7 +19,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// Adds a line.
+    /// Adds a line, and drops the oldest ones beyond the limit.
     pub fn push(&mut self, line: &str) {
         let line: String = line.trim_end_matches('\n').chars().take(MAX_LINE_LEN).collect();
         self.bytes += line.len() + 1;

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 /// One prompt: an argument replaces `{name}` in the text, and a line with a missing argument is left out.
 pub struct Prompt {
-    /// Its name.
+    /// Name under which MCP lists the prompt.
     pub name: &'static str,
-    /// What it is for.
+    /// Purpose of the prompt.
     pub about: &'static str,
     /// Its arguments: name, meaning, whether it must be given.
     pub arguments: &'static [(&'static str, &'static str, bool)],
@@ -18,7 +18,7 @@ pub struct Prompt {
 const PROGRAM: (&str, &str, bool) =
     ("program", "what to debug: .dll, .csproj, folder, executable, script", true);
 
-/// All prompts.
+/// All prompts that the bridge offers.
 pub const PROMPTS: &[Prompt] = &[
     Prompt {
         name: "hunt_crash",

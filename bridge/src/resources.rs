@@ -61,10 +61,10 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads a URI.
+    /// Parses the URI of a resource.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` when it is none of ours.
+    /// `INVALID_PARAMETER` when Tandem has no such resource.
     pub fn parse(uri: &str) -> Result<Self, Failure> {
         let parts = uri.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
         let found = parts.and_then(|(session, name)| {
@@ -85,7 +85,7 @@ impl Address {
 /// The URI template of all of them.
 pub const TEMPLATE: &str = "debug://sessions/{session}/{view}";
 
-/// Names of the views.
+/// Names of the views of a session.
 pub fn views() -> impl Iterator<Item = &'static str> {
     VIEWS.iter().map(|view| view.name)
 }
@@ -110,10 +110,10 @@ async fn session(bridge: &Bridge, address: &Address) -> Result<Arc<Session>, Fai
     })
 }
 
-/// What a resource shows now.
+/// Reads the current content of a resource.
 ///
 /// # Errors
-/// `NO_SESSION`, or the session's own.
+/// `NO_SESSION`, or the errors of the session.
 pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> {
     let session = session(bridge, address).await?;
     match address.view().map(|view| view.name) {
@@ -159,7 +159,7 @@ where
             if !tell(address.uri.clone()).await {
                 return;
             }
-            // One notification covers what comes meanwhile.
+            // One notification covers all changes until then.
             tokio::time::sleep(TELL_EVERY).await;
             let mut more = false;
             loop {

@@ -27,7 +27,7 @@ use crate::tools::test_launch::BegunTests;
 use crate::tools::test_run::TestRun;
 use crate::trigger::Triggers;
 
-/// What the flags decided.
+/// Options from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The adapter to start.
@@ -42,10 +42,10 @@ pub struct Options {
     pub with_sessions: bool,
 }
 
-/// What was requested before there was a session.
+/// Requests that were made before there was a session.
 #[derive(Debug, Clone, Default)]
 pub struct Early {
-    /// Breakpoints.
+    /// Breakpoints for the next session.
     pub requested: BreakpointRequests,
     /// Exception filters, if the agent chose.
     pub filters: Option<Vec<String>>,
@@ -68,7 +68,7 @@ struct Inner {
 /// The bridge; clones share it.
 #[derive(Debug, Clone)]
 pub struct Bridge {
-    /// What the flags decided.
+    /// Options from the command line.
     pub options: Arc<Options>,
     /// Builds and commands that are running.
     pub jobs: Arc<Jobs>,
@@ -186,7 +186,7 @@ impl Bridge {
         self.stirred.send_replace(());
     }
 
-    /// Whether nobody is joining this session yet; from now on the caller does.
+    /// Marks a session as being joined; false when another call is joining it already.
     pub(crate) fn begin_adopting(&self, id: &str) -> bool {
         self.with(|inner| inner.adopting.insert(id.to_owned()))
     }
@@ -218,7 +218,7 @@ impl Bridge {
             None if self.options.with_sessions && !self.is_child_of_ours(&wanted) => {
                 let message = format!("this agent is not in the session `{wanted}`");
                 Err(Failure::new(ErrorCode::NoSession, message)
-                    .hint(format!("debug_sessions {{\"select\": \"{wanted}\"}} joins it, if it lives")))
+                    .hint(format!("debug_sessions {{\"select\": \"{wanted}\"}} joins it, if it is running")))
             }
             None => self.join(&wanted).await,
         }
@@ -264,7 +264,7 @@ impl Bridge {
         self.enter(&entry, true).await
     }
 
-    /// Joins a session that lives; `current` makes it the current one.
+    /// Joins a running session; `current` makes it the current one.
     ///
     /// # Errors
     /// `NO_SESSION`.
@@ -371,19 +371,20 @@ impl Bridge {
         })
     }
 
-    /// What the next session begins with: what held in the current one, if its program has ended, and what was requested since.
+    /// The breakpoints and filters for the next session: those of the current one, if its program has ended,
+    /// and those requested since.
     pub fn kept(&self) -> Early {
         let early = self.with_early(|early| early.clone());
         let ended = self.current().filter(|session| session.snapshot().state == State::Exited);
         let Some(session) = ended.map(|session| session.kin.root.clone().unwrap_or(session)) else {
-            return Early { requested: early.requested.anew(), ..early };
+            return Early { requested: early.requested.for_next_program(), ..early };
         };
-        let mut requested = session.with_requested(|requested| requested.anew());
-        requested.extend(early.requested.anew());
+        let mut requested = session.with_requested(|requested| requested.for_next_program());
+        requested.extend(early.requested.for_next_program());
         Early { requested, filters: early.filters.or(session.with_plan(|plan| plan.filters.clone())) }
     }
 
-    /// What was requested before there was a session.
+    /// Accesses the requests that were made before there was a session.
     pub fn with_early<T>(&self, work: impl FnOnce(&mut Early) -> T) -> T {
         self.with(|inner| work(&mut inner.early))
     }

@@ -34,12 +34,12 @@ const UNCAUGHT: &str = "uncaught";
 /// A launch may build first.
 pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
-/// What a session is started with; kept, to start it again.
+/// Parameters with which a session is started; kept, to start it again.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Attach instead of launch.
     pub attach: bool,
-    /// DAP attributes.
+    /// Attributes of DAP's `launch` or `attach`.
     pub attributes: Value,
     /// Breakpoints to set before the program runs.
     pub requested: BreakpointRequests,
@@ -76,7 +76,7 @@ impl Plan {
     }
 }
 
-/// A session.
+/// A debug session that this agent launched or joined.
 #[derive(Debug)]
 pub struct Session {
     /// Its id, as published.
@@ -89,18 +89,18 @@ pub struct Session {
     pub engine: String,
     /// Its place in the family of a program and the programs that it starts.
     pub kin: Kin,
-    /// What it said it can do before its engine was known.
+    /// Capabilities from `initialize`, before the engine was known.
     capabilities: Value,
-    /// What its events have reported.
+    /// State that its events have reported.
     pub listener: Arc<EventListener>,
-    /// What was reported to the agent.
+    /// State as last reported to the agent.
     pub agent_view: AgentView,
     peer: Peer,
     plan: Mutex<Plan>,
     /// Held while a list of breakpoints is sent and answered.
     sending_breakpoints: tokio::sync::Mutex<()>,
     followed: Mutex<Followed>,
-    /// What the program is a part of, when it is a test host.
+    /// The test run of which the program is a part, when it is a test host.
     run: Mutex<Option<Arc<TestRun>>>,
     adapter: tokio::sync::Mutex<Option<tokio::process::Child>>,
 }
@@ -175,7 +175,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Joins a session that lives; to look only, whatever agents may do in it.
+    /// Joins a running session; with `looks_only`, read-only, even if agents may do more in it.
     ///
     /// # Errors
     /// `NO_SESSION` when it is gone.
@@ -196,7 +196,7 @@ impl Session {
         Ok(session)
     }
 
-    /// What a session reports about itself to a client that does not join it; `None` if it does not answer soon.
+    /// Returns a session's own report without joining it; `None` if it does not answer soon.
     pub async fn look(entry: &Entry, client: &str) -> Option<Value> {
         let looking = async {
             let (peer, _incoming) = connect(entry).await.ok()?;
@@ -339,7 +339,7 @@ impl Session {
         work(&mut self.followed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What it was started with, in its latest state.
+    /// Accesses the parameters with which it was started, in their latest state.
     pub fn with_plan<T>(&self, work: impl FnOnce(&mut Plan) -> T) -> T {
         work(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -349,7 +349,7 @@ impl Session {
         self.capability(capability) == true
     }
 
-    /// What the engine said last of a capability.
+    /// A capability in its latest state, as the engine reported it.
     pub fn capability(&self, name: &str) -> Value {
         let told = self.listener.snapshot.borrow().capabilities.get(name).cloned();
         told.unwrap_or_else(|| self.capabilities[name].clone())
@@ -390,7 +390,8 @@ impl Session {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the program printed, and breakpoints logged, since the agent last saw it; at most `limit` bytes per stream.
+    /// New output of the program and of log breakpoints since the agent last read it; at most `limit` bytes
+    /// per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
         let mut output = self.printed(limit).await;
         if let Some((lines, dropped)) = self.listener.logged(Logged::take) {
@@ -428,7 +429,7 @@ impl Session {
         output
     }
 
-    /// What the program's terminal shows, as text; none where it has no terminal of Tandem's.
+    /// Contents of the program's terminal, as text; `None` when Tandem does not own its terminal.
     pub async fn screen(&self) -> Option<String> {
         let read = self.ask("processReadOutput", json!({ "maxBytes": 0, "screen": true })).await.ok()?;
         read["screen"].as_str().map(str::to_owned)
@@ -488,7 +489,7 @@ fn exceptions(session: &Session, chosen: Option<Vec<String>>, stops: Option<&Sto
     Some(arguments)
 }
 
-/// What an adapter put beside a body is none of an agent's business.
+/// Removes fields that an adapter added to a body and that do not matter to agents.
 fn body(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
         fields.shift_remove(dap_wire::EXTRA_FIELDS);

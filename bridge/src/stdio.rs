@@ -27,7 +27,7 @@ struct Outgoing {
     written: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
-/// The transport.
+/// MCP transport over stdin and stdout.
 pub struct Stdio<R> {
     lines: Lines<R>,
     queue: Option<mpsc::Sender<Outgoing>>,
@@ -101,7 +101,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
     }
 }
 
-/// Ends with the last sender, or when nobody reads any more.
+/// Ends with the last sender, or when the client closes its end.
 async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<Outgoing>) {
     while let Some(Outgoing { mut line, written }) = queued.recv().await {
         line.push(b'\n');
@@ -123,7 +123,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<O
 
 enum Line {
     Whole(Vec<u8>),
-    /// What is known of a line that was too long to be kept.
+    /// The outer fields of a line that was too long to be kept.
     TooLong(OuterFields),
     End,
 }
@@ -131,7 +131,7 @@ enum Line {
 /// Lines of a bounded length.
 struct Lines<R> {
     reader: BufReader<R>,
-    /// What has come of the next one.
+    /// The next line, as far as it has been received.
     line: Vec<u8>,
     limit: usize,
     /// The next one is too long: it is passed over.
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// What is received of these bytes, and what is answered at once.
+    /// Sends these bytes; returns the number of requests received and the immediate answers.
     async fn exchange(input: &[u8], limit: usize) -> (usize, Vec<Value>) {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
         let mut transport = Stdio::with_limit(input, ours, limit);

@@ -1,5 +1,5 @@
-//! What a tool is: name, text, schemas and the function that carries it out. Each family of tools is a table in its own
-//! module under [`crate::tools`]; [`crate::catalog`] only lists the families.
+//! The definition of a tool: name, description, schemas and the function that carries it out. Each family of
+//! tools is a table in its own module under [`crate::tools`]; [`crate::catalog`] only lists the families.
 
 use std::pin::Pin;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::arguments::kind::Kind;
 use crate::call::Call;
 
-/// What a tool does; becomes the MCP annotations, and decides whether `--read-only` offers it.
+/// Effect of a tool; becomes the MCP annotations, and decides whether `--read-only` offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: it looks.
+    /// Reads only.
     Looks,
     /// It changes or runs something; doing it twice is different from once.
     Acts,
@@ -28,22 +28,22 @@ pub enum Effect {
 /// The future of one call.
 pub type Outcome = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 
-/// One tool.
+/// A tool in a family's table.
 ///
 /// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` (or `=default`) at the end. Types: `s` string,
 /// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` integer or string; `as`, `ao`, `ai` arrays of these. `so` is a
 /// string and `os` an object that may be written the other way, too; `sa` is a string or a list of them. `0` behind the type: an empty value is not an absent one.
 #[derive(Clone, Copy)]
 pub struct Tool {
-    /// Its name.
+    /// Name under which MCP lists it.
     pub name: &'static str,
     /// Part of `--tools core`.
     pub core: bool,
-    /// What it does.
+    /// Effect of a call.
     pub effect: Effect,
     /// When to use it and what comes back. A model reads it; it is paid for in tokens in each conversation.
     pub about: &'static str,
-    /// Parameters.
+    /// Parameters, one string for each.
     pub takes: &'static [&'static str],
     /// Fields of the answer, besides `success`, which each has and none lists: that would cost a model 400 tokens.
     pub gives: &'static [&'static str],

@@ -1,5 +1,5 @@
-//! What each tool does. One verb, one object; each answer has everything that an agent needs to continue. Each module opens with the
-//! table of its tools.
+//! The tools. One verb, one object; each answer has everything that an agent needs to continue. Each module
+//! opens with the table of its tools.
 //!
 //! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`], [`inspect`], [`assigning`] and
 //! [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and [`timeline`] (over time), [`trying`] (experiments), [`testing`] with
@@ -38,7 +38,7 @@ pub mod trying;
 mod values;
 mod waiting;
 
-/// An answer as JSON.
+/// Converts an answer to JSON.
 fn answer(value: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(|error| {
         Failure::new(ErrorCode::IoFailed, format!("cannot write the answer as JSON: {error}"))

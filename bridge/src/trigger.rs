@@ -1,6 +1,7 @@
-//! What an agent starts while it waits for a stop: a command, an HTTP request to this machine, or input for the program. It runs
-//! beside the wait, in the bridge, and its result is in the answer of the call that sees it end. Which stop is waited for is the
-//! tool's business; what commands may do is the switches' (`--allow-commands`).
+//! Actions that an agent starts while it waits for a stop: a command, an HTTP request to this machine, or
+//! input for the program. A trigger runs next to the wait, in the bridge, and its result is in the answer of
+//! the call that sees it end. The tool defines the stop that it waits for; `--allow-commands` decides about
+//! commands.
 
 mod http;
 
@@ -45,7 +46,7 @@ const READING: Duration = Duration::from_secs(600);
 /// How long an answer waits for a trigger that is about to end.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// What is started.
+/// Action of a trigger.
 #[derive(Debug)]
 enum Kind {
     Command(Command),
@@ -58,7 +59,7 @@ enum Kind {
 pub struct Trigger {
     /// A description for people.
     what: String,
-    /// Starts it.
+    /// Sends the signal to start.
     go: Mutex<Option<oneshot::Sender<()>>>,
     /// Its result, once it has ended.
     result: watch::Receiver<Option<Value>>,
@@ -86,7 +87,7 @@ impl Trigger {
         }
     }
 
-    /// Waits for its end.
+    /// Waits until the trigger has ended.
     pub async fn ended(&self) {
         let mut result = self.result.clone();
         // Without a sender it has ended, too.
@@ -236,7 +237,7 @@ impl Triggers {
         }
     }
 
-    /// Ends all that run.
+    /// Aborts all running triggers.
     pub fn close(&self) {
         self.with(Vec::clear);
     }

@@ -15,20 +15,20 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Marks a kind of which an empty value has a meaning.
 const EMPTY_COUNTS: char = '0';
 
-/// A form of arguments.
+/// A type of arguments, with the letters that stand for it in a tool's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `s`.
+    /// `s`: a string.
     Text,
-    /// `i`: at least 0.
+    /// `i`: an integer, at least 0.
     Integer,
-    /// `n`.
+    /// `n`: a number, with or without a fraction.
     Number,
-    /// `b`.
+    /// `b`: a boolean.
     Flag,
     /// `x`: an integer or a string.
     IntegerOrText,
-    /// `o`.
+    /// `o`: a JSON object.
     Object,
     /// `so`: a string, or an object that says more.
     TextOrObject,
@@ -43,13 +43,13 @@ pub enum Kind {
 /// A form of the elements of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
-    /// Of any kind.
+    /// Any JSON value.
     Any,
     /// A text, which may be empty.
     Text,
-    /// An integer.
+    /// An integer, at least 0.
     Integer,
-    /// An object.
+    /// A JSON object.
     Object,
 }
 
@@ -79,7 +79,7 @@ impl Kind {
         Some((kind, empty_counts))
     }
 
-    /// As JSON schema.
+    /// Returns the type as a JSON schema.
     pub fn schema(self) -> Value {
         let name = match self {
             // A list of types costs more tokens than it says.
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_plainly_means_a_value_is_read() {
+    fn unambiguous_values_of_other_types_are_accepted() {
         for (letters, given, value) in [
             ("s", json!(4), json!("4")),
             ("s", json!(2.5), json!("2.5")),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_is_refused_with_the_expected_form() {
+    fn ambiguous_values_are_rejected_with_the_expected_type() {
         for (letters, given, form) in [
             ("s", json!(["a"]), "a string"),
             ("i", json!(5.5), "integer"),

@@ -1,5 +1,5 @@
-//! The body of a request as rmcp can read it: bounded, and JSON. What is not gets JSON-RPC's own error, with the request's number
-//! where that can be read.
+//! The body of a request, checked before rmcp reads it: bounded, and valid JSON. Any other body is answered
+//! with JSON-RPC's own error, with the id of the request where that can be read.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;

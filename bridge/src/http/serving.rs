@@ -1,8 +1,8 @@
 //! Connections of the HTTP server: how many there may be, of whom, and how long each may take to say what it wants.
 //!
-//! A connection costs a descriptor before its client has presented a token. So another user of this machine and another machine get
-//! few of them, and half of all at most; a header that does not come to its end closes its connection. What is asked is none
-//! of this module's business.
+//! A connection costs a descriptor before its client has presented a token. So other users of this machine
+//! and other machines get few of them, and at most half of all; a header that does not end closes its
+//! connection. This module does not look at the requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(super) async fn serve(
         let serving = graceful.watch(server.serve_connection(TokioIo::new(connection), service));
         tokio::spawn(async move {
             if let Err(error) = serving.await {
-                tracing::debug!(%error, "a connection ended badly");
+                tracing::debug!(%error, "a connection failed");
             }
             drop(permit);
         });

@@ -8,12 +8,12 @@ use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::hosts::Form;
 
-/// What came of it.
+/// Result of an edit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
-    /// It is so already.
+    /// The entry is there already.
     Same,
-    /// The new text.
+    /// The new text of the file.
     Changed(String),
     /// An entry of this name that this command did not write.
     Foreign(Value),

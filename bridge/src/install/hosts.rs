@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The user's folders that configurations are in.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// HOME.
+    /// Value of HOME.
     pub(crate) home: PathBuf,
     /// XDG_CONFIG_HOME, else `~/.config`.
     pub(crate) config: PathBuf,
@@ -32,11 +32,11 @@ impl Places {
 pub(crate) enum Form {
     /// JSON, which may have comments and trailing commas.
     Json(&'static str),
-    /// TOML.
+    /// TOML, by the key of the table.
     Toml(&'static str),
 }
 
-/// What an entry looks like.
+/// Shape of an entry in a host's configuration.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     /// `command` and `args`.
@@ -54,19 +54,19 @@ enum Base {
     Config,
 }
 
-/// One host.
+/// A host of agents and its configuration files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Host {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub(crate) id: &'static str,
-    /// What people call it.
+    /// Name for people.
     pub(crate) name: &'static str,
     base: Base,
     path: &'static str,
     project: Option<&'static str>,
     pub(crate) form: Form,
     shape: Shape,
-    /// What its user does next.
+    /// Next step for the user.
     pub(crate) then: &'static str,
     /// The folders that it reads skills from: the user's (below HOME), and the project's. `None` where its documentation names none.
     pub(crate) skills: Option<(&'static str, &'static str)>,
@@ -74,7 +74,7 @@ pub(crate) struct Host {
 
 const RESTART: &str = "Restart it, or reload its MCP servers.";
 
-/// The table.
+/// All hosts, in the order in which they are listed.
 pub(crate) const HOSTS: [Host; 12] = [
     Host {
         id: "claude-code",
@@ -222,7 +222,7 @@ impl Host {
         base.join(self.path)
     }
 
-    /// A project's.
+    /// Configuration file in a project folder; `None` when the host has none.
     pub(crate) fn project_file(&self, folder: &Path) -> Option<PathBuf> {
         self.project.map(|path| folder.join(path))
     }

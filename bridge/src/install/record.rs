@@ -1,11 +1,12 @@
-//! What `install` wrote, file by file, so that nothing else is ever changed. It is a file of Tandem's own, with a version.
+//! Record of the entries that `install` wrote, file by file, so that nothing else is ever changed. The record
+//! is a file with a version.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-/// Of the file's form.
+/// Version of the record's format.
 const VERSION: u64 = 1;
 
 /// The entries that were written.
@@ -16,10 +17,10 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// What was written so far.
+    /// Loads the entries that were written so far.
     ///
     /// # Errors
-    /// When the file is there and is none of ours, or of a later version.
+    /// When the file exists and is not a record, or is of a later version.
     pub(super) fn load(file: &Path) -> anyhow::Result<Self> {
         let empty = Self { file: file.to_path_buf(), entries: Map::new() };
         let text = match std::fs::read_to_string(file) {

@@ -92,7 +92,7 @@ fn comments_layout_and_other_servers_stay_as_they_are() {
 }
 
 #[test]
-fn an_entry_of_somebody_else_is_neither_overwritten_nor_removed() {
+fn an_entry_from_another_source_is_neither_overwritten_nor_removed() {
     let theirs = json!({ "command": "mine", "args": [] });
     let entry = json!({ "command": "t", "args": [] });
     for (form, text) in [
@@ -118,7 +118,7 @@ fn an_entry_of_somebody_else_is_neither_overwritten_nor_removed() {
 }
 
 #[test]
-fn what_a_package_runner_has_in_its_cache_is_started_by_the_runner() {
+fn a_program_in_a_package_runners_cache_is_started_by_the_runner() {
     let launch = |own: &str, by: Option<&str>| {
         let Launch { command, args } = Launch::of(own, by, &["--tools=core".into()]);
         format!("{command} {}", args.join(" "))

@@ -1,5 +1,5 @@
-//! This agent's breakpoints in a session: sent as whole lists, as DAP wants them, and placed in the sources that are meant. What a
-//! breakpoint is, and what is requested, is [`crate::breakpoint_requests`].
+//! This agent's breakpoints in a session: sent as whole lists, as DAP requires, and placed in the sources
+//! that are meant. [`crate::breakpoint_requests`] defines breakpoints and requests.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -98,7 +98,7 @@ impl Session {
         known.extend(program.filter(|path| is_source(path)));
         known.retain(|path| Path::new(path).is_file());
         known.dedup();
-        // What stands beside them.
+        // Then the sources in the same folder.
         let beside = known.first().map(|first| beside(first)).unwrap_or_default();
         known.extend(beside.into_iter().filter(|path| !known.contains(path)).collect::<Vec<_>>());
         known
@@ -124,7 +124,7 @@ impl Session {
         if let Some(named) = arguments.text("sourceFile")?
             && !Path::new(&absolute(&named)).exists()
         {
-            // What the debugger knows counts first, then what lies where the program does.
+            // Sources that the debugger knows come first, then files near the program.
             let known = self.known_source(&named).await?.filter(|known| Path::new(known).is_absolute());
             let known =
                 known.or_else(|| in_folders(&named, self.with_plan(|plan| plan.folders()).into_iter()));

@@ -73,7 +73,8 @@ async fn set_in(
     let reference = match holder(session, scopes, name).await? {
         Some(scope) => scope,
         None => {
-            // What a method's object has, an engine may find by its bare name; debugpy would make a new variable of a slip.
+            // An engine may resolve a bare name to a member of the method's object; debugpy would create a
+            // new variable for a typo.
             evaluate(session, frame, name, cancel).await?;
             let others = outer_scopes(session, frame).await?;
             holder(session, &others, name).await?.or_else(|| scopes.first().cloned()).unwrap_or_default()
@@ -116,7 +117,8 @@ async fn holder(session: &Session, scopes: &[Value], name: &str) -> Result<Optio
     Ok(None)
 }
 
-/// What a name is in, and its own name there: `a.b` and `a->b` are `b` in `a`, `a[1]` is `[1]` in `a`.
+/// Splits a name into its container and its name there: `a.b` and `a->b` into `a` and `b`, `a[1]` into `a`
+/// and `[1]`.
 fn split(name: &str) -> Option<(&str, &str)> {
     let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.').max(name.rfind("->")) };
     let at = at.filter(|at| *at > 0)?;

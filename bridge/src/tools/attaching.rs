@@ -1,5 +1,6 @@
-//! `debug_attach`: to a process by its number, to a debugger that listens somewhere, to a core file. What an agent may say in several
-//! ways becomes the attach attribute of docs/engines.md, "Attaching"; which engine can do it is the adapter's to say.
+//! `debug_attach`: attaches to a process by its id, to a debugger that listens, or to a core file. It
+//! converts the arguments to the attach attributes of docs/engines.md, "Attaching"; the adapter decides which
+//! engine can do it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(super) async fn attach(call: &Call) -> Result<Value, Failure> {
     attach_with(call, attributes).await
 }
 
-/// What the arguments of `debug_attach` mean.
+/// Converts the arguments of `debug_attach` to attach attributes.
 fn attributes(arguments: &Arguments) -> Result<Value, Failure> {
     let mut attributes = json!({});
     pass_on(arguments, &PASSED_ON, &mut attributes);
@@ -71,7 +72,7 @@ fn attributes(arguments: &Arguments) -> Result<Value, Failure> {
         (None, None, Some(place)) => attributes["connect"] = place,
         (None, None, None) if own && !attributes["engine"].is_null() => {}
         (None, None, None) => {
-            return Err(Failure::invalid("`processId` is missing: what shall be attached to?").hint(
+            return Err(Failure::invalid("`processId`, `connect` or `coreFile` is missing").hint(
                 "give `processId`; or `connect` {host, port} where a debugger listens (debugpy --listen, node --inspect, rdbg \
                  --open, dlv --headless, gdbserver), with its `engine`; or `coreFile` with `program`",
             ));
@@ -157,7 +158,7 @@ pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value,
     Ok(answer)
 }
 
-/// What a process runs, where its executable does not say: the assembly behind `dotnet`.
+/// The program that a process runs, where its executable does not say: the assembly after `dotnet`.
 fn program_of(pid: u64) -> Option<String> {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut words =
@@ -221,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn what_to_attach_to_is_said_once() {
+    fn exactly_one_target_is_required_to_attach() {
         for (given, part) in [
-            (json!({}), "`processId` is missing"),
+            (json!({}), "`processId`, `connect` or `coreFile` is missing"),
             (json!({ "processId": 3, "port": 4 }), "not several"),
             (json!({ "connect": "here" }), "`connect` must be"),
             (json!({ "coreFile": "/no/core" }), "no core file"),

@@ -100,7 +100,7 @@ async fn set(call: &Call) -> Result<Value, Failure> {
             kept.to_owned()
         } else {
             format!(
-                "{kept}; there is no file `{}` here: if it does not bind then, give the full path",
+                "{kept}; there is no file `{}` here: if the breakpoint does not bind, pass the full path",
                 asked.0
             )
         });
@@ -122,7 +122,8 @@ async fn set(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// Only .NET programs have assemblies; to another engine `dllPath` means nothing, and that is said.
+/// Drops `dllPath` for engines other than .NET, which have no assemblies; returns whether it was set, to
+/// report it.
 fn forget_assembly(session: &Session, request: &mut BreakpointRequest) -> bool {
     let named = session.engine != "coreclr" && !request.dap["modulePath"].is_null();
     if let Some(request) = request.dap.as_object_mut().filter(|_| named) {
@@ -171,7 +172,7 @@ fn explain(mut body: Value, file: &str) -> Value {
         body["message"] = json!(if there {
             "no code that is loaded is there (yet); it binds when such code is loaded".to_owned()
         } else {
-            format!("there is no file `{file}` here; if it does not bind, give the full path")
+            format!("there is no file `{file}` here; if the breakpoint does not bind, pass the full path")
         });
     }
     body
@@ -191,7 +192,7 @@ async fn remove(call: &Call) -> Result<Value, Failure> {
         (Some(id), false) => remove_one(call, id).await,
         (None, true) => remove_all(call).await,
         (Some(_), true) => Err(Failure::invalid("set only one of `breakpointId` and `all`")),
-        (None, false) => Err(Failure::invalid("`breakpointId` is missing; debug_set_breakpoint gave it")
+        (None, false) => Err(Failure::invalid("`breakpointId` is missing; debug_set_breakpoint returned it")
             .hint("`all: true` removes all of yours")),
     }
 }
@@ -334,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_have_is_listed_with_what_is_known_of_it() {
+    fn breakpoints_of_others_are_listed_with_their_details() {
         let info = json!({ "clients": [
             { "name": "me", "you": true, "breakpoints": [{ "line": 1, "verified": true }] },
             { "name": "ann", "breakpoints": [

@@ -1,5 +1,5 @@
-//! Builds, diagnostics, and commands. What is done is in the crate `workspace-tools`; here it gets its names, and a call that
-//! has waited long enough leaves the work going.
+//! Builds, diagnostics, and commands. The crate `workspace-tools` carries them out; this module declares the
+//! tools, and returns `pending` from a call that has waited long enough while the work continues.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const OUTPUT_BYTES: u64 = 8 << 10;
 /// The largest `maxBytes` of an output.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// Builds and commands.
+/// The tools that build and run commands.
 pub const FAMILY: Family = Family {
     name: "builds",
     tools: &[

@@ -6,8 +6,8 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{add_standing, add_started, begin_with, named_thread, report, report_relative, stack};
-use super::waiting::{BRIEF, STEPPING, goes_on, wait_for_news, wait_longer};
+use super::stops::{add_other_stops, add_started, begin_with, named_thread, report, report_relative, stack};
+use super::waiting::{BRIEF, STEPPING, may_continue, wait_for_news, wait_longer};
 use crate::breakpoint_requests::Purpose;
 use crate::call::Call;
 use crate::event_listener::State;
@@ -31,7 +31,7 @@ const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
 /// The same, where the description says so: a schema costs a model tokens in each conversation.
 const AS_CONTINUE: &[&str] = &[];
 
-/// Running and waiting.
+/// The tools that resume the program and wait.
 pub const FAMILY: Family = Family {
     name: "execution",
     tools: &[
@@ -52,7 +52,7 @@ pub const FAMILY: Family = Family {
                 "timeoutMs:i",
             ],
             gives: GIVES,
-            run: run!(go_on),
+            run: run!(resume),
         },
         Tool {
             name: "debug_step",
@@ -126,7 +126,7 @@ pub(super) fn limit(call: &Call) -> Result<Duration, Failure> {
 }
 
 /// `debug_continue`, which may name a place to run to.
-async fn go_on(call: &Call) -> Result<Value, Failure> {
+async fn resume(call: &Call) -> Result<Value, Failure> {
     let named = ["sourceFile", "function"].iter().any(|key| !call.arguments.value(key).is_null());
     if named { run_to(call).await } else { run(call, "continue").await }
 }
@@ -151,10 +151,10 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     let now = session.snapshot();
     // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
     // Not every adapter reports that its program has begun.
-    let runs = matches!(now.state, State::Running | State::Idle) || goes_on(&session);
+    let runs = matches!(now.state, State::Running | State::Idle) || may_continue(&session);
     if runs && (session.agent_view.pending() || command == "continue") {
         let until = patience(call, &session, until).await?;
-        let seen = if goes_on(&session) { session.agent_view.known() } else { now.news };
+        let seen = if may_continue(&session) { session.agent_view.known() } else { now.news };
         return wait_for_news(call, &session, seen, until).await;
     }
     let resumes = command == "continue" && session.agent_view.pending();
@@ -222,8 +222,8 @@ async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Inst
 /// there could skip just what the agent waits for, so the stop is reported, and nothing runs.
 pub(super) async fn unseen(session: &Session) -> Option<Value> {
     let now = session.snapshot();
-    let stands = matches!(now.state, State::Stopped | State::Exited);
-    if !stands || !session.agent_view.holds_back(now.news) {
+    let is_stopped = matches!(now.state, State::Stopped | State::Exited);
+    if !is_stopped || !session.agent_view.holds_back(now.news) {
         return None;
     }
     let mut answer = report(session).await;
@@ -252,14 +252,14 @@ async fn wait_brief(
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
     let now = session.snapshot();
-    let goes_on = now.state == State::Stopped && now.stop["reason"] == "step" && Instant::now() < until;
-    Ok(if goes_on { None } else { Some(report(session).await) })
+    let continues = now.state == State::Stopped && now.stop["reason"] == "step" && Instant::now() < until;
+    Ok(if continues { None } else { Some(report(session).await) })
 }
 
 async fn pause(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let before = session.snapshot();
-    // What is wanted is the case already.
+    // The program is stopped already.
     if before.state == State::Stopped {
         return Ok(report(&session).await);
     }
@@ -277,7 +277,7 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
         tracing::debug!(%failure, "the session is gone");
     }
     let now = session.snapshot();
-    if goes_on(&session) {
+    if may_continue(&session) {
         let until = Instant::now() + limit(call)?;
         return wait_for_news(call, &session, session.agent_view.known(), until).await;
     }
@@ -289,7 +289,7 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
             Some(found) => report_relative(call, &found).await,
             None => report(&session).await,
         };
-        add_standing(&mut answer, call, &session);
+        add_other_stops(&mut answer, call, &session);
         add_started(&mut answer, &session);
         return Ok(answer);
     }

@@ -1,4 +1,5 @@
-//! Files, confined to the roots. What is done is in the crate `workspace-tools`; here it gets its names.
+//! Files, confined to the roots. The crate `workspace-tools` carries the work out; this module declares the
+//! tools.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::tool::{Effect, Family, Tool, run};
 /// Entries of one `list_directory`.
 const ENTRIES: u64 = 1000;
 
-/// Files and folders.
+/// The tools for files and folders.
 pub const FAMILY: Family = Family {
     name: "files",
     tools: &[

@@ -1,5 +1,5 @@
-//! `debug_follow`: the program runs to a call, and the session follows it statement by statement. What the answer looks like is
-//! [`super::life`]'s.
+//! `debug_follow`: the program runs to a call, and the session follows it statement by statement.
+//! [`super::life`] formats the answer.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const FRAME: usize = 800;
 /// How long a call is followed unless `timeoutMs` says otherwise.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Following calls.
+/// The tools that follow a call.
 pub const FAMILY: Family = Family {
     name: "following",
     tools: &[Tool {
@@ -52,7 +52,7 @@ pub const FAMILY: Family = Family {
     }],
 };
 
-/// What was followed last, for answers that continue it.
+/// The call followed last, for answers that continue it.
 #[derive(Debug, Default)]
 pub struct Followed {
     lines: Vec<String>,
@@ -66,7 +66,7 @@ async fn follow(call: &Call) -> Result<Value, Failure> {
     let budget = bytes(call)?;
     if !call.arguments.value("next").is_null() {
         let from = call.arguments.number("next")?.unwrap_or_default();
-        return go_on(call, &session, usize::try_from(from).unwrap_or(usize::MAX), budget).await;
+        return continue_following(call, &session, usize::try_from(from).unwrap_or(usize::MAX), budget).await;
     }
     let named = ["function", "sourceFile"].iter().any(|key| !call.arguments.value(key).is_null());
     if session.snapshot().state == State::Exited {
@@ -236,7 +236,12 @@ async fn add_event(session: &Session, answer: &mut Value) {
 }
 
 /// The rest of the last answer; when all of it was shown, the call is followed on.
-async fn go_on(call: &Call, session: &Session, from: usize, budget: usize) -> Result<Value, Failure> {
+async fn continue_following(
+    call: &Call,
+    session: &Session,
+    from: usize,
+    budget: usize,
+) -> Result<Value, Failure> {
     let (known, open) = session.with_followed(|followed| (followed.lines.len(), followed.open));
     if from < known {
         return Ok(page(session, from, budget));

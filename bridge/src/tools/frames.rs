@@ -1,5 +1,5 @@
 //! The call stack as tools answer it: the user's frames, with runs of frames of libraries folded into a row each; and which frame
-//! and scope a call means. What is in a frame is not here.
+//! and scope a call means. Variables of a frame are not here.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};

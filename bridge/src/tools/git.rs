@@ -1,4 +1,5 @@
-//! Git, confined to the roots. What is done is in the crate `workspace-tools`; here it gets its names.
+//! Git, confined to the roots. The crate `workspace-tools` carries the work out; this module declares the
+//! tools.
 
 use dap_wire::Failure;
 use serde_json::Value;
@@ -13,7 +14,7 @@ const PATCH_BYTES: u64 = 64 << 10;
 /// The largest `maxBytes` of a patch.
 const MAX_PATCH_BYTES: u64 = 4 << 20;
 
-/// Git.
+/// The tools for Git.
 pub const FAMILY: Family = Family {
     name: "git",
     tools: &[

@@ -30,7 +30,7 @@ const SOURCE_DEADLINE: Duration = Duration::from_secs(50);
 const NO_EXCEPTION: [&str; 7] =
     ["breakpoint", "function breakpoint", "data breakpoint", "step", "goto", "entry", "pause"];
 
-/// Looking at a stop.
+/// The tools that look at a stop.
 pub const FAMILY: Family = Family {
     name: "inspection",
     tools: &[
@@ -327,7 +327,7 @@ async fn frame_with_source(session: &Session, wanted: Option<u64>) -> Result<(us
     found.filter(has_one).ok_or_else(|| Failure::invalid("this frame has no source"))
 }
 
-/// The text that the session has for a source. What must be fetched or decompiled takes a while.
+/// The session's text of a source. Fetching or decompiling it may take a while.
 async fn text_of(call: &Call, session: &Session, arguments: Value) -> Result<Source, Failure> {
     let told = session.ask_or_cancel("source", arguments, SOURCE_DEADLINE, &call.cancel).await;
     let told = told.map_err(|failure| match failure.code {

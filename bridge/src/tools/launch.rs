@@ -1,5 +1,5 @@
-//! The ways into a session: starting a program, attaching to one, joining a session that lives. What is done with a session
-//! as a whole afterwards is [`super::sessions`].
+//! The ways into a session: launch a program, attach to one, join a running session. [`super::sessions`]
+//! handles a session as a whole afterwards.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -160,7 +160,7 @@ async fn launch(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// What the arguments of `debug_launch` mean.
+/// Converts the arguments of `debug_launch` to a plan.
 fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
     let arguments = &call.arguments;
     let mut attributes = json!({});
@@ -171,7 +171,7 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
     };
     let named = program.is_some() || project.is_some();
     if !named && arguments.text("module")?.is_none() && arguments.text("code")?.is_none() {
-        return Err(Failure::invalid("`program` is missing: what shall be debugged?").hint(
+        return Err(Failure::invalid("`program`, `module` or `projectPath` is missing").hint(
             "give `program` (.py, .js, .rb, .go, executable, .dll, .csproj, …), `module` (what `python -m` runs) or `projectPath`",
         ));
     }
@@ -198,7 +198,8 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// Whether the program goes on from its entry: who waits for what it prints wants it to run, and so does who has it repeated.
+/// Whether the program runs on from its entry: a call that waits for output, or that repeats the launch,
+/// implies `run`.
 fn runs(call: &Call) -> Result<bool, Failure> {
     let repeats = Repeat::of(&call.arguments)?.is_some();
     let waits = call.arguments.text("waitFor")?.is_some();

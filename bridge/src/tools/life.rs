@@ -1,6 +1,6 @@
 //! The life of a call as text: one line for each statement, with what it changed and what it called; loops folded into their first
-//! round, the rounds that take another way, and the values of the others. What was executed is the session's to say
-//! (`followCall`); nothing is requested here.
+//! round, the rounds that differ, and the values of the others. The session decides which statements were
+//! executed (`followCall`); this module sends no requests.
 
 mod fold;
 mod signature;
@@ -54,7 +54,7 @@ pub(super) fn head(call: &Value) -> String {
     writer.call(call)
 }
 
-/// What the lines cost as JSON.
+/// Size of the lines as JSON, in bytes.
 pub(super) fn bytes(lines: &[String]) -> usize {
     lines.iter().map(|line| line.len() + 3).sum()
 }
@@ -170,8 +170,8 @@ impl Writer {
                 let next = fold::shape(next);
                 if like.is_some() { next == shape } else { !shown.contains(&next) }
             });
-            let run: Vec<&Vec<Item>> = same.collect();
-            let name = match run.len() {
+            let alike: Vec<&Vec<Item>> = same.collect();
+            let name = match alike.len() {
                 1 => format!("{space} round {}", at + 1),
                 many => format!("{space} rounds {}-{}", at + 1, at + many),
             };
@@ -179,9 +179,9 @@ impl Writer {
                 let wanted = shown.get(like)?;
                 of.rounds.iter().position(|round| fold::shape(round) == *wanted)
             });
-            let alike = first.map_or_else(|| "in other ways".into(), |first| format!("as {}", first + 1));
-            self.lines.push(format!("{name} {alike}: {}", values(&run)));
-            at += run.len();
+            let how = first.map_or_else(|| "in other ways".into(), |first| format!("as {}", first + 1));
+            self.lines.push(format!("{name} {how}: {}", values(&alike)));
+            at += alike.len();
         }
     }
 }

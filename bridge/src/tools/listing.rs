@@ -82,7 +82,7 @@ async fn live(call: &Call) -> Vec<Value> {
     list
 }
 
-/// What a session's file says of it.
+/// The entry of a session, from the file that it published.
 fn entry_of(entry: &Entry) -> Value {
     let mut told = json!({ "session": entry.id, "title": entry.title, "program": entry.program,
         "engine": entry.engine, "launchedBy": entry.client, "joined": false });

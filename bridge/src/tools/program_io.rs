@@ -76,8 +76,8 @@ async fn read(call: &Call) -> Result<Value, Failure> {
     if let Some(clear) = call.arguments.flag("clear")? {
         arguments["clear"] = json!(clear);
     }
-    // Who says where to begin, or what to wait for, reads on from there. Who only looks wants to know what came last: the
-    // oldest part would be the same each time.
+    // A call that names where to begin, or what to wait for, reads on from there. Any other call wants the
+    // newest output: the oldest part would be the same each time.
     if ["since", "clear", "waitFor"].iter().all(|key| arguments[*key].is_null()) {
         arguments["newest"] = json!(true);
     }

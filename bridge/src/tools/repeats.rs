@@ -1,5 +1,5 @@
-//! Runs that are repeated: how often, until what, and what the next one is. A wait for one continues in the next, and each is a session of
-//! its own. What a run of tests consists of is [`super::test_run`]'s.
+//! Repeated runs: how often, until what, and which is next. A wait for one continues in the next, and each is
+//! a separate session. [`super::test_run`] runs tests.
 
 use std::sync::Arc;
 
@@ -18,12 +18,11 @@ use crate::session::Session;
 /// Ends of project files that a launch builds.
 const PROJECTS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
 
-/// What ends the repetition.
+/// Condition that ends the repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
     /// A failed test, an exit code that is not 0, or a stop at an exception.
     Fails,
-    /// A stop of any kind.
     Stops,
 }
 
@@ -69,8 +68,8 @@ impl Repeat {
         Ok(Some(Self { most, until, passed: 0, failed: 0, is_over: false }).filter(|repeat| repeat.most > 1))
     }
 
-    /// The same from the first run on.
-    pub(super) fn anew(self) -> Self {
+    /// The same repetition with its counts reset.
+    pub(super) fn restarted(self) -> Self {
         Self { passed: 0, failed: 0, is_over: false, ..self }
     }
 
@@ -99,7 +98,7 @@ impl Repeat {
     }
 }
 
-/// What an answer says of a run.
+/// Outcome of a run, from the tool's answer.
 fn outcome(answer: &Value) -> RunOutcome {
     let event = &answer["event"];
     match answer["state"].as_str() {
@@ -217,7 +216,7 @@ mod tests {
         let stops = repeat(json!({ "until": "stops" })).unwrap().unwrap();
         assert_eq!(stops.most, MAX_RUNS);
         let failed = stops.after(RunOutcome::Failed).unwrap();
-        assert_eq!((failed.failed, failed.passed, failed.anew()), (1, 0, stops));
+        assert_eq!((failed.failed, failed.passed, failed.restarted()), (1, 0, stops));
         assert!(!stops.outlives(RunOutcome::Stopped) && three.outlives(RunOutcome::Stopped));
         for wrong in [json!({ "repeat": 0 }), json!({ "repeat": 10_001 }), json!({ "until": "never" })] {
             assert!(repeat(wrong.clone()).is_err(), "{wrong}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::session::Session;
 
-/// What the output of a server has once it listens, as ASP.NET Core, Flask, uvicorn and many others say it.
+/// Output of a server that listens, as ASP.NET Core, Flask, uvicorn and many others print it.
 pub(super) const LISTENS: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
 /// The words before an address.
 const SAYS: [&str; 2] = ["listening", "running"];
@@ -20,7 +20,7 @@ pub(super) const START: &str = "o0.e0";
 pub(super) async fn addresses(session: &Session, since: &str) -> Vec<String> {
     let arguments = json!({ "since": since, "maxBytes": EARLY });
     let read = session.root().ask("processReadOutput", arguments).await;
-    // Where its output is not ours nobody knows.
+    // Without its output, its addresses are unknown.
     read.map(|read| addresses_in(&read)).unwrap_or_default()
 }
 

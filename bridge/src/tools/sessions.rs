@@ -16,7 +16,7 @@ use crate::tool::{Effect, Family, Tool, run};
 /// How long after its answer the news of a restart may come.
 const TOLD: Duration = Duration::from_secs(5);
 
-/// Sessions as a whole.
+/// The tools for sessions as a whole.
 pub const FAMILY: Family = Family {
     name: "sessions",
     tools: &[
@@ -24,7 +24,7 @@ pub const FAMILY: Family = Family {
             name: "debug_status",
             core: false,
             effect: Effect::Looks,
-            about: "idle, running, stopped (reason, place) or exited, and who is in the session.",
+            about: "idle, running, stopped (reason, place) or exited, and the session's clients.",
             takes: &[],
             gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
             run: run!(status),
@@ -60,7 +60,8 @@ async fn status(call: &Call) -> Result<Value, Failure> {
         return Ok(json!({ "state": "idle" }));
     }
     let session = call.bridge.session(&call.arguments).await?;
-    // What happened before this call is in the snapshot, so that what is shown is not taken for unseen afterwards.
+    // Wait for events from before this call, so that the agent does not get the same stop as unseen
+    // afterwards.
     drop(session.sync().await);
     let snapshot = session.snapshot();
     let mut answer = state_of(&session).await?;
@@ -144,7 +145,7 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
     }
     let own = session.launched && session.with_plan(|plan| !plan.attach);
     let repeats = session.with_plan(|plan| {
-        plan.repeat = plan.repeat.map(Repeat::anew);
+        plan.repeat = plan.repeat.map(Repeat::restarted);
         plan.repeat.is_some()
     });
     let lives = session.snapshot().state != State::Exited;
@@ -165,11 +166,11 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
     }
     let runs = call.arguments.flag("run")?.unwrap_or(false) || repeats;
     let mut plan = session.with_plan(|plan| plan.clone());
-    // What was set since the program ended is for its next run.
+    // Breakpoints and filters that were set since the program ended apply to its next run.
     let early = call.bridge.with_early(|early| early.clone());
     plan.requested.extend(early.requested);
     plan.filters = early.filters.or(plan.filters);
-    plan.requested = plan.requested.anew();
+    plan.requested = plan.requested.for_next_program();
     plan.attributes["stopOnEntry"] = json!(!runs && stops_at_entry(call)?);
     // A session that is already gone does not prevent a new one.
     if let Err(failure) = session.leave(None).await {
@@ -219,8 +220,8 @@ async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value
     let seen = if now.restarts > before.restarts { now.restarted_at } else { before.news };
     session.agent_view.forget_run(seen);
     let mut answer = if stops {
-        let stands = snapshot.wait_for(|snapshot| snapshot.news > seen);
-        drop(tokio::time::timeout(launch::ENTRY, stands).await);
+        let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
+        drop(tokio::time::timeout(launch::ENTRY, stopped).await);
         stops::report(session).await
     } else {
         waiting::wait_for_news(call, session, seen, until).await?

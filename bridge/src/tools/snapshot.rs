@@ -22,7 +22,7 @@ const FRAMES: u64 = 20;
 /// Lines of source on each side.
 const AROUND: u64 = 5;
 
-/// Snapshots.
+/// The tools for snapshots.
 pub const FAMILY: Family = Family {
     name: "snapshots",
     tools: &[

@@ -31,7 +31,7 @@ const STARTED: usize = 10;
 const CAUSES: usize = 5;
 /// How many variables are reported.
 const TOLD: usize = 20;
-/// What the .NET engine puts behind the name of a method to show what it returned.
+/// Suffix of the .NET engine after the name of a method, to show what it returned.
 const RETURNED: &str = " returned";
 /// How far down the first frame with a source is looked for: a web server's handlers are dozens of frames of it down.
 const DEEP: u64 = 200;
@@ -75,7 +75,7 @@ async fn told(
 ) -> Value {
     add_output(&mut event, output);
     session.agent_view.reported(snapshot.news);
-    // What was only there to get here has served.
+    // Breakpoints that were set only to get here have served their purpose.
     if let Err(failure) = session.drop_breakpoints(Purpose::RunTo).await {
         tracing::debug!(%failure, "a breakpoint could not be taken out");
     }
@@ -119,9 +119,9 @@ pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value 
 }
 
 /// Adds the other sessions of the family that are stopped: waiting for one program may never end while another is stopped.
-pub(super) fn add_standing(answer: &mut Value, call: &Call, session: &Session) {
+pub(super) fn add_other_stops(answer: &mut Value, call: &Call, session: &Session) {
     let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
-    let mut standing = Vec::new();
+    let mut stopped = Vec::new();
     let family = call.bridge.joined().into_iter().filter(|other| other.root().id == session.root().id);
     for other in family.filter(|other| other.id != told) {
         let snapshot = other.snapshot();
@@ -136,10 +136,10 @@ pub(super) fn add_standing(answer: &mut Value, call: &Call, session: &Session) {
                 one[key] = value.clone();
             }
         }
-        standing.push(one);
+        stopped.push(one);
     }
-    if !standing.is_empty() {
-        answer["alsoStopped"] = json!(standing);
+    if !stopped.is_empty() {
+        answer["alsoStopped"] = json!(stopped);
     }
 }
 
@@ -231,7 +231,7 @@ async fn stop_event(session: &Session, snapshot: &Snapshot) -> Value {
     match placed {
         Ok(()) if whole => session.agent_view.keep_event(snapshot.news, &event),
         Ok(()) => {}
-        Err(failure) => tracing::debug!(%failure, "the program went on before it was looked at"),
+        Err(failure) => tracing::debug!(%failure, "the program was resumed before the stop was read"),
     }
     event
 }
@@ -507,8 +507,8 @@ pub(super) async fn named_thread(call: &Call, session: &Session) -> Result<Optio
 /// Waits a moment until the program is stopped or has ended.
 pub(super) async fn settled(session: &Session, limit: Duration) {
     let mut snapshot = session.watch_snapshot();
-    let stands = snapshot.wait_for(|snapshot| matches!(snapshot.state, State::Stopped | State::Exited));
-    drop(tokio::time::timeout(limit.max(SOON), stands).await);
+    let stopped = snapshot.wait_for(|snapshot| matches!(snapshot.state, State::Stopped | State::Exited));
+    drop(tokio::time::timeout(limit.max(SOON), stopped).await);
 }
 
 #[cfg(test)]

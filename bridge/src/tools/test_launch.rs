@@ -18,7 +18,6 @@ use crate::call::Call;
 use crate::session::Session;
 use crate::source::absolute;
 
-/// `debug_launch_test`.
 pub(super) async fn launch_test(call: &Call) -> Result<Value, Failure> {
     launch_as(call, &call.arguments).await
 }
@@ -89,7 +88,6 @@ fn elsewhere(call: &Call, arguments: &Arguments) -> Result<Option<Roots>, Failur
         .map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))
 }
 
-/// How a run begins.
 pub(super) enum Begin {
     /// With its first process.
     Session(Arc<Session>),
@@ -144,17 +142,17 @@ fn known() -> String {
 pub struct BegunTests(Mutex<HashMap<String, Arc<TestRun>>>);
 
 impl BegunTests {
-    /// Takes one out.
+    /// Takes out the run of a call, if it is there.
     pub fn take(&self, key: &str) -> Option<Arc<TestRun>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
     }
 
-    /// Puts one in.
+    /// Adds a run under the key of its call.
     pub fn put(&self, run: Arc<TestRun>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key.clone(), run);
     }
 
-    /// Ends them all.
+    /// Drops all runs, which ends them.
     pub fn end(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -38,11 +38,10 @@ pub struct TestRun {
     pub(super) arguments: Arguments,
     /// The arguments that distinguish its call from others.
     pub(super) key: String,
-    /// What is run; that it was run before, and failed with something that is known, is among its options.
+    /// The tests to run; its options say whether they were run before, and the failure known from that run.
     pub(super) request: Request,
-    /// How often it is run.
     pub(super) repeat: Option<Repeat>,
-    /// The project's.
+    /// Folder of the project.
     pub folder: String,
     wanted: tokio::sync::Mutex<mpsc::Receiver<Wanted>>,
     progress: watch::Receiver<Progress>,
@@ -78,7 +77,7 @@ pub(super) struct Wanted {
 /// A process that has ended: how, and what it printed to stdout and stderr.
 type Over = (Ended, [String; 2]);
 
-/// What comes next in a run.
+/// Next event of a run.
 pub(super) enum Next {
     Process(Box<Wanted>),
     Outcome(Result<(Value, Results), Failure>),
@@ -106,7 +105,7 @@ impl Host for Debugger {
         Box::pin(async move {
             let (ended, has_ended) = oneshot::channel();
             self.progress.send_modify(|progress| progress.wanted += 1);
-            // The session is gone when nobody receives.
+            // Without a receiver, the session has ended.
             self.wanted.send(Wanted { launch, ended }).await.map_err(|_| Failure::cancelled())?;
             tokio::select! {
                 outcome = has_ended => {
@@ -246,7 +245,7 @@ impl TestRun {
 
 /// Ends a session that is to be followed by another; its breakpoints are kept for that.
 pub(super) async fn leave(call: &Call, session: &Session) {
-    let requested = session.with_requested(|requested| requested.anew());
+    let requested = session.with_requested(|requested| requested.for_next_program());
     call.bridge.with_early(|early| {
         let later = std::mem::take(&mut early.requested);
         early.requested = requested;

@@ -20,19 +20,19 @@ const RETHROW: &str = "ExceptionDispatchInfo.Throw";
 const COMPILED: &str = "__vite_ssr_";
 /// Exceptions that are passed on the way to the one that is known.
 const MAX_PASSED: u64 = 1000;
-/// What an answer says of a run that was begun twice.
+/// Note in the answer when the tests were run twice.
 const AGAIN: &str = "run twice: the first run did not stop where it failed";
 
 /// What follows the first news of a run.
 pub(super) enum First {
-    /// They are answered.
     Answer,
     /// The wait continues in this session, after these news.
     Wait(Arc<Session>, u64),
 }
 
-/// What the first answer of a run of tests becomes: where a stop came too late, or none at all, the tests are run once more, and stop
-/// where what they failed with is thrown. `session` is that of the process that the run has started.
+/// Decides about the first answer of a test run: if a stop came too late, or none at all, the tests are run
+/// once more, and stop where the exception of the failure is thrown. `session` is that of the process that
+/// the run has started.
 ///
 /// # Errors
 /// When a process cannot be started, or resumed.
@@ -100,7 +100,7 @@ fn is_code(value: &str) -> bool {
 
 /// Leaves out what the runner printed of itself, what the message of the stop has, and the framework's frames.
 fn tidy(event: &mut Value, session: &Session) {
-    // Its runner handles whatever a test throws; that of Python gives it to the debugger as if it did not.
+    // The test runner handles every exception of a test; Python's passes it to the debugger as unhandled.
     if (event["isUnhandled"] == false || session.engine == "debugpy")
         && let Some(event) = event.as_object_mut()
     {
@@ -159,7 +159,8 @@ fn displaced(answer: &Value) -> Option<Known> {
     Some(Known { kind: kind.to_owned(), message: event["message"].as_str().unwrap_or_default().to_owned() })
 }
 
-/// What a test failed with that stopped nowhere: the framework catches it in what counts as the user's code.
+/// The failure of a test that did not stop: the framework catches its exception in code that counts as the
+/// user's.
 fn failed_unseen(answer: &Value, session: &Session) -> Option<Known> {
     let event = &answer["event"];
     let retries = session.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.retries));

@@ -1,5 +1,5 @@
-//! Tests: listing, running and debugging them. What a framework needs is in the crate `test-frameworks`; here calls become its
-//! requests. A debugged run is [`super::test_launch`].
+//! Tests: listing, running and debugging them. The crate `test-frameworks` knows the frameworks; this module
+//! converts calls to its requests. [`super::test_launch`] debugs a run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::tool::{Effect, Family, Tool, run};
 const COUNT: u64 = 100;
 const MAX_COUNT: u64 = 2000;
 
-/// Tests.
+/// The tools for tests.
 pub const FAMILY: Family = Family {
     name: "tests",
     tools: &[
@@ -127,7 +127,7 @@ pub(super) fn key(request: &Request) -> String {
     format!("{:?} {:?} {:?}", request.project, request.selection, request.options)
 }
 
-/// What a call means; the project, where its framework is not known.
+/// Converts a call to a request; returns the project when its framework is not known.
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER`.
@@ -241,7 +241,7 @@ async fn changed(call: &Call, roots: &Roots, folder: &Path, revision: &str) -> R
         let said = repository.run(arguments).await?;
         if said.ended != (Ended { code: 0 }) {
             let message = format!("git cannot compare with `{revision}`: {}", said.err.trim());
-            return Err(Failure::invalid(message).hint("give a revision that `git rev-parse` knows"));
+            return Err(Failure::invalid(message).hint("pass a revision that `git rev-parse` accepts"));
         }
         let top = &repository.layout.top;
         let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -1,4 +1,4 @@
-//! What happened so far, in one order.
+//! The events of a session so far, in one order.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use crate::tool::{Effect, Family, Tool, run};
 /// Entries in one answer: the default, and the limit.
 const COUNT: (u64, u64) = (100, 1000);
 
-/// The timeline.
+/// The tools for the timeline.
 pub const FAMILY: Family = Family {
     name: "timeline",
     tools: &[Tool {
         name: "debug_timeline",
         core: false,
         effect: Effect::Looks,
-        about: "Stops, output, and who resumed, typed, set, joined or was refused what, in one order. next: the since to go on with.",
+        about: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. Pass next as since for more.",
         takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
         gives: &["entries:a", "next:i"],
         run: run!(timeline),

@@ -1,6 +1,6 @@
 //! Values at places, hit by hit, as a table in the order of time. The session evaluates them where the program passes and
-//! resumes it, so no client sees it stop; here the rows are collected ([`table`]). What an expression means is the engine's, exactly as for
-//! `debug_evaluate`.
+//! resumes it, so no client sees it stop; this module collects the rows ([`table`]). The engine evaluates the
+//! expressions, exactly as for `debug_evaluate`.
 
 mod table;
 
@@ -32,14 +32,14 @@ const HITS: (u64, u64) = (20, 1000);
 const FEW_KEPT: (u64, u64) = (1000, 100_000);
 /// Most expressions of one place.
 const EXPRESSIONS: usize = 20;
-/// Most places.
+/// Maximum number of traced places.
 const PLACES: usize = 20;
 /// How long the last rows may be on their way once the program is stopped.
 const LATE: Duration = Duration::from_millis(50);
 /// How long the stop after the last row may take to be reported.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Tracing.
+/// The tools for traces.
 pub const FAMILY: Family = Family {
     name: "tracing",
     tools: &[Tool {
@@ -304,8 +304,8 @@ async fn collect(
         }
         if table.hits >= hits {
             // The session stops the program with the last row.
-            let stands = snapshot.wait_for(|snapshot| snapshot.news > seen);
-            drop(tokio::time::timeout(SOON, stands).await);
+            let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
+            drop(tokio::time::timeout(SOON, stopped).await);
             return Ok("hits");
         }
     }

@@ -32,10 +32,10 @@ const TIME: Duration = Duration::from_secs(20);
 const EXPRESSIONS: usize = 20;
 /// Hits up to here are counted one by one, so that it is known how many there were.
 const COUNTED: u64 = 100;
-/// The highest `hit`.
+/// Largest value of `hit`.
 const HITS: u64 = 1_000_000;
 
-/// Experiments.
+/// The tool for experiments.
 pub const FAMILY: Family = Family {
     name: "experiments",
     tools: &[Tool {
@@ -60,7 +60,7 @@ pub const FAMILY: Family = Family {
     }],
 };
 
-/// What is tried.
+/// Arguments of an experiment.
 #[derive(Debug)]
 struct Experiment {
     place: Place,
@@ -70,7 +70,7 @@ struct Experiment {
     set: Vec<(String, String)>,
     skip: Skip,
     expressions: Vec<String>,
-    /// For each run.
+    /// Time limit of each run.
     time: Duration,
 }
 
@@ -79,18 +79,18 @@ struct Experiment {
 struct Place {
     request: BreakpointRequest,
     hit: u64,
-    /// For people.
+    /// Description for people.
     name: String,
 }
 
-/// Where the program goes on.
+/// Position at which the program continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Skip {
-    /// Where it is.
+    /// At the current statement.
     Nothing,
     /// At the next statement.
     Statement,
-    /// At a line.
+    /// At this line.
     To(u64),
 }
 
@@ -113,7 +113,7 @@ async fn debug_try(call: &Call) -> Result<Value, Failure> {
     let given = Given::of(&session).await?;
     let note = given.note.clone();
     let start = Start { plan, given };
-    // What the engine refuses of the change is known at once.
+    // The run with the change comes first: the engine rejects an invalid change at once.
     let changed = run::run(call, &experiment, &start, true).await?;
     let shown = Shown { experiment: &experiment, budget, note };
     if !changed.came {
@@ -123,7 +123,7 @@ async fn debug_try(call: &Call) -> Result<Value, Failure> {
     Ok(shown.answer(&changed, &unchanged))
 }
 
-/// What the runs are started with: the session's own attributes, and none of its breakpoints.
+/// Plan of both runs: the session's own attributes, without its breakpoints.
 fn plan(session: &Session) -> Result<Plan, Failure> {
     let cannot = |why: &str| Failure::new(ErrorCode::Unsupported, why);
     let plan = session.with_plan(|plan| plan.clone());
@@ -150,7 +150,7 @@ fn plan(session: &Session) -> Result<Plan, Failure> {
     }
     attributes["stopOnEntry"] = json!(false);
     leave_out_build(&mut attributes);
-    // A program that this one starts would stop at the place too, where nobody resumes it.
+    // A child process would stop at the place too, where no client resumes it.
     if session.engine == "debugpy" {
         attributes["subProcess"] = json!(false);
     }
@@ -160,7 +160,7 @@ fn plan(session: &Session) -> Result<Plan, Failure> {
     Ok(Plan { attributes, filters: plan.filters, uncaught: true, ..Plan::default() })
 }
 
-/// What the arguments mean.
+/// Converts the arguments to an experiment.
 async fn experiment(call: &Call, session: &Session) -> Result<Experiment, Failure> {
     let arguments = &call.arguments;
     let set = assignments(&arguments.parsed("set"))?;

@@ -9,7 +9,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{add_output, add_standing, add_started, begin_with, output, report, report_relative};
+use super::stops::{add_other_stops, add_output, add_started, begin_with, output, report, report_relative};
 use super::test_stops::First;
 use super::{repeats, serving, test_run, test_stops};
 use crate::agent_view::InputWait;
@@ -40,12 +40,12 @@ pub(super) async fn wait_for_news(
 }
 
 /// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to be found out.
-pub(super) fn goes_on(session: &Session) -> bool {
+pub(super) fn may_continue(session: &Session) -> bool {
     let root = session.root();
     let now = session.snapshot();
     let follows = root.with_plan(|plan| plan.repeat.is_some()) || root.test_run().is_some();
-    let stands = matches!(now.state, State::Stopped | State::Exited);
-    follows && stands && session.agent_view.pending() && !session.agent_view.knows(now.news)
+    let is_stopped = matches!(now.state, State::Stopped | State::Exited);
+    follows && is_stopped && session.agent_view.pending() && !session.agent_view.knows(now.news)
 }
 
 /// The same; whether the program asks for input counts only after this long. A step is followed for as long before the stop of
@@ -71,7 +71,7 @@ pub(super) async fn wait_longer(
     }
 }
 
-/// What a wait leads to.
+/// Next action after a wait.
 enum Then {
     Answer(Value),
     /// Another session, and the news of it that are known.
@@ -131,7 +131,7 @@ async fn wait_once(
         return Ok(Then::Wait(root.clone(), root.agent_view.known()));
     }
     let mut answer = told(session, &waited, knows.into_inner(), call).await;
-    add_standing(&mut answer, call, session);
+    add_other_stops(&mut answer, call, session);
     add_started(&mut answer, session);
     if let First::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
         return Ok(Then::Wait(next, seen));
@@ -209,7 +209,7 @@ async fn prints(call: &Call, session: &Session, until: Instant) -> Result<Value,
     }
 }
 
-/// What a wait ended with, as the tools answer it.
+/// Formats the result of a wait as the tools answer it.
 async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> Value {
     let agent_view = &session.root().agent_view;
     match waited {
@@ -259,7 +259,7 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
     }
 }
 
-/// How a wait ended.
+/// Result of a wait.
 enum Waited {
     /// With a stop or the end of the program.
     News,
@@ -271,8 +271,8 @@ enum Waited {
     Serving,
     /// The program printed what `waitFor` matches.
     Printed(Value),
-    /// What was triggered has ended, and the program has not stopped.
+    /// The trigger has ended, and the program has not stopped.
     Triggered,
-    /// Its time is up.
+    /// The timeout has passed.
     InVain,
 }

@@ -23,7 +23,7 @@ const BODY: usize = 1 << 20;
 /// How much of the body is reported, in characters.
 const TOLD: usize = 2000;
 
-/// A request.
+/// An HTTP request to this machine.
 #[derive(Debug)]
 pub(super) struct Request {
     method: Method,
@@ -76,7 +76,7 @@ impl Request {
     /// Sends it, once the server listens; returns `status` and `body`.
     ///
     /// # Errors
-    /// `IO_FAILED` when nobody listens or the connection breaks, `TIMEOUT`.
+    /// `IO_FAILED` when no server listens or the connection fails, `TIMEOUT`.
     pub(super) async fn send(self) -> Result<Value, Failure> {
         let what = self.what();
         let failed = |why: String| Failure::new(ErrorCode::IoFailed, format!("`{what}` failed: {why}"));

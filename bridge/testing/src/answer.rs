@@ -1,4 +1,4 @@
-//! What a run or a list answers: counts, failures first, everything bounded.
+//! The answers of runs and lists: counts, failures first, everything bounded.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
@@ -33,7 +33,7 @@ pub struct Ran<'a> {
     pub command: String,
     /// The folder in which it ran.
     pub folder: &'a str,
-    /// Of the last process.
+    /// Exit code of the last process.
     pub exit_code: i32,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
@@ -43,7 +43,7 @@ pub struct Ran<'a> {
     pub debugged: bool,
 }
 
-/// The answer of a run.
+/// Builds the answer of a run.
 pub fn of(ran: &Ran<'_>, written: Written, results: &Results) -> Value {
     let counts = results.counts();
     let tests = tests(ran.folder, results);
@@ -86,7 +86,7 @@ fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> O
         (ErrorCode::TestsFailed, what, "debug_launch_test stops where one fails")
     } else if ran.broken {
         let what = match ran.command.as_str() {
-            // Nobody would type the commands that list tests.
+            // A user would not type the commands that list tests.
             "" => format!("the tests cannot be listed: {errors} errors, {warnings} warnings"),
             command => format!(
                 "`{command}` failed with exit code {}: {errors} errors, {warnings} warnings",
@@ -117,7 +117,7 @@ fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> O
     Some(json!({ "code": code.as_str(), "message": what, "hint": hint }))
 }
 
-/// Counts and results.
+/// Counts and results of the tests as JSON.
 pub fn tests(folder: &str, results: &Results) -> Value {
     let (counts, kept) = (results.counts(), results.kept());
     let mut tests = json!({ "total": counts.total(), "passed": counts.passed, "failed": counts.failed,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_message_says_is_not_repeated() {
+    fn details_in_the_message_are_not_repeated() {
         let mut result = TestResult {
             id: "a".into(),
             message: "Expected: 4\nActual: 3".into(),

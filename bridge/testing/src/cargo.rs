@@ -21,7 +21,7 @@ use sources::Sources;
 mod libtest;
 mod sources;
 
-/// What a list of tests may have, bytes.
+/// Maximum length of a list of tests, in bytes.
 const MAX_LIST: usize = 16 << 20;
 /// Processes that may crash in one program of tests before the rest is given up.
 const MAX_CRASHES: usize = 20;
@@ -29,7 +29,7 @@ const MAX_CRASHES: usize = 20;
 /// What libtest prints before a test, and Rust after a panic.
 const PREAMBLE: &[&str] = &["running ", "test ", "note: run with `RUST_BACKTRACE"];
 
-/// Tests of Rust.
+/// The test framework of Rust: `cargo test`.
 pub struct Cargo;
 
 /// Where a debugger stops: at each panic, but of tests that pass by one only when it is known that this fails them.
@@ -43,7 +43,7 @@ fn stops(are_to_panic: bool, is_known: bool) -> Stops {
     Stops { filters, retries: passes_by_it, note: Some(note), preamble: PREAMBLE, ..Stops::default() }
 }
 
-/// A program of tests.
+/// A test executable that cargo built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Program {
     /// `package`, `package::name` of an integration test, `package::bin/name`.
@@ -51,7 +51,7 @@ struct Program {
     file: PathBuf,
     /// The package's folder, where its tests run.
     folder: PathBuf,
-    /// The root module.
+    /// Source file of its root module.
     source: PathBuf,
 }
 
@@ -73,7 +73,7 @@ impl Program {
         Some(Self { name, file: PathBuf::from(text(&artifact["executable"])?), folder, source })
     }
 
-    /// With the environment that `cargo test` gives it.
+    /// The command with the environment that `cargo test` sets.
     fn command(&self, run: &Run<'_>) -> Command {
         let mut command = Command::new(&self.file, &self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
@@ -143,7 +143,7 @@ async fn programs(run: &mut Run<'_>) -> Result<Vec<Program>, Failure> {
     Ok(programs)
 }
 
-/// What a program lists: names of tests.
+/// Lists the names of the tests in a program.
 async fn names(run: &Run<'_>, program: &Program, more: &[&str]) -> Result<Vec<String>, Failure> {
     let command = program.command(run).args(["--list", "--format", "terse"]).args(more);
     let mut printed = Apart::new(MAX_LIST, 1 << 10);
@@ -183,7 +183,7 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
     Ok(tests)
 }
 
-/// `calc::tests`.
+/// Class of a test, such as `calc::tests`.
 fn class_of(program: &Program, name: &str) -> String {
     match name.rsplit_once("::") {
         Some((module, _)) => format!("{}::{module}", program.name),

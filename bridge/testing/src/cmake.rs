@@ -24,7 +24,7 @@ use googletest::GoogleTest;
 mod ctest;
 mod googletest;
 
-/// What a list may have, bytes.
+/// Maximum length of a list of tests, in bytes.
 const MAX_LIST: usize = 32 << 20;
 /// A larger program is not looked through.
 const MAX_PROGRAM: u64 = 512 << 20;
@@ -265,7 +265,7 @@ fn fail_unrun(run: &Run<'_>, left: &[Test], ended: Ended) {
     }
 }
 
-/// Has ctest run these.
+/// Runs these tests with ctest.
 async fn run_ctest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
     let names: Vec<String> = tests.iter().map(|test| pattern(&test.id)).collect();
     let mut command = Command::new("ctest", &run.project.folder)

@@ -36,7 +36,7 @@ const PREAMBLE: &[&str] = &[
     "NUnit3TestExecutor ",
 ];
 
-/// Tests of .NET.
+/// The test framework of .NET: VSTest or Microsoft.Testing.Platform.
 pub struct Dotnet;
 
 /// Where a debugger stops: at an assertion, or the exception that is known, when it is thrown; at any other exception when it leaves
@@ -68,7 +68,7 @@ pub fn stops(known: Option<&Known>) -> Stops {
     }
 }
 
-/// The user's `dotnet`.
+/// Path of the user's `dotnet`.
 pub fn dotnet() -> PathBuf {
     let own = std::env::var_os("DOTNET_ROOT").map(|root| Path::new(&root).join("dotnet"));
     own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"))

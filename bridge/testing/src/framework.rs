@@ -1,4 +1,4 @@
-//! What a test framework has to say of itself, and the table of those there are. Each has a file of its own.
+//! The interface of a test framework, and the table of all frameworks. Each is in a separate file.
 
 use dap_wire::Failure;
 use workspace_tools::build::project::{Kind, Project};
@@ -16,9 +16,9 @@ use crate::python::{Pytest, Unittest};
 use crate::ruby::{Minitest, Rspec};
 use crate::run::Run;
 
-/// A test framework.
+/// A test framework and its runner.
 pub trait Framework: Sync {
-    /// Its name.
+    /// Name of the framework, as tools show it.
     fn name(&self) -> &'static str;
 
     /// The kind of project that may have such tests.
@@ -65,14 +65,14 @@ pub trait Framework: Sync {
     }
 }
 
-/// Which tests to run.
+/// The tests to run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chosen {
-    /// All.
+    /// All tests of the project.
     Everything,
     /// By a filter in the runner's own language.
     Filter(String),
-    /// These.
+    /// Exactly these tests.
     Tests(Vec<Test>),
 }
 

@@ -20,17 +20,17 @@ use events::Events;
 
 mod events;
 
-/// What a list of packages may have, bytes.
+/// Maximum length of a list of packages, in bytes.
 const MAX_LIST: usize = 64 << 20;
 /// A larger source is not read.
 const MAX_SOURCE: u64 = 8 << 20;
 /// Packages that are built for a debugger.
 const MAX_DEBUGGED: usize = 20;
-/// What a failed check of a test comes by: `t.Error`, `t.Fatal` and the others do. It calls itself for the test's parents, up to the one
-/// of all tests.
+/// Function through which every failed check of a test passes (`t.Error`, `t.Fatal` and the others). It calls
+/// itself for the test's parents, up to the root of all tests.
 const FAIL: (&str, Option<&str>) = ("testing.(*common).Fail", Some("c.parent == nil"));
 
-/// Tests of Go.
+/// The test framework of Go: `go test`.
 pub struct Go;
 
 /// A package with tests.
@@ -144,7 +144,7 @@ fn exactly<'n>(names: impl Iterator<Item = &'n str>) -> String {
     format!("^({})$", names.join("|"))
 }
 
-/// What runs these tests of one package: an expression for each group of tests below the same parent.
+/// Patterns that select these tests of one package: one for each group of tests with the same parent.
 fn expressions(names: &[&str]) -> Vec<String> {
     let mut groups: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
     for name in names {

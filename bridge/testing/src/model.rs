@@ -21,7 +21,7 @@ pub struct Test {
     /// Categories, markers, tags: `name` or `name=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traits: Vec<String>,
-    /// Why it is not run.
+    /// Reason why the test is skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// The target framework, where a project is built for several.
@@ -33,16 +33,16 @@ pub struct Test {
     /// The class, module, suite or package it belongs to.
     #[serde(skip_serializing)]
     pub class: String,
-    /// What its framework needs to run it.
+    /// Data with which the framework finds the test again.
     #[serde(skip)]
     pub handle: Value,
 }
 
-/// How a test ended.
+/// Outcome of a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// Every check held.
+    /// The test passed.
     #[default]
     Passed,
     /// A check failed, it threw, crashed or ran too long.
@@ -55,7 +55,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestResult {
-    /// The id of the test.
+    /// Id of the test, as [`Test`] has it.
     pub id: String,
     /// For people, where that differs from the id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct TestResult {
     /// The value a comparison expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// The value it got.
+    /// The value that the comparison got.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// Where it failed, in the user's code.
@@ -80,7 +80,7 @@ pub struct TestResult {
     /// The calls that led there, the innermost first, as the framework prints them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stack: String,
-    /// What the test printed, where the framework keeps that apart.
+    /// Output of the test, where the framework separates it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// How long it took, in milliseconds.
@@ -98,15 +98,15 @@ pub struct TestResult {
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event<'a> {
-    /// A test begins.
+    /// A test has begun.
     Started {
-        /// The test's id.
+        /// Id of the test that has begun.
         id: &'a str,
         /// The target framework, where a project is built for several.
         #[serde(skip_serializing_if = "Option::is_none")]
         framework: Option<&'a str>,
     },
-    /// A test has ended.
+    /// A test has ended, with this result.
     Finished(&'a TestResult),
 }
 

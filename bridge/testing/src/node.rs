@@ -46,10 +46,9 @@ const PREAMBLE: &[&str] = &[
     "RUN  v",
 ];
 
-/// What a `package.json` says of its tests.
+/// The test settings of a `package.json`.
 #[derive(Debug, Default, PartialEq)]
 struct Manifest {
-    /// The script `test`.
     script: String,
     /// The packages it needs.
     needs: Vec<String>,

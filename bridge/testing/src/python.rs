@@ -1,5 +1,5 @@
-//! Tests of Python: pytest, with a plug-in of ours that reports, and unittest, with a runner of ours. Both run in the project's own
-//! virtual environment when it has one.
+//! Tests of Python: pytest, with a plug-in that reports results, and unittest, with Tandem's own runner. Both
+//! run in the project's own virtual environment when it has one.
 
 use std::path::{Path, PathBuf};
 
@@ -28,10 +28,10 @@ const HELPERS: [(&str, &str); 4] = [
     ("tandem_unittest.py", include_str!("python/tandem_unittest.py")),
 ];
 
-/// pytest.
+/// The test framework pytest.
 pub struct Pytest;
 
-/// unittest.
+/// The test framework unittest.
 pub struct Unittest;
 
 /// The Python that was chosen, else the project's.
@@ -122,8 +122,9 @@ fn debugged(run: &Run<'_>, launch: &mut Launch, module: Option<&str>) {
     launch.stops = stops();
 }
 
-/// What is not the user's code, though it does not lie where packages are installed: our helpers, and what `PYTHONPATH` adds from
-/// elsewhere. An exception that passes them is not the test's.
+/// Folders with code that is not the user's, outside of where packages are installed: Tandem's helpers, and
+/// folders that `PYTHONPATH` adds from elsewhere. An exception that passes through them does not belong to
+/// the test.
 fn foreign(run: &Run<'_>, command: &Command) -> Vec<serde_json::Value> {
     let path = command.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
     let path = path.and_then(|(_, value)| value.clone()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The same tests run again and again, several runs at once, until one fails. Without a debugger: a debugged run is repeated by whoever
-//! drives it.
+//! Repeats the same tests, several runs at once, until one fails. Without a debugger only: the client of a
+//! debugged run repeats it.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Request {
             answer = match next {
                 Ok(outcome) => outcome.map(|outcome| outcome.answer),
                 Err(error) => {
-                    let message = format!("a run of the tests ended badly: {error}");
+                    let message = format!("a run of the tests was aborted: {error}");
                     Err(Failure::new(ErrorCode::IoFailed, message))
                 }
             };

@@ -31,7 +31,7 @@ const MAX_PARTS: usize = 1 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Broken {
-    /// Its path.
+    /// Path of the source.
     pub file: String,
     /// From 1; 0 where it is not known.
     pub line: u32,
@@ -42,9 +42,9 @@ pub struct Broken {
 /// What helpers reported besides results.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// The list of tests.
+    /// The tests that helpers have listed.
     pub tests: Vec<Test>,
-    /// What cannot be loaded.
+    /// Sources that cannot be loaded.
     pub broken: Vec<Broken>,
 }
 
@@ -59,10 +59,10 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Makes the pipe in a folder of ours.
+    /// Creates the pipe in the folder for this run's files.
     ///
     /// # Errors
-    /// `IO_FAILED`.
+    /// `IO_FAILED` when the pipe cannot be created.
     pub fn open(scratch: &Path) -> Result<Self, Failure> {
         let path = scratch.join("reports");
         let failed = |error: std::io::Error| {
@@ -100,7 +100,7 @@ impl Reports {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the reports that have arrived, without waiting.
     pub fn take(&mut self, results: &Results) {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = self.receiver.try_read(&mut buffer) {
@@ -113,7 +113,7 @@ impl Reports {
         }
     }
 
-    /// What was collected since the last time.
+    /// Returns the reports since the last call.
     pub fn collected(&mut self) -> Collected {
         std::mem::take(&mut self.collected)
     }
@@ -163,7 +163,7 @@ mod tests {
     use crate::model::Outcome;
 
     #[tokio::test]
-    async fn what_helpers_write_is_read_whichever_writes() {
+    async fn reports_are_read_from_every_helper() {
         let folder = tempfile::tempdir().unwrap();
         let mut reports = Reports::open(folder.path()).unwrap();
         let results = Results::default();

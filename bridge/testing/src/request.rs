@@ -19,8 +19,9 @@ use crate::select::{Selection, none};
 
 /// The exit code of a run in which a test has failed, where no process ends with one: those that a client drives end with 0.
 const FAILED: i32 = 1;
-/// Failures of which those who wait are told at once, and the characters of each.
+/// Number of failures that are reported while a run continues.
 const MOST_TOLD: usize = 5;
+/// Longest reported message of a failure, in characters.
 const MAX_TOLD: usize = 200;
 /// Output of the runner in an answer, bytes.
 const OUTPUT_BYTES: usize = 8 << 10;
@@ -28,17 +29,17 @@ const OUTPUT_BYTES: usize = 8 << 10;
 /// What to list or to run.
 #[derive(Clone)]
 pub struct Request {
-    /// Where the tests are.
+    /// Project with the tests.
     pub project: Project,
-    /// What they are written for.
+    /// Framework of the tests.
     pub framework: &'static dyn Framework,
-    /// Which of them.
+    /// The tests to list or to run.
     pub selection: Selection,
-    /// How to run them.
+    /// Options of the run.
     pub options: Options,
     /// Bytes of output in an answer.
     pub output_bytes: usize,
-    /// Follows the run.
+    /// Receives the events of the run; `None` when no client follows it.
     pub listener: Option<Listener>,
 }
 
@@ -46,7 +47,7 @@ pub struct Request {
 pub struct Outcome {
     /// As a tool answers it; `error` is set when a test failed, none ran, or the build failed.
     pub answer: Value,
-    /// Results in full.
+    /// All results, of which the answer has the most important ones.
     pub results: Results,
 }
 
@@ -110,7 +111,7 @@ impl Request {
             true => self.answer(run, &Results::default()),
             false => Value::Null,
         };
-        // What is meant may be in what cannot be read.
+        // The selected tests may be in a source that cannot be loaded.
         match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
             Err(_) if !broken.is_null() => Ok((Vec::new(), broken)),
             picked => Ok((picked?, broken)),
@@ -216,7 +217,7 @@ impl Request {
         }
         let everything = self.selection.is_everything();
         let picked = match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
-            // What is meant may be in what cannot be read.
+            // The selected tests may be in a source that cannot be loaded.
             Err(_) if run.broken => return Ok(None),
             picked => picked?,
         };

@@ -19,7 +19,7 @@ const MAX_IDS: usize = 500_000;
 /// Bytes of one test's message, stack or output that are kept.
 const MAX_TEXT: usize = 64 << 10;
 
-/// Follows a run.
+/// Receives the events of a run.
 pub type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 /// Results of a run, shared by those who read them from different pipes.
@@ -46,7 +46,7 @@ struct Inner {
 pub struct Place {
     /// The target framework.
     pub framework: Option<String>,
-    /// The project.
+    /// The project, as a path relative to the solution.
     pub project: Option<String>,
 }
 
@@ -60,22 +60,22 @@ struct Running {
 /// How many tests ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Tests that passed.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// Tests that failed.
+    /// Number of tests that failed.
     pub failed: u64,
-    /// Those not run.
+    /// Number of tests that were skipped.
     pub skipped: u64,
 }
 
 /// Results in full; of many tests only the first.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    /// Failed tests.
+    /// Results of failed tests.
     pub failures: Vec<TestResult>,
-    /// Skipped tests.
+    /// Results of skipped tests.
     pub skips: Vec<TestResult>,
-    /// Passed tests.
+    /// Results of passed tests.
     pub passes: Vec<TestResult>,
 }
 
@@ -85,7 +85,7 @@ impl Counts {
         self.passed + self.failed + self.skipped
     }
 
-    /// One more.
+    /// Counts a test with this outcome.
     pub fn add(&mut self, outcome: Outcome) {
         *self.of(outcome) += 1;
     }
@@ -124,7 +124,7 @@ impl Results {
         self.with(|inner| inner.place = place);
     }
 
-    /// A test begins.
+    /// Records that a test has begun.
     pub fn started(&self, id: &str) {
         self.with(|inner| {
             if inner.running.iter().any(|running| running.id == id) {
@@ -174,12 +174,12 @@ impl Results {
         });
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.with(|inner| inner.counts)
     }
 
-    /// What is kept so far.
+    /// Returns the results that are kept so far.
     pub fn kept(&self) -> Kept {
         self.with(|inner| inner.kept.clone())
     }
@@ -337,9 +337,9 @@ mod tests {
         results.started("b");
         results.finished(result("a", Outcome::Passed));
         assert_eq!(results.overdue(Duration::ZERO).as_deref(), Some("b"));
-        results.fail_running(&ending(Ended { code: 139 }), "last words");
+        results.fail_running(&ending(Ended { code: 139 }), "out of memory");
         let failed = results.kept().failures;
-        assert_eq!((failed[0].id.as_str(), failed[0].output.as_str()), ("b", "last words"));
+        assert_eq!((failed[0].id.as_str(), failed[0].output.as_str()), ("b", "out of memory"));
         assert_eq!(failed[0].project.as_deref(), Some("b.csproj"));
         assert!(failed[0].message.contains("SIGSEGV"), "{}", failed[0].message);
         assert!(results.running().is_empty());

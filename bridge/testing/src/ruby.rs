@@ -1,4 +1,5 @@
-//! Tests of Ruby: minitest and RSpec, each with a reporter of ours. Not test-unit, which runs by its own words (`run_tests`).
+//! Tests of Ruby: minitest and RSpec, each with a reporter that Tandem adds. Not test-unit, which has its own
+//! commands (`run_tests`).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -41,10 +42,10 @@ const RSPEC_FAILS: &str = "binding.local_variable_defined?(:failure) && defined?
 /// What minitest prints before a test.
 const PREAMBLE: &[&str] = &["Run options: ", "# Running:"];
 
-/// minitest.
+/// The test framework minitest.
 pub struct Minitest;
 
-/// RSpec.
+/// The test framework RSpec.
 pub struct Rspec;
 
 /// The file of Ruby that was named.
@@ -135,8 +136,8 @@ fn with_environment(mut command: Command, run: &Run<'_>, reports: &Reports) -> C
     command
 }
 
-/// Stops where an assertion fails. Of another exception that a test ends with there is no more to go by than its message: once that is
-/// known, every exception stops, and whoever debugs goes on past the others.
+/// Stops where an assertion fails. Any other exception that ends a test is known only by its message: once
+/// that is known, every exception stops, and the client continues past the others.
 fn stops(assertion: &str, known: Option<&Known>) -> Stops {
     let condition = known.is_none().then(|| assertion.to_owned());
     Stops {
@@ -200,8 +201,9 @@ impl Minitest {
     }
 }
 
-/// Why Ruby has ended before any test, and where: `/w/a_test.rb:3: syntax error, unexpected … (SyntaxError)`, which may stand behind the
-/// place of the `require` that has read it, or `…:in `require': cannot load such file -- x (LoadError)` with the calls below it.
+/// Reports why Ruby has ended before any test, and where: `/w/a_test.rb:3: syntax error, unexpected …
+/// (SyntaxError)`, possibly after the location of the `require`, or `…:in `require': cannot load such file --
+/// x (LoadError)` with the calls below it.
 fn broken(run: &mut Run<'_>, printed: &str) {
     run.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();
@@ -209,7 +211,7 @@ fn broken(run: &mut Run<'_>, printed: &str) {
     let folder = &run.project.folder;
     let mut places = lines.iter().flat_map(|line| PLACE.captures_iter(line));
     let Some(own) = places.find(|found| is_within(folder, &found["file"])) else { return };
-    // What is said of a call stands behind its name.
+    // The message follows the name of the call.
     let message = said.rsplit_once("': ").map_or(said, |(_, message)| message);
     let message = PLACE.replace(message, "");
     run.report.find(&Finding {

@@ -22,14 +22,14 @@ use crate::results::{Results, ending};
 const CHECK: Duration = Duration::from_millis(200);
 /// How long helpers may take to report after their process has ended: what they wrote is in the pipe already.
 const LAST: Duration = Duration::from_millis(20);
-/// What is kept of the last output of a process, for a test that it ended in.
-const LAST_WORDS: usize = 2 << 10;
+/// Length of the kept stderr and stdout tail of a process, in bytes, for a test during which it ended.
+const MAX_TAIL: usize = 2 << 10;
 /// Lines before the stack of a process that has crashed.
 const MAX_REASON: usize = 2;
 /// How many tests an error names when it is not known which of them ended their process.
 const MAX_CANDIDATES: usize = 10;
 
-/// How tests are run.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Run what was built before.
@@ -89,9 +89,9 @@ impl Default for Options {
     }
 }
 
-/// One run.
+/// A run of tests and its state.
 pub struct Run<'a> {
-    /// What is run.
+    /// The project with the tests.
     pub project: &'a Project,
     /// How to run the tests.
     pub options: &'a Options,
@@ -101,7 +101,7 @@ pub struct Run<'a> {
     pub scratch: &'a Path,
     /// Who starts the processes with tests.
     pub host: &'a dyn Host,
-    /// Ends the run.
+    /// Cancels the run.
     pub cancel: &'a CancellationToken,
     /// Reports what is being done.
     pub say: &'a Say,
@@ -115,7 +115,7 @@ pub struct Run<'a> {
     pub first_code: Option<i32>,
     /// As they were run, without our own options.
     pub commands: Vec<String>,
-    /// A build has failed.
+    /// Whether a build or a source is broken.
     pub broken: bool,
     began: Instant,
 }
@@ -157,7 +157,7 @@ pub trait Side: Send {
     /// Takes in what is left when the process has ended.
     fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()>;
 
-    /// What it knows of why the tests that were running have not ended.
+    /// Reason, if known, why the running tests have not ended.
     fn why(&self) -> Option<&str> {
         None
     }
@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
             results: &results,
             say: self.say,
             lines: Default::default(),
-            last: Kept::new(LAST_WORDS),
+            last: Kept::new(MAX_TAIL),
         };
         let (outcome, late) = {
             let running = host.run(launch, &mut sink, left, &end);
@@ -292,9 +292,9 @@ impl<'a> Run<'a> {
             }
         };
         sink.end();
-        let last_words = sink.last.text();
+        let tail = sink.last.text();
         side.finish(&results).await;
-        let ended = self.conclude(outcome, late, side.why(), &last_words)?;
+        let ended = self.conclude(outcome, late, side.why(), &tail)?;
         self.code = ended.code;
         if !ended.success() {
             self.first_code.get_or_insert(ended.code);
@@ -313,14 +313,14 @@ impl<'a> Run<'a> {
         outcome: Result<Ended, Failure>,
         overdue: Option<String>,
         known: Option<&str>,
-        last_words: &str,
+        tail: &str,
     ) -> Result<Ended, Failure> {
         match (outcome, overdue) {
             (_, Some(_)) => {
                 let limit = self.options.test_limit.unwrap_or_default();
                 let why =
                     format!("ran longer than {} ms (`testTimeoutMs`); the run was ended", limit.as_millis());
-                self.results.fail_running(&why, last_words);
+                self.results.fail_running(&why, tail);
                 Ok(Ended { code: 124 })
             }
             (Ok(ended), None) => {
@@ -332,7 +332,7 @@ impl<'a> Run<'a> {
                         format!("the process of the tests ended with {} while this test ran", ending(ended))
                     }
                 };
-                self.results.fail_running(&why, known.unwrap_or(last_words));
+                self.results.fail_running(&why, known.unwrap_or(tail));
                 Ok(ended)
             }
             (Err(failure), None)
@@ -342,22 +342,22 @@ impl<'a> Run<'a> {
                     "it was still running when the time limit of the run ({} s) was reached",
                     self.options.run_limit.as_secs()
                 );
-                self.results.fail_running(&why, last_words);
+                self.results.fail_running(&why, tail);
                 Ok(Ended { code: 124 })
             }
             (Err(failure), None) => Err(failure),
         }
     }
 
-    /// The process has ended badly, and nobody said which test it ran. Of these tests the one that has no result, or whose call is in
-    /// what was printed, has failed.
+    /// The process failed without reporting which test it ran. Of these tests, the one that has no result, or
+    /// whose call is in the output, has failed.
     pub fn blame(&self, tests: &[Test], ended: Ended, calls: impl Fn(&Test) -> String) {
         let left: Vec<&Test> = tests.iter().filter(|test| !self.results.has_result(test)).collect();
         let printed = self.report.output.text();
         let called = left.iter().filter_map(|test| Some((printed.find(&calls(test))?, *test)));
         let guilty = called.min_by_key(|(at, _)| *at).map(|(_, test)| test);
         let only = left.first().copied().filter(|_| left.len() == 1);
-        let (why, words) = (ending(ended), last_words(&printed));
+        let (why, words) = (ending(ended), output_tail(&printed));
         match guilty.or(only) {
             Some(test) => {
                 self.results.started(&test.id);
@@ -406,7 +406,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a runtime prints before the stack of a process that it ends, for a message; empty when there is no such stack.
+/// The lines that a runtime prints before the stack of a crashed process, for a message; empty without such a
+/// stack.
 fn reason(printed: &str) -> String {
     let is_call = |line: &&str| line.trim_start().starts_with("at ") && line.starts_with(' ');
     let Some(stack) = printed.lines().position(|line| is_call(&line)) else { return String::new() };
@@ -417,8 +418,8 @@ fn reason(printed: &str) -> String {
 }
 
 /// The beginning and the end of what was printed.
-fn last_words(printed: &str) -> String {
-    let mut kept = Kept::new(LAST_WORDS);
+fn output_tail(printed: &str) -> String {
+    let mut kept = Kept::new(MAX_TAIL);
     kept.push(printed.as_bytes());
     kept.text()
 }

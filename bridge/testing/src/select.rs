@@ -17,7 +17,7 @@ const ALIKE: f64 = 0.45;
 /// Which tests are meant; all of them by default. Every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Exact ids.
+    /// Ids of the tests.
     pub ids: Vec<String>,
     /// An id, or a part of the names in the language of the framework's runner.
     pub filter: Option<String>,
@@ -27,7 +27,7 @@ pub struct Selection {
     pub class: Option<String>,
     /// A trait they have: `name`, or `name=value`.
     pub traits: Vec<String>,
-    /// A target framework.
+    /// Target framework; any when `None`.
     pub framework: Option<String>,
     /// Sources that have changed; absolute.
     pub changed: Option<Vec<PathBuf>>,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_nothing_names_what_is_near() {
+    fn a_selection_without_matches_suggests_similar_names() {
         let wrong = Selection { filter: Some("Add5".into()), ..Selection::default() };
         let failure = picked(&wrong).unwrap_err();
         assert_eq!(failure.code, ErrorCode::NotFound);

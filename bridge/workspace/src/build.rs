@@ -31,7 +31,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30 * 60);
 /// What to do with a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Build it.
+    /// Build the project.
     Build,
     /// Build and run its tests.
     Test,
@@ -66,7 +66,7 @@ pub struct Selection {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
-    /// Which tool did it.
+    /// Name of the tool.
     tool: &'static str,
     /// The command that was run.
     command: String,

@@ -3,9 +3,9 @@
 
 use tandem_error::Failure;
 
-/// Splits at spaces. Double quotes keep spaces together and are dropped, also within a word; nothing else is special, and a
-/// quote that is never closed reaches to the end. An argument cannot be empty: who needs that, or a quote in an
-/// argument, gives arguments as a list.
+/// Splits at spaces. Double quotes keep spaces together and are dropped, also within a word; nothing else is
+/// special, and a quote that is never closed reaches to the end. An argument cannot be empty: to pass one, or
+/// a quote in an argument, pass arguments as a list.
 pub fn split(command: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut current = String::new();
@@ -80,7 +80,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_quoted_comes_back(parts in proptest::collection::vec("[a-z \\\\$']{1,9}", 1..6)) {
+        fn quoted_arguments_are_restored(parts in proptest::collection::vec("[a-z \\\\$']{1,9}", 1..6)) {
             let quoted: Vec<String> = parts.iter().map(|part| format!("\"{part}\"")).collect();
             prop_assert_eq!(split(&quoted.join(" ")), parts);
         }

@@ -13,7 +13,7 @@ use crate::jobs::Say;
 use crate::process::kept::Apart;
 use crate::process::{Command, Sink, Stream};
 
-/// The answer.
+/// The answer of `run_command`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {

@@ -14,7 +14,7 @@ use tandem_error::Failure;
 use crate::quoted_path::entry;
 use crate::roots::Roots;
 
-/// `list_directory`.
+/// The answer of `list_directory`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listing {
@@ -41,10 +41,10 @@ pub struct Listing {
 pub struct Existence {
     /// Whether it exists and is of the requested kind; links are followed.
     pub exists: bool,
-    /// Bytes, of a file.
+    /// Size of a file, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// What is there instead: `file`, `directory`, `other`.
+    /// Type of the existing entry, if another one was asked for: `file`, `directory`, `other`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<&'static str>,
 }
@@ -52,9 +52,9 @@ pub struct Existence {
 /// What `file_exists` and `directory_exists` look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file.
+    /// A regular file; links are followed.
     File,
-    /// A folder.
+    /// A folder; links are followed.
     Directory,
 }
 
@@ -73,7 +73,7 @@ pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Lis
         let mut found = Vec::new();
         for entry in dir.read_dir(path)? {
             let entry = entry?;
-            // An entry that goes away meanwhile is left out by its type alone.
+            // For an entry that disappears in between, only its type is left out.
             found.push((entry.file_name(), entry.file_type().ok()));
         }
         Ok(found)

@@ -42,10 +42,10 @@ pub struct Jobs {
     tasks: TaskTracker,
 }
 
-/// What a call that waited has to say.
+/// Result of a call that waited for work.
 #[derive(Debug)]
 pub enum Waited {
-    /// It is done.
+    /// The work has ended, with this answer.
     Done(Value),
     /// It continues: how long so far, and its last message.
     Pending(Duration, String),
@@ -214,7 +214,7 @@ mod tests {
         assert!(matches!(waited, Waited::Done(value) if value == 7));
 
         let waited = jobs.wait("a", second, &cancel, slow, silent).await.unwrap();
-        assert!(matches!(waited, Waited::Pending(..)), "it was started anew");
+        assert!(matches!(waited, Waited::Pending(..)), "it was started again");
         cancel.cancel();
         let failure = jobs.wait("a", second, &cancel, again, silent).await.unwrap_err();
         assert_eq!(failure.code, ErrorCode::Cancelled);

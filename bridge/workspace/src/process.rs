@@ -25,27 +25,27 @@ const AFTERMATH: Duration = Duration::from_millis(500);
 /// The variable that may hold the bridge's own token. No child sees it.
 pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
 
-/// A program to run.
+/// A program to run, with its environment.
 #[derive(Debug, Clone)]
 pub struct Command {
     /// Its file, or a name to look up in PATH.
     pub program: OsString,
     /// Its arguments, as they are.
     pub arguments: Vec<OsString>,
-    /// The working folder.
+    /// Working folder of the program.
     pub folder: PathBuf,
     /// Set (or with `None` unset) in its environment.
     pub environment: Vec<(OsString, Option<OsString>)>,
-    /// What it reads from stdin.
+    /// Bytes for its stdin.
     pub input: Vec<u8>,
 }
 
-/// Which pipe.
+/// An output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// stdout.
+    /// Standard output.
     Out,
-    /// stderr.
+    /// Standard error.
     Err,
 }
 
@@ -55,7 +55,7 @@ pub trait Sink: Send {
     fn take(&mut self, stream: Stream, bytes: &[u8]);
 }
 
-/// How a program ended.
+/// Exit status of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     /// Its exit code; 128 + the signal's number when a signal ended it, as shells say it.
@@ -63,7 +63,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Exit code 0.
+    /// Whether the exit code is 0.
     pub fn success(self) -> bool {
         self.code == 0
     }
@@ -116,7 +116,7 @@ impl Command {
         self
     }
 
-    /// With more arguments.
+    /// Appends arguments to the command.
     #[must_use]
     pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|one| one.as_ref().to_owned()));

@@ -1,7 +1,7 @@
 //! Names of any bytes as text, and back: as git writes them, in double quotes with C escapes when they hold a quote, a
 //! backslash, a control character or bytes that are not UTF-8.
 
-/// A name as text.
+/// Quotes a name as git does when it is not plain text.
 pub fn quote(name: &[u8]) -> String {
     let plain = |text: &str| !text.chars().any(|one| one.is_control() || matches!(one, '"' | '\\'));
     match std::str::from_utf8(name) {
@@ -57,7 +57,7 @@ pub fn unquote(text: &str) -> Option<Vec<u8>> {
     Some(name)
 }
 
-/// A name as a listing writes it: as it is, unless it is not UTF-8, or could be taken for a quoted name.
+/// A name as a listing writes it: unchanged, unless it is not UTF-8, or looks like a quoted name.
 pub fn entry(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) if quoted(text).is_none() => text.to_owned(),

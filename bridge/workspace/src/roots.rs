@@ -15,7 +15,7 @@ use tandem_error::{ErrorCode, Failure};
 
 use crate::quoted_path::path_bytes;
 
-/// One root.
+/// An allowed folder, opened once.
 #[derive(Debug)]
 struct Root {
     /// Without symbolic links.
@@ -109,7 +109,7 @@ impl Roots {
         found.min_by_key(|(_, rest)| rest.components().count())
     }
 
-    /// `PATH_NOT_ALLOWED`.
+    /// A failure with `PATH_NOT_ALLOWED`.
     fn refuse(&self, asked: &str) -> Failure {
         let roots: Vec<String> = self.paths().map(|path| format!("`{}`", path.display())).collect();
         let message = format!("`{asked}` is outside of the allowed folders ({})", roots.join(", "));
@@ -211,7 +211,7 @@ impl ConfinedPath<'_> {
     }
 }
 
-/// Device and inode.
+/// Device and inode of a folder.
 fn identity(dir: &Dir) -> io::Result<(u64, u64)> {
     use cap_std::fs::MetadataExt;
     let metadata = dir.dir_metadata()?;

@@ -22,7 +22,6 @@ pub(super) enum Item {
     Loop(Loop),
 }
 
-/// A loop.
 #[derive(Debug, Clone)]
 pub(super) struct Loop {
     /// The line with which each round begins.
@@ -82,7 +81,7 @@ fn statement(row: &Value) -> Statement {
     }
 }
 
-/// Finds the loops.
+/// Folds runs of similar statements into loops.
 pub(super) fn fold(statements: Vec<Statement>) -> Vec<Item> {
     let mut joined: Vec<Statement> = Vec::new();
     for next in statements {
@@ -171,7 +170,7 @@ pub(super) fn shape(round: &[Item]) -> Vec<u64> {
     round.iter().map(Item::line).collect()
 }
 
-/// What a round changes: the last value of each variable.
+/// Changes of a round: the last value of each variable.
 pub(super) fn changes(round: &[Item]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for item in round {

@@ -45,7 +45,7 @@ pub(super) fn parameters(source: &Source, name: &str, line: u64) -> Option<Vec<S
     Some(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 
-/// Where a name stands as a word before a parameter list.
+/// Position of a name as a whole word before a parameter list.
 fn word(text: &str, name: &str) -> Option<usize> {
     text.match_indices(name).map(|(at, _)| at).find(|at| {
         let before = text.get(..*at).and_then(|before| before.chars().next_back());

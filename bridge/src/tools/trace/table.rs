@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 use crate::bounds::{Budget, cut};
 use crate::tools::values::MAX_VALUE_LEN;
 
-/// Rows that are kept.
+/// Maximum number of rows kept.
 const ROWS: usize = 1000;
 /// Rows kept of each end.
 const ENDS: usize = 10;
 /// Threads that are counted.
 const THREADS: usize = 50;
 
-/// Which rows are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Keep {
-    /// Each hit.
     #[default]
     All,
     /// Those whose values differ from the last ones at their place.
@@ -52,7 +50,7 @@ impl Keep {
 pub(super) struct Traced {
     /// Its file and line, or function.
     at: String,
-    /// Its expressions.
+    /// Expressions that are evaluated at each hit.
     columns: Vec<String>,
     /// The session's id of its breakpoint.
     breakpoint: Option<i64>,
@@ -76,7 +74,7 @@ struct Row {
 pub(super) struct Table {
     pub(super) places: Vec<Traced>,
     keep: Keep,
-    /// Rows say the thread.
+    /// Whether rows name the thread.
     per_thread: bool,
     rows: Vec<Row>,
     /// The values of rows that are kept once, and where.
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_many_hits_is_chosen() {
+    fn keep_selects_the_rows_of_many_hits() {
         let values = ["1", "1", "2", "2", "2", "1"];
         for (keep, rows) in [
             (Keep::Changes, json!([[1, "1"], [3, "2"], [6, "1"]])),

@@ -1,4 +1,5 @@
-//! What differs between two runs of an experiment, in plain words, and both as they are answered. What a run is, is [`mod@super::run`]'s.
+//! Differences between two runs of an experiment, as sentences, and the answer for each run.
+//! [`mod@super::run`] defines runs.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +16,7 @@ const STREAMS: [&str; 2] = ["stdout", "stderr"];
 pub(super) struct Shown<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) budget: Budget,
-    /// What is to be known of its input.
+    /// Note about the input of the runs, for the answer.
     pub(super) note: Option<String>,
 }
 
@@ -41,7 +42,7 @@ impl Shown<'_> {
         json!({ "message": self.noted(message), "differs": [], "without": self.run(run) })
     }
 
-    /// Both runs.
+    /// The answer with both runs and their differences.
     pub(super) fn answer(&self, with: &Run, without: &Run) -> Value {
         let differs = differences(with, without);
         let mut words = Vec::new();
@@ -110,10 +111,11 @@ impl Shown<'_> {
     }
 }
 
-/// What helps a program that waits.
-const UNGIVEN: &str = "it waits for input that this session's program was not given: process_write_input gives it, then try again";
+/// Advice for a program that waits for input.
+const UNGIVEN: &str = "it waits for input that this session's program has not received: \
+    send it with process_write_input, then try again";
 
-/// What differed before the place.
+/// Difference before the place, if any.
 fn before(with: &Run, without: &Run) -> Option<String> {
     if !without.came {
         return Some("only one of them came to it".into());
@@ -145,7 +147,7 @@ fn differences(with: &Run, without: &Run) -> Vec<String> {
         }
     }
     for ((name, with), (_, without)) in with.values.iter().zip(&without.values) {
-        // What is long may differ behind what is shown.
+        // Long values may differ only after their shown part.
         match (short(with), short(without)) {
             (one, other) if one == other && with != without => {
                 add(name, format!("{one} (differs further on)"), other)
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_said_in_plain_words() {
+    fn differences_are_described_in_sentences() {
         let (with, without) = (run(0, "a\nb\n"), run(1, "a\nc\n"));
         assert_eq!(
             differences(&with, &without),

@@ -1,11 +1,11 @@
-//! The input that a program was given, to give to its runs again. Writing it is [`mod@super::run`]'s.
+//! Input that a program has received, to send it to its runs again. [`mod@super::run`] writes it.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
 use crate::session::Session;
 
-/// What is written at once: a pipe takes so much as a whole or not at all.
+/// Bytes written at once: a pipe accepts so much as a whole or not at all.
 const BLOCK: usize = 4096;
 
 /// The input that the session's program was given until now.
@@ -14,12 +14,12 @@ pub(super) struct Given {
     data: String,
     pub(super) encoding: String,
     pub(super) closed: bool,
-    /// What the agent has to know of it.
+    /// Note for the agent about the input.
     pub(super) note: Option<String>,
 }
 
 impl Given {
-    /// Asks the session.
+    /// Reads the input so far from the session.
     pub(super) async fn of(session: &Session) -> Result<Self, Failure> {
         let told = match session.ask("processReadInput", json!({})).await {
             Ok(told) => told,

@@ -1,5 +1,5 @@
-//! One run of an experiment, in a session of its own that ends with it: it is given the input again, comes to the place, is changed or not,
-//! and goes on to where the experiment ends.
+//! One run of an experiment, in a separate session that ends with it: it receives the same input, runs to the
+//! place, is changed or not, and continues to the end of the experiment.
 
 use std::time::Duration;
 
@@ -40,10 +40,10 @@ pub(super) struct Run {
     pub(super) hits: u64,
     /// Why the breakpoint at the place is not set, if it is not.
     pub(super) unbound: Option<String>,
-    /// What the names to set were before, and what they were set to.
+    /// Values of the names to set: before, and as set.
     pub(super) was: Vec<(String, String)>,
     pub(super) set: Vec<(String, String)>,
-    /// The line that it went on at, when statements were skipped.
+    /// The line at which it continued, when statements were skipped.
     pub(super) went_to: Option<u64>,
     /// Values of the expressions at the place, after the change; where it ends says nothing of them.
     pub(super) at_place: Vec<(String, String)>,
@@ -105,7 +105,7 @@ pub(super) async fn run(
     outcome
 }
 
-/// What a wait ended with.
+/// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum News {
     Stopped,
@@ -218,7 +218,8 @@ impl Course<'_> {
         Ok(News::Timeout)
     }
 
-    /// What is done at the place. Whether the run ends there already: what was skipped leads to where it ends.
+    /// Applies the change at the place. Returns whether the run ends there already: a skip may lead to the
+    /// end of the experiment.
     async fn at_place(&self, run: &mut Run, changed: bool) -> Result<bool, Failure> {
         let experiment = self.experiment;
         let mut frame = self.frame().await?;
@@ -350,7 +351,7 @@ impl Course<'_> {
         told.is_ok_and(|told| told["exceptionId"] == "SystemExit")
     }
 
-    /// What the engine says of a breakpoint that it has not set.
+    /// Why the engine has not set a breakpoint, in its own text.
     fn unbound(&self) -> Option<String> {
         self.session.with_requested(|requested| {
             let (_, own) = requested.find(self.place)?;

@@ -39,7 +39,7 @@ pub(super) async fn skip(
     };
     let cannot = |why: &str| {
         Failure::new(ErrorCode::Unsupported, format!("cannot skip line {line}: {why}"))
-            .hint("`skipTo` names the line to go on at")
+            .hint("set `skipTo` to the line to continue at")
     };
     for line in lines {
         let targets = json!({ "source": { "path": path }, "line": line });
@@ -63,8 +63,8 @@ async fn go(session: &Session, thread: &Value, target: &Value) -> Result<(), Fai
     let seen = session.snapshot().news;
     session.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
     let mut snapshot = session.watch_snapshot();
-    let stands = snapshot.wait_for(|snapshot| snapshot.news > seen);
-    match tokio::time::timeout(SOON, stands).await {
+    let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
+    match tokio::time::timeout(SOON, stopped).await {
         Ok(_) => Ok(()),
         Err(_) => Err(Failure::new(ErrorCode::Timeout, "the engine has not gone there")),
     }

@@ -1,5 +1,5 @@
-//! What a program of libtest prints: a line for each test, and what failed tests have printed at the end. Its form for machines is not
-//! stable; this one is documented.
+//! Parser for the output of a libtest program: a line for each test, and the output of failed tests at the
+//! end. Its JSON format is not stable; this one is documented.
 
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -33,7 +33,7 @@ static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant, and tested")
 });
 
-/// Reads one program.
+/// Parser for one program's output.
 pub(super) struct Libtest {
     program: String,
     /// The test whose line has no result yet: with one thread it is printed before the test runs.
@@ -42,7 +42,7 @@ pub(super) struct Libtest {
     failed: Vec<TestResult>,
     /// The section of a failed test.
     section: Option<(String, Vec<String>)>,
-    /// What was printed while a test ran, when nothing captures it.
+    /// Output of a running test, when nothing captures it.
     printed: Vec<String>,
     /// Only these tests count; all when there are none.
     wanted: Vec<String>,
@@ -215,7 +215,7 @@ impl Reader for Libtest {
             self.printed.push(printed);
         } else if let Some((name, _)) = &self.begun {
             let name = name.clone();
-            // What the test prints may stand between its name and its result.
+            // Output of the test may come between its name and its result.
             match ["ok", "FAILED"]
                 .into_iter()
                 .find(|how| line.ends_with(how) && (line == *how || !line.contains(' ')))

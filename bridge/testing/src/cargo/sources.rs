@@ -14,7 +14,7 @@ const MAX_ATTRIBUTES: usize = 12;
 /// Where a test is, and what its attributes say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Its source.
+    /// Source file with the module.
     pub(super) file: PathBuf,
     /// The line of the function, from 1.
     pub(super) line: u32,
@@ -50,7 +50,7 @@ impl Sources {
         let folder = self.root.parent()?.to_owned();
         let mut files = vec![(self.root.clone(), 0)];
         let mut below = folder.clone();
-        // A root that is not `lib.rs`, `main.rs` or `mod.rs` keeps its modules beside itself all the same.
+        // A root that is not `lib.rs`, `main.rs` or `mod.rs` still keeps its modules in its own folder.
         for (depth, module) in modules.iter().enumerate() {
             files.push((below.join(format!("{module}.rs")), depth + 1));
             files.push((below.join(module).join("mod.rs"), depth + 1));

@@ -21,14 +21,14 @@ static ENDED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant, and tested")
 });
 
-/// Reads one run.
+/// Parser for the output of one run.
 pub(super) struct Ctest {
     tests: Vec<Test>,
     failed: Option<(TestResult, Vec<String>)>,
 }
 
 impl Ctest {
-    /// Of these tests.
+    /// A parser for the output of these tests.
     pub(super) fn new(tests: &[Test]) -> Self {
         Self { tests: tests.to_vec(), failed: None }
     }

@@ -20,7 +20,7 @@ use crate::run::{Reader, Run};
 const MAX_LIST: u64 = 64 << 20;
 /// Lines kept of one test.
 const MAX_LINES: usize = 500;
-/// What it prints of itself before a test.
+/// Beginnings of GoogleTest's own lines before a test.
 pub(super) const PREAMBLE: &[&str] =
     &["Note: Google Test filter", "[==========]", "[----------]", "[ RUN      ]", "Running main()"];
 
@@ -147,7 +147,7 @@ impl Reader for GoogleTest {
             self.current = Some((name.to_owned(), Vec::new()));
             return;
         }
-        // What a test prints may stand on the line before its end.
+        // Output of a test may precede its result on the same line.
         let tail = line.find("[       OK ] ").or_else(|| line.find("[  FAILED  ] ")).unwrap_or(0);
         let ended = ENDED.captures(line.get(tail..).unwrap_or_default());
         let Some(found) = ended.filter(|_| self.current.is_some()) else {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_prints_becomes_results() {
+    fn output_of_a_program_becomes_results() {
         let tests = [Test {
             id: "cart Cart.Fails".into(),
             handle: json!({ "name": "Cart.Fails" }),

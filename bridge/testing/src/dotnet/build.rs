@@ -46,17 +46,17 @@ const OUTER: &str = r#"<Project>
 /// A project of tests as it was built for one target framework.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestProject {
-    /// Its project file.
+    /// Project file of the tests.
     pub project: PathBuf,
     /// Its path below what was named, where that has several projects of tests.
     pub name: Option<String>,
-    /// The assembly.
+    /// Path of the built assembly.
     pub target: PathBuf,
     /// `net8.0`, where the project is built for several.
     pub framework: Option<String>,
     /// It is a program of Microsoft.Testing.Platform; else VSTest runs it.
     pub is_platform: bool,
-    /// VSTest's program.
+    /// Path of VSTest's console program.
     pub console: PathBuf,
     /// A settings file that the project names.
     pub settings: Option<PathBuf>,
@@ -66,18 +66,18 @@ pub struct TestProject {
     pub folder: PathBuf,
 }
 
-/// What the arguments for a runner mean for the build and for the tests.
+/// Arguments of `dotnet test`, split into those for the build and those for the tests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// For MSBuild.
+    /// Arguments for MSBuild.
     pub build: Vec<String>,
     /// For the program of the tests.
     pub program: Vec<String>,
     /// Data collectors of VSTest.
     pub collectors: Vec<String>,
-    /// A settings file.
+    /// Settings file that the arguments name.
     pub settings: Option<String>,
-    /// Nothing is built.
+    /// Whether to skip the build.
     pub no_build: bool,
 }
 
@@ -216,7 +216,7 @@ fn described(text: &str) -> Option<Described> {
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
         Some(line.trim()).filter(|value| !value.is_empty())
     };
-    // What runs on .NET Framework needs Windows.
+    // .NET Framework needs Windows.
     if value("identifier").is_some_and(|name| name != ".NETCoreApp") {
         return None;
     }

@@ -1,39 +1,39 @@
 //! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the list of tests, so that they
-//! mean the same on both platforms. What is not such an expression is a part of a name.
+//! mean the same on both platforms. Any other text is a part of a name.
 
 use crate::model::Test;
 
 /// Parentheses within each other.
 const MAX_DEPTH: usize = 50;
 
-/// A filter.
+/// A filter expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
-    /// A part of the id.
+    /// Tests whose id contains this text.
     Part(String),
     /// A property, an operator and a value.
     Compare(String, Operator, String),
-    /// Both.
+    /// Tests that match both filters.
     And(Box<Filter>, Box<Filter>),
-    /// Either.
+    /// Tests that match at least one of the filters.
     Or(Box<Filter>, Box<Filter>),
 }
 
 /// How a property is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// `=`
+    /// `=`: equal
     Is,
-    /// `!=`
+    /// `!=`: not equal
     IsNot,
-    /// `~`
+    /// `~`: contains
     Contains,
-    /// `!~`
+    /// `!~`: does not contain
     ContainsNot,
 }
 
 impl Filter {
-    /// Reads a filter.
+    /// Parses a filter; text that is not an expression becomes [`Self::Part`].
     pub fn parse(text: &str) -> Self {
         let mut rest = text;
         let whole = if text.contains(['=', '~']) { or(&mut rest, 0) } else { None };
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_a_part_of_a_name() {
+    fn text_that_is_not_an_expression_is_a_part_of_a_name() {
         for text in ["Rows(a: 1)", "a=b=(", "", "((((", "Rows(text: \"x=y\")"] {
             assert_eq!(Filter::parse(text), Filter::Part(text.into()), "{text}");
         }

@@ -22,7 +22,7 @@ const MAX_EXIT_TIME: Duration = Duration::from_secs(20);
 /// The code of a program that does not know its arguments.
 const INVALID_COMMAND_LINE: i32 = 5;
 
-/// The code of a program of which a test has failed. One that a client drives ends with 0 all the same.
+/// Exit code of a program in which a test has failed. A program that a client drives still ends with 0.
 const TESTS_FAILED: i32 = 2;
 
 const INITIALIZE: u64 = 1;
@@ -30,7 +30,6 @@ const WORK: u64 = 2;
 
 /// What to ask of the program.
 enum Ask {
-    /// Its tests.
     List,
     /// Results of these tests; of all when there are none.
     Run(Vec<Test>),
@@ -44,7 +43,6 @@ struct Talk<'a> {
     by_where: bool,
     project: &'a TestProject,
     listed: Vec<Test>,
-    /// The work is done.
     done: bool,
 }
 
@@ -150,7 +148,7 @@ impl Talk<'_> {
         self.wire.send(&message).await
     }
 
-    /// What a message calls for.
+    /// Handles a message of the program.
     async fn take(&mut self, message: &Value, results: &Results) -> Result<(), Failure> {
         match message["method"].as_str() {
             Some("testing/testUpdates/tests") => {

@@ -27,7 +27,6 @@ const CRASHED: i32 = 125;
 
 /// What to ask of the console program.
 enum Ask {
-    /// The tests.
     List,
     /// Results of these tests.
     Run(Vec<Value>),
@@ -241,7 +240,7 @@ impl Talk<'_> {
             }
             "TestSession.Message" => {
                 let text = payload["Message"].as_str().unwrap_or_default();
-                // Why a run was aborted is said here: with what the process printed last.
+                // This message explains why a run was aborted, with the last output of the process.
                 if payload["MessageLevel"] == 2 && text.contains("aborted") {
                     self.aborted = Some(text.to_owned());
                 } else if payload["MessageLevel"] != 0 || text.starts_with("No test") {
@@ -431,7 +430,7 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
     }
 }
 
-/// `00:00:01.0230000`.
+/// Parses a time span such as `00:00:01.0230000`.
 fn milliseconds(span: &str) -> Option<u64> {
     let mut seconds = 0.0;
     for part in span.split(':') {

@@ -89,7 +89,7 @@ impl Wire {
             .ok_or_else(|| Failure::new(ErrorCode::IoFailed, "the test platform has not called yet"))
     }
 
-    /// The first caller of this user: the port is open to everybody on this machine.
+    /// Accepts the first connection of this user: any process on this machine can connect to the port.
     async fn accept(&self) -> Result<TcpStream, Failure> {
         loop {
             let (stream, from) =
@@ -103,7 +103,7 @@ impl Wire {
         }
     }
 
-    /// What a process that has ended left unread.
+    /// Returns the messages of an ended process that were not read yet.
     pub async fn drain(&mut self) -> Vec<Value> {
         let mut left = Vec::new();
         if self.stream.is_none() && self.buffer.is_empty() {
@@ -118,10 +118,10 @@ impl Wire {
         left
     }
 
-    /// Sends a message.
+    /// Sends a message to the process.
     ///
     /// # Errors
-    /// `IO_FAILED`.
+    /// `IO_FAILED` when the connection is lost.
     pub async fn send(&mut self, message: &Value) -> Result<(), Failure> {
         let text = message.to_string();
         let mut bytes = match self.framing {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_message_is_an_error() {
+    fn invalid_messages_are_errors() {
         assert_eq!(counted(&[0x80, 0x80]), None);
         assert_eq!(counted(&[0x81, 0x01, 9]), Some((2, 129)));
         assert_eq!(headers(b"Content-Length: 3\r\n"), None);

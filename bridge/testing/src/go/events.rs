@@ -45,7 +45,7 @@ static ACTUAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^\s*actual\s*: (?P<value>.*)$").expect("the pattern is a constant, and tested")
 });
 
-/// Reads one run.
+/// Parser for the events of one run.
 pub(super) struct Events {
     folder: PathBuf,
     module: String,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_s_own_words_mean_the_same() {
+    fn plain_output_of_a_test_program_parses_to_the_same_results() {
         let results = events(
             &[
                 "=== RUN   TestRows",

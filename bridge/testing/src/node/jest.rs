@@ -16,7 +16,7 @@ use crate::host::{Boxed, Processes};
 use crate::model::Test;
 use crate::run::{Run, Silent};
 
-/// jest.
+/// The test framework jest.
 pub struct Jest;
 
 async fn jest(
@@ -34,7 +34,7 @@ async fn jest(
     if debugs || lists {
         command = command.arg("--runInBand");
     }
-    // What is printed at once is not kept with its test; whoever debugs wants to see it at once.
+    // With `--verbose`, output appears at once, as a debugged run needs it, but is not assigned to its test.
     command = command.arg(if debugs { "--verbose" } else { "--verbose=false" });
     if lists {
         command = command.args(["--silent", "--passWithNoTests"]);

@@ -23,7 +23,7 @@ const MAX_FILES: usize = 5000;
 const MAX_FOLDERS: usize = 20_000;
 /// A larger source is not looked at.
 const MAX_SOURCE: u64 = 4 << 20;
-/// Endings of sources.
+/// Extensions of source files.
 const ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "mts", "cts"];
 
 /// `file:///w/a.test.mjs:3`, `/w/a.test.cjs:3`: where a source cannot be read.
@@ -35,7 +35,7 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^(?:\w*Error\b.*|\[?\w+Error.*)$").expect("the pattern is a constant, and tested")
 });
 
-/// Node's own runner.
+/// The runner of Node.js itself: `node --test`.
 pub struct NodeTest;
 
 /// The options of node in the script: `node --import tsx --test test/` has one, and its value.
@@ -103,7 +103,7 @@ fn sources(project: &Project) -> Vec<PathBuf> {
     found
 }
 
-/// Runs one file.
+/// Runs the tests of one file.
 async fn file(
     run: &mut Run<'_>,
     file: &str,

@@ -34,7 +34,7 @@ function finish(file, titles, error, data) {
   // A file whose tests have all been left out is a test itself.
   if (titles.length === 1 && path.resolve(titles[0]) === file && !error) return;
   const skipped = data.skip ?? data.todo;
-  // What a name pattern leaves out, some versions count as skipped.
+  // Some versions report tests that the name pattern excludes as skipped.
   if (skipped === "test name does not match pattern") return;
   const outcome = skipped !== undefined && skipped !== false ? "skipped" : error ? "failed" : "passed";
   const why = outcome === "failed" ? tandem.failure(error) : { message: typeof skipped === "string" ? skipped : "" };

@@ -1,4 +1,5 @@
-//! vitest: a reporter of ours, and a list that its own interface for programs makes. Its tests run in a process that it starts.
+//! vitest: a reporter that Tandem adds, and the list from vitest's own API. Its tests run in a process that
+//! it starts.
 
 use dap_wire::Failure;
 use workspace_tools::build::project::{Kind, Project};
@@ -15,7 +16,7 @@ use crate::run::{Run, Silent};
 /// More names do not fit on a command line; then their whole files run.
 const MAX_NAMES: usize = 200;
 
-/// vitest.
+/// The test framework vitest.
 pub struct Vitest;
 
 async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
@@ -60,7 +61,8 @@ async fn vitest(run: &mut Run<'_>, more: Vec<String>, wanted: Option<&[Test]>) -
     Ok(())
 }
 
-/// A pattern that names these and no others: vitest joins titles by blanks, and what stands between them in an id may be in a title.
+/// A pattern that matches exactly these tests: vitest joins titles with spaces, and the separator of an id
+/// may be part of a title.
 fn exactly(tests: &[Test]) -> Option<String> {
     let name = |test: &Test| {
         let name = test.id.split_once(BETWEEN).map_or(test.id.as_str(), |(_, name)| name);

@@ -1,4 +1,4 @@
-//! What a folder holds, and so which tool builds it.
+//! The project in a folder, and the tool that builds it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ const MAX_FILES: usize = 10_000;
 /// A build tool. In this order when a folder holds files of several; makefiles often only call the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// `dotnet`.
+    /// The .NET SDK: `dotnet`.
     Dotnet,
-    /// `cargo`.
+    /// Rust: `cargo`.
     Cargo,
-    /// `go`.
+    /// Go: `go`.
     Go,
     /// `npm`, `pnpm` or `yarn`, by the lock file.
     Npm,
-    /// `cmake` and `ctest`.
+    /// CMake: `cmake` and `ctest`.
     Cmake,
-    /// Python and `pytest`.
+    /// Python: `pytest`.
     Pytest,
     /// Ruby's minitest, test-unit and RSpec.
     Ruby,
-    /// `make`.
+    /// A makefile: `make`.
     Make,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
     const ALL: [Self; 8] =
         [Self::Dotnet, Self::Cargo, Self::Go, Self::Npm, Self::Cmake, Self::Pytest, Self::Ruby, Self::Make];
 
-    /// As it is called.
+    /// Name of the tool, as arguments spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dotnet => "dotnet",
@@ -75,10 +75,10 @@ impl Kind {
     }
 }
 
-/// Something to build.
+/// A project to build or test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// With what.
+    /// The tool that builds it.
     pub kind: Kind,
     /// The project's folder.
     pub folder: PathBuf,
@@ -87,8 +87,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// What a path (the first root by default) holds: a folder, or a project file. `wanted` names the tool when a folder
-    /// holds several.
+    /// The project at a path (the first root by default): a folder, or a project file. `wanted` names the
+    /// tool when a folder holds several projects.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER` when it is not clear what.
@@ -132,7 +132,7 @@ impl Project {
         let above: Vec<&Path> = self.folder.ancestors().take_while(inside).collect();
         let configured = above.iter().find(|folder| configures_pytest(folder));
         let conftest = || above.iter().rfind(|folder| folder.join("conftest.py").is_file());
-        // What is in a package is imported from the folder that has the package.
+        // Modules of a package are imported from the folder that contains the package.
         let package = || above.iter().find(|folder| !folder.join("__init__.py").is_file());
         let top = configured.or_else(conftest).or_else(package);
         if let Some(top) = top.map(|top| top.to_path_buf()).filter(|top| *top != self.folder) {

@@ -86,7 +86,7 @@ impl Reader {
         }
     }
 
-    /// The step has ended.
+    /// Completes the report when the step has ended.
     pub fn end(&mut self, report: &mut Report) {
         match &mut self.format {
             Format::Cmake(cmake) => cmake.end(report),

@@ -1,5 +1,5 @@
-//! What a build found: diagnostics by file, tests, and the output as people read it. All of it bounded; what is left out is
-//! counted.
+//! The report of a build: diagnostics by file, tests, and the output as people read it. All of it bounded;
+//! omitted parts are counted.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ const MAX_MESSAGE: usize = 4 << 10;
 pub struct Finding<'a> {
     /// As the tool names it; empty for none.
     pub file: &'a str,
-    /// Line.
+    /// Line, from 1; 0 when unknown.
     pub line: u32,
-    /// Column.
+    /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// Last line, or 0.
+    /// Last line, from 1; 0 when unknown.
     pub end_line: u32,
     /// Behind the last column, or 0.
     pub end_column: u32,
@@ -36,37 +36,37 @@ pub struct Finding<'a> {
     pub error: bool,
     /// The tool's id for this kind of finding.
     pub code: &'a str,
-    /// What.
+    /// Message of the tool.
     pub message: &'a str,
-    /// Who says so.
+    /// Name of the tool.
     pub source: &'a str,
 }
 
-/// What came out of the tests.
+/// Counts and failures of the tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tests {
-    /// All that were found.
+    /// Number of tests found.
     pub total: u64,
-    /// Good.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// Bad.
+    /// Number of tests that failed.
     pub failed: u64,
-    /// Not run.
+    /// Number of tests that were skipped.
     pub skipped: u64,
     /// The bad ones; the first 50.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failed>,
 }
 
-/// A test that failed.
+/// A failed test with its message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Failed {
     /// Its name, as its tool takes it.
     pub name: String,
-    /// What it says, shortened when long.
+    /// Message of the failure, shortened when long.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Where it failed.
+    /// Source file of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line of the failure, from 1.
@@ -78,9 +78,9 @@ pub struct Failed {
 #[derive(Debug)]
 pub struct Report {
     folder: PathBuf,
-    /// As people read it.
+    /// Output as people read it.
     pub output: Kept,
-    /// The same, shorter.
+    /// A shorter version of `output`.
     brief: Kept,
     last: String,
     diagnostics: BTreeMap<String, Vec<Diagnostic>>,
@@ -88,7 +88,7 @@ pub struct Report {
     listed: usize,
     errors: u64,
     warnings: u64,
-    /// What came out of the tests, once there was one.
+    /// Counts and failures of the tests, once one has ended.
     pub tests: Option<Tests>,
     /// Why the results of the tests are not complete.
     pub incomplete: Option<String>,
@@ -110,7 +110,7 @@ pub struct Written {
     /// Diagnostics not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub omitted: u64,
-    /// What came out of the tests.
+    /// Counts and failures of the tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<Tests>,
     /// Why the results of the tests are not complete.
@@ -142,7 +142,7 @@ impl Report {
         }
     }
 
-    /// A line for people.
+    /// Adds a line to the output.
     pub fn say(&mut self, line: &str) {
         for kept in [&mut self.output, &mut self.brief] {
             kept.push(line.as_bytes());
@@ -155,7 +155,7 @@ impl Report {
         }
     }
 
-    /// What was said last.
+    /// The last line that is not empty.
     pub fn last_line(&self) -> Option<&str> {
         Some(self.last.as_str()).filter(|last| !last.is_empty())
     }

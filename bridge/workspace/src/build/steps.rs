@@ -1,4 +1,4 @@
-//! Which commands an action takes, tool by tool, and who reads what they print.
+//! The commands of an action, for each tool, and the parsers of their output.
 //!
 //! In the children: [`node`] (package.json), [`python`] (pytest) and [`ruby`].
 
@@ -21,12 +21,12 @@ mod ruby;
 /// Larger project files are not read.
 const LARGEST: u64 = 4 << 20;
 
-/// One command.
+/// A command of an action.
 #[derive(Debug)]
 pub struct Step {
-    /// The command to run.
+    /// The command of this step.
     pub command: Command,
-    /// Who reads it.
+    /// Parser for its output.
     pub reader: Reader,
 }
 

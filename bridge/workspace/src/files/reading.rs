@@ -17,7 +17,7 @@ pub const ANSWER_BYTES: usize = 64 << 10;
 /// How much of it at most.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// What to read.
+/// The part of a file to read.
 #[derive(Debug, Clone)]
 pub struct Selection {
     /// First line, 1-based, or a cursor of an earlier answer (`LINE` or `LINE:BYTE`).
@@ -30,7 +30,7 @@ pub struct Selection {
     pub base64: bool,
 }
 
-/// `read_file`.
+/// The answer of `read_file`.
 #[derive(Debug, Serialize)]
 pub struct Text {
     /// The text, as it is in the file: line ends and all.
@@ -122,7 +122,7 @@ fn decode<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Failure> {
 /// Where an answer begins.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
-    /// 1-based.
+    /// Line number, from 1.
     line: usize,
     /// Within the line, or within the file for `base64`.
     byte: usize,
@@ -135,7 +135,7 @@ impl Cursor {
         match (line.trim().parse(), byte.trim().parse()) {
             (Ok(line), Ok(byte)) if line > 0 => Ok(Self { line, byte }),
             _ => Err(Failure::invalid(format!(
-                "`start` must be a line from 1 on, or `next` of an answer, not `{text}`"
+                "`start` must be a line (at least 1), or `next` of an answer, not `{text}`"
             ))),
         }
     }

@@ -1,4 +1,4 @@
-//! What the file tools do with odd files.
+//! The file tools with odd files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -21,7 +21,7 @@ fn selection() -> Selection {
 }
 
 #[test]
-fn what_is_no_text_is_refused_with_the_reason() {
+fn binary_content_is_refused_with_the_reason() {
     let (folder, roots) = root();
     for (name, bytes, reason) in [
         ("zero", &b"ab\0c"[..], "a zero byte at offset 2"),

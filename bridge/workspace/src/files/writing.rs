@@ -1,5 +1,5 @@
-//! `write_file`, `delete_file`, `create_directory`. A file is replaced in one step: readers see the old or the new text,
-//! never half of it, whatever happens meanwhile.
+//! `write_file`, `delete_file`, `create_directory`. A file is replaced in one step: readers see the old or
+//! the new text, never half of it.
 //!
 //! Git's own folder is not written to: its configuration and hooks name programs that git then runs. A folder is opened first, and
 //! its actual location is read from the system: a path may lead elsewhere by the time it is used.
@@ -22,7 +22,7 @@ use crate::roots::Roots;
 /// More is not written in one call.
 pub const WRITE_LIMIT: usize = 64 << 20;
 
-/// `write_file`.
+/// The answer of `write_file`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
@@ -37,7 +37,7 @@ pub struct Written {
 /// `delete_file` and `create_directory`.
 #[derive(Debug, Serialize)]
 pub struct Changed {
-    /// What was deleted or made; quoted as git does when it is not plain text.
+    /// Path that was deleted or created; quoted as git does when it is not plain text.
     pub path: String,
     /// `create_directory`: false when it was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ fn target(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Folder and name.
+/// Splits a path into folder and name.
 fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {
     let missing = || io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
     let name = path.file_name().ok_or_else(missing)?.to_owned();
@@ -153,10 +153,10 @@ fn made(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
     }
 }
 
-/// Whether a name in an open folder is outside of what is git's, wherever beneath the root that folder is by now. Who may rename
-/// folders meanwhile can make any of them git's without our help.
+/// Checks that a name in an open folder does not belong to git, wherever below the root that folder is by
+/// now. A process that can rename folders at the same time can give any of them to git without our help.
 fn keep_out_of_git(root: &Dir, folder: &Dir, name: &OsStr) -> io::Result<()> {
-    let (root, folder) = (where_is(root)?, where_is(folder)?);
+    let (root, folder) = (current_path(root)?, current_path(folder)?);
     let beneath = folder.strip_prefix(&root).map_err(|_| io::Error::other("its folder was moved away"))?;
     let real = beneath.join(name);
     let git = |part: &OsStr| part.eq_ignore_ascii_case(".git");
@@ -170,7 +170,7 @@ fn keep_out_of_git(root: &Dir, folder: &Dir, name: &OsStr) -> io::Result<()> {
 }
 
 /// The path of an open folder, as the system knows it now.
-fn where_is(folder: &Dir) -> io::Result<PathBuf> {
+fn current_path(folder: &Dir) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
 }
 

@@ -13,10 +13,10 @@ use super::status::MAX_PATHS;
 use super::submodules;
 use crate::quoted_path::quote;
 
-/// Hooks of a commit.
+/// Hooks that git runs for a commit.
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
 
-/// `git_add`.
+/// The answer of `git_add`.
 #[derive(Debug, Serialize)]
 pub struct Added {
     /// Everything that is staged now, relative to the top.
@@ -25,16 +25,16 @@ pub struct Added {
     pub total: usize,
 }
 
-/// `git_commit`.
+/// The answer of `git_commit`.
 #[derive(Debug, Serialize)]
 pub struct Committed {
     /// The full hash of the commit.
     pub hash: String,
-    /// Empty when detached.
+    /// Branch of the commit; empty when detached.
     pub branch: String,
     /// What changed, in one line.
     pub summary: String,
-    /// What was left out for safety.
+    /// Steps that were left out for safety.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -110,10 +110,10 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
     })
 }
 
-/// Makes the folder in which Git LFS keeps files: a filter of the person's own may need it, and would else make it in the
-/// stand-in, which goes.
+/// Creates the folder in which Git LFS keeps files: a filter from the user's own configuration may need it,
+/// and would otherwise create it in the temporary folder, which is deleted.
 async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
-    let Some(stand_in) = repository.stand_in() else { return Ok(()) };
+    let Some(stand_in) = repository.safe_common_dir() else { return Ok(()) };
     let (real, link) = (repository.layout.common_dir.join("lfs"), stand_in.path().join("lfs"));
     if link.exists() || !repository.run(["config", "--get", "filter.lfs.clean"]).await?.ended.success() {
         return Ok(());
@@ -124,7 +124,7 @@ async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
     })
 }
 
-/// What a commit would run by its configuration, and will not.
+/// Programs that the configuration names for a commit, and that are not run.
 async fn left_out(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
     // The setting that turns hooks off hides their folder, so that is read from its own setting.

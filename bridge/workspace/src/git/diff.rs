@@ -11,16 +11,16 @@ use crate::process::kept::Kept;
 use crate::process::{Sink, Stream};
 use crate::quoted_path::quote;
 
-/// Options that make a patch what everybody expects, and run no program.
+/// Options for a patch in the standard format, without running any program.
 const OPTIONS: [&str; 5] =
     ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
 
-/// `git_diff`.
+/// The answer of `git_diff`.
 #[derive(Debug, Serialize)]
 pub struct Diff {
     /// The patch, or a part of it.
     pub output: String,
-    /// What it touches.
+    /// Files that the patch changes.
     pub files: Vec<Touched>,
     /// All of them, also those not listed.
     pub total: usize,
@@ -29,10 +29,10 @@ pub struct Diff {
     pub next: Option<u64>,
 }
 
-/// One file of a patch.
+/// A file of a patch.
 #[derive(Debug, Serialize)]
 pub struct Touched {
-    /// Relative to the top.
+    /// Path relative to the top of the repository.
     pub path: String,
     /// Lines; absent for binary files.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,14 +42,14 @@ pub struct Touched {
     pub removed: Option<u64>,
 }
 
-/// What to compare.
+/// The versions and files to compare.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// What is staged, against HEAD; else what is not, against what is.
+    /// Compare staged changes with HEAD; otherwise compare unstaged changes with the staged ones.
     pub staged: bool,
     /// Against this instead, or `A..B`.
     pub revision: Option<String>,
-    /// Only these.
+    /// Paths to compare; empty for all files.
     pub files: Vec<String>,
     /// Bytes of the patch to skip.
     pub start: u64,
@@ -57,10 +57,10 @@ pub struct Selection {
     pub max_bytes: usize,
 }
 
-/// Compares.
+/// Returns the patch between two versions.
 ///
 /// # Errors
-/// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
+/// `COMMAND_FAILED`; `INVALID_PARAMETER` for an unknown revision.
 pub async fn diff(repository: &Repository<'_>, selection: &Selection) -> Result<Diff, Failure> {
     super::submodules::check(repository).await?;
     let mut rest: Vec<OsString> = Vec::new();

@@ -10,7 +10,7 @@ use super::repository::{Repository, refused, revision};
 /// Most commits of one answer.
 const MAX_COMMITS: u64 = 1000;
 
-/// `git_log`.
+/// The answer of `git_log`.
 #[derive(Debug, Default, Serialize)]
 pub struct Log {
     /// As `git log --oneline` prints it.
@@ -22,12 +22,12 @@ pub struct Log {
     pub next: Option<u64>,
 }
 
-/// One commit.
+/// A commit in the log.
 #[derive(Debug, Serialize)]
 pub struct Commit {
     /// The full hash of the commit.
     pub hash: String,
-    /// Name and address.
+    /// Name and mail address of the author.
     pub author: String,
     /// When it was written, ISO 8601.
     pub date: String,
@@ -35,7 +35,7 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// `git_list_branches`.
+/// The answer of `git_list_branches`.
 #[derive(Debug, Default, Serialize)]
 pub struct Branches {
     /// As `git branch -a` prints it.
@@ -44,12 +44,12 @@ pub struct Branches {
     pub branches: Vec<Branch>,
 }
 
-/// One branch.
+/// A local or remote branch.
 #[derive(Debug, Serialize)]
 pub struct Branch {
     /// `main`, or `origin/main` for one of a remote.
     pub name: String,
-    /// Abbreviated.
+    /// Abbreviated hash of its commit.
     pub commit: String,
     /// It is checked out here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -57,17 +57,17 @@ pub struct Branch {
     /// It belongs to a remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remote: bool,
-    /// What it follows.
+    /// Branch that it tracks; empty when there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub upstream: String,
 }
 
-/// What to list.
+/// The part of the log to list.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// Commits at most.
+    /// Maximum number of commits.
     pub count: u64,
-    /// How many to skip.
+    /// Number of commits to skip.
     pub start: u64,
     /// From where; HEAD by default.
     pub revision: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! A repository can name places elsewhere: a `.git` file or link, `commondir`, `core.worktree`, alternates, and links inside
 //! its own folder. They are followed here as git follows them, before git runs, and the repository is refused when one of
-//! them leaves the roots. What the configuration says beyond that is the business of `settings`.
+//! them leaves the roots. `settings` handles the rest of the configuration.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -44,7 +44,7 @@ pub struct Layout {
 }
 
 impl Fence {
-    /// Around the roots.
+    /// A fence that allows the roots.
     pub fn new(roots: Vec<PathBuf>) -> Self {
         Self { roots, above: None }
     }
@@ -69,7 +69,8 @@ impl Fence {
         ))
     }
 
-    /// A path as `from` names it: links resolved, and checked. What does not exist is placed by its folder.
+    /// A path as `from` names it: links resolved, and checked. For a path that does not exist, its folder
+    /// decides.
     fn follow(&self, from: &Path, named: &Path) -> Result<PathBuf, Failure> {
         let real = match named.canonicalize() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -219,7 +220,7 @@ fn is_git_dir_at(common: &Path) -> bool {
     common.join("objects").is_dir() && common.join("refs").is_dir()
 }
 
-/// What a file that names another place says; `None` when there is no such file.
+/// Content of a file that points to another location; `None` when there is no such file.
 fn pointer(file: &Path) -> Result<Option<Vec<u8>>, Failure> {
     match bounded::read(file, POINTER) {
         Ok(text) => {
@@ -274,7 +275,7 @@ impl Walk<'_> {
             if !self.seen.insert(folder.clone()) {
                 continue;
             }
-            // What is gone meanwhile, or cannot be read, git cannot read either.
+            // An entry that is gone, or cannot be read, is unreadable for git, too.
             for entry in folder.read_dir().into_iter().flatten().flatten() {
                 self.left = self.left.checked_sub(1).ok_or_else(|| {
                     let message = format!("`{}` has more than {MAX_ENTRIES} entries", top.display());

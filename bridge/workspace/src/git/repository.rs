@@ -3,7 +3,7 @@
 //! - All that git reads and writes lies in the roots (`layout`), or the call is refused before git runs.
 //! - Unless commands are allowed, git does not see the repository's own configuration, but a copy with the keys that are known
 //!   to name no program and no file (`settings`, `stand_in`): no hooks, no file-system monitor, no filters, no signing program.
-//!   What the person's own (global) configuration names as a filter does run: without it, what Git LFS keeps would be
+//!   A filter in the user's (global) configuration does run: without it, files that Git LFS keeps would be
 //!   stored wrongly.
 //! - A repository that begins above the root is seen only as far as the root reaches.
 
@@ -22,7 +22,7 @@ use crate::process::{Command, Ended, Sink};
 use crate::quoted_path::path_bytes;
 use crate::roots::Roots;
 
-/// A repository.
+/// An opened repository, with the rules of the call.
 #[derive(Debug)]
 pub struct Repository<'a> {
     roots: &'a Roots,
@@ -34,9 +34,9 @@ pub struct Repository<'a> {
     pub narrowed: bool,
     /// How many repositories this one is a submodule of.
     pub depth: usize,
-    /// What its own configuration says.
+    /// Settings from its own configuration.
     pub settings: Settings,
-    /// Its folders.
+    /// The folders of its working tree and its data.
     pub layout: Layout,
     fence: Fence,
     /// `None` when commands are allowed: then its configuration holds as it is.
@@ -113,11 +113,11 @@ impl<'a> Repository<'a> {
     }
 
     /// What git is given for the shared folder; `None` when commands are allowed.
-    pub fn stand_in(&self) -> Option<&StandIn> {
+    pub fn safe_common_dir(&self) -> Option<&StandIn> {
         self.stand_in.as_ref()
     }
 
-    /// Where things may be.
+    /// The paths that git may use.
     pub fn fence(&self) -> &Fence {
         &self.fence
     }
@@ -174,7 +174,7 @@ impl<'a> Repository<'a> {
     /// Runs git, which must succeed; returns its stdout.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and `COMMAND_FAILED` with git's own words.
+    /// As [`run`](Self::run), and `COMMAND_FAILED` with git's error message.
     pub async fn need(
         &self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -203,8 +203,8 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// One path as git wants it. What is there is meant literally, whatever its name looks like; what is not may be a pattern.
-    /// Relative to the folder the call named or, as git_status writes them, to the top.
+    /// Converts a path for git. An existing path is taken literally, whatever its name looks like; any other
+    /// may be a pattern. Relative to the folder the call named or, as git_status writes them, to the top.
     fn path(&self, asked: &str) -> Result<OsString, Failure> {
         let name = OsString::from_vec(path_bytes(asked));
         let there = |folder: &Path| folder.join(&name).symlink_metadata().is_ok();
@@ -250,11 +250,11 @@ fn overrides(commands: bool) -> Vec<(&'static str, &'static str)> {
     always.into_iter().chain(unless_allowed).collect()
 }
 
-/// `COMMAND_FAILED` with git's own words.
+/// `COMMAND_FAILED` with git's error message.
 pub fn refused(verb: &str, said: &str) -> Failure {
     let words: Vec<&str> =
         said.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("hint:")).collect();
-    let words = if words.is_empty() { "it gives no reason".to_owned() } else { words.join("; ") };
+    let words = if words.is_empty() { "git printed no reason".to_owned() } else { words.join("; ") };
     let failure = Failure::new(ErrorCode::CommandFailed, format!("git {verb} failed: {words}"));
     let hints: Vec<&str> =
         said.lines().filter_map(|line| line.strip_prefix("hint:")).map(str::trim).collect();

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::process::kept::Apart;
 use crate::process::{Command, Ended, Sink};
 
-/// One run of git.
+/// Time limit of one git command.
 const DEADLINE: Duration = Duration::from_secs(50);
 /// More output of a command that is read whole is refused.
 const WHOLE: usize = 64 << 20;

@@ -63,7 +63,7 @@ const WITH_SUBSECTION: [(&str, &[&str]); 2] =
 /// Extensions that are not passed to git, because we implement them or because they do not affect the tools.
 const HANDLED: [&str; 2] = ["worktreeconfig", "partialclone"];
 
-/// One setting.
+/// A key and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
     section: Vec<u8>,
@@ -73,7 +73,7 @@ struct Setting {
     value: Option<Vec<u8>>,
 }
 
-/// What a repository's configuration says.
+/// Settings from a repository's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Settings(Vec<Setting>);
 
@@ -151,7 +151,7 @@ impl Settings {
         matches!(value.as_slice(), b"true" | b"yes" | b"on") || number.is_some_and(|number| number != 0)
     }
 
-    /// What may change how files are stored, and is left out: filters, and files that are included.
+    /// Omitted settings that may change how files are stored: filters, and included files.
     pub fn filters(&self) -> Vec<String> {
         let filter = |setting: &&Setting| {
             setting.section == b"filter"
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_parsed_or_is_not_known_is_refused() {
+    async fn invalid_and_unknown_configurations_are_refused() {
         let failure = read(b"[core\nbare = x").await.unwrap_err();
         assert_eq!(failure.code, ErrorCode::CommandFailed, "{failure}");
         let failure =

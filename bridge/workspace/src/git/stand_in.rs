@@ -33,7 +33,7 @@ const LINKED: [&str; 10] = [
 pub struct StandIn(TempDir);
 
 impl StandIn {
-    /// Makes it.
+    /// Creates the folder with its configuration and links.
     ///
     /// # Errors
     /// `IO_FAILED` when the temporary folder cannot be written to.
@@ -53,7 +53,7 @@ impl StandIn {
         Ok(Self(folder))
     }
 
-    /// Returns the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

@@ -10,12 +10,12 @@ use super::repository::Repository;
 use super::submodules;
 use crate::quoted_path::quote;
 
-/// Paths of one answer.
+/// Maximum number of paths in an answer.
 pub const MAX_PATHS: usize = 500;
 /// Submodules that one answer looks into.
 const MAX_SUBMODULES: usize = 50;
 
-/// `git_status`.
+/// The answer of `git_status`.
 #[derive(Debug, Default, Serialize)]
 pub struct Status {
     /// As `git status --porcelain` prints it.
@@ -25,7 +25,7 @@ pub struct Status {
     /// Abbreviated; absent before the first commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// What the branch follows.
+    /// Branch that the current one tracks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
     /// Commits the upstream does not have.
@@ -36,16 +36,16 @@ pub struct Status {
     pub behind: Option<u64>,
     /// Nothing is changed, staged or untracked.
     pub clean: bool,
-    /// What is.
+    /// Changed files.
     pub files: Vec<Changed>,
     /// All of them, also those not listed.
     pub total: usize,
-    /// What was not looked at.
+    /// Parts that were not checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// One path.
+/// A changed path.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
     /// Two letters, index and working tree, as git prints them (` M`, `A `, `??`, `UU`).
@@ -55,7 +55,7 @@ pub struct Changed {
     /// Where it was before it was renamed or copied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// What is changed inside, when it is a submodule: `modified content`, `untracked content`, or both.
+    /// Changes inside a submodule: `modified content`, `untracked content`, or both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submodule: Option<&'static str>,
 }
@@ -63,7 +63,7 @@ pub struct Changed {
 /// `git_current_branch`.
 #[derive(Debug, Serialize)]
 pub struct Branch {
-    /// Empty when detached.
+    /// Current branch; empty when detached.
     pub branch: String,
     /// Absent before the first commit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub struct Branch {
     pub detached: bool,
 }
 
-/// What is changed, staged and untracked.
+/// Returns changed, staged and untracked files.
 ///
 /// # Errors
 /// `COMMAND_FAILED` and those of running git.

@@ -53,7 +53,7 @@ pub async fn check(repository: &Repository<'_>) -> Result<(), Failure> {
     };
     for path in records(repository, arguments, folder).await? {
         let folder = repository.top.join(path);
-        // What is not there any more, git does not read.
+        // Git does not read a folder that is gone.
         if let Ok(real) = folder.canonicalize() {
             repository.fence().check(&folder, &real)?;
         }

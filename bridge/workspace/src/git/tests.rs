@@ -164,7 +164,7 @@ async fn names_of_any_bytes_can_be_seen_and_staged() {
 }
 
 #[tokio::test]
-async fn what_looks_like_an_option_is_none() {
+async fn options_in_place_of_a_revision_are_refused() {
     let place = repository();
     let git = place.open(None).await;
     for text in ["--output=/tmp/x", "-p", ""] {
@@ -275,7 +275,7 @@ async fn a_configuration_cannot_run_programs_unless_commands_are_allowed() {
     let refused = changes::add(&git_here, &names(&["a.txt"])).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::AccessDenied);
     assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
-    // Without the filters, files are staged and committed, and what was left out is said.
+    // Without the filters, files are staged and committed, and the notes list the omitted parts.
     git(place.path(), &["config", "--unset", "filter.odd.clean"]);
     git(place.path(), &["config", "--unset", "filter.odd.process"]);
     let git_here = place.open(None).await;
@@ -284,7 +284,7 @@ async fn a_configuration_cannot_run_programs_unless_commands_are_allowed() {
     assert_eq!(committed.notes.len(), 2, "{:?}", committed.notes);
     assert!(committed.notes[0].ends_with("pre-commit, commit-msg, post-commit"), "{:?}", committed.notes);
     assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
-    // Whoever allows commands allows hooks.
+    // Allowing commands also allows hooks.
     git(place.path(), &["config", "commit.gpgSign", "false"]);
     place.write("b.md", "2");
     let git_here = place.allowed().await;
@@ -294,7 +294,7 @@ async fn a_configuration_cannot_run_programs_unless_commands_are_allowed() {
 }
 
 #[tokio::test]
-async fn no_repository_is_said_and_no_bare_one_is_entered() {
+async fn a_missing_repository_is_reported_and_a_bare_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let roots = Roots::open(&[folder.path().to_owned()]).unwrap();
     let none = Repository::open(&roots, None, false, &CancellationToken::new()).await.unwrap_err();

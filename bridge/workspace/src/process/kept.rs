@@ -1,5 +1,5 @@
-//! What is kept of an output: its beginning and its end, and how much is missing between them; and its lines, for those
-//! who read them as they come.
+//! The kept parts of an output: its beginning and its end, and how much is missing between them; and its
+//! lines, for readers that need them at once.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ impl Kept {
         Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, total: 0 }
     }
 
-    /// More of it.
+    /// Appends bytes to the output.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = self.head_limit.saturating_sub(self.head.len()).min(bytes.len());
@@ -39,7 +39,7 @@ impl Kept {
         self.total
     }
 
-    /// Bytes not kept.
+    /// Number of bytes that are missing.
     pub fn dropped(&self) -> u64 {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
@@ -67,9 +67,9 @@ impl Kept {
 /// Both pipes, each for itself.
 #[derive(Debug)]
 pub struct Apart {
-    /// stdout.
+    /// Output to stdout.
     pub out: Kept,
-    /// stderr.
+    /// Output to stderr.
     pub err: Kept,
 }
 

@@ -86,7 +86,7 @@ impl Sink for Enough {
 }
 
 #[tokio::test]
-async fn who_is_left_behind_with_a_pipe_is_not_waited_for_and_ends() {
+async fn a_background_process_with_a_pipe_is_killed_without_waiting_for_it() {
     let mut sink = Apart::new(1000, 1000);
     let ended = sh("sleep 1000 & echo $!").run(&mut sink, LONG, &CancellationToken::new()).await.unwrap();
     assert!(ended.success());

@@ -41,7 +41,7 @@ impl Trap {
 }
 
 #[test]
-fn what_leads_out_is_refused_and_what_leads_in_is_followed() {
+fn links_out_of_the_roots_are_refused_and_links_into_them_are_followed() {
     let trap = Trap::new();
     let outside = trap.folder.path().join("secret.txt").display().to_string();
     let sibling = trap.folder.path().join("root-too/secret.txt").display().to_string();

@@ -16,13 +16,13 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Reads one run.
+/// Parser for the output of one run.
 #[derive(Debug, Default)]
 pub struct Cmake {
     begun: Option<Begun>,
 }
 
-/// A finding whose message goes on.
+/// A diagnostic whose message may continue.
 #[derive(Debug)]
 struct Begun {
     file: String,
@@ -62,7 +62,7 @@ impl Cmake {
         });
     }
 
-    /// Nothing more is said of what was begun.
+    /// Completes the diagnostic that has begun.
     pub fn end(&mut self, report: &mut Report) {
         let Some(begun) = self.begun.take() else { return };
         // CMake breaks the lines of a paragraph where it likes.

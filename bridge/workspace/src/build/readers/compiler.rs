@@ -10,7 +10,7 @@ use crate::build::report::{Finding, Report};
 /// Longer lines are not findings.
 const MAX_LINE_LEN: usize = 16 << 10;
 
-/// A constant pattern.
+/// Compiles a constant pattern.
 pub(super) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant, and tested")
 }

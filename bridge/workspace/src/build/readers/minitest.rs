@@ -26,7 +26,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+(?P<file>[^:]+\.rb):(?P<line>\d+):in ").expect("the pattern is a constant, and tested")
 });
 
-/// Reads one run.
+/// Parser for the output of one run.
 #[derive(Debug, Default)]
 pub struct Minitest {
     /// The entry of the list that is being printed, with its lines; none for one that was skipped.
@@ -66,7 +66,7 @@ impl Minitest {
         }
     }
 
-    /// The run has ended.
+    /// Completes the report when the run has ended.
     pub fn finish(&mut self, report: &mut Report) {
         self.end(report);
         if self.runs {

@@ -2,7 +2,7 @@
 
 use crate::build::report::{Finding, Report};
 
-/// Reads one run.
+/// Parser for the output of one run.
 #[derive(Debug, Default)]
 pub struct Python {
     place: Option<(String, u32)>,

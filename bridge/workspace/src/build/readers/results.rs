@@ -78,7 +78,7 @@ struct Case {
     outcome: Outcome,
     message: String,
     text: String,
-    /// What it printed: the only reason that ctest gives.
+    /// Output of the test: the only reason that ctest reports.
     printed: String,
     file: Option<String>,
     line: Option<u32>,
@@ -229,7 +229,7 @@ fn python_place(text: &str, file: Option<&str>) -> Option<(String, u32)> {
     if places.is_empty() { None } else { Some(places.swap_remove(own.unwrap_or(0))) }
 }
 
-/// Also vitest.
+/// Results of jest and vitest.
 fn jest(told: &Value, report: &mut Report) {
     let number = |name: &str| told[name].as_u64().unwrap_or(0);
     let tests = report.tests();

@@ -9,10 +9,10 @@ use crate::build::report::{Failed, Finding, Report, Tests};
 
 /// Lines kept of what Node passes on before the entry of a file.
 const MAX_COMMENTS: usize = 40;
-/// Endings of sources.
+/// Extensions of source files.
 const ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "mts", "cts"];
 
-/// Reads one run.
+/// Parser for the output of one run.
 #[derive(Debug, Default)]
 pub struct Tap {
     counted: Tests,
@@ -173,7 +173,7 @@ impl Tap {
         }
     }
 
-    /// The run has ended.
+    /// Completes the report when the run has ended.
     pub fn end(&mut self, report: &mut Report) {
         self.flush(report);
         // Any program may print `1..3`.

@@ -332,7 +332,7 @@ fn minitest_is_counted_and_placed() {
 }
 
 #[test]
-fn what_a_failed_ctest_printed_is_its_message() {
+fn output_of_a_failed_ctest_is_its_message() {
     let text = r#"<testsuite><testcase name="bad" classname="bad" status="fail"><failure message="Failed"></failure>
 <system-out>main.c:3: x is 4</system-out></testcase></testsuite>"#;
     let mut report = Report::new(Path::new("/src/app"), 100);
