@@ -74,7 +74,7 @@ local WORDS = {
   left = function() return "left" end,
   owner = function() return "owns the session now" end,
   agentAccess = function(body) return "decided that agents may do: " .. tostring(body.agentAccess) end,
-  resumed = function(body) return "let it run: " .. tostring(body.command) end,
+  resumed = function(body) return "resumed with: " .. tostring(body.command) end,
   paused = function() return "paused" end,
   restarted = function() return "restarted" end,
   terminate = function() return "ended the program" end,
@@ -179,10 +179,10 @@ function M.join(id)
         return go(entry)
       end
     end
-    return vim.notify("Tandem: no session `" .. id .. "` lives", vim.log.levels.ERROR)
+    return vim.notify("Tandem: no session `" .. id .. "` is running", vim.log.levels.ERROR)
   end
   if #live == 0 then
-    return vim.notify("Tandem: no session lives")
+    return vim.notify("Tandem: no session is running")
   end
   vim.ui.select(live, {
     prompt = "Join which session?",

@@ -58,7 +58,7 @@ function visit(node, file, source) {
       node.arguments.slice(1).forEach((value) => visit(value, file, source));
       return;
     }
-    // What is logged is for those who work on Tandem.
+    // Log messages are for those who work on Tandem.
     if (callee.startsWith("log()")) {
       return;
     }
@@ -68,7 +68,7 @@ function visit(node, file, source) {
   }
   const text = spoken(node);
   if (text !== undefined && (WORDS.test(text) || (/\p{L}{2,}/u.test(text) && isShown(node, source)))) {
-    complain(node, "is not translated: give it to `t` of texts.ts");
+    complain(node, "is not translated: pass it to `t` of texts.ts");
   }
   ts.forEachChild(node, (inner) => visit(inner, file, source));
 
@@ -87,7 +87,7 @@ function spoken(node) {
   return parts.length === 0 ? undefined : parts.map((part) => part.text).join("\0").replace(NAMES, "");
 }
 
-/** Whether what stands there is shown as it is: the value of a property, an argument, or one of its alternatives. */
+/** Whether a literal is shown unchanged: the value of a property, an argument, or one of its alternatives. */
 function isShown(node, source) {
   const parent = node.parent;
   if (ts.isConditionalExpression(parent) && parent.condition !== node || ts.isParenthesizedExpression(parent) || ts.isTemplateSpan(parent) || ts.isTemplateExpression(parent)) {
@@ -112,7 +112,7 @@ function translations(folder, pattern, texts) {
     }
     for (const [key, text] of Object.entries(translated)) {
       if (!(key in texts)) {
-        complaints.push(`${folder}/${name}: \`${key}\` is no text any more`);
+        complaints.push(`${folder}/${name}: \`${key}\` is no longer a text`);
       } else if (places(text).join() !== places(texts[key]).join()) {
         complaints.push(`${folder}/${name}: \`${key}\` has other places for values`);
       }

@@ -1,4 +1,5 @@
-/** Runs the stories in the real VS Code and takes those of their pictures that `images` has, for the README and the walkthrough. */
+/** Runs the tests in the real VS Code and copies those of their screenshots that `images` has, for the README
+ * and the walkthrough. */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync } from "node:fs";
 

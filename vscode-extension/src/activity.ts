@@ -1,7 +1,7 @@
-/** The view *Tandem Activity*: what everybody in the session did, the latest first.
+/** The view *Tandem Activity*: the actions of all clients in the session, the latest first.
  *
- * VS Code shows views of extensions in the debug view collapsed until a person opens them, so the latest deed is in the view's title too; its description
- * VS Code hides with the rows. */
+ * VS Code collapses the views of extensions in the debug view until a person opens them, so the view's title also
+ * shows the latest action; VS Code hides the description together with the rows. */
 import * as vscode from "vscode";
 import { sentence } from "./session-snapshot";
 import type { Sessions } from "./sessions";
@@ -32,22 +32,22 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
   }
 
   public getChildren(parent?: Done): Done[] {
-    return parent === undefined ? [...(this.sessions.active ?? this.sessions.last)?.deeds ?? []].reverse() : [];
+    return parent === undefined ? [...(this.sessions.active ?? this.sessions.last)?.actions ?? []].reverse() : [];
   }
 
-  public getTreeItem({ deed, at }: Done): vscode.TreeItem {
-    const item = new vscode.TreeItem(sentence(deed));
+  public getTreeItem({ action, at }: Done): vscode.TreeItem {
+    const item = new vscode.TreeItem(sentence(action));
     item.description = at.toLocaleTimeString();
-    item.iconPath = new vscode.ThemeIcon(deed.agent && deed.change === "joined" ? "hubot" : (ICONS[deed.change] ?? "circle-outline"),
-      deed.change === "refused" ? new vscode.ThemeColor("errorForeground") : undefined);
-    if (deed.detail !== "") {
-      item.tooltip = deed.detail;
+    item.iconPath = new vscode.ThemeIcon(action.agent && action.change === "joined" ? "hubot" : (ICONS[action.change] ?? "circle-outline"),
+      action.change === "refused" ? new vscode.ThemeColor("errorForeground") : undefined);
+    if (action.detail !== "") {
+      item.tooltip = action.detail;
     }
-    if (deed.place !== undefined) {
-      const line = Math.max(0, deed.place.line - 1);
+    if (action.place !== undefined) {
+      const line = Math.max(0, action.place.line - 1);
       item.command = {
         command: "vscode.open", title: t("Open"),
-        arguments: [vscode.Uri.file(deed.place.file), { selection: new vscode.Range(line, 0, line, 0), preserveFocus: true }],
+        arguments: [vscode.Uri.file(action.place.file), { selection: new vscode.Range(line, 0, line, 0), preserveFocus: true }],
       };
     }
     return item;
@@ -55,10 +55,10 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
 
   private show(): void {
     const session = this.sessions.active ?? this.sessions.last;
-    const latest = session?.deeds.at(-1);
+    const latest = session?.actions.at(-1);
     this.view.message = session === undefined ? t("What people and agents do in a Tandem session is listed here.") : "";
     const title = t("Tandem Activity");
-    this.view.title = latest === undefined ? title : `${title}: ${sentence(latest.deed)}`;
+    this.view.title = latest === undefined ? title : `${title}: ${sentence(latest.action)}`;
     this.changes.fire();
   }
 }

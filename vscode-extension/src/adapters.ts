@@ -1,12 +1,13 @@
-/** How VS Code reaches the adapter: by starting one, or through the socket of a session that lives. */
+/** Connects VS Code to the adapter: starts one, or uses the socket of a running session. */
 import * as vscode from "vscode";
 import { liveSessions } from "./live-sessions";
 import { level, type AdapterLog } from "./log";
 import type { Programs } from "./programs";
 import { t } from "./texts";
 
-/** What tells the engine. VS Code shows the exception filters of the answer to `initialize`, and no later ones: so the adapter must know
- * its engine by then. Nothing else of a configuration, which may hold secrets, goes on a command line. */
+/** Attributes that select the engine. VS Code shows the exception filters of the response to `initialize`,
+ * and no later ones: so the adapter must know its engine by then. Nothing else of a configuration, which may
+ * hold secrets, is put on a command line. */
 const TELLING = ["engine", "program", "project", "module", "cwd", "__workspaceFolder", "processId", "connect"];
 
 export class Adapters implements vscode.DebugAdapterDescriptorFactory {

@@ -73,7 +73,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     if (complete.request === "launch" && ["piped", "internalConsole"].includes(String(complete["console"] ?? "piped"))) {
       // Programs look for a terminal before they prompt, colour or edit a line, and C's library buffers lines only for one.
       complete["pty"] ??= vscode.workspace.getConfiguration("tandem").get<boolean>("pty", true);
-      // What a person types into the program's terminal is shown there by nobody else.
+      // Only this extension can show the text that a person types into the program's terminal.
       complete["__ptyEcho"] ??= true;
     }
     return complete;
@@ -101,7 +101,8 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       configuration["program"] = one?.program ?? program;
     }
-    // VS Code itself waits for the server and opens the page. Whoever says what it does has decided, also that it does nothing.
+    // VS Code itself waits for the server and opens the page. An action that the user has set wins, even one
+    // that does nothing.
     if (configuration.request === "launch" && configuration["serverReadyAction"] === undefined) {
       const action = serverReadyAction(configuration, { list, read });
       Object.assign(configuration, action === undefined ? {} : { serverReadyAction: action });

@@ -1,8 +1,9 @@
-/** What clients of a session did, read from `sessionChanged` and put into words. Knows nothing of VS Code. */
+/** Actions of a session's clients, read from `sessionChanged` events and described in words. Independent of
+ * VS Code. */
 import { accessWords, type Act, type Mark, type Client } from "./session-snapshot";
 import { t } from "./texts";
 
-/** One thing that a client did. */
+/** An action of a client. */
 export interface Deed extends Act {
   /** The `change` of the event. */
   readonly change: string;
@@ -12,13 +13,13 @@ export interface Deed extends Act {
   readonly place: Mark | undefined;
   /** What an agent was refused; else empty. */
   readonly refused: string;
-  /** Text for the program's input; undefined when it is not told. */
+  /** Text for the program's input; undefined when the session does not report it. */
   readonly typed: string | undefined;
 }
 
 type Sentence = Act["sentence"];
 
-/** What somebody did who let the program run. */
+/** Descriptions of the commands that resume the program. */
 const COMMANDS = new Map<string, Sentence>([
   ["continue", (who) => t("{0} continued", who)], ["next", (who) => t("{0} stepped over", who)], ["stepIn", (who) => t("{0} stepped in", who)],
   ["stepOut", (who) => t("{0} stepped out", who)], ["stepBack", (who) => t("{0} stepped back", who)],
@@ -47,7 +48,8 @@ const fields = (value: unknown): Fields => (typeof value === "object" && value !
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** What a `sessionChanged` event tells; undefined when it is about nobody, or of a kind we do not know. */
+/** Reads the action from a `sessionChanged` event; undefined when the event names no client, or is of an
+ * unknown kind. */
 export function readDeed(body: unknown, clients: readonly Client[]): Deed | undefined {
   const changed = fields(body);
   const who = word(changed["client"]);

@@ -12,9 +12,9 @@ export interface Configuration {
   [attribute: string]: unknown;
 }
 
-/** Tells ours in a list of everybody's configurations. */
+/** Prefix of Tandem's configuration names. */
 const PREFIX = "Tandem: ";
-/** More projects than this are a list nobody reads. */
+/** A list of more projects than this is too long to read. */
 const MAX_PROJECTS = 8;
 
 /** What a new launch.json starts with; `files` are absolute, inside `folder`. */

@@ -1,4 +1,4 @@
-/** Offers to join when somebody else, such as an agent, starts a session for a program of this workspace. */
+/** Offers to join when another client, such as an agent, starts a session for a program of this workspace. */
 import { mkdirSync, watch, type FSWatcher } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -60,7 +60,7 @@ export class JoinOffers implements vscode.Disposable {
   }
 
   private async invite(live: LiveSession): Promise<void> {
-    const who = live.client === "" ? t("Somebody") : live.kind === "agent" ? t("The agent {0}", live.client) : live.client;
+    const who = live.client === "" ? t("A client") : live.kind === "agent" ? t("The agent {0}", live.client) : live.client;
     const offer = t("{0} debugs {1} in the session {2}.", who, live.title || live.program, live.id);
     const yes = t("Join");
     if ((await vscode.window.showInformationMessage(offer, yes)) === yes) {

@@ -36,7 +36,7 @@ export const TELLING_FILES = [
   `**/{${[...new Set(LANGUAGES.flatMap((language) => language.projects))].join(",")}}`,
   `*.{${LANGUAGES.flatMap((language) => language.endings).join(",")}}`,
 ];
-/** Where nobody keeps his own programs. */
+/** Folders without the user's own programs. */
 export const SKIPPED_FOLDERS = "**/{node_modules,bin,obj,target,.git,.venv,venv,dist,vendor}/**";
 
 /** The language of a file that can be run by itself, by its name. */
@@ -51,7 +51,8 @@ export function isProject(language: Language, file: string): boolean {
   return language.projects.some((project) => (project.startsWith("*") ? name.endsWith(project.slice(1)) : name === project));
 }
 
-/** The folder nearest above a file, up to `top`, that holds a project; `list` gives a folder's file names. */
+/** The nearest folder above a file, up to `top`, that holds a project; `list` returns a folder's file names.
+ * */
 export function projectOf(
   language: Language,
   file: string,

@@ -1,5 +1,5 @@
-/** What the launch profile of a web project asks of an editor: a browser, once the server listens. Pure: reads `launchSettings.json` as
- * the adapter does, which gives the program the rest of a profile. */
+/** The part of a web project's launch profile that the editor handles: open a browser once the server
+ * listens. Pure: reads `launchSettings.json` as the adapter does, which applies the rest of a profile. */
 import * as path from "node:path";
 import { IS_PROGRAM, programsOfSolution } from "./detect";
 import { isDotnetProject, isSolution } from "./dotnet-projects";

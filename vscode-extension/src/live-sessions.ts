@@ -1,4 +1,4 @@
-/** Sessions that live, as `tandem-dap` publishes them: one `ID.json` each. Knows nothing of VS Code. */
+/** Running sessions, as `tandem-dap` publishes them: one `ID.json` each. Independent of VS Code. */
 import { existsSync } from "node:fs";
 import { lstat, readFile, readdir } from "node:fs/promises";
 import * as os from "node:os";
@@ -22,8 +22,9 @@ export interface LiveSession {
   readonly kind: string;
 }
 
-/** Where sessions may be, as `tandem-dap` looks for a place: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary folder, and the state
- * folder, for when somebody else made the one before. */
+/** Folders that may hold sessions, in the order in which `tandem-dap` tries them: `$XDG_RUNTIME_DIR/tandem`,
+ * `tandem-UID` in the temporary folder, and the state folder, in case another user created the previous one.
+ * */
 export function sessionFolders(environment: NodeJS.ProcessEnv = process.env): string[] {
   const variable = (name: string) => environment[name] || undefined;
   const runtime = variable("XDG_RUNTIME_DIR");

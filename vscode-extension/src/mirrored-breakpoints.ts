@@ -1,5 +1,6 @@
-/** Breakpoints of others that VS Code was shown: it keeps them among its own, and would keep them for ever when a window goes before they
- * are taken back. What is left of them is removed when the next window opens. Knows nothing of VS Code. */
+/** Breakpoints of others that VS Code was shown: it keeps them among its own, and would keep them forever
+ * when a window closes before they are removed. The next window that opens removes the rest. Independent of
+ * VS Code. */
 import type { Mark } from "./session-snapshot";
 
 /** Where they are remembered: the workspace's state. */
@@ -35,7 +36,8 @@ export class MirroredBreakpoints {
     }
   }
 
-  /** What windows before this one were shown and nobody took back; forgotten with this call. */
+  /** Returns the breakpoints that earlier windows were shown and that were never removed, and forgets them.
+   * */
   public takeLeft(): readonly Mark[] {
     const left = [...this.marks.values()];
     if (left.length > 0) {

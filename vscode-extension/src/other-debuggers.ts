@@ -1,5 +1,5 @@
-/** Launch configurations that people have for other debuggers, to be debugged with Tandem. What each attribute of them becomes is `tandem-dap`'s
- * to say (docs/launch-configuration.md); here only which they are. Knows nothing of VS Code. */
+/** Launch configurations for other debuggers, to be debugged with Tandem. `tandem-dap` converts their
+ * attributes (docs/launch-configuration.md); this module only recognizes them. Independent of VS Code. */
 
 /** The `type` of configurations that `tandem-dap` understands. */
 export const OTHER_TYPES: readonly string[] = ["coreclr", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg"];

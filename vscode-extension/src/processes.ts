@@ -33,7 +33,7 @@ async function fromProc(dotnet: ReadonlySet<number>): Promise<RunningProcess[]> 
         const name = (await readFile(`/proc/${pid}/comm`, "utf8")).trim();
         return { pid, name, commandLine, dotnet: dotnet.has(pid) };
       } catch {
-        return undefined; // It ended meanwhile, or is not ours.
+        return undefined; // It has ended, or belongs to another user.
       }
     }),
   );
@@ -59,7 +59,7 @@ export function commandLineOf(raw: string): string {
   return raw.replace(/\0+$/, "").split("\0").join(" ");
 }
 
-/** Every .NET runtime opens a diagnostics socket that bears its process's number. */
+/** Every .NET runtime opens a diagnostics socket that is named after its process id. */
 async function dotnetProcesses(): Promise<Set<number>> {
   try {
     const names = await readdir(process.env["TMPDIR"] ?? os.tmpdir());

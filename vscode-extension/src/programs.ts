@@ -1,4 +1,4 @@
-/** `tandem-dap` and `tandem-mcp` as VS Code finds them, and what is said when they are missing or too old. */
+/** `tandem-dap` and `tandem-mcp` as VS Code finds them, and the messages when they are missing or too old. */
 import { execFile } from "node:child_process";
 import { statSync } from "node:fs";
 import * as os from "node:os";
@@ -24,7 +24,8 @@ export class Programs {
     return found;
   }
 
-  /** The adapter, when it is there and fits; else the person has been told, with a way out. */
+  /** The adapter, when it exists and its version fits; otherwise shows a message with a remedy and returns
+   * undefined. */
   public async usableAdapter(): Promise<string | undefined> {
     const { file, looked } = this.adapter();
     if (file === undefined) {

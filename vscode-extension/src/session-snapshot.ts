@@ -59,7 +59,7 @@ export function accessWords(access: string): AccessWords {
   return ACCESS.get(access)?.() ?? { sentence: access, short: access, may: access };
 }
 
-/** What somebody did; `inShort` makes a name fit. */
+/** Description of an action; `inShort` shortens a name. */
 export function sentence(act: Act, inShort = (name: string) => name): string {
   return act.sentence(act.you ? t("you") : inShort(act.who));
 }
@@ -92,7 +92,7 @@ function readMark(raw: unknown): Mark[] {
   return file !== "" && typeof line === "number" ? [{ file, line }] : [];
 }
 
-/** For the status bar: who is here and who acted last. */
+/** Text of the status bar: the clients, and the last action. */
 export function statusText(snapshot: Snapshot, last: Act | undefined): string {
   const others = snapshot.clients.filter((client) => !client.you);
   const agents = others.filter((client) => client.kind === "agent");

@@ -16,7 +16,7 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
   /** Any snapshot changed, or another session became the active one. */
   public readonly onDidChange = this.changes.event;
   private readonly done = new vscode.EventEmitter<[SharedSession, Deed]>();
-  /** Somebody did something in one of them. */
+  /** Fires for each action of a client in one of the sessions. */
   public readonly onDidDo = this.done.event;
   private readonly subscriptions: vscode.Disposable[];
 
@@ -43,13 +43,13 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       old.terminal?.dispose();
       old.dispose();
     }
-    // A restart keeps the session and starts its adapter anew.
+    // A restart keeps the session and starts its adapter again.
     this.all.get(session.id)?.terminal?.dispose();
     this.all.get(session.id)?.dispose();
     const shared = new SharedSession(session, this.mirrored);
     this.all.set(session.id, shared);
     shared.onDidChange(() => this.changes.fire());
-    shared.onDidDo((deed) => this.done.fire([shared, deed]));
+    shared.onDidDo((action) => this.done.fire([shared, action]));
     return shared;
   }
 

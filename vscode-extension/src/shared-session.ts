@@ -1,4 +1,5 @@
-/** One debug session of this window: its terminal, the snapshot of who is in it, and what passes between VS Code and Tandem. */
+/** One debug session of this window: its terminal, the snapshot of its clients, and the messages between VS
+ * Code and Tandem. */
 import * as vscode from "vscode";
 import { log, logMessage } from "./log";
 import { readDeed, type Deed } from "./deeds";
@@ -21,13 +22,13 @@ const FIRST_LOOK = 200;
 const LAST_LOOK = 2000;
 
 /** Deeds that are kept for the view. */
-const KEPT_DEEDS = 200;
-/** What the status bar takes for the last action: not who came and went. */
+const KEPT_ACTIONS = 200;
+/** Changes that do not count as the last action in the status bar. */
 const NO_ACTS = ["joined", "left", "owner", "agentAccess"];
 
-/** A deed, and when it was told. */
+/** An action, and when it was reported. */
 export interface Done {
-  readonly deed: Deed;
+  readonly action: Deed;
   readonly at: Date;
 }
 
@@ -38,10 +39,10 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   private readonly changes = new vscode.EventEmitter<void>();
   /** The snapshot or the last action changed. */
   public readonly onDidChange = this.changes.event;
-  /** What clients did, oldest first. */
-  public readonly deeds: Done[] = [];
+  /** Actions of clients, oldest first. */
+  public readonly actions: Done[] = [];
   private readonly done = new vscode.EventEmitter<Deed>();
-  /** Somebody did something. */
+  /** Fires for each action of a client. */
   public readonly onDidDo = this.done.event;
   private exit: string | undefined;
   private over = false;
@@ -142,30 +143,30 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
           this.exit = undefined;
           this.terminal?.restart();
         }
-        const deed = readDeed(body, this.snapshot?.clients ?? []);
-        if (deed !== undefined) {
-          this.did(deed);
+        const action = readDeed(body, this.snapshot?.clients ?? []);
+        if (action !== undefined) {
+          this.did(action);
         }
         return this.refreshSoon();
       }
     }
   }
 
-  private did(deed: Deed): void {
-    this.deeds.push({ deed, at: new Date() });
-    this.deeds.splice(0, this.deeds.length - KEPT_DEEDS);
-    if (!NO_ACTS.includes(deed.change)) {
-      this.lastAction = deed;
+  private did(action: Deed): void {
+    this.actions.push({ action, at: new Date() });
+    this.actions.splice(0, this.actions.length - KEPT_ACTIONS);
+    if (!NO_ACTS.includes(action.change)) {
+      this.lastAction = action;
       this.lookSoon();
     }
     // One's own keys are echoed as they are typed.
-    if (deed.change === "input" && !deed.you && deed.typed !== undefined && deed.typed !== "" && this.ownsOutput()) {
-      this.ensureTerminal().remark(t("{0} typed: {1}", deed.who, deed.typed.trimEnd()));
+    if (action.change === "input" && !action.you && action.typed !== undefined && action.typed !== "" && this.ownsOutput()) {
+      this.ensureTerminal().remark(t("{0} typed: {1}", action.who, action.typed.trimEnd()));
     }
-    this.done.fire(deed);
+    this.done.fire(action);
   }
 
-  /** There is a terminal of ours, or there will be: the program's streams are the session's. */
+  /** Whether Tandem has, or will have, a terminal for the program: the session owns the program's streams. */
   private ownsOutput(): boolean {
     return this.terminal !== undefined || this.ownsStreams();
   }
@@ -258,7 +259,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
       return; // Its streams are not ours, or it has ended.
     }
     if (asked !== this.looking) {
-      return; // Something happened meanwhile and started a look of its own.
+      return; // A newer event has already started another request.
     }
     if (!waits) {
       return this.lookLater();

@@ -38,9 +38,9 @@ export class Sharing implements vscode.Disposable {
       this.decoration,
       sessions.onDidChange(() => this.show()),
       vscode.window.onDidChangeVisibleTextEditors(() => this.markEditors()),
-      sessions.onDidDo(([session, deed]) => {
-        if (deed.agent && !deed.you) {
-          void this.announce(session, deed);
+      sessions.onDidDo(([session, action]) => {
+        if (action.agent && !action.you) {
+          void this.announce(session, action);
         }
       }),
     ];
@@ -50,20 +50,20 @@ export class Sharing implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  /** What an agent does that a person should know at once. */
-  private async announce(session: SharedSession, deed: Deed): Promise<void> {
+  /** Notifies about an agent's action that a person should know at once. */
+  private async announce(session: SharedSession, action: Deed): Promise<void> {
     const setting = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
     const name = session.session.name;
-    if ((deed.change === "resumed" || deed.change === "restarted") && setting("notifyWhenAgentResumes", false)) {
-      void vscode.window.showInformationMessage(`${sentence(deed)} (${name})`);
-    } else if (deed.change === "joined" && setting("announceAgents", true)) {
+    if ((action.change === "resumed" || action.change === "restarted") && setting("notifyWhenAgentResumes", false)) {
+      void vscode.window.showInformationMessage(`${sentence(action)} (${name})`);
+    } else if (action.change === "joined" && setting("announceAgents", true)) {
       const { control, look, nothing } = choices();
       const may = session.snapshot?.agentAccess ?? "full";
       const offered = may === "full" ? [look, nothing] : may === "readOnly" ? [control, nothing] : [control, look];
-      await this.choose(session, t("The agent {0} joined {1}: {2}.", deed.who, name, accessWords(may).sentence), offered);
-    } else if (deed.change === "refused" && setting("announceAgents", true)) {
+      await this.choose(session, t("The agent {0} joined {1}: {2}.", action.who, name, accessWords(may).sentence), offered);
+    } else if (action.change === "refused" && setting("announceAgents", true)) {
       const may = session.snapshot?.agentAccess ?? "";
-      await this.choose(session, t("The agent {0} wanted to {1} in {2}: {3}.", deed.who, deed.refused, name, accessWords(may).sentence), [choices().control]);
+      await this.choose(session, t("The agent {0} wanted to {1} in {2}: {3}.", action.who, action.refused, name, accessWords(may).sentence), [choices().control]);
     }
   }
 

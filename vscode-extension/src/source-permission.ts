@@ -1,7 +1,7 @@
 /** From which hosts sources may be fetched: what the person decided, as launch attributes, and what a refusal of a session asks for. Knows nothing
  * of VS Code. */
 
-/** A source that was not fetched because nobody has allowed its host yet. */
+/** A source that was not fetched because its host has not been allowed yet. */
 export interface RefusedSource {
   readonly host: string;
   readonly url: string;

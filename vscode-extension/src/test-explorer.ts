@@ -160,8 +160,8 @@ export class TestExplorer implements vscode.Disposable {
     this.controller.items.replace(shown.map((one) => one.item));
   }
 
-  private async list(project: ProjectTests, anew = false): Promise<void> {
-    if (project.listed && !anew) {
+  private async list(project: ProjectTests, reload = false): Promise<void> {
+    if (project.listed && !reload) {
       return;
     }
     const before = this.listing.get(project);

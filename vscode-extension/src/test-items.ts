@@ -96,7 +96,7 @@ export class ProjectTests {
     return this.names.has(item) ? [item] : [...item.children].flatMap(([, child]) => this.beneath(child));
   }
 
-  /** What these are to whoever runs them: the ids for each target framework. */
+  /** Groups tests by target framework, with their ids, to run them. */
   public byFramework(items: readonly vscode.TestItem[]): Map<string | undefined, { readonly ids: string[]; readonly items: vscode.TestItem[] }> {
     const found = new Map<string | undefined, { readonly ids: string[]; readonly items: vscode.TestItem[] }>();
     for (const item of items) {

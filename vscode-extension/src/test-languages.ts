@@ -49,7 +49,7 @@ const RUBY_ROOTS = ["Gemfile", ".rspec", "Rakefile"];
 /** Folders of tests, whose project is the folder above. */
 const TEST_FOLDERS = ["test", "tests", "spec"];
 
-/** The projects with tests among the telling files of a folder. */
+/** Projects with tests, recognized by the files of a folder. */
 export function testProjects(files: readonly string[], folder: string, read: (file: string) => string): TestProject[] {
   const found = new Map<string, TestProject>();
   const add = (id: string, place: string) =>

@@ -105,7 +105,7 @@ for (const transport of ["stdio", "socket"] as const) {
       await assert.rejects(client.initializeRequest(), /second time/);
     }));
 
-    test("an invalid path format and an unknown request are refused, and the session goes on", withClient(async (client) => {
+    test("an invalid path format and an unknown request are refused, and the session continues", withClient(async (client) => {
       await assert.rejects(client.initializeRequest({ adapterID: "tandem", linesStartAt1: true, columnsStartAt1: true, pathFormat: "url" }));
       await client.initializeRequest();
       await assert.rejects(client.send("illegalRequest", {}));
@@ -188,7 +188,7 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
     await end(client);
   }));
 
-  /** Runs to the one breakpoint of this kind, and gives the top frame there. */
+  /** Runs to the one breakpoint of this kind, and returns the top frame there. */
   const stopAt = async (client: DebugClient, breakpoint: Readonly<Record<string, unknown>>, input: string) => {
     const configured = client.waitForEvent("initialized").then(async () => {
       await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [{ line: subject.line, ...breakpoint }] });
@@ -249,7 +249,7 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
     assert.equal(stops, 0);
   }));
 
-  test("stops at a thrown exception, and at one nobody catches", withClient(async (client) => {
+  test("stops at a thrown exception, and at an unhandled one", withClient(async (client) => {
     const thrown = lineOf(subject.throwingSource, "throw");
     const configured = client.waitForEvent("initialized").then(async () => {
       await client.setExceptionBreakpointsRequest({ filters: ["all"] });
@@ -265,7 +265,7 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
       const { body: info } = await client.exceptionInfoRequest({ threadId });
       assert.match(info.exceptionId, new RegExp(subject.exception));
       assert.ok(info.description?.includes(message), info.description);
-      // From here on only what nobody catches.
+      // From here on only unhandled exceptions.
       await client.setExceptionBreakpointsRequest({ filters: ["unhandled"] });
       stopped = client.waitForEvent("stopped");
       stopped.catch(() => undefined); // After the last there is none.
@@ -274,7 +274,7 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
     await client.disconnectRequest({ terminateDebuggee: true });
   }));
 
-  test("pauses while it runs, and goes on", withClient(async (client) => {
+  test("pauses while it runs, and continues", withClient(async (client) => {
     await Promise.all([client.configurationSequence(), client.launch(subject.launch)]);
     await client.customRequest("processReadOutput", { waitFor: subject.name === "Python" ? "ready" : "$", timeoutMs: DEADLINE });
     const stopped = client.waitForEvent("stopped");
@@ -311,7 +311,7 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
     await client.disconnectRequest({ terminateDebuggee: true });
     const until = Date.now() + DEADLINE;
     while (lives(pid)) {
-      assert.ok(Date.now() < until, `process ${pid} lives on`);
+      assert.ok(Date.now() < until, `process ${pid} is still running`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }));

@@ -67,7 +67,8 @@ test("F5 in a library runs the programs that use it, also through other librarie
   const files = ["shop", "mid", "app", "other"].map((name) => `/w/${name}/${name}.csproj`);
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/app/app.csproj"]);
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", [...files, "/w/site/site.csproj"]), ["/w/app/app.csproj", "/w/site/site.csproj"]);
-  // Nobody uses it, or nothing is known of it: it is run itself, and the error says what is wrong.
+  // No project uses it, or nothing is known of it: the library itself is launched, and the error says why
+  // that fails.
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", ["/w/shop/shop.csproj"]), ["/w/shop"]);
   TEXTS["/w/shop/shop.csproj"] = project(exe);
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/shop"]);

@@ -33,7 +33,7 @@ function slowness(value: string): number {
   return factor;
 }
 
-/** Why tests that need a runtime are left out; false when they run. Only a person says so, aloud. */
+/** Reason to skip tests that need a runtime; false when they run. Only a person sets the variable. */
 export const SKIPPED = process.env["TANDEM_SKIP_TOOLCHAINS"] === "1" ? "TANDEM_SKIP_TOOLCHAINS=1: no runtime is set up" : false;
 
 export function environment(): Environment {

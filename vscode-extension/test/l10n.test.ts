@@ -44,7 +44,7 @@ test("what is not translated, missing or stale is named", (context) => {
   write("l10n/bundle.l10n.xx.json", { "{0} is here": "Hier." });
   write("package.nls.xx.json", { one: "Eins von {0}", three: "Drei" });
   assert.deepEqual(said(folder), [
-    "l10n/bundle.l10n.xx.json: `{0} is here` has other places for values", "./package.nls.xx.json: `two` is missing", "./package.nls.xx.json: `three` is no text any more",
+    "l10n/bundle.l10n.xx.json: `{0} is here` has other places for values", "./package.nls.xx.json: `two` is missing", "./package.nls.xx.json: `three` is no longer a text",
   ]);
 });
 
@@ -55,8 +55,8 @@ test("sentences are translated as a whole", (context) => {
   };
   translatedBy((text, ...values) => inEnglish(words[text] ?? text, ...values));
   const clients = [{ id: 1, name: "me", kind: "editor", access: "full", launched: true, you: true, breakpoints: [] }] as const;
-  const deed = readDeed({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, clients);
+  const action = readDeed({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, clients);
   const snapshot = { session: "fox7", engine: "coreclr", state: "running", agentAccess: "full", clients };
-  assert.equal(statusText(snapshot, deed), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
+  assert.equal(statusText(snapshot, action), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
   assert.equal(t("{1} and {0} of {2}", 1, "{0}"), "{0} and 1 of {2}");
 });

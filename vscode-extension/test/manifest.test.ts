@@ -76,7 +76,7 @@ test("the schema's defaults are the documented ones", () => {
 test("an attribute of both launch and attach is the same in both", () => {
   const { launch, attach } = tandem.configurationAttributes;
   for (const [name, attribute] of Object.entries(attach.properties)) {
-    // What is attached to is nobody's to end by force.
+    // A program that was attached to must not be terminated.
     if (name in launch.properties && name !== "engine" && name !== "terminateTimeout") {
       assert.deepEqual(attribute, launch.properties[name], name);
     }

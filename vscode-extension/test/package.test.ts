@@ -10,7 +10,8 @@ const ALWAYS = ["LICENSE.txt", "changelog.md", "dist/extension.js", "package.jso
 const PICTURES = readdirSync("images").filter((name) => name.endsWith(".png")).map((name) => `images/${name}`);
 const OWN = ["[Content_Types].xml", "extension.vsixmanifest"];
 
-/** Makes a package in a folder of its own and gives the names in it, and a reader of its texts. */
+/** Creates a package in a new folder and passes its file names, and a reader for their contents, to `look`.
+ * */
 function packed(act: (out: string, scratch: string) => void, look: (names: string[], text: (name: string) => string) => void): void {
   const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-package-test-"));
   try {

@@ -27,7 +27,7 @@ test("the status bar says who is here, what agents may do and who acted last", (
   assert.equal(statusText({ ...alone, agentAccess: "none" }, undefined), "$(organization) only you · agents shut out");
 });
 
-test("each thing that somebody does has words", () => {
+test("each action of a client has a description", () => {
   const { clients } = readSnapshot(INFO);
   const by = { client: "claude-code", clientId: 4, kind: "agent" };
   const file = "/w/a.cs";
@@ -46,8 +46,8 @@ test("each thing that somebody does has words", () => {
     [{ change: "refused", command: "next", access: "none" }, "was refused to step"],
     [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
   ] as const) {
-    const deed = readDeed({ ...by, ...body }, clients);
-    assert.deepEqual([deed?.sentence("ann"), deed?.who, deed?.agent, deed?.you], [`ann ${what}`, "claude-code", true, false]);
+    const action = readDeed({ ...by, ...body }, clients);
+    assert.deepEqual([action?.sentence("ann"), action?.who, action?.agent, action?.you], [`ann ${what}`, "claude-code", true, false]);
   }
   assert.deepEqual(readDeed({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.place, { file, line: 3 });
   // Two of one name are distinguished by their numbers.

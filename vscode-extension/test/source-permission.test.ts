@@ -9,7 +9,7 @@ const refused = {
   body: { error: { variables: { code: "ACCESS_DENIED" }, data: { host: "sources.example", url: "https://sources.example/a.cs", allow } } },
 };
 
-test("a source that nobody has allowed asks for permission, and nothing else does", () => {
+test("only a source whose host is not allowed asks for permission", () => {
   assert.deepEqual(refusedSource(refused), { host: "sources.example", url: "https://sources.example/a.cs", allow });
   const error = refused.body.error;
   for (const other of [
@@ -22,7 +22,7 @@ test("a source that nobody has allowed asks for permission, and nothing else doe
   }
 });
 
-test("what was decided goes along with a launch, and the configuration's own word wins", () => {
+test("a launch sends the user's decisions, and the configuration overrides them", () => {
   assert.deepEqual(withHosts({ "sources.example": true, "other.example:8443": false }, undefined), {
     "https://sources.example/*": { enabled: true }, "https://other.example:8443/*": { enabled: false },
   });

@@ -21,7 +21,7 @@ test("this machine's own processes are found, but not this one", async () => {
   assert.ok(!found.some((one) => one.pid === process.pid));
 });
 
-test("sessions are those whose host lives, in a folder nobody else may enter", async (t) => {
+test("sessions have a running host and a private folder", async (t) => {
   const uid = String(process.getuid?.() ?? 0);
   assert.deepEqual(sessionFolders({ XDG_RUNTIME_DIR: "/run/me", TMPDIR: "/t", HOME: "/home/me" }),
     ["/run/me/tandem", `/t/tandem-${uid}`, "/home/me/.local/state/tandem/sessions"]);

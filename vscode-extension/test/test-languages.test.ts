@@ -28,7 +28,7 @@ test("a file belongs to the innermost project of its language", () => {
   assert.equal(projectOfFile("/w/a.py", "python", projects), undefined);
 });
 
-test("files of tests are told by their names", () => {
+test("test files are recognized by their names", () => {
   for (const file of ["/w/test_a.py", "/w/a_test.go", "/w/a.test.tsx", "/w/a_spec.rb"]) {
     assert.ok(isTestFile(file), file);
   }

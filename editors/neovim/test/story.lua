@@ -50,7 +50,7 @@ local frames = second:ask("stackTrace", { threadId = stopped.threadId }).stackFr
 assert(frames[1].line == tonumber(line), vim.inspect(frames[1]))
 vim.cmd("DapClients")
 said("Tandem session " .. live[1].id .. " %(stopped%)\n.*neovim.*\n.*neovim %(editor%), you")
--- A person in the session decides about agents, whoever launched.
+-- A person in the session decides about agents, even if an agent launched it.
 vim.cmd("DapAgents none")
 said("agents may now do: none")
 second:ask("disconnect", vim.empty_dict())
@@ -58,7 +58,7 @@ second:ask("disconnect", vim.empty_dict())
 dap.set_session(first)
 vim.cmd("DapAgents readOnly")
 said("agents may now do: readOnly")
--- What the others did is listed, and what agents did is said.
+-- Actions of others are listed, and those of agents are announced.
 tandem.changed(first, { change = "joined", client = "robot", kind = "agent", access = "full" })
 said("robot %(agent%) joined %(full%)")
 tandem.changed(first, { change = "input", client = "robot", kind = "agent", text = "1\n", bytes = 2, closed = false })

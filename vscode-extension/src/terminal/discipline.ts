@@ -42,7 +42,7 @@ export class LineDiscipline {
 
   private key(key: string): Effect[] {
     if (this.ended) {
-      // Nobody reads any more; Ctrl+C still means the program.
+      // The program does not read any more; Ctrl+C still interrupts it.
       return key === "\x03" ? [{ kind: "echo", text: "^C\r\n" }, { kind: "interrupt" }] : [{ kind: "echo", text: "\x07" }];
     }
     switch (key) {

@@ -131,7 +131,7 @@ export class ProgramTerminal implements vscode.Disposable {
   }
 }
 
-/** VS Code's side of it. What is written before the terminal is open waits. */
+/** The terminal's interface for VS Code. Text that is written before the terminal is open waits. */
 class Pty implements vscode.Pseudoterminal {
   private readonly writer = new vscode.EventEmitter<string>();
   private readonly namer = new vscode.EventEmitter<string>();

@@ -10,7 +10,7 @@ export class Screen {
   private endsWithReturn = false;
   private cut = false;
 
-  /** Takes text of a program whose stdout is a pipe, gives what to write to the terminal. Escape codes stay as they are. */
+  /** Converts output of a program whose stdout is a pipe for the terminal. Escape codes are kept. */
   public print(text: string): string {
     if (text === "") {
       return "";

@@ -39,7 +39,7 @@ export class Agent {
     return answer;
   }
 
-  /** One named claude-code in the only session of VS Code; it goes when the story ends. */
+  /** An agent named claude-code in the only session of VS Code; it leaves when the test ends. */
   public static async joining(bench: Pick<Workbench, "atEnd" | "runtimeFolder">): Promise<Agent> {
     const agent = await Agent.start("claude-code", bench.runtimeFolder);
     bench.atEnd(() => agent.close());
@@ -47,7 +47,7 @@ export class Agent {
     return agent;
   }
 
-  /** Joins the one session that lives. */
+  /** Joins the only running session. */
   public async joinOnly(): Promise<void> {
     const { sessions } = (await this.call("debug_sessions", {})) as { sessions: readonly { readonly session: string }[] };
     const [only, other] = sessions;

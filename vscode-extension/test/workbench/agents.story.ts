@@ -58,7 +58,7 @@ story("what an agent does is seen, and a person who joins its session limits it"
   const agent = await Agent.joining(bench);
   const offer = await bench.notification("The agent claude-code joined");
   await bench.status().filter({ hasText: "agents control" }).waitFor();
-  // The view is collapsed until somebody opens it; its title says the latest.
+  // The view is collapsed until a person opens it; its title shows the latest action.
   const activity = page.locator(".pane", { hasText: "Tandem Activity" });
   await activity.locator(".pane-header").getByText(/Tandem Activity: claude-code joined/).first().waitFor();
   await bench.picture("agent-joined");
@@ -73,8 +73,8 @@ story("what an agent does is seen, and a person who joins its session limits it"
   // Its words are in the terminal with its name, and all it did is in the view.
   await bench.terminalShows("claude-code typed: 1");
   await activity.locator(".pane-header").click();
-  for (const deed of ["claude-code joined", "you decided: agents may look", "claude-code was refused to type", "claude-code typed 1"]) {
-    await activity.locator(".monaco-list-row", { hasText: deed }).first().waitFor();
+  for (const action of ["claude-code joined", "you decided: agents may look", "claude-code was refused to type", "claude-code typed 1"]) {
+    await activity.locator(".monaco-list-row", { hasText: action }).first().waitFor();
   }
   await bench.picture("activity");
   await bench.terminalShows("the program ended with exit code 0");

@@ -1,5 +1,5 @@
-/** The stories in the real VS Code, one after the other in one server and one browser: starting those takes longer than most
- * stories do. */
+/** All tests in the real VS Code, one after the other in one server and one browser: starting those takes
+ * longer than most of the tests. */
 import { after } from "node:test";
 import { Editor } from "./editor";
 import "./dotnet.story";

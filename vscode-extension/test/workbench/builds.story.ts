@@ -1,4 +1,5 @@
-/** A project that is built before it runs: its progress, what is said when it fails, and a build that a person ends. */
+/** A project that is built before it runs: its progress, the message when it fails, and a build that a person
+ * cancels. */
 import { readFileSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { story } from "./workbench";

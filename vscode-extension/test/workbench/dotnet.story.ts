@@ -37,7 +37,7 @@ story("F5, a stop, a hover, input in the program's terminal, and an agent that j
   await agent.call("debug_set_breakpoint", { sourceFile: path.join(bench.folder, "Program.cs"), line: RETURN });
   // It appears in the gutter and in the list, labelled with its owner's name.
   await bench.debugRow("Breakpoints", String(RETURN)).first().waitFor();
-  await bench.mark("return total;").waitFor({ state: "attached" }); // Its text is the style sheet's.
+  await bench.mark("return total;").waitFor({ state: "attached" }); // Its text comes from CSS.
   await agent.call("debug_step_over", {});
   await bench.stoppedAt(HEAD);
   await bench.status().filter({ hasText: "claude-code stepped over" }).waitFor();

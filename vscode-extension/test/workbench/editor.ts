@@ -1,7 +1,7 @@
 /** A real VS Code: its server, with the packaged extension installed, and a headless Chromium to show it.
  *
- * Started once for all stories, by the first that asks; lives in one temporary folder and ends with `close`.
- * `scripts/setup --editors` brings what it needs. What a person does in it is in workbench.ts. */
+  * The first test that needs it starts it, once for all; it uses one temporary folder and ends with `close`.
+  * `scripts/setup --editors` installs it. workbench.ts drives it as a person does. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import * as net from "node:net";
@@ -37,7 +37,7 @@ export class Editor {
     dotnet = variables;
   }
 
-  /** The same later on: an editor that finds another one is started anew. */
+  /** The same later on: an editor with other variables is restarted. */
   public static async on(variables: () => Record<string, string>): Promise<void> {
     if (dotnet !== variables) {
       await Editor.close();
@@ -45,14 +45,14 @@ export class Editor {
     }
   }
 
-  /** Ends the editor, if any story started it. */
+  /** Closes the editor, if a test started it. */
   public static async close(): Promise<void> {
     const editor = await running?.catch(() => undefined);
     running = undefined;
     await editor?.end();
   }
 
-  /** What the extension and the server logged, for a story that failed. */
+  /** Logs of the extension and the server, for a test that failed. */
   public logs(): string {
     const folder = path.join(this.scratch, "data/logs");
     const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => /tandem|remoteexthost/i.test(path.basename(file)) && file.endsWith(".log"));
@@ -72,7 +72,8 @@ export class Editor {
 
   private static async startIn(scratch: string, keeper: ChildProcess): Promise<Editor> {
     const found = editors();
-    // What this process starts, such as the browser and agents, is known by it, and keeps its own temporary files in there.
+    // Child processes, such as the browser and agents, are recognized by this variable, and put their
+    // temporary files there.
     process.env["TMPDIR"] = scratch;
     const runtimeFolder = path.join(scratch, "run");
     mkdirSync(runtimeFolder, { mode: 0o700 });

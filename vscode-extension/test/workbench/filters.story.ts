@@ -14,7 +14,7 @@ story("a Python session shows Python's exception filters and keeps what is ticke
   await box("Raised Exceptions").click();
   await bench.picture("filters-python");
   await bench.typeIntoTerminal("many\n");
-  // `int("many")` raises, and the program would go on.
+  // `int("many")` raises, and without a filter the program would continue.
   await bench.stoppedAt(3);
   await bench.picture("filters-stop");
   await page.keyboard.press("F5");

@@ -19,7 +19,7 @@ story("a person joins an agent's session, and leaves without ending it", "shop",
   const offer = await bench.notification("The agent claude-code debugs shop in the session");
   await offer.locator(".monaco-button", { hasText: "Join" }).click();
 
-  // What was printed before is there, and so is who is in it.
+  // Earlier output is there, and so are the other clients.
   await bench.terminalShows("your name?");
   await bench.status().filter({ hasText: "you + claude-code" }).waitFor();
   await bench.mark("return total;").waitFor({ state: "attached" });

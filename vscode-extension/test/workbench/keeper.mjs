@@ -1,5 +1,6 @@
-/** Tidies up after a run of the stories, however it ended: waits until the run closes this program's stdin, which the system does when
- * the run is killed, then ends every process that has the run's folder as `TMPDIR`, and removes the folder.
+/** Cleans up after a test run, however it ended: waits until the run closes this program's stdin, which the
+ * system does when the run is killed, then ends every process with the run's folder as `TMPDIR`, and removes
+ * the folder.
  *
  * `node keeper.mjs FOLDER`. It starts nothing, and is in a process group of its own: a Ctrl+C for the run is none for it. */
 import { readFileSync, readdirSync, rmSync } from "node:fs";

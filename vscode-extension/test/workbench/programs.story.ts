@@ -1,9 +1,9 @@
-/** What a person is told when `tandem-dap` is missing, or is another version. */
+/** Messages when `tandem-dap` is missing, or is another version. */
 import { chmodSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { story } from "./workbench";
 
-story("a missing tandem-dap is told, with a button that leads to the setting", "greeter", async (bench) => {
+story("a missing tandem-dap is reported, with a button that opens the setting", "greeter", async (bench) => {
   await bench.openFile("greeter.py");
   await bench.debugView();
   await bench.page.keyboard.press("F5");
@@ -14,7 +14,7 @@ story("a missing tandem-dap is told, with a button that leads to the setting", "
   await bench.picture("missing-adapter-settings");
 }, { settings: { "tandem.adapterPath": "/nowhere/tandem-dap" } });
 
-story("a tandem-dap of another version is not used, and the reason is told", "greeter", async (bench) => {
+story("a tandem-dap of another version is not used, and the reason is shown", "greeter", async (bench) => {
   const other = path.join(bench.folder, "tandem-dap");
   writeFileSync(other, "#!/bin/sh\necho tandem-dap 9.9.9\n");
   chmodSync(other, 0o755);

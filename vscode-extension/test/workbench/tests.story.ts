@@ -93,7 +93,7 @@ async function runsARow(bench: Workbench, line: number): Promise<void> {
   await bench.command("Debug: Stop");
 }
 
-// Behind all stories with the other SDK: the editor is started anew, with the SDK of this machine.
+// After all tests with the other SDK: the editor is restarted with the SDK of this machine.
 test("tests of C# are listed, fail in place and stop where they fail; F5 debugs the test at the cursor", {
   skip: environment().installed === undefined && "no .NET SDK is installed", timeout: 8 * DEADLINE,
 }, async () => {

@@ -11,8 +11,8 @@ export async function shows(bench: Workbench, name: string, value: string | RegE
   await variable(bench, name).filter({ hasText: value }).waitFor();
 }
 
-/** Sets a variable as a person does: with a double click on its value, then types. What VS Code draws anew meanwhile takes the input
- * away, and a person does it again. */
+/** Sets a variable as a person does: with a double click on its value, then types. If VS Code redraws the
+ * view in between, the input box disappears, and the person tries again. */
 export async function sets(bench: Workbench, name: string, value: string): Promise<void> {
   const row = variable(bench, name);
   await bench.until(`${name} is ${value}`, async () => {

@@ -16,7 +16,7 @@ function lineWith(file: string, text: string): number {
   return readFileSync(path.join(SITE, file), "utf8").split("\n").findIndex((line) => line.includes(text)) + 1;
 }
 
-/** A breakpoint that a person sets at the line with this text; gives the line. */
+/** Sets a breakpoint as a person does, at the line with this text; returns the line. */
 async function breaksAt(bench: Workbench, file: string, text: string): Promise<number> {
   const line = lineWith(file, text);
   await bench.openFile(file);
@@ -30,10 +30,10 @@ async function result(agent: Agent, expression: string): Promise<unknown> {
   return (await agent.call("debug_evaluate", { expression }))["result"];
 }
 
-/** What the server answers in the end; it may be stopped meanwhile. */
+/** The server's final response; the server may be stopped in between. */
 function request(address: string, init: RequestInit = {}): Promise<Response> {
   const answer = fetch(address, { ...init, signal: AbortSignal.timeout(3 * DEADLINE) });
-  // Who awaits it hears of a refusal; a story that fails before that is not to end the run.
+  // The caller that awaits it handles a rejection; a test that fails before that must not end the run.
   answer.catch(() => {});
   return answer;
 }
@@ -76,7 +76,7 @@ async function debugsTogether(bench: Workbench): Promise<void> {
   assert.equal(await result(agent, "order.Lines[1].Goods"), '"pen"');
   assert.equal(await result(agent, "(await shop.Orders.OrderBy(one => one.Customer).LastAsync()).Customer"), '"bob"');
   await bench.picture("website-controller");
-  // The agent steps, and the person sees where to and who did.
+  // The agent steps, and the person sees the new location and the agent's name.
   await agent.call("debug_step", {});
   const sum = lineWith("OrdersController.cs", "order.Lines.Sum");
   await bench.stoppedAt(sum);
@@ -101,7 +101,7 @@ async function debugsTogether(bench: Workbench): Promise<void> {
   await bench.debugRow("Watch", /order\.Customer.*bob/).first().waitFor();
   await bench.picture("website-service");
   await agent.call("debug_continue", { timeoutMs: 500 });
-  // The terminal shows what is below only when somebody scrolls there.
+  // The terminal shows the end of the output only after scrolling there.
   await agent.call("process_read_output", { waitFor: "packed 1 lines for bob" });
   await agent.close();
   await bench.status().filter({ hasText: "only you" }).waitFor();

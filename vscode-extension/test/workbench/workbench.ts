@@ -9,7 +9,7 @@ import { Editor } from "./editor";
 const SAMPLES = path.join(ROOT, "vscode-extension/test/workbench/samples");
 /** Where screenshots are kept, for people to look at. */
 const PICTURES = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/pictures");
-/** How often an input box is opened anew that something closed. */
+/** Number of attempts to open an input box that something closes. */
 const MAX_TRIES = 4;
 let windows = 0;
 
@@ -192,7 +192,7 @@ export class Workbench {
     await this.lineNumber(line).waitFor();
   }
 
-  /** Opens the debug view, and gives it the focus. */
+  /** Opens the debug view, and focuses it. */
   public async debugView(): Promise<void> {
     await this.page.keyboard.press("Control+Shift+D");
     await this.page.locator(".debug-viewlet").waitFor();
@@ -238,7 +238,7 @@ export class Workbench {
     return this.page.locator(".pane", { has: this.page.locator(".pane-header", { hasText: part }) }).locator(".monaco-list-row").filter({ hasText: text });
   }
 
-  /** Somebody's name behind the line with this text. */
+  /** The client's name after the line with this text. */
   public mark(text: string): Locator {
     return this.page.locator(".monaco-editor .view-line", { hasText: text }).locator('[class*="ced-"]').first();
   }
@@ -252,8 +252,8 @@ export class Workbench {
     return this.page.locator('.statusbar-item[id*="tandem.session"]');
   }
 
-  /** Until VS Code hears of an adapter's progress: the part of it that shows progress starts up to 5 s after a window, and never
-   * shows that of a session that was started before. Nothing in the window says when. */
+  /** Waits until VS Code shows an adapter's progress: that part of it starts up to 5 s after a window, and
+   * never shows progress that began before. The window does not show when it is ready. */
   public async showsProgress(): Promise<void> {
     await this.page.waitForTimeout(DEADLINE / 10);
   }

@@ -1,4 +1,4 @@
-/** The stories with programs that nobody here wrote, in one real VS Code, one after the other. */
+/** Tests with programs of other projects, in one real VS Code, one after the other. */
 import { after } from "node:test";
 import { Editor } from "../editor";
 import "./flask.story";

@@ -16,7 +16,7 @@ real("Flask behind its reloader: a form stops in its handler, and the person say
   },
 }), async (bench) => {
   const { page } = bench;
-  // What the tutorial has people do first.
+  // The first step of the tutorial.
   execFileSync(environment().python, ["-m", "flask", "--app", "flaskr", "init-db"],
     { cwd: bench.folder, env: { ...process.env, ...variables() }, stdio: "pipe" });
   const line = await breaksAt(bench, "flaskr/auth.py", "if not username:");

@@ -29,7 +29,7 @@ real("TypeScript under jest: a stop where it was written, and a test that fails 
   await page.keyboard.press("F5");
   await bench.terminalShows("1 failed, 1 total");
   await bench.terminalShows("the program ended with exit code 1");
-  // What the test said of it is above that.
+  // The test's own output is above that.
   await page.locator(".terminal-wrapper.active .xterm").click();
   await page.keyboard.press("Shift+PageUp");
   await bench.terminalShows(/Received:\s+70/);

@@ -1,5 +1,6 @@
-/** Programs that nobody here wrote, each in a window of the real VS Code on a copy of its own folder. `scripts/real` fetches them; only
- * `./check --long` runs their stories. What a person does with them is in the stories, by language. */
+/** Programs of other projects, each in a window of the real VS Code on a copy of its own folder.
+ * `scripts/real` fetches them; only `./check --long` runs their tests. The `*.story.ts` files drive VS Code
+ * as a person does, by language. */
 import { readFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
@@ -28,7 +29,7 @@ export interface Program extends Circumstances {
   readonly folder: string;
 }
 
-/** A story with a program; what is fetched is looked for when the story begins. */
+/** A test with a program; the fetched program is looked for when the test begins. */
 export function real(name: string, program: () => Program, act: (bench: Workbench) => Promise<void>): void {
   test(name, { timeout: 3 * BUILT }, () => {
     const { folder, ...circumstances } = program();
@@ -58,7 +59,7 @@ function lineWith(bench: Workbench, file: string, text: string): number {
   return at;
 }
 
-/** Opens a file and sets a breakpoint at the line with this text; gives the line. */
+/** Opens a file and sets a breakpoint at the line with this text; returns the line. */
 export async function breaksAt(bench: Workbench, file: string, text: string): Promise<number> {
   const line = lineWith(bench, file, text);
   await bench.openFile(file);
@@ -81,7 +82,7 @@ export async function listens(bench: Workbench): Promise<string> {
 export function request(address: string, form?: Readonly<Record<string, string>>): Promise<Response> {
   const body = form === undefined ? {} : { method: "POST", body: new URLSearchParams(form) };
   const answer = fetch(address, { ...body, redirect: "manual", signal: AbortSignal.timeout(BUILT) });
-  // Who awaits it later hears of a refusal; a story that fails before that is not to end the run.
+  // The caller that awaits it later handles a rejection; a test that fails before that must not end the run.
   answer.catch(() => {});
   return answer;
 }
