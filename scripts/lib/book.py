@@ -1,6 +1,6 @@
 """A hook of mkdocs: makes the pages of the repository, which are written for the forge, pages of the book. Files outside docs/ that
-readers want become pages, pictures come along, other links out of docs/ become addresses of the repository, a link that bears a page's
-file name bears its title, and lists and tables are read as the forge reads them. Fails where a link names a file that is not there;
+readers want become pages, pictures come along, other links out of docs/ become addresses of the repository, a link whose text is a page's
+file name gets the page's title, and lists and tables are read as the forge reads them. Fails where a link names a file that is not there;
 links inside docs/ are mkdocs's to check."""
 import json, logging, pathlib, posixpath, re
 
@@ -54,7 +54,7 @@ def links(text, source, uri):
 
 
 def title(path):
-    """The first heading of a page; nothing of what is no page, or has the product's name for a heading."""
+    """The first heading of a page; None for other files, and for a page whose heading is the product's name."""
     file = ROOT / posixpath.normpath(path)
     text = file.read_text() if file.is_file() else ""
     found = re.search(r"^# (.+)$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The archive for everybody and the package of Debian: programs, man pages, completions, licences."""
+"""The general archive and the package of Debian: programs, man pages, completions, licences."""
 import hashlib
 
 from . import archive

@@ -14,7 +14,7 @@ PAGES = {"man": "man/man1/{}.1", "bash": "bash-completion/completions/{}", "zsh"
 
 
 def programs():
-    """name -> bytes. What is compiled knows nothing of where it was compiled."""
+    """name -> bytes. The binaries do not contain the paths of this build."""
     zigbuild, zig = tool("cargo-zigbuild"), tool("zig")
     home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo").resolve()
     remapped = [f"--remap-path-prefix={home}=/cargo", f"--remap-path-prefix={ROOT}=/tandem"]

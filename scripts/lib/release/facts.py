@@ -11,7 +11,7 @@ PROGRAMS = ("tandem-mcp", "tandem-dap")
 SUMMARY = "A debugger that an editor and an AI agent share: .NET, Python, C, C++, Rust, Go, JavaScript, Ruby"
 # The MCP registry wants at most 100 characters.
 SHORT = "Debug .NET, Python, Rust, C++, Go and JavaScript, in the session that an editor has open."
-DESCRIPTION = """One live debug session that an editor and an AI agent share: whoever sets a breakpoint, steps or types into the program, all see it.
+DESCRIPTION = """One live debug session that an editor and an AI agent share: both see each breakpoint, each step and each line of input.
 tandem-mcp offers it as MCP tools, tandem-dap as a debug adapter. .NET is debugged by a built-in engine, other languages
 through their own adapters: Python, C, C++, Rust, Go, Ruby, JavaScript, shell scripts."""
 # The time of every packed file: packages of one input are the same, byte for byte.

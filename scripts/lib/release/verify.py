@@ -1,4 +1,4 @@
-"""Looks at what is released, made twice with stand-ins for the programs: the same bytes, what each catalogue asks of a manifest, and
+"""Checks the release files, built twice with placeholders for the programs: the same bytes, what each catalogue asks of a manifest, and
 installed by the package managers that are here. With the real programs, in a bare root: `scripts/try-release`."""
 import hashlib, json, pathlib, re, shutil, subprocess, sys, tarfile, tempfile, xml.etree.ElementTree as xml, zipfile
 
@@ -102,7 +102,7 @@ def nuget(out, _scratch):
     for name, kind in (("tandem", "DotnetTool"), ("tandem.linux-x64", "DotnetToolRidPackage")):
         with zipfile.ZipFile(out / f"{name}.{VERSION}.nupkg") as archive:
             text = archive.read(f"{name}.nuspec").decode()
-            that(f'<packageType name="{kind}" />' in text, f"{name} is no {kind}")
+            that(f'<packageType name="{kind}" />' in text, f"{name} is not a {kind}")
             settings = next(file for file in archive.namelist() if file.endswith("DotnetToolSettings.xml"))
             that(xml.fromstring(archive.read(settings)).get("Version") == "2", f"{settings} is of another version")
             for part in archive.namelist():

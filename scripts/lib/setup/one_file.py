@@ -1,10 +1,10 @@
 """Makes a self-contained program in one file, as `dotnet publish -p:PublishSingleFile=true` does: an executable with the runtime
 linked into it, and behind that a bundle of assemblies (the format is that of dotnet/runtime's
-`Microsoft.NET.HostModel/Bundle`, version 6). No registry has an SDK that could; the executable of another such program stands in.
+`Microsoft.NET.HostModel/Bundle`, version 6). No registry has an SDK that could; the executable of another such program replaces it.
 """
 import json, struct
 
-# Before it stands where the bundle begins: 8 bytes.
+# The 8 bytes before it are the offset of the bundle.
 MARK = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
 ASSEMBLY, DEPS, RUNTIME_CONFIG = 1, 3, 4
 # The runtime maps assemblies in pages.

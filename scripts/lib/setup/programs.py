@@ -1,4 +1,4 @@
-"""The fixture programs: built anew when a source of theirs changes, all that are stale in one run of a compiler."""
+"""The fixture programs: rebuilt when one of their sources changes, all stale ones in one run of a compiler."""
 import hashlib, json, os, pathlib, shutil
 
 from . import one_file
