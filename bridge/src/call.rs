@@ -87,7 +87,8 @@ impl Progress {
         }
     }
 
-    /// Reports every two seconds that `what` continues, and each line that an engine prints, such as its build's.
+    /// Reports every two seconds that `what` continues, and each line that an engine prints, such as its
+    /// build's.
     pub async fn during<T>(
         &self,
         what: &str,

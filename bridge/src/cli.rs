@@ -62,7 +62,7 @@ enum Command {
     Install(install::Flags),
     /// Report what is installed and what is missing: programs, runtimes, debuggers, hosts
     Doctor {
-        /// As JSON
+        /// Print the report as JSON
         #[arg(long)]
         json: bool,
     },
@@ -72,7 +72,7 @@ enum Command {
     Tests,
     /// Print the man page or a shell's completions
     Generate {
-        /// Which
+        /// The man page, or the shell for completions
         page: pages::Page,
     },
 }
@@ -107,7 +107,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What writes to stdout for people and scripts; no MCP is spoken. Whether all is well.
+/// Runs a command that writes to stdout for people and scripts, not MCP. Returns whether it found no problem.
 fn for_people(command: &Command, adapter: Option<&std::path::Path>) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     match command {

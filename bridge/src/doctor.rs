@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::install::{HOSTS, Places, entry_in};
 
-/// What lets a process be attached to that the debugger has not started.
+/// Kernel setting that decides whether a debugger may attach to processes that it has not started.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// One line of the report.

@@ -29,7 +29,7 @@ const WAITING: usize = 16;
 /// Serves one request, to its end.
 ///
 /// # Errors
-/// When there is no request.
+/// When stdin has no request.
 pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let first = lines.next_line().await.context("cannot read stdin")?.unwrap_or_default();

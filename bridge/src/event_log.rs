@@ -1,5 +1,6 @@
-//! What happened in a session, in one order: stops, exceptions, resumes and by whom, output, who came and went. Bounded:
-//! the oldest entries are dropped first, and readers learn how many. Not a log: it is what `debug_timeline` answers.
+//! The events of a session, in one order: stops, exceptions, resumes and by whom, output, clients that joined
+//! or left. Bounded: the oldest entries are dropped first, and readers learn how many. Read by
+//! `debug_timeline`.
 
 use std::collections::VecDeque;
 use std::time::Instant;

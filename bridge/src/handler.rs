@@ -319,7 +319,7 @@ impl ServerHandler for Bridge {
         Ok(CompleteResult::new(found))
     }
 
-    /// What rmcp could not read as one of MCP's requests.
+    /// Answers a request that rmcp does not know as one of MCP's.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

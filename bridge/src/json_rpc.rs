@@ -38,7 +38,7 @@ pub const METHODS: [&str; 15] = [
 /// Result of parsing a line.
 #[derive(Debug)]
 pub enum Understood {
-    /// A valid message.
+    /// A valid JSON-RPC message.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// None; this answers it.
     Refused(Value),
@@ -46,7 +46,7 @@ pub enum Understood {
     Nothing,
 }
 
-/// Parses one message.
+/// Parses one line as a JSON-RPC message.
 pub fn understand(line: &[u8]) -> Understood {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if let Ok(message) = serde_json::from_slice(line) {

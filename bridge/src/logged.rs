@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-/// Text kept, in bytes.
+/// Maximum length of the kept text, in bytes.
 const KEPT: usize = 4096;
 /// Longest line kept, characters.
 const MAX_LINE_LEN: usize = 400;

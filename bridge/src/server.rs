@@ -58,7 +58,7 @@ struct Inner {
     early: Early,
     /// The MCP client's name.
     client: Option<String>,
-    /// Who watches which resource.
+    /// The clients that watch each resource.
     subscriptions: HashMap<String, AbortHandle>,
     /// Sessions of children that are just being joined.
     adopting: HashSet<String>,
@@ -72,7 +72,7 @@ pub struct Bridge {
     pub options: Arc<Options>,
     /// Builds and commands that are running.
     pub jobs: Arc<Jobs>,
-    /// What agents have started while they wait.
+    /// Triggers that agents have started for their waits.
     pub triggers: Arc<Triggers>,
     begun_tests: Arc<BegunTests>,
     log: Arc<ClientLog>,

@@ -66,7 +66,8 @@ impl Plan {
         }
     }
 
-    /// Where sources of its program may lie: beside it, in its project, where it works.
+    /// Folders that may hold sources of its program: that of the program, of its project, and its working
+    /// folder.
     pub fn folders(&self) -> Vec<PathBuf> {
         let paths = ["program", "project", "cwd"].into_iter().filter_map(|key| self.attributes[key].as_str());
         paths

@@ -47,7 +47,7 @@ impl Source {
         self.0.lines().count() as u64
     }
 
-    /// Whether there is no line.
+    /// Whether the text has no lines.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -28,7 +28,7 @@ pub struct Flags {
     /// Say what stops agents may look at, and nothing when there is none: for a hook that adds it to a prompt
     #[arg(long)]
     stops: bool,
-    /// As JSON
+    /// Print the sessions as JSON
     #[arg(long)]
     json: bool,
 }

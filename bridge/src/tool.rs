@@ -13,7 +13,7 @@ use crate::call::Call;
 /// Effect of a tool; becomes the MCP annotations, and decides whether `--read-only` offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Reads only.
+    /// Reads only: changes neither the program nor files.
     Looks,
     /// It changes or runs something; doing it twice is different from once.
     Acts,
@@ -39,7 +39,7 @@ pub struct Tool {
     pub name: &'static str,
     /// Part of `--tools core`.
     pub core: bool,
-    /// Effect of a call.
+    /// Effect of a call, for the annotations and `--read-only`.
     pub effect: Effect,
     /// When to use it and what comes back. A model reads it; it is paid for in tokens in each conversation.
     pub about: &'static str,

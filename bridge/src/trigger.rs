@@ -46,7 +46,6 @@ const READING: Duration = Duration::from_secs(600);
 /// How long an answer waits for a trigger that is about to end.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// Action of a trigger.
 #[derive(Debug)]
 enum Kind {
     Command(Command),
@@ -118,7 +117,7 @@ pub fn prepare(bridge: &Bridge, tool: &str, arguments: &Arguments) -> Result<Opt
     let (sender, result) = watch::channel(None);
     let cancel = CancellationToken::new();
     let (go, gone) = oneshot::channel();
-    // What keeps the sessions alive is not held: a trigger that never ends would keep the bridge.
+    // A weak handle: a trigger that never ends must not keep the sessions alive.
     let (weak, _) = bridge.without_last();
     let (arguments, token) = (arguments.clone(), cancel.clone());
     let running = tokio::spawn(async move {

@@ -11,7 +11,7 @@ const BUNDLE = "l10n/bundle.l10n.json";
 const SHOWN = ["label", "title", "description", "detail", "tooltip", "placeHolder", "hoverMessage", "contentText", "message", "prompt"];
 /** Functions that show their texts. */
 const SHOWS = /^(?:(?:this\.)?(?:terminal\??\.)?(?:remark|note|echo|complain)|vscode\.window\.(?:show\w+|setStatusBarMessage)|Error)$/;
-/** What is called so in every language, commands, and the names of icons: no texts. */
+/** Names that are the same in every language, commands, and names of icons: not translated. */
 const NAMES = /Tandem\b|\.NET\b|Visual Basic|Claude Code|Gemini CLI|claude mcp add tandem|\$\([\w-]+\)/g;
 /** Two words in a row. */
 const WORDS = /\p{L}{2,}[,:.]? \p{L}{2,}/u;

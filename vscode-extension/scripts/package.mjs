@@ -41,7 +41,7 @@ try {
 }
 console.log(`${out}: ${(statSync(out).size / 1024).toFixed(0)} KiB`);
 
-/** Puts what is packed into a folder of its own, which holds nothing else. */
+/** Copies the packed files into a new folder, which holds nothing else. */
 function stage() {
   // Users who install the extension do not need what builds and tests it.
   const { scripts, devDependencies, vsce, ...packed } = manifest;

@@ -17,7 +17,7 @@ const files = readdirSync("dist/test", { recursive: true })
 if (files.length === 0) {
   throw new Error(`no test file has any of these names: ${wanted.join(", ")}`);
 }
-// In a process group of its own: who ends this program ends the tests, too, and not only their runner.
+// In a separate process group: ending this program ends the tests, too, and not only their runner.
 const runner = spawn(process.execPath, ["--test", "--test-reporter=spec", ...flags, ...files], { stdio: "inherit", detached: true });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => process.kill(-runner.pid, signal));

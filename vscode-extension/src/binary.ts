@@ -1,4 +1,5 @@
-/** Where Tandem's programs are, where they were looked for, and whether they are new enough. Knows nothing of VS Code. */
+/** Locations of Tandem's programs, the places that were searched, and the version check. Independent of VS
+ * Code. */
 import * as path from "node:path";
 import { t } from "./texts";
 
@@ -17,7 +18,8 @@ export interface Surroundings {
   readonly workspaceFolder: string | undefined;
 }
 
-/** The configured program alone, or else the bundled one, or else the one beside `neighbour`, or else the one in PATH. */
+/** The configured program alone, or else the bundled one, or else the one next to `neighbour`, or else the
+ * one in PATH. */
 export function findProgram(
   name: "tandem-dap" | "tandem-mcp",
   configured: string,

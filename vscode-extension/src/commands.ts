@@ -1,4 +1,4 @@
-/** What a person can ask for by name: join, leave, let agents do more or less, copy an agent's configuration. */
+/** Commands: join, leave, change what agents may do, copy an agent's configuration. */
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { agentConfigurations } from "./agents";

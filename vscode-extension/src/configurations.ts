@@ -53,7 +53,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       complete = { ...configuration, ...made };
     }
-    // What another debugger's configuration must have is for `tandem-dap` to say.
+    // `tandem-dap` validates the configurations of other debuggers.
     if (complete.request === "launch" && complete[ORIGINAL_TYPE] === undefined && !WHAT_TO_RUN.some((attribute) => complete[attribute])) {
       void vscode.window.showErrorMessage(t("`{0}` in launch.json has neither `program` nor `project`. Add one of them.", complete.name));
       return null;

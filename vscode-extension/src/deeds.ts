@@ -11,7 +11,7 @@ export interface Deed extends Act {
   readonly detail: string;
   /** Where it was done, for breakpoints. */
   readonly place: Mark | undefined;
-  /** What an agent was refused; else empty. */
+  /** The request that an agent was refused, in words; empty for other actions. */
   readonly refused: string;
   /** Text for the program's input; undefined when the session does not report it. */
   readonly typed: string | undefined;

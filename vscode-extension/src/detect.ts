@@ -17,7 +17,7 @@ const PREFIX = "Tandem: ";
 /** A list of more projects than this is too long to read. */
 const MAX_PROJECTS = 8;
 
-/** What a new launch.json starts with; `files` are absolute, inside `folder`. */
+/** Initial configurations of a new launch.json; `files` are absolute, inside `folder`. */
 export function initialConfigurations(folder: string, files: readonly string[]): Configuration[] {
   const found: Configuration[] = [];
   const seen = new Set<string>();
@@ -49,7 +49,7 @@ export function initialConfigurations(folder: string, files: readonly string[]):
   return found;
 }
 
-/** What F5 can see of a workspace. */
+/** The workspace as F5 sees it. */
 export interface Workspace {
   /** Its folder. */
   readonly folder: string | undefined;

@@ -1,4 +1,4 @@
-/** A log file that others append to, read line by line as it grows. Knows nothing of VS Code. */
+/** A log file that others append to, read line by line as it grows. Independent of VS Code. */
 import { closeSync, openSync, readSync } from "node:fs";
 
 /** Read at one look at most, bytes: what is more comes with the next. */

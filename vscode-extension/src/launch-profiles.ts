@@ -30,7 +30,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** What a launch of a web project does when its server listens; undefined when no profile says so. */
+/** The action when the server of a launched web project listens; undefined when no profile defines one. */
 export function serverReadyAction(launch: Fields, files: Files): ServerReadyAction | undefined {
   const profile = profileOf(launch, files);
   if (profile?.["launchBrowser"] !== true) {
@@ -42,7 +42,7 @@ export function serverReadyAction(launch: Fields, files: Files): ServerReadyActi
   }
   const variables = { ASPNETCORE_URLS: profile["applicationUrl"], ...fields(profile["environmentVariables"]), ...fields(launch["env"]) };
   const scheme = EVERYWHERE.exec(word(variables["ASPNETCORE_URLS"]).trim())?.[1]?.toLowerCase();
-  // In the address to open a `%s` stands for the server alone.
+  // In the address to open, only `%s` stands for the server: escape other percent signs.
   const rest = page === "" ? "" : `/${page.replace(/^\//, "").replace(/%(?![\da-f]{2})/gi, "%25")}`;
   return {
     action: "openExternally",
@@ -85,7 +85,7 @@ function settingsOf(launch: Fields, files: Files): string | undefined {
   return path.join(isDotnetProject(place) ? path.dirname(place) : place, SETTINGS);
 }
 
-/** What of a project is named: its file, its folder, a solution or a C# file. */
+/** The place of a project, named by its file, its folder, a solution or a C# file. */
 function placeOf(named: string, workspace: string, files: Files): string | undefined {
   if (isDotnetProject(named)) {
     return named;

@@ -16,7 +16,7 @@ export interface LiveSession {
   readonly started: number;
   /** Where to join. */
   readonly socket: string;
-  /** Who launched it; empty when it does not say. */
+  /** Client that launched the session; empty when unknown. */
   readonly client: string;
   /** `editor` or `agent`. */
   readonly kind: string;

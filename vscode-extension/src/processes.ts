@@ -1,4 +1,4 @@
-/** Running processes to attach to, read from /proc or `ps`. Knows nothing of VS Code. */
+/** Running processes to attach to, read from /proc or `ps`. Independent of VS Code. */
 import { execFile } from "node:child_process";
 import { readFile, readdir, readlink } from "node:fs/promises";
 import * as os from "node:os";

@@ -1,4 +1,5 @@
-/** Who is in a session and who acted last, read from what Tandem says and put into words. Knows nothing of VS Code. */
+/** The clients of a session and the last action, read from Tandem's events and described in words.
+ * Independent of VS Code. */
 import { t } from "./texts";
 
 export interface Mark {
@@ -11,7 +12,7 @@ export interface Client {
   readonly id: number;
   readonly name: string;
   readonly kind: "editor" | "agent";
-  /** What it may do: `full`, `readOnly`, `none`. */
+  /** Access of the client: `full`, `readOnly`, `none`. */
   readonly access: string;
   readonly launched: boolean;
   /** This very window. */
@@ -23,7 +24,7 @@ export interface Snapshot {
   readonly session: string;
   readonly engine: string;
   readonly state: string;
-  /** What agents may do. */
+  /** Access of agents: `full`, `readOnly`, `none`. */
   readonly agentAccess: string;
   readonly clients: readonly Client[];
 }
@@ -39,7 +40,7 @@ export interface Act {
 /** For the status bar, where there is little room. */
 const ACCESS_ICONS: Readonly<Record<string, string>> = { full: "$(hubot)", readOnly: "$(eye)", none: "$(circle-slash)" };
 
-/** What an agent may do, in words. */
+/** Agents' access in words. */
 export interface AccessWords {
   /** Of all of them, as a sentence. */
   readonly sentence: string;
@@ -97,7 +98,7 @@ export function statusText(snapshot: Snapshot, last: Act | undefined): string {
   const others = snapshot.clients.filter((client) => !client.you);
   const agents = others.filter((client) => client.kind === "agent");
   const icon = agents.length > 0 ? (ACCESS_ICONS[snapshot.agentAccess] ?? "$(hubot)") : "$(organization)";
-  // What agents may do matters before one is there, when it is less than all.
+  // Restricted access of agents is shown even before an agent joins.
   const access = agents.length > 0 || snapshot.agentAccess !== "full" ? ` · ${accessWords(snapshot.agentAccess).short}` : "";
   const who = others.length === 0 ? t("only you") : [t("you"), ...others.slice(0, 2).map((client) => shorten(client.name))].join(" + ");
   const more = others.length > 2 ? ` + ${others.length - 2}` : "";

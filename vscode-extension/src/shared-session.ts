@@ -95,7 +95,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     this.end();
   }
 
-  /** What one of our custom requests answers. */
+  /** The response to one of Tandem's custom requests. */
   public async ask(command: string, args: Record<string, unknown>): Promise<unknown> {
     return await this.session.customRequest(command, args);
   }

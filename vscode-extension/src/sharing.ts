@@ -11,7 +11,7 @@ interface Choice {
   readonly access: string;
 }
 
-/** What a person can answer at once when an agent comes. */
+/** Buttons of the notification when an agent joins. */
 function choices(): Readonly<Record<"control" | "look" | "nothing", Choice>> {
   return {
     control: { label: t("Let Agents Control"), access: "full" },
@@ -98,7 +98,7 @@ export class Sharing implements vscode.Disposable {
     this.item.show();
   }
 
-  /** Agents' breakpoints are VS Code's own dots already; the name behind the line says whose they are. */
+  /** Agents' breakpoints already have VS Code's own dots; the name after the line shows their owner. */
   private markEditors(): void {
     const snapshot = this.sessions.active?.snapshot;
     const setting = vscode.workspace.getConfiguration("tandem").get("showAgentBreakpoints", true);

@@ -5,7 +5,7 @@
 export interface RefusedSource {
   readonly host: string;
   readonly url: string;
-  /** What would allow it, as `sourceLinkOptions` has it. */
+  /** Rule that would allow it, as `sourceLinkOptions` has it. */
   readonly allow: Readonly<Record<string, unknown>>;
 }
 
@@ -19,7 +19,7 @@ interface Answer {
   } };
 }
 
-/** What an answer to `source` asks permission for; undefined when it asks for none. */
+/** The permission that a response to `source` asks for; undefined when it asks for none. */
 export function refusedSource(message: unknown): RefusedSource | undefined {
   const answer = message as Answer;
   const error = answer.type === "response" && answer.command === "source" && answer.success === false ? answer.body?.error : undefined;

@@ -61,7 +61,7 @@ export class TestExplorer implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  /** What is shown of the tests of a language. */
+  /** Where the tests of a language are shown. */
   public shows(language: TestLanguage): "explorer" | "codeLens" | "nothing" {
     switch (vscode.workspace.getConfiguration("tandem").get<TestSetting>(language.setting, "auto")) {
       case "on":

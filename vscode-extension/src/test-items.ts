@@ -7,7 +7,7 @@ import type { TestProject } from "./test-languages";
 
 const BETWEEN = "\u001f";
 
-/** What names a test in its project: the same for each target framework is a test for each. */
+/** Identity of a test in its project: the same for each target framework. */
 type TestName = Pick<ListedTest, "id" | "framework">;
 
 function keyOf({ id, framework }: TestName): string {
@@ -111,7 +111,7 @@ export class ProjectTests {
     return found;
   }
 
-  /** What a person reads of a test: with its target framework, where its project is built for several. */
+  /** Label of a test: with its target framework, if its project is built for several. */
   public shown(item: vscode.TestItem): string {
     const framework = this.names.get(item)?.framework;
     return framework === undefined ? item.label : `${item.label} (${framework})`;

@@ -4,7 +4,7 @@ import * as path from "node:path";
 
 export interface TestLanguage {
   readonly id: string;
-  /** What says where its tests are shown, below `tandem`. */
+  /** Setting that decides where its tests are shown, below `tandem`. */
   readonly setting: string;
   /** As VS Code calls its files. */
   readonly languages: readonly string[];
@@ -25,7 +25,7 @@ export const TEST_LANGUAGES: readonly TestLanguage[] = [
   { id: "cpp", setting: "tests.cpp", languages: ["c", "cpp"], others: ["ms-vscode.cmake-tools", "matepek.vscode-catch2-test-adapter"] },
 ];
 
-/** What `tandem.tests.*` says of a language. */
+/** Value of `tandem.tests.*` for a language. */
 export type TestSetting = "auto" | "on" | "codeLens" | "off";
 
 export interface TestProject {
@@ -42,7 +42,7 @@ export const TEST_FILES = [
 ];
 
 const DOTNET = /\.(cs|fs|vb)proj$/;
-/** What a project of .NET with tests names. */
+/** Markers of a .NET project with tests. */
 const DOTNET_TESTS = /Microsoft\.NET\.Test\.Sdk|xunit\.v3|"TUnit|MSTest\.Sdk|<IsTestProject>\s*true|EnableNUnitRunner|EnableMSTestRunner/i;
 const PYTHON_ROOTS = ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "conftest.py", "requirements.txt"];
 const RUBY_ROOTS = ["Gemfile", ".rspec", "Rakefile"];

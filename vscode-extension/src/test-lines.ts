@@ -1,4 +1,5 @@
-/** `tandem-mcp tests`, which lists, runs and debugs tests: one request, and then events, one JSON object a line. Knows nothing of VS Code. */
+/** `tandem-mcp tests`, which lists, runs and debugs tests: one request, and then events, one JSON object a
+ * line. Independent of VS Code. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { t } from "./texts";

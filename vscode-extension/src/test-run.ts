@@ -93,7 +93,7 @@ function hear(debuggee: Debuggee, message: ProtocolMessage): void {
   }
 }
 
-/** What one run of one project needs. */
+/** Parameters of one run of one project. */
 export interface Wanted {
   readonly program: string;
   readonly project: ProjectTests;
@@ -157,7 +157,7 @@ async function runSome(
   finish(end, run, token.isCancellationRequested ? [] : [...left], chosen[0] ?? project.item);
 }
 
-/** What the end says of tests that have no result. */
+/** Reports the error of a run for the tests without a result. */
 function finish(end: TestEnd, run: vscode.TestRun, left: readonly vscode.TestItem[], first: vscode.TestItem): void {
   const { error } = end;
   if (error === undefined || error.code === "TESTS_FAILED" || error.code === "CANCELLED") {

@@ -11,7 +11,7 @@ export function t(text: string, ...values: Value[]): string {
   return translate(text, ...values);
 }
 
-/** Who translates; said before anything is shown. */
+/** The translation function; set before any text is shown. */
 export function translatedBy(translator: Translate): void {
   translate = translator;
 }

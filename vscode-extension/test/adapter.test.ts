@@ -20,7 +20,7 @@ interface Subject {
   readonly variable: string;
   readonly value: string;
   readonly expression: readonly [string, string];
-  /** What it prints for `four` and at the end of its input, and its exit code. */
+  /** Output for `four` and at the end of its input, and its exit code. */
   readonly echo: string;
   readonly exitCode: number;
   /** A condition that holds for the input `four` only. */
@@ -81,7 +81,7 @@ for (const transport of ["stdio", "socket"] as const) {
     const client = new DebugClient("/usr/bin/env", path.join(programs(), "tandem-dap"), "tandem", { env: variables() });
     client.defaultTimeout = DEADLINE;
     await client.start(transport === "socket" ? port : undefined);
-    // It never gives up a request, and an adapter that has disconnected answers none.
+    // It never cancels a request, and an adapter that has disconnected answers none.
     let disconnected = false;
     const disconnect = client.disconnectRequest.bind(client);
     client.disconnectRequest = (args) => {

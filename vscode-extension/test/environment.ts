@@ -1,4 +1,4 @@
-/** What `scripts/setup` found and cargo built: runtimes, editors and our own programs. */
+/** Environment from `scripts/setup` and cargo: runtimes, editors and our own programs. */
 import { existsSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { checkFreshness } from "./freshness";

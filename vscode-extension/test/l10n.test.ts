@@ -11,7 +11,7 @@ import { inEnglish, t, translatedBy } from "../src/texts";
 
 const SCRIPT = path.resolve("scripts/l10n.mjs");
 
-/** What the script says of an extension's folder; nothing when all is well. */
+/** Complaints of the script about an extension's folder; empty when it finds none. */
 function said(folder: string): string[] {
   const { stdout, stderr } = spawnSync(process.execPath, [SCRIPT, "--check"], { cwd: folder, encoding: "utf8" });
   return (stdout + stderr).split("\n").filter((line) => line !== "");

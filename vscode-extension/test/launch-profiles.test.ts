@@ -15,7 +15,7 @@ const profiles = (...all: readonly (readonly [string, Readonly<Record<string, un
 const LISTENING = String.raw`\bNow listening on:\s+(https?://\S+)`;
 const action = (launch: Readonly<Record<string, unknown>>) => serverReadyAction({ __workspaceFolder: "/w", ...launch }, files);
 
-/** What VS Code would open when the program prints this. */
+/** Address that VS Code would open when the program prints this. */
 function opened(launch: Readonly<Record<string, unknown>>, printed: string): string | undefined {
   const { pattern, uriFormat } = action(launch) ?? { pattern: "$^" };
   const found = new RegExp(pattern, "i").exec(printed);

@@ -43,7 +43,7 @@ function documented(section: "launch" | "attach"): Map<string, string> {
   return new Map(rows.flatMap((row) => {
     const cells = row.split("|").map((cell) => cell.trim()).slice(1, -1);
     const names = [...(cells[0] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "")
-      // What clients send by themselves is nothing that people write.
+      // Attributes that clients send by themselves are not for people.
       .filter((name) => !name.startsWith("__"));
     // One row may hold several attributes, and then as many defaults.
     const defaults = (cells.at(-1) ?? "").split(", ");

@@ -1,4 +1,5 @@
-/** What `vsce package` puts into a package, as the marketplace would take it; and what our own packages for one platform hold. */
+/** Contents of the package that `vsce package` makes, as the marketplace would accept it; and of our own
+ * packages for one platform. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";

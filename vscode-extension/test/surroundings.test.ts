@@ -1,4 +1,4 @@
-/** What the extension reads of the machine: processes, live sessions, agents' configurations. */
+/** Facts that the extension reads from the machine: processes, running sessions, agents' configurations. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as os from "node:os";

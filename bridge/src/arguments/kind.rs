@@ -18,17 +18,17 @@ const EMPTY_COUNTS: char = '0';
 /// A type of arguments, with the letters that stand for it in a tool's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `s`: a string.
+    /// `s`: a string, which may be empty.
     Text,
     /// `i`: an integer, at least 0.
     Integer,
     /// `n`: a number, with or without a fraction.
     Number,
-    /// `b`: a boolean.
+    /// `b`: `true` or `false`.
     Flag,
     /// `x`: an integer or a string.
     IntegerOrText,
-    /// `o`: a JSON object.
+    /// `o`: a JSON object with any keys.
     Object,
     /// `so`: a string, or an object that says more.
     TextOrObject,
@@ -43,13 +43,13 @@ pub enum Kind {
 /// A form of the elements of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
-    /// Any JSON value.
+    /// Any JSON value, unchecked.
     Any,
     /// A text, which may be empty.
     Text,
     /// An integer, at least 0.
     Integer,
-    /// A JSON object.
+    /// A JSON object with any keys.
     Object,
 }
 

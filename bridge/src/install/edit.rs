@@ -8,7 +8,6 @@ use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::hosts::Form;
 
-/// Result of an edit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
     /// The entry is there already.
@@ -19,7 +18,7 @@ pub(super) enum Outcome {
     Foreign(Value),
 }
 
-/// Puts the entry there; one that equals `ours` gives way to it.
+/// Writes the entry; it replaces one that equals `ours`.
 ///
 /// # Errors
 /// When the text is not in its form, or has something else where the servers should be.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The user's folders that configurations are in.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// Value of HOME.
+    /// The user's home folder, from HOME.
     pub(crate) home: PathBuf,
     /// XDG_CONFIG_HOME, else `~/.config`.
     pub(crate) config: PathBuf,
@@ -59,7 +59,7 @@ enum Base {
 pub(crate) struct Host {
     /// Name on the command line.
     pub(crate) id: &'static str,
-    /// Name for people.
+    /// Name as people write it, such as `Claude Code`.
     pub(crate) name: &'static str,
     base: Base,
     path: &'static str,

@@ -16,7 +16,7 @@ use crate::source::{absolute, below, in_folders};
 
 /// Endings of programs that are their own sources.
 const SCRIPTS: [&str; 7] = [".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh"];
-/// Most files beside a source that are looked at.
+/// Maximum number of files in a source's folder that are considered.
 const MAX_OTHERS: usize = 500;
 
 impl Session {
@@ -29,7 +29,7 @@ impl Session {
                     wanted.state = told.clone();
                 }
             }
-            // Who sees an agent's breakpoint may remove it: it is not to come back with the next list.
+            // Any client may remove an agent's breakpoint: the next list must not set it again.
             plan.requested.retain(|wanted| wanted.dap.is_none_or(|id| !snapshot.removed.contains(&id)));
             drop(snapshot);
             work(&mut plan.requested)
@@ -90,7 +90,8 @@ impl Session {
         })
     }
 
-    /// Sources of the program that can be read: those that the debugger knows, and what lies beside the program.
+    /// Sources of the program that can be read: those that the debugger knows, and those in the program's
+    /// folder.
     pub async fn source_files(&self) -> Vec<String> {
         let mut known = self.known_sources().await;
         let is_source = |path: &str| SCRIPTS.iter().any(|ending| path.ends_with(ending));
@@ -181,7 +182,7 @@ impl Session {
     }
 }
 
-/// Files of the same language beside one.
+/// Files of the same language in the same folder.
 fn beside(path: &str) -> Vec<String> {
     let path = Path::new(path);
     let (Some(folder), Some(ending)) = (path.parent(), path.extension()) else { return Vec::new() };

@@ -170,8 +170,9 @@ fn program_of(pid: u64) -> Option<String> {
     words.find(|word| word.ends_with(".dll"))
 }
 
-/// Waits until a running .NET process has reported its modules, so that a breakpoint set now binds at once; gives
-/// the version of its runtime, from where its core library lies (`…/Microsoft.NETCore.App/9.0.1/…`). Others tell by themselves.
+/// Waits until a running .NET process has reported its modules, so that a breakpoint set now binds at once;
+/// returns the version of its runtime, from the path of its core library (`…/Microsoft.NETCore.App/9.0.1/…`).
+/// Other engines report it themselves.
 async fn loaded(session: &Session, program: Option<&str>) -> Value {
     let until = Instant::now() + if session.engine == "coreclr" { LOADING } else { Duration::ZERO };
     let assembly = program.and_then(|program| program.rsplit('/').next());

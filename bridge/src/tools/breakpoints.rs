@@ -15,7 +15,7 @@ use crate::session::breakpoints::by_text;
 use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
 
-/// What becomes of what is set while no program is there.
+/// Note on breakpoints that are set without a program.
 const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
 
 /// Where and why the program stops.
@@ -253,7 +253,8 @@ async fn list(call: &Call) -> Result<Value, Failure> {
     // Another client may have removed one just now. Of a session that is gone, what is known stays readable.
     drop(session.sync().await);
     let (own, filters) = (bodies(&session), session.with_plan(|plan| plan.filters.clone()));
-    // Who chose none has those that every program it starts begins with; in a session of others nothing was set.
+    // An agent that chose no filters has the default ones of the programs that it starts, and none in
+    // sessions of others.
     let filters = filters.or_else(|| session.launched.then(|| session.usual_filters()).flatten());
     let own: Vec<Value> = own.into_iter().chain(early).collect();
     let mut answer = json!({ "breakpoints": own, "exceptions": early_filters.or(filters), "others": [] });

@@ -26,7 +26,7 @@ const STEPS: u64 = 100;
 /// The first words of an answer with a stop that the agent did not know.
 const UNSEEN: &str =
     "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
-/// What every one of them gives.
+/// Fields of every answer of these tools.
 const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
 /// The same, where the description says so: a schema costs a model tokens in each conversation.
 const AS_CONTINUE: &[&str] = &[];

@@ -103,7 +103,7 @@ fn body(frame: &Value) -> Value {
     shown
 }
 
-/// Who says where to begin wants each frame.
+/// `debug_stacktrace`: frames of libraries are not folded if the call names where to begin.
 pub(super) async fn stacktrace(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let thread = match named_thread(call, &session).await? {

@@ -14,7 +14,7 @@ const PATCH_BYTES: u64 = 64 << 10;
 /// The largest `maxBytes` of a patch.
 const MAX_PATCH_BYTES: u64 = 4 << 20;
 
-/// The tools for Git.
+/// The tools for Git repositories.
 pub const FAMILY: Family = Family {
     name: "git",
     tools: &[

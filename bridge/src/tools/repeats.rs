@@ -47,7 +47,7 @@ enum RunOutcome {
 }
 
 impl Repeat {
-    /// What `repeat` and `until` of a call mean; `None` for a single run.
+    /// Parses `repeat` and `until` of a call; `None` for a single run.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.

@@ -72,7 +72,7 @@ async fn status(call: &Call) -> Result<Value, Failure> {
     if !related.is_empty() {
         answer["related"] = json!(related);
     }
-    // Who was shown the place knows of the stop.
+    // An agent that received the place has seen the stop.
     if answer["place"].is_object() {
         session.agent_view.seen(snapshot.news);
     }
@@ -138,7 +138,7 @@ pub async fn state_of(session: &Session) -> Result<Value, Failure> {
 /// in a new one, by the plan of the old.
 async fn restart(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    // Who starts the first program starts those that it starts.
+    // Restarting the first program restarts those that it starts.
     let session = session.kin.root.clone().unwrap_or(session);
     if let Some(run) = session.test_run() {
         return test_launch::restart(call, &session, &run).await;
@@ -238,7 +238,7 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
         Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
         Err(failure) => return Err(failure),
     };
-    // Who leaves without saying which program leaves them all; one that is named can be left alone.
+    // Without `session`, the agent leaves all programs of the family; with it, only that one.
     let named = call.arguments.text("session")?.is_some();
     let session = session.kin.root.clone().filter(|_| !named).unwrap_or(session);
     let terminate = call.arguments.flag("terminate")?;

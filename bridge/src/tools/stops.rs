@@ -414,7 +414,7 @@ async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> R
     // Groups an adapter makes up (`special variables`) have no value that could change, nor have static members.
     let is_group = |row: &Value| row["value"] == "" || row["presentationHint"]["kind"] == "class";
     rows.retain(|row| !is_group(row) || row["variablesReference"].as_i64().unwrap_or(0) == 0);
-    // What pytest puts into an assertion to explain it.
+    // Variables that pytest adds to explain an assertion.
     rows.retain(|row| !row["name"].as_str().is_some_and(|name| name.starts_with("@py_")));
     if !returned.is_empty() {
         event["returned"] = json!(returned);

@@ -120,7 +120,7 @@ pub(super) async fn begin(call: &Call, run: Arc<TestRun>, until: Instant) -> Res
     }
 }
 
-/// What can be done where no framework is known.
+/// Error with advice when no framework is known.
 fn unknown(folder: &std::path::Path) -> Failure {
     let has = |name: &str| folder.join(name).exists();
     let hint = if has("package.json") {

@@ -77,7 +77,6 @@ pub(super) struct Wanted {
 /// A process that has ended: how, and what it printed to stdout and stderr.
 type Over = (Ended, [String; 2]);
 
-/// Next event of a run.
 pub(super) enum Next {
     Process(Box<Wanted>),
     Outcome(Result<(Value, Results), Failure>),

@@ -14,7 +14,7 @@ use super::test_run::leave;
 use crate::call::Call;
 use crate::session::Session;
 
-/// What throws an exception again whose frames have ended, in .NET.
+/// .NET method that rethrows an exception after its frames have ended.
 const RETHROW: &str = "ExceptionDispatchInfo.Throw";
 /// How variables begin that a compiler of JavaScript adds for imports.
 const COMPILED: &str = "__vite_ssr_";
@@ -23,7 +23,7 @@ const MAX_PASSED: u64 = 1000;
 /// Note in the answer when the tests were run twice.
 const AGAIN: &str = "run twice: the first run did not stop where it failed";
 
-/// What follows the first news of a run.
+/// Next step after the first event of a run.
 pub(super) enum First {
     Answer,
     /// The wait continues in this session, after these news.

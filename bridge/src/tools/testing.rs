@@ -25,7 +25,7 @@ use crate::tool::{Effect, Family, Tool, run};
 const COUNT: u64 = 100;
 const MAX_COUNT: u64 = 2000;
 
-/// The tools for tests.
+/// The tools that list, run and debug tests.
 pub const FAMILY: Family = Family {
     name: "tests",
     tools: &[

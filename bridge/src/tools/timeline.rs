@@ -18,7 +18,8 @@ pub const FAMILY: Family = Family {
         name: "debug_timeline",
         core: false,
         effect: Effect::Looks,
-        about: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. Pass next as since for more.",
+        about: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. \
+                Pass next as since for more.",
         takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
         gives: &["entries:a", "next:i"],
         run: run!(timeline),

@@ -205,7 +205,7 @@ async fn add(
     Ok(file)
 }
 
-/// What became of the breakpoints that collect the rows.
+/// The breakpoints that collect the rows, as the engine has set them.
 fn bound(session: &Session, asked: &[Asked]) -> Result<(Vec<Traced>, Vec<Value>), Failure> {
     session.with_requested(|requested| {
         let (mut places, mut bodies) = (Vec::new(), Vec::new());

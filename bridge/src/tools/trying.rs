@@ -90,11 +90,10 @@ enum Skip {
     Nothing,
     /// At the next statement.
     Statement,
-    /// At this line.
     To(u64),
 }
 
-/// What both runs begin with.
+/// The common start of both runs.
 struct Start {
     plan: Plan,
     given: Given,
@@ -102,7 +101,7 @@ struct Start {
 
 async fn debug_try(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    // Who starts the first program of a family starts the others.
+    // Starting the first program of a family starts the others.
     let session = session.kin.root.clone().unwrap_or(session);
     let budget = match call.arguments.number("maxTokens")? {
         Some(_) => Budget::of(&call.arguments)?,

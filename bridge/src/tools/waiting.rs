@@ -259,7 +259,6 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
     }
 }
 
-/// Result of a wait.
 enum Waited {
     /// With a stop or the end of the program.
     News,

@@ -26,7 +26,7 @@ const MAX_LIST: usize = 16 << 20;
 /// Processes that may crash in one program of tests before the rest is given up.
 const MAX_CRASHES: usize = 20;
 
-/// What libtest prints before a test, and Rust after a panic.
+/// Beginnings of libtest's lines before a test, and of Rust's after a panic.
 const PREAMBLE: &[&str] = &["running ", "test ", "note: run with `RUST_BACKTRACE"];
 
 /// The test framework of Rust: `cargo test`.
@@ -293,7 +293,7 @@ async fn run_process(
     let mut command = program.command(run).args(filter);
     if !tests.is_empty() {
         command = command.arg("--exact").args(names);
-        // Who names one test wants it run, whatever the source says.
+        // A test that is named alone runs even if it is marked `#[ignore]`.
         if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
             command = command.arg("--include-ignored");
         }

@@ -27,7 +27,7 @@ pub mod wire;
 const ASSERTIONS: &str = "Xunit.Sdk.*, NUnit.Framework.AssertionException, NUnit.Framework.MultipleAssertException, \
     Microsoft.VisualStudio.TestTools.UnitTesting.*, TUnit.Assertions.*, FluentAssertions.*, Shouldly.*";
 
-/// What Microsoft.Testing.Platform and xunit print before the tests.
+/// Beginnings of the lines that Microsoft.Testing.Platform and xunit print before the tests.
 const PREAMBLE: &[&str] = &[
     "Connecting to client host",
     "* Note: Long running test detection",

@@ -65,14 +65,14 @@ pub trait Framework: Sync {
     }
 }
 
-/// The tests to run.
+/// The tests to run, as a selection resolves to them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chosen {
     /// All tests of the project.
     Everything,
     /// By a filter in the runner's own language.
     Filter(String),
-    /// Exactly these tests.
+    /// Exactly these tests, from the list.
     Tests(Vec<Test>),
 }
 

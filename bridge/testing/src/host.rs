@@ -1,5 +1,6 @@
-//! Who starts the processes that run tests: the system, or a debugger that a client drives. Frameworks say what to start and read
-//! what comes of it; they do not know which of the two it is, beyond the switches that a debugged run needs.
+//! The interface that starts the processes of tests: directly, or under a debugger that a client drives.
+//! Frameworks define the commands and read their output; they do not know which of the two it is, beyond the
+//! switches that a debugged run needs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -42,7 +43,7 @@ pub struct Stops {
     pub retries: bool,
     /// How lines begin that the runner prints of itself, which are left out of the first answer.
     pub preamble: &'static [&'static str],
-    /// Why there is no such place, where the framework has none.
+    /// Reason why the framework has no such place.
     pub note: Option<&'static str>,
 }
 

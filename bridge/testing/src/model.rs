@@ -38,11 +38,11 @@ pub struct Test {
     pub handle: Value,
 }
 
-/// Outcome of a test.
+/// Outcome of a test that has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// The test passed.
+    /// All checks of the test passed.
     #[default]
     Passed,
     /// A check failed, it threw, crashed or ran too long.
@@ -51,7 +51,7 @@ pub enum Outcome {
     Skipped,
 }
 
-/// What became of a test.
+/// Result of a test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestResult {
@@ -94,11 +94,11 @@ pub struct TestResult {
     pub project: Option<String>,
 }
 
-/// What happens in a run, for those who follow it.
+/// An event of a run, for listeners.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event<'a> {
-    /// A test has begun.
+    /// A test has begun to run.
     Started {
         /// Id of the test that has begun.
         id: &'a str,

@@ -20,9 +20,9 @@ pub mod vitest;
 
 /// A manifest larger than this is not read.
 const MAX_MANIFEST: u64 = 4 << 20;
-/// Stands between the file and the titles in an id.
+/// Separator between the file and the titles in an id.
 const BETWEEN: &str = " > ";
-/// What our helpers are.
+/// Names and contents of Tandem's helper scripts.
 const HELPERS: [(&str, &str); 9] = [
     ("tandem_reports.cjs", include_str!("node/tandem_reports.cjs")),
     ("tandem_jest.cjs", include_str!("node/tandem_jest.cjs")),
@@ -37,7 +37,7 @@ const HELPERS: [(&str, &str); 9] = [
 /// Holds where an assertion of jest, of chai and vitest, or of `node:assert` is thrown.
 const FAILS: &str = "(error.matcherResult !== undefined || error.name === 'AssertionError' || error.code === 'ERR_ASSERTION')";
 
-/// What Node and the runners print before a test.
+/// Beginnings of the lines that Node and the runners print before a test.
 const PREAMBLE: &[&str] = &[
     "Debugger attached.",
     "Waiting for the debugger to disconnect",
@@ -172,7 +172,8 @@ fn condition(known: Option<&Known>) -> String {
             )
         }
     };
-    // What catches an error and throws it again is passed over. In jest's contexts not even `Object` has its name.
+    // Code that catches an error and rethrows it is skipped. In jest's contexts not even `Object` has its
+    // name.
     let first = "!error.__tandem && !!({}).constructor.defineProperty(error, '__tandem', { value: true })";
     format!("error && {wanted} && (typeof error !== 'object' || {first})")
 }

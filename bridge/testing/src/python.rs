@@ -20,7 +20,7 @@ const MAX_IDS: usize = 200;
 /// Sources that are looked at to tell pytest from unittest, and their size.
 const MAX_SOURCES: usize = 200;
 const MAX_SOURCE: u64 = 1 << 20;
-/// What our helpers are.
+/// Names and contents of Tandem's helper scripts.
 const HELPERS: [(&str, &str); 4] = [
     ("tandem_reports.py", include_str!("python/tandem_reports.py")),
     ("tandem_stop.py", include_str!("python/tandem_stop.py")),

@@ -31,7 +31,7 @@ const MAX_PARTS: usize = 1 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Broken {
-    /// Path of the source.
+    /// Path of the source, as the framework reports it.
     pub file: String,
     /// From 1; 0 where it is not known.
     pub line: u32,
@@ -39,7 +39,7 @@ pub struct Broken {
     pub message: String,
 }
 
-/// What helpers reported besides results.
+/// Reports of helpers other than results.
 #[derive(Debug, Default)]
 pub struct Collected {
     /// The tests that helpers have listed.

@@ -26,7 +26,7 @@ const MAX_TOLD: usize = 200;
 /// Output of the runner in an answer, bytes.
 const OUTPUT_BYTES: usize = 8 << 10;
 
-/// What to list or to run.
+/// A request to list or to run tests.
 #[derive(Clone)]
 pub struct Request {
     /// Project with the tests.
@@ -35,7 +35,7 @@ pub struct Request {
     pub framework: &'static dyn Framework,
     /// The tests to list or to run.
     pub selection: Selection,
-    /// Options of the run.
+    /// Options of the run, such as a time limit.
     pub options: Options,
     /// Bytes of output in an answer.
     pub output_bytes: usize,

@@ -41,7 +41,7 @@ struct Inner {
     kept: Kept,
 }
 
-/// What distinguishes tests of one id: the target framework and the project, if there are several.
+/// Distinguishes tests of one id: the target framework and the project, if there are several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The target framework.

@@ -21,7 +21,7 @@ use crate::run::{Known, Run, Silent};
 /// Sources that are looked at to tell the frameworks apart, and their size.
 const MAX_SOURCES: usize = 100;
 const MAX_SOURCE: u64 = 1 << 20;
-/// What our helpers are.
+/// Names and contents of Tandem's helper scripts.
 const HELPERS: [(&str, &str); 3] = [
     ("tandem_reports.rb", include_str!("ruby/tandem_reports.rb")),
     ("tandem_minitest.rb", include_str!("ruby/tandem_minitest.rb")),
@@ -39,7 +39,7 @@ const MINITEST_FAILS: &str =
     "defined?(Minitest::Assertions) && Minitest::Assertions === self && __method__ == :assert";
 /// The same for RSpec, in the block that raises.
 const RSPEC_FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec::Expectations) && RSpec::Expectations::ExpectationNotMetError === failure";
-/// What minitest prints before a test.
+/// Beginnings of minitest's lines before a test.
 const PREAMBLE: &[&str] = &["Run options: ", "# Running:"];
 
 /// The test framework minitest.

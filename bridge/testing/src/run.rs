@@ -29,7 +29,7 @@ const MAX_REASON: usize = 2;
 /// How many tests an error names when it is not known which of them ended their process.
 const MAX_CANDIDATES: usize = 10;
 
-/// Options of a run.
+/// Options of a run, independent of the framework.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Run what was built before.
@@ -99,13 +99,13 @@ pub struct Run<'a> {
     pub framework: Option<&'a str>,
     /// A folder for files of this run.
     pub scratch: &'a Path,
-    /// Who starts the processes with tests.
+    /// Starts the processes with tests.
     pub host: &'a dyn Host,
-    /// Cancels the run.
+    /// Cancels the run and its processes.
     pub cancel: &'a CancellationToken,
     /// Reports what is being done.
     pub say: &'a Say,
-    /// What builds and processes print, and findings.
+    /// Output of builds and processes, and diagnostics.
     pub report: Report,
     /// The results of the tests.
     pub results: Results,
@@ -149,7 +149,7 @@ impl Reader for Silent {
     fn line(&mut self, _: Stream, _: &str, _: &mut Report, _: &Results) {}
 }
 
-/// A second source of results beside the output of a process: a pipe, a protocol.
+/// A source of results other than the output of a process: a pipe, a protocol.
 pub trait Side: Send {
     /// Takes in reports while the process runs; returns only if it cannot continue. May be dropped at any time.
     fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure>;

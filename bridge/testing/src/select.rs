@@ -17,7 +17,7 @@ const ALIKE: f64 = 0.45;
 /// Which tests are meant; all of them by default. Every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Ids of the tests.
+    /// Ids of the tests, complete.
     pub ids: Vec<String>,
     /// An id, or a part of the names in the language of the framework's runner.
     pub filter: Option<String>,

@@ -28,10 +28,10 @@ use steps::Step;
 /// The longest time that anything runs, whether a call waits for it or not.
 pub const DEADLINE: Duration = Duration::from_secs(30 * 60);
 
-/// What to do with a project.
+/// An action on a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Build the project.
+    /// Compile the project.
     Build,
     /// Build and run its tests.
     Test,
@@ -66,7 +66,6 @@ pub struct Selection {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
-    /// Name of the tool.
     tool: &'static str,
     /// The command that was run.
     command: String,
@@ -171,7 +170,7 @@ fn none_ran(answer: &Answer, action: Action, chosen: &Selection) -> Option<Value
             let hint = "omit `filter` to run all tests; `output` is what the runner printed";
             (format!("no test ran: `{filter}` matches none"), hint)
         }
-        // What prints no counts may have run tests.
+        // A tool that prints no counts may have run tests.
         None if tests.is_some_and(|tests| tests.total == 0) => {
             let message = format!("no test ran: `{}` found none", answer.command);
             (message, "name the project or folder of the tests in `projectPath`")
@@ -284,7 +283,7 @@ mod tests {
             let found = error(filter, 0, counts(tests.0, tests.1));
             assert_eq!(found.as_deref(), wanted, "{filter:?} {tests:?}");
         }
-        // What prints no counts may have run tests, and a filter has had no effect that is known.
+        // A tool that prints no counts may have run tests, and the effect of a filter is unknown.
         assert_eq!(error(None, 0, |_| {}), None);
         assert_eq!(error(Some("a"), 0, |_| {}).as_deref(), Some("NOT_FOUND"));
     }

@@ -49,7 +49,7 @@ pub struct Existence {
     pub instead: Option<&'static str>,
 }
 
-/// What `file_exists` and `directory_exists` look for.
+/// The type of entry that `file_exists` and `directory_exists` look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file; links are followed.

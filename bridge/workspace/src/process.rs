@@ -1,8 +1,8 @@
 //! Runs a program to its end: both pipes are drained at once, what is kept is bounded, and a deadline or a cancellation ends
 //! the program with everything it started. No shell is involved; stdin is empty.
 //!
-//! What outlives its program in the same process group is killed too: nothing a tool starts stays behind. In the child:
-//! [`kept`], the bounded memory of an output.
+//! Processes that outlive the program in its process group are killed, too: nothing that a tool starts is
+//! left running. In the child: [`kept`], the bounded memory of an output.
 
 pub mod kept;
 
@@ -36,16 +36,16 @@ pub struct Command {
     pub folder: PathBuf,
     /// Set (or with `None` unset) in its environment.
     pub environment: Vec<(OsString, Option<OsString>)>,
-    /// Bytes for its stdin.
+    /// Bytes that are written to its stdin.
     pub input: Vec<u8>,
 }
 
 /// An output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
+    /// The program's standard output.
     Out,
-    /// Standard error.
+    /// The program's standard error.
     Err,
 }
 

@@ -35,7 +35,7 @@ export class LineDiscipline {
     return joined(effects);
   }
 
-  /** What is typed but not sent yet. */
+  /** Text that is typed but not sent yet. */
   public get pending(): string {
     return this.line.join("");
   }

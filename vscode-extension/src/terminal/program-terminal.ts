@@ -4,7 +4,7 @@ import { t } from "../texts";
 import { LineDiscipline, type Effect } from "./discipline";
 import { Screen, remark } from "./screen";
 
-/** What the terminal needs of its session. */
+/** The terminal's interface to its session. */
 export interface Program {
   write(text: string, closeAfter: boolean): Promise<void>;
   interrupt(): Promise<void>;
@@ -21,7 +21,7 @@ export class ProgramTerminal implements vscode.Disposable {
 
   public constructor(
     public readonly name: string,
-    /** The program has a terminal of its own: keys go to it as they are. */
+    /** Whether the program has its own terminal: keys are then passed unchanged. */
     private readonly raw: boolean,
     private readonly program: Program,
   ) {}
@@ -43,7 +43,7 @@ export class ProgramTerminal implements vscode.Disposable {
     this.pty?.write(shown);
   }
 
-  /** A line of Tandem's own, on a line of its own. */
+  /** Prints a message of Tandem on a separate line. */
   public remark(text: string): void {
     this.echo((this.screen.atLineStart ? "" : "\r\n") + remark(text));
   }
@@ -62,7 +62,7 @@ export class ProgramTerminal implements vscode.Disposable {
     }
   }
 
-  /** Another program takes the place of the one before, with an input of its own. */
+  /** Shows that a new program replaces the old one, and clears the input line. */
   public restart(): void {
     this.discipline = new LineDiscipline();
     this.remark(t("restarted"));

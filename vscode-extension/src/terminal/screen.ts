@@ -1,4 +1,5 @@
-/** What a program printed, as a terminal wants it: line feeds with carriage returns, and a bounded memory of it all. */
+/** A program's output in the form that a terminal needs: line feeds with carriage returns, and a bounded copy
+ * of it all. */
 import { t } from "../texts";
 
 /** Kept for a terminal that is opened later, UTF-16 units. */

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { story, type Workbench } from "./workbench";
 
-/** `create a launch.json file`, as the debug view offers it; gives names and programs in it. */
+/** `create a launch.json file`, as the debug view offers it; returns the names and programs in it. */
 async function created(bench: Workbench, open: string): Promise<[string, string][]> {
   const file = path.join(bench.folder, ".vscode/launch.json");
   await bench.openFile(open);

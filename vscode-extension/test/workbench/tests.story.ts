@@ -69,7 +69,7 @@ story("where the settings say so, each test has its commands above it instead", 
   await bench.command("Debug: Stop");
 }, { settings: { "tandem.tests.python": "codeLens" } });
 
-/** A single row of data is an item of its own in the explorer: it runs and is debugged without the other. */
+/** A single row of data is a separate item in the explorer: it runs and is debugged without the other. */
 async function runsARow(bench: Workbench, line: number): Promise<void> {
   const { page } = bench;
   await bench.command("Testing: Focus on Test Explorer View");

@@ -315,7 +315,7 @@ export class Workbench {
   }
 }
 
-/** What opens a folder, two, or none but a file, in the words of VS Code's web page. */
+/** Query of VS Code's web page that opens a folder, two folders, or a file without a folder. */
 function whatToOpen(host: string, folder: string, beside: string | undefined, alone: string | undefined): string {
   if (alone !== undefined) {
     const file = `vscode-remote://${host}${path.join(folder, alone)}`;

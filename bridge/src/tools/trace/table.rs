@@ -154,7 +154,7 @@ impl Table {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.hits == 0
     }

@@ -128,7 +128,7 @@ fn before(with: &Run, without: &Run) -> Option<String> {
     streams.into_iter().find_map(|(stream, (with, without))| line(stream, with, without))
 }
 
-/// What differs after it.
+/// Differences after the place.
 fn differences(with: &Run, without: &Run) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |what: &str, with: String, without: String| {

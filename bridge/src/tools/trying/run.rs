@@ -31,7 +31,7 @@ const PASSED: u64 = 100_000;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     /// It came to the place.

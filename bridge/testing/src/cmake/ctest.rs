@@ -1,4 +1,5 @@
-//! What ctest prints with `--output-on-failure`: a line when a test begins, one when it ends, and the output of one that failed.
+//! Parser for the output of `ctest --output-on-failure`: a line when a test begins, one when it ends, and the
+//! output of one that failed.
 
 use std::sync::LazyLock;
 

@@ -6,7 +6,7 @@ use crate::model::Test;
 /// Parentheses within each other.
 const MAX_DEPTH: usize = 50;
 
-/// A filter expression.
+/// A parsed filter expression of `dotnet test`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
     /// Tests whose id contains this text.
@@ -22,13 +22,13 @@ pub enum Filter {
 /// How a property is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// `=`: equal
+    /// `=`: the property equals the value.
     Is,
-    /// `!=`: not equal
+    /// `!=`: the property does not equal the value.
     IsNot,
-    /// `~`: contains
+    /// `~`: the property contains the value.
     Contains,
-    /// `!~`: does not contain
+    /// `!~`: the property does not contain the value.
     ContainsNot,
 }
 

@@ -28,7 +28,7 @@ const TESTS_FAILED: i32 = 2;
 const INITIALIZE: u64 = 1;
 const WORK: u64 = 2;
 
-/// What to ask of the program.
+/// Request to the test program.
 enum Ask {
     List,
     /// Results of these tests; of all when there are none.
@@ -77,7 +77,7 @@ async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<
     let nunit = project.target.with_file_name("NUnit3.TestAdapter.dll").is_file();
     let mut by_where = false;
     if nunit {
-        // Its runner gives places only to editors, and is a part of VSTest in disguise: it reads VSTest's settings.
+        // Its runner reports places only to editors, and wraps a part of VSTest: it reads VSTest's settings.
         let filter = match &ask {
             Ask::Run(tests) if tests.iter().any(|test| test.id.contains('"')) => settings::nunit_where(tests),
             _ => String::new(),

@@ -25,7 +25,7 @@ const HOST_OUTPUT: usize = 1 << 20;
 /// The code of a run whose process with the tests has crashed.
 const CRASHED: i32 = 125;
 
-/// What to ask of the console program.
+/// Request to VSTest's console program.
 enum Ask {
     List,
     /// Results of these tests.

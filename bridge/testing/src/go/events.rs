@@ -1,5 +1,5 @@
-//! What `go test` reports: JSON events, a line each, or the words of a test program that runs by itself with `-test.v`. The output of a
-//! test has its messages, with their places.
+//! Parser for the output of `go test`: JSON events, a line each, or the plain output of a test program that
+//! runs without it, with `-test.v`. The output of a test has its messages, with their places.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -16,19 +16,19 @@ const MAX_FILES: usize = 10_000;
 pub enum Kind {
     /// The .NET SDK: `dotnet`.
     Dotnet,
-    /// Rust: `cargo`.
+    /// Rust, by `cargo build` and `cargo test`.
     Cargo,
-    /// Go: `go`.
+    /// Go, by `go build` and `go test`.
     Go,
     /// `npm`, `pnpm` or `yarn`, by the lock file.
     Npm,
     /// CMake: `cmake` and `ctest`.
     Cmake,
-    /// Python: `pytest`.
+    /// Python, tested by `pytest`.
     Pytest,
     /// Ruby's minitest, test-unit and RSpec.
     Ruby,
-    /// A makefile: `make`.
+    /// A makefile, built by `make`.
     Make,
 }
 

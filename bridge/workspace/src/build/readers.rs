@@ -59,7 +59,7 @@ impl Reader {
         Self { format: Format::Python(python::Python::default()), results: None }
     }
 
-    /// What minitest and test-unit print.
+    /// Output of minitest and test-unit.
     pub fn minitest() -> Self {
         Self { format: Format::Minitest(minitest::Minitest::default()), results: None }
     }

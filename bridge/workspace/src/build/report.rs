@@ -14,7 +14,7 @@ use crate::process::kept::Kept;
 const MAX_DIAGNOSTICS: usize = 100;
 /// Failed tests of one answer.
 const MAX_FAILURES: usize = 50;
-/// Bytes of output beside failed tests that are listed with their messages, which the output repeats.
+/// Bytes of output in an answer that lists failed tests with their messages, which the output repeats.
 const BRIEF: usize = 2 << 10;
 /// Bytes of one message.
 const MAX_MESSAGE: usize = 4 << 10;
@@ -36,9 +36,9 @@ pub struct Finding<'a> {
     pub error: bool,
     /// The tool's id for this kind of finding.
     pub code: &'a str,
-    /// Message of the tool.
+    /// Message, as the tool prints it.
     pub message: &'a str,
-    /// Name of the tool.
+    /// Name of the tool that reports it.
     pub source: &'a str,
 }
 

@@ -122,7 +122,6 @@ fn decode<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Failure> {
 /// Where an answer begins.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
-    /// Line number, from 1.
     line: usize,
     /// Within the line, or within the file for `base64`.
     byte: usize,

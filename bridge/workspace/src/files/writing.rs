@@ -174,7 +174,7 @@ fn current_path(folder: &Dir) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
 }
 
-/// Writes beside the old file and renames over it; says whether there was none.
+/// Writes to a temporary file and renames it over the old one; returns whether the file is new.
 fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<bool> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let old = match folder.symlink_metadata(name) {
@@ -194,7 +194,7 @@ fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<bool> {
     let written = fill(folder, &temporary, old.as_ref(), content)
         .and_then(|()| folder.rename(&temporary, folder, name));
     if written.is_err() {
-        // What went wrong first is what counts.
+        // Report the first error, not one of the clean-up.
         folder.remove_file(&temporary).unwrap_or_default();
     }
     written.map(|()| old.is_none())

@@ -32,7 +32,7 @@ pub struct Committed {
     pub hash: String,
     /// Branch of the commit; empty when detached.
     pub branch: String,
-    /// What changed, in one line.
+    /// Summary of the changes, in one line.
     pub summary: String,
     /// Steps that were left out for safety.
     #[serde(skip_serializing_if = "Vec::is_empty")]

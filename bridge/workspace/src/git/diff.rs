@@ -29,7 +29,7 @@ pub struct Diff {
     pub next: Option<u64>,
 }
 
-/// A file of a patch.
+/// A file of a patch, with its counts.
 #[derive(Debug, Serialize)]
 pub struct Touched {
     /// Path relative to the top of the repository.

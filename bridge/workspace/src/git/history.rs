@@ -22,7 +22,7 @@ pub struct Log {
     pub next: Option<u64>,
 }
 
-/// A commit in the log.
+/// A commit, as the log lists it.
 #[derive(Debug, Serialize)]
 pub struct Commit {
     /// The full hash of the commit.

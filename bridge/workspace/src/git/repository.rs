@@ -112,7 +112,7 @@ impl<'a> Repository<'a> {
         Ok(Some(own))
     }
 
-    /// What git is given for the shared folder; `None` when commands are allowed.
+    /// The replacement for the shared folder (`GIT_COMMON_DIR`); `None` when commands are allowed.
     pub fn safe_common_dir(&self) -> Option<&StandIn> {
         self.stand_in.as_ref()
     }

@@ -33,9 +33,9 @@ const PASSED: [&str; 6] = [
 pub struct Said {
     /// The exit code or signal.
     pub ended: Ended,
-    /// What git wrote to stdout.
+    /// Output of git on stdout.
     pub out: Vec<u8>,
-    /// What git wrote to stderr.
+    /// Output of git on stderr.
     pub err: String,
 }
 

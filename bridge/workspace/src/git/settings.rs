@@ -63,7 +63,7 @@ const WITH_SUBSECTION: [(&str, &[&str]); 2] =
 /// Extensions that are not passed to git, because we implement them or because they do not affect the tools.
 const HANDLED: [&str; 2] = ["worktreeconfig", "partialclone"];
 
-/// A key and its value.
+/// A configuration key and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
     section: Vec<u8>,

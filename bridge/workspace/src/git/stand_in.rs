@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::layout::Layout;
 use super::settings::Settings;
 
-/// What git looks for in the shared folder, but for the configuration and the hooks.
+/// Entries of the shared folder that git uses, except the configuration and the hooks.
 const LINKED: [&str; 10] = [
     "objects",
     "refs",

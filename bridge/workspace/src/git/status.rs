@@ -36,7 +36,7 @@ pub struct Status {
     pub behind: Option<u64>,
     /// Nothing is changed, staged or untracked.
     pub clean: bool,
-    /// Changed files.
+    /// Changed files, up to [`MAX_PATHS`].
     pub files: Vec<Changed>,
     /// All of them, also those not listed.
     pub total: usize,
@@ -45,7 +45,7 @@ pub struct Status {
     pub notes: Vec<String>,
 }
 
-/// A changed path.
+/// A path with changes.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
     /// Two letters, index and working tree, as git prints them (` M`, `A `, `??`, `UU`).

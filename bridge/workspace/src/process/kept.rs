@@ -67,9 +67,9 @@ impl Kept {
 /// Both pipes, each for itself.
 #[derive(Debug)]
 pub struct Apart {
-    /// Output to stdout.
+    /// Bytes that the program wrote to stdout.
     pub out: Kept,
-    /// Output to stderr.
+    /// Bytes that the program wrote to stderr.
     pub err: Kept,
 }
 

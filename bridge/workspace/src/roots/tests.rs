@@ -8,7 +8,7 @@ use super::*;
 use crate::files::reading::{self, Selection};
 use crate::files::{self, Kind, writing};
 
-/// A root with a secret beside it.
+/// A root with a secret next to it.
 struct Trap {
     folder: tempfile::TempDir,
     roots: Roots,

@@ -1,4 +1,4 @@
-/** Python: the application of Flask's own tutorial, behind the reloader that runs it in a second process. */
+/** Python: the application of Flask's own tutorial, under the reloader that runs it in a second process. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import * as path from "node:path";

@@ -78,7 +78,7 @@ export async function listens(bench: Workbench): Promise<string> {
   return address;
 }
 
-/** What a server answers, asked in the background: it may be stopped. */
+/** Sends a request in the background and returns the server's response: the server may be stopped. */
 export function request(address: string, form?: Readonly<Record<string, string>>): Promise<Response> {
   const body = form === undefined ? {} : { method: "POST", body: new URLSearchParams(form) };
   const answer = fetch(address, { ...body, redirect: "manual", signal: AbortSignal.timeout(BUILT) });

@@ -1,4 +1,5 @@
-//! What CMake says of a project that it cannot configure: a line with the place and the command, then the message, indented.
+//! Parser for CMake's errors and warnings when it configures a project: a line with the place and the
+//! command, then the message, indented.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! What Python says of a file that does not compile: `File "…", line N`, the source with a mark under the place, and the error.
+//! Parser for Python's syntax errors: `File "…", line N`, the source with a mark under the place, and the
+//! error.
 
 use crate::build::report::{Finding, Report};
 

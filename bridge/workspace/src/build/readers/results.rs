@@ -22,7 +22,7 @@ static NODE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant, and tested")
 });
 
-/// What to read once the step has ended.
+/// Result files to read once the step has ended.
 #[derive(Debug)]
 pub enum Results {
     /// All `.trx` files of a folder.

@@ -161,7 +161,7 @@ impl Tap {
         if let Some(failing) = self.failing.take() {
             let comments = std::mem::take(&mut self.comments);
             if failing.suite {
-                // What failed is inside it.
+                // The failed test inside the suite is counted, not the suite.
                 self.counted.failed -= 1;
             } else if let Some(exit) = &failing.exit {
                 self.counted.failed -= 1;

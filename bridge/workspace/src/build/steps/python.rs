@@ -10,7 +10,7 @@ use crate::build::project::Project;
 use crate::build::readers::Reader;
 use crate::process::Command;
 
-/// What Python itself does.
+/// The steps of a Python project.
 pub(super) fn steps(project: &Project, action: Action, scratch: &Path) -> Result<Vec<Step>, Failure> {
     let own = [".venv/bin/python", "venv/bin/python"].map(|python| project.folder.join(python));
     let own = own.into_iter().find(|python| python.is_file());
