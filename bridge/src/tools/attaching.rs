@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_may_be_said_in_several_ways() {
+    fn a_place_is_accepted_in_several_forms() {
         let at = json!({ "host": "127.0.0.1", "port": 5678 });
         for (given, wanted) in [
             (json!({ "port": 5678 }), json!({ "connect": at })),

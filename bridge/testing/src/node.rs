@@ -216,7 +216,7 @@ mod tests {
     use crate::framework::of;
 
     #[test]
-    fn frameworks_of_node_are_told_apart_by_the_manifest() {
+    fn frameworks_of_node_are_distinguished_by_the_manifest() {
         for (manifest, wanted) in [
             (r#"{"scripts":{"test":"jest --coverage"}}"#, Some("jest")),
             (r#"{"scripts":{"test":"vitest run"},"devDependencies":{"jest":"1"}}"#, Some("vitest")),

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn frameworks_of_ruby_are_told_apart_by_their_sources() {
+    fn frameworks_of_ruby_are_distinguished_by_their_sources() {
         for (files, minitest, rspec) in [
             (vec![("test/a_test.rb", "require 'minitest/autorun'")], true, false),
             (vec![("spec/a_spec.rb", "RSpec.describe Cart do")], false, true),

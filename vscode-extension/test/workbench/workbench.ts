@@ -73,7 +73,7 @@ export class Workbench {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const page = await context.newPage();
     page.setDefaultTimeout(DEADLINE);
-    await page.goto(`${editor.address}/?${whatToOpen(new URL(editor.address).host, folder, beside, alone)}`);
+    await page.goto(`${editor.address}/?${openQuery(new URL(editor.address).host, folder, beside, alone)}`);
     await page.locator(".monaco-workbench").waitFor();
     const bench = new Workbench(editor, page, folder, context);
     if (beside !== undefined) {
@@ -316,7 +316,7 @@ export class Workbench {
 }
 
 /** Query of VS Code's web page that opens a folder, two folders, or a file without a folder. */
-function whatToOpen(host: string, folder: string, beside: string | undefined, alone: string | undefined): string {
+function openQuery(host: string, folder: string, beside: string | undefined, alone: string | undefined): string {
   if (alone !== undefined) {
     const file = `vscode-remote://${host}${path.join(folder, alone)}`;
     return `ew=true&payload=${encodeURIComponent(JSON.stringify([["openFile", file]]))}`;

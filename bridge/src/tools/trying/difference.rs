@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_differ_before_the_place_are_told_apart() {
+    fn runs_that_differ_before_the_place_are_reported_as_such() {
         let (one, mut other) = (run(0, ""), run(0, ""));
         assert_eq!(before(&one, &other), None);
         other.before = ["seed 7\n".into(), String::new()];
