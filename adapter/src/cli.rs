@@ -85,7 +85,7 @@ enum Command {
         /// The session whose program started its own
         #[arg(long, requires = "id")]
         parent: Option<String>,
-        /// What its program is called
+        /// Title of its program
         #[arg(long, requires = "id", allow_hyphen_values = true)]
         title: Option<String>,
     },
@@ -117,7 +117,7 @@ enum Command {
         #[arg(long = "symbols")]
         symbols: Vec<PathBuf>,
     },
-    /// Becomes a program when it is told to (used by tandem-dap itself)
+    /// Become a program on request (used by tandem-dap itself)
     #[command(hide = true)]
     ExecHeld {
         /// Its stdin is a terminal that is to be its own
@@ -126,7 +126,7 @@ enum Command {
         /// That shows what is typed
         #[arg(long, requires = "terminal")]
         echo: bool,
-        /// It is told at this socket, not on stdin
+        /// Wait for the request at this socket, not on stdin
         #[arg(long, value_name = "SOCKET", conflicts_with = "terminal")]
         gate: Option<PathBuf>,
         /// It is not killed with us

@@ -113,7 +113,7 @@ impl Drop for Reply {
     }
 }
 
-/// What an engine reports by itself, not in response to a request.
+/// An event of an engine, not a response to a request.
 #[derive(Debug, Clone)]
 pub enum EngineEvent {
     /// A DAP event, with the engine's ids. `initialized` means: breakpoints may come now.
@@ -144,7 +144,7 @@ pub enum EngineEvent {
     ChildNotDebugged {
         /// Its process id.
         pid: u32,
-        /// What it is, for users.
+        /// Its name for users.
         name: String,
     },
     /// The engine broke and replies to nothing more.
@@ -189,12 +189,12 @@ pub const CHILD_ATTACH: &str = "tandemChild";
 /// Makes the engine of a child session.
 type MakeEngine = Box<dyn FnOnce(Broker, mpsc::UnboundedSender<EngineEvent>) -> Arc<dyn Engine> + Send>;
 
-/// What the session of a child process is made of. Clones are the same.
+/// The parts of a child process's session. Clones are the same.
 #[derive(Clone)]
 pub struct ChildSession {
-    /// What the process is, for users.
+    /// The name of the process for users.
     pub name: String,
-    /// What the hub knows of its engine.
+    /// The facts about its engine that the hub needs.
     pub started: StartedEngine,
     /// The attributes of its launch.
     pub launch: Value,

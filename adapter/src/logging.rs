@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Fields named in one line of the log.
 const MAX_FIELDS: usize = 24;
 
-/// What a message consists of, without what it says: its fields with their numbers, truth values and sizes.
+/// The structure of a message without its content: its fields with their numbers, Booleans and sizes.
 pub fn shape(body: &Value) -> String {
     let Some(fields) = body.as_object() else { return size(body) };
     let mut shown: Vec<String> =

@@ -10,7 +10,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUT = HERE / "src/types/generated.rs"
 
-# Interfaces, and the bodies of events and responses (`StoppedEventBody`). What the `dap` crate has whole is not here.
+# Interfaces, and the bodies of events and responses (`StoppedEventBody`). Types that the `dap` crate has
+# whole are not here.
 TYPES = """
 Breakpoint BreakpointEventBody CancelArguments ContinueResponseBody ContinuedEventBody DataBreakpointInfoResponseBody
 DisconnectArguments EvaluateArguments EvaluateResponseBody InitializeRequestArguments InvalidatedEventBody OutputEventBody

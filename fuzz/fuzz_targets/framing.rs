@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use dap_wire::codec::DapCodec;
 use tokio_util::codec::{Decoder, Encoder};
 
-/// What is read of these bytes, whole messages written again; until the framing breaks.
+/// The messages read from these bytes, whole ones written again; until the framing breaks.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Option<Vec<u8>>>, bool) {
     let (mut codec, mut buffer, mut found) = (DapCodec::default(), BytesMut::new(), Vec::new());
     for piece in pieces {

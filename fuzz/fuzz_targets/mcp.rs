@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let names: Vec<String> = given.keys().cloned().collect();
         let arguments = Arguments::new(Some(given));
         for name in &names {
-            // Each either gives a value of its kind or says what is wrong.
+            // Each either returns a value of its kind or an error.
             drop((arguments.text(name), arguments.number(name), arguments.flag(name)));
         }
         drop(arguments.unknown(["sourceFile", "line"].into_iter()));

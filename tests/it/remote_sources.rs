@@ -152,7 +152,7 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
     editor.stop().await?;
     for (name, said) in [
         ("Plain", "only `https://` addresses are fetched"),
-        ("Local", "is not a sound address"),
+        ("Local", "is not a valid address"),
         ("Named", "has a user name in it"),
         ("Other", "`sourceLinkOptions` does not allow `https://other.example/Other.cs`"),
     ] {

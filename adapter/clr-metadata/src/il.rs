@@ -51,7 +51,7 @@ pub fn section_size(begin: &[u8]) -> Option<u32> {
     }
 }
 
-/// What a method catches by type, by the section of its exception clauses (II.25.4.5), in order.
+/// The typed `catch` clauses of a method, from the section of its exception clauses (II.25.4.5), in order.
 pub fn catches(section: &[u8]) -> Vec<Catch> {
     let mut reader = Reader::new(section);
     let is_fat = reader.u32().is_some_and(|begin| begin & 0x40 != 0);

@@ -72,15 +72,15 @@ impl Image {
         // Either the file, or what a loader made of it in memory, where each section is at its own address.
         Self::sections(path, bytes, false)
             .or_else(|| Self::sections(path, bytes, true))
-            .ok_or_else(|| malformed("it has no sound .NET header"))
+            .ok_or_else(|| malformed("it has no valid .NET header"))
     }
 
     /// Bare metadata (II.24), of an assembly that is made at run time and never had a file.
     ///
     /// # Errors
-    /// When it is not sound.
+    /// When it is not valid.
     pub fn of_metadata(path: &Path, metadata: Vec<u8>) -> Result<Self, FileError> {
-        let malformed = FileError::Malformed { what: "metadata of .NET", reason: "it has no sound tables" };
+        let malformed = FileError::Malformed { what: "metadata of .NET", reason: "it has no valid tables" };
         let metadata = Metadata::new(Tables::parse(metadata).ok_or(malformed)?);
         Ok(Self {
             path: path.into(),

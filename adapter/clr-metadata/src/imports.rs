@@ -1,4 +1,4 @@
-//! What a portable PDB says of a method's source beyond lines: `using` directives, and names of tuples' elements.
+//! Source data of methods in a portable PDB beyond lines: `using` directives, and names of tuples' elements.
 
 use crate::bytes::Reader;
 use crate::pdb::Pdb;
@@ -55,7 +55,7 @@ impl Pdb {
         let mut scopes = Vec::new();
         while at != 0 && scopes.len() < MAX_DEPTH {
             let mut imports = Imports::default();
-            // What was read before damage is still true.
+            // Entries read before the damage are valid.
             let _damaged = self
                 .read_imports(self.tables.blob(self.tables.cell(table::IMPORT_SCOPE, at, 1)), &mut imports)
                 .is_none();

@@ -33,7 +33,7 @@ pub enum FileError {
     Malformed {
         /// For example `a .NET assembly`.
         what: &'static str,
-        /// What the bytes violate.
+        /// The rule that the bytes violate.
         reason: &'static str,
     },
 }

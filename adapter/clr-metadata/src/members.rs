@@ -1,4 +1,5 @@
-//! What the evaluator needs of types beyond names: attributes, bases and interfaces, signatures, flags, and the bodies of
+//! Type data for the evaluator beyond names: attributes, bases and interfaces, signatures, flags, and the
+//! bodies of
 //! getters that only read a field.
 
 use crate::bytes::Reader;
@@ -48,7 +49,7 @@ pub enum Argument {
 pub struct PropertyInfo {
     /// Its token.
     pub token: u32,
-    /// Its name; explicit implementations bear their interface's too.
+    /// Its name; for an explicit implementation, prefixed with the interface's.
     pub name: String,
     /// Its getter's token.
     pub getter: Option<u32>,
@@ -87,7 +88,7 @@ impl Metadata {
         type_signature(self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0)))
     }
 
-    /// Full name of a TypeRef, and the name of the assembly it is in, where that is said.
+    /// Full name of a TypeRef, and the name of its assembly; `None` if the metadata does not name one.
     pub fn type_ref(&self, token: u32) -> (String, Option<&str>) {
         let text = |at, column| self.tables.text(self.tables.cell(table::TYPE_REF, at, column));
         let mut at = row(token);

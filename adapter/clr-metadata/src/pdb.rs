@@ -36,7 +36,7 @@ pub enum PdbProblem {
     #[error("`{0}` is a Windows PDB; build with `<DebugType>portable</DebugType>`")]
     WindowsPdb(PathBuf),
     /// The file exists but is damaged.
-    #[error("`{0}` is not a sound portable PDB")]
+    #[error("`{0}` is not a valid portable PDB")]
     Malformed(PathBuf),
 }
 
@@ -151,7 +151,7 @@ impl Pdb {
         Some((file.get(..id.start)?, file.get(id.end..)?))
     }
 
-    /// Reads a PDB; `None` when it is not sound.
+    /// Reads a PDB; `None` when it is not valid.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         let tables = Tables::parse(bytes)?;
         (tables.pdb_id().len() == 20).then_some(())?;
@@ -256,7 +256,7 @@ impl Pdb {
             }
             Some(())
         };
-        // What was read before the damage is still true.
+        // Points read before the damage are valid.
         let _damaged = read().is_none();
         points
     }

@@ -47,7 +47,7 @@ pub struct MethodSignature {
     pub generic: u32,
     /// The return type.
     pub result: Signature,
-    /// What it takes.
+    /// Its parameters.
     pub parameters: Vec<Signature>,
 }
 

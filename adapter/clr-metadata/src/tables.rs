@@ -206,7 +206,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Reads the directory of streams and tables; `None` when it is not sound.
+    /// Reads the directory of streams and tables; `None` when it is not valid.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         let mut reader = Reader::new(&bytes);
         (reader.take(4)? == b"BSJB").then_some(())?;
@@ -362,7 +362,8 @@ impl Tables {
         }
     }
 
-    /// Where a row stands in the order that list columns count in: its own number, but in tables with pointers.
+    /// Position of a row in the order that list columns count in: its own number, except in tables with
+    /// pointers.
     pub(crate) fn place(&self, target: usize, row: u32) -> u32 {
         let through = pointers(target).filter(|through| self.rows(*through) > 0);
         let found =

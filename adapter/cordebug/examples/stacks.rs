@@ -15,7 +15,7 @@ const MAX_FRAMES: usize = 100;
 
 #[allow(clippy::print_stdout, reason = "the stacks are what it is for")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pid = std::env::args().nth(1).ok_or("give the number of a .NET process")?.parse()?;
+    let pid = std::env::args().nth(1).ok_or("usage: stacks PID")?.parse()?;
     let runtime = runtime::find(pid)?.into_iter().next().ok_or("no .NET runtime is in this process")?;
     let (callbacks, received) = mpsc::channel();
     let debugger = runtime::create_debugger(pid, &runtime)?;

@@ -11,8 +11,8 @@ thread_local! {
 
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
-/// What was said to the runtime or heard from it.
-static WORDS: AtomicU64 = AtomicU64::new(0);
+/// Number of messages exchanged with the runtime.
+static MESSAGES: AtomicU64 = AtomicU64::new(0);
 /// The method that was called last.
 static LATEST: AtomicPtr<&'static str> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -51,12 +51,12 @@ pub(crate) fn calls_here() -> bool {
 
 /// How many words were exchanged with the runtime so far.
 pub(crate) fn words() -> u64 {
-    WORDS.load(Ordering::SeqCst)
+    MESSAGES.load(Ordering::SeqCst)
 }
 
 /// A word was exchanged.
 pub(crate) fn word() {
-    WORDS.fetch_add(1, Ordering::SeqCst);
+    MESSAGES.fetch_add(1, Ordering::SeqCst);
 }
 
 /// A call of the library, under way while it lives.

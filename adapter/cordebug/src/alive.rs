@@ -1,4 +1,5 @@
-//! Whether a process still lives, as the kernel sees it: proc(5), `/proc/PID/stat`. Not how it ended: [`crate::exits`].
+//! Whether a process is still alive, from the kernel: proc(5), `/proc/PID/stat`. Not how it ended:
+//! [`crate::exits`].
 
 /// Of the flags of a thread: it is on its way out (PF_EXITING, include/linux/sched.h).
 const EXITING: u32 = 0x4;

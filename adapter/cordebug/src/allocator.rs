@@ -5,7 +5,7 @@
 
 /// Blocks from here on are the system's own, and go back to it at once, bytes.
 const OWN: i32 = 1024 * 1024;
-/// What may stay free at the end of a heap, bytes.
+/// Free bytes that may stay at the end of a heap.
 const KEPT: i32 = 2 * 1024 * 1024;
 
 /// Sets these limits for the whole process, before its threads start.

@@ -109,7 +109,7 @@ macro_rules! call {
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
         const METHOD: &str = concat!(stringify!($interface), "::", stringify!($method));
         let under_way = $crate::activity::Call::begin(&METHOD);
-        let hresult = if $crate::imports::end::is_told() {
+        let hresult = if $crate::imports::end::knows_end() {
             $crate::hresult::CORDBG_E_PROCESS_TERMINATED.cast_signed()
         } else {
             // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's own type or an
@@ -121,12 +121,12 @@ macro_rules! call {
     }};
 }
 
-/// As `call!`, for methods whose last parameter receives a counted reference: gives it.
+/// As `call!`, for methods whose last parameter receives a counted reference: returns it.
 macro_rules! get {
     ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
         let mut out = core::ptr::null_mut();
         $crate::com::call!($pointer, $interface.$method($($argument,)* &raw mut out)).and_then(|_| {
-            // SAFETY: a successful call wrote null or a reference that is ours now.
+            // SAFETY: a successful call wrote null or a reference that we own now.
             unsafe {
                 $crate::com::ComPtr::own(concat!(stringify!($interface), "::", stringify!($method)), out)
             }

@@ -86,7 +86,7 @@ impl Process {
         call!(self.0, ICorDebugController.Continue(0)).map(drop)
     }
 
-    /// Suspends all threads but one for the next resume, or lets them run again. The process must be stopped.
+    /// Suspends all threads but one for the next resume, or undoes that. The process must be stopped.
     ///
     /// # Errors
     /// From the runtime.

@@ -1,7 +1,8 @@
 //! Keeping descriptors from the program that a process becomes: those it was given without asking, which have no owner here
 //! and so no safe call. Not for our own, which are born with the mark.
 
-/// What this process becomes from now on (execve(2)) gets its stdin, stdout and stderr, and nothing else that is open now.
+/// A program that this process becomes later (execve(2)) gets its stdin, stdout and stderr, and no other open
+/// descriptor.
 ///
 /// # Errors
 /// When the kernel does not list what is open.

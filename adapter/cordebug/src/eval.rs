@@ -106,7 +106,7 @@ impl Eval {
         get!(self.0, ICorDebugEval.CreateValue(element_type, core::ptr::null_mut())).map(Value::from)
     }
 
-    /// What it gave: the value, or the exception it threw. `None` for void.
+    /// The result: the value, or the exception that was thrown. `None` for void.
     pub fn result(&self) -> Option<Value> {
         get!(self.0, ICorDebugEval.GetResult()).ok().map(Value::from)
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_known_though_somebody_else_took_its_status() {
+    fn exit_is_known_though_another_process_took_its_status() {
         watch();
         for (script, expected) in
             [("exit 7", Ended::Exited(7)), ("exit 0", Ended::Exited(0)), ("kill -9 $$", Ended::Killed(9))]

@@ -110,7 +110,7 @@ impl Frame {
         get!(self.il()?, ICorDebugILFrame.GetLocalVariable(slot)).map(Value::from)
     }
 
-    /// What the call at this IL offset has returned, right behind it ([`NativeCode::return_value_offsets`]).
+    /// The value that the call at this IL offset has just returned ([`NativeCode::return_value_offsets`]).
     /// GetReturnValueForILOffset.
     ///
     /// [`NativeCode::return_value_offsets`]: crate::code::NativeCode::return_value_offsets
@@ -182,7 +182,7 @@ impl Internal {
         })
     }
 
-    /// What it is, and the address of its frame on the stack.
+    /// Its kind, and the address of its frame on the stack.
     pub(crate) fn placed(frame: &ComPtr<raw::ICorDebugInternalFrame2>) -> Result<(Self, u64)> {
         let mut address = 0;
         call!(frame, ICorDebugInternalFrame2.GetAddress(&raw mut address))?;

@@ -38,7 +38,7 @@ macro_rules! hresults {
 hresults! {
     E_NOTIMPL = 0x8000_4001 "the runtime does not offer this";
     E_NOINTERFACE = 0x8000_4002 "the object is not of that kind";
-    E_POINTER = 0x8000_4003 "the runtime gave nothing";
+    E_POINTER = 0x8000_4003 "the runtime returned nothing";
     E_FAIL = 0x8000_4005 "the runtime failed without a reason";
     E_INVALIDARG = 0x8007_0057 "the runtime does not accept an argument";
     E_ACCESSDENIED = 0x8007_0005 "access to the process was denied";

@@ -1,7 +1,8 @@
-//! What the debugging library and its data access library call of the system, through functions of ours where that is
-//! faster or safer: [`blocks`] keeps the memory that they otherwise map again at each stop, [`memory`] gathers their reads of the program's
-//! memory, [`end`] reports the program's end to them correctly, [`waits`] makes them check for it, and holds them where what they do next would
-//! crash calls under way, and [`pipes`] has their transport end with the program.
+//! Replacements for system functions that the debugging library and its data access library import, where
+//! ours are faster or safer: [`blocks`] keeps memory that they would otherwise map again at each stop,
+//! [`memory`] gathers their reads of the program's memory, [`end`] reports the program's end to them
+//! correctly, [`waits`] makes them check for it, and holds them where their next action would crash calls
+//! under way, and [`pipes`] has their transport end with the program.
 //!
 //! Only calls from these two libraries come here: only their import tables are changed.
 
@@ -49,7 +50,7 @@ pub(crate) unsafe fn replace(folder: &Path) {
     // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
     unsafe {
         let library = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
-        let waits = library.and_then(|library| waits::standing_for(&library)).into_iter().flatten();
+        let waits = library.and_then(|library| waits::replacements(&library)).into_iter().flatten();
         let debugging: Vec<_> = messages.into_iter().chain(pipes).chain(waits).collect();
         let gathered = replace_in(&folder.join("libmscordbi.so"), &debugging, &["read", "write"]);
         let functions: Vec<_> = data_access.into_iter().filter(|_| gathered).chain(end).collect();
@@ -60,12 +61,12 @@ pub(crate) unsafe fn replace(folder: &Path) {
 /// Whether all that are `needed` are replaced.
 ///
 /// # Safety
-/// As [`replace`]; each function stands for the one it is named with.
+/// As [`replace`]; each function replaces the one of this name.
 unsafe fn replace_in(path: &Path, functions: &[(&str, *const c_void)], needed: &[&str]) -> bool {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the runtime's own libraries; a library that is loaded already is only found.
     let Ok(library) = (unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }) else { return false };
-    // Stays loaded: what was changed must not be unmapped under whoever uses it.
+    // Stays loaded: a changed library must not be unmapped while it is in use.
     let handle = library.into_raw();
     if let Some(outcome) = done.get(&(handle as usize)) {
         return *outcome;

@@ -7,7 +7,8 @@
 //! truly, [`activity`] when something passed between us and the runtime; [`signals`] is for the process in a client's terminal, [`descriptors`] for the one
 //! that becomes the program of another adapter.
 //!
-//! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
+//! Objects are not `Send`: they stay on one thread, the engine's. A [`callback::Callback`] is, and is the one
+//! place where
 //! COM pointers cross threads.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

@@ -85,7 +85,7 @@ impl Module {
         if start.is_null() || size > LARGEST_METADATA {
             return Err(CorError::null("IMetaDataTables2::GetMetaDataStorage"));
         }
-        // SAFETY: the call gave an address and a size of memory that lives as long as `tables`.
+        // SAFETY: the call returned an address and a size of memory that is valid as long as `tables`.
         Ok(unsafe { core::slice::from_raw_parts(start.cast::<u8>(), size as usize) }.to_vec())
     }
 

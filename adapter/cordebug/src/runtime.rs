@@ -164,7 +164,7 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
         unsafe extern "C" fn(i32, u32, *const u16, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
     let symbol = |name: &'static CStr| name.to_bytes_with_nul();
     // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the arguments
-    // are valid for the calls, and a successful creation writes a reference that is ours.
+    // are valid for the calls, and a successful creation writes a reference that we own.
     let (created, is_core) = unsafe {
         imports::replace(&runtime.folder);
         // It must run once before anything else: it starts the library's platform layer.

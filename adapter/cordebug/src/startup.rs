@@ -1,4 +1,5 @@
-//! What a runtime that starts has and leaves for a debugger: the hold on it ([`hold`]), its pipes, its sockets.
+//! Objects that a starting runtime provides and leaves for a debugger: the hold on it ([`hold`]), its pipes,
+//! its sockets.
 //!
 //! Not here: the debugging library ([`crate::runtime`]).
 
@@ -286,7 +287,7 @@ mod tests {
             done.send(()).unwrap_or_default();
         });
         swept.recv_timeout(Duration::from_secs(10)).expect("the sweep does not wait");
-        assert!(socket.exists(), "somebody listens");
+        assert!(socket.exists(), "it has a listener");
         drop(listener);
         sweep_pipes(&folder);
         assert!(!socket.exists());

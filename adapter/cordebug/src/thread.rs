@@ -31,9 +31,9 @@ impl Thread {
         Ok(id)
     }
 
-    /// Managed frames from the top, at most `limit`. A handler (`catch`, `finally`) has a frame of its own on the stack,
-    /// and its method another: the first stands for both, and what the exception left between them is none. A filter (`when`)
-    /// runs while all of that still lives.
+    /// Managed frames from the top, at most `limit`. A handler (`catch`, `finally`) has a frame of its own on
+    /// the stack, and its method another: the first represents both, and frames that the exception left
+    /// between them are omitted. A filter (`when`) runs while all of them still exist.
     ///
     /// # Errors
     /// From the runtime.

@@ -31,7 +31,7 @@ impl Type {
         get!(self.0, ICorDebugType.GetClass()).map(Class)
     }
 
-    /// What it derives from.
+    /// Its base type.
     ///
     /// # Errors
     /// From the runtime; `object` has none.

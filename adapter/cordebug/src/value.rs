@@ -131,7 +131,7 @@ impl Value {
         self.0.cast().ok().map(Reference)
     }
 
-    /// What is in the box, if it is one.
+    /// The value in the box, if it is one.
     pub fn unboxed(&self) -> Option<Result<Value>> {
         let boxed: ComPtr<raw::ICorDebugBoxValue> = self.0.cast().ok()?;
         let object: Result<ComPtr<raw::ICorDebugObjectValue>> = get!(boxed, ICorDebugBoxValue.GetObject());
@@ -281,7 +281,7 @@ impl Reference {
         Ok(null != 0)
     }
 
-    /// What it refers to.
+    /// The value that it refers to.
     ///
     /// # Errors
     /// From the runtime.

@@ -56,7 +56,7 @@ pub use typed::{FieldRef, MethodRef, PropertyRef, Typed};
 use crate::syntax::{Diagnostic, Expr, Span};
 use crate::types::Ty;
 
-/// What an expression means.
+/// The meaning of an expression.
 #[derive(Debug, Clone)]
 pub enum Meaning {
     /// A value, or a call that returns nothing.
@@ -74,7 +74,7 @@ pub enum Refusal {
     Wrong(Diagnostic),
     /// It may be right, but only the compiler knows what it means.
     NeedsCompiler {
-        /// What it is: "a `with` expression".
+        /// Its kind: "a `with` expression".
         what: String,
         /// The part of the expression that needs the compiler.
         span: Span,
@@ -90,7 +90,7 @@ impl From<Diagnostic> for Refusal {
 /// A typed tree, with as many places for what it declares itself.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    /// What it means.
+    /// Its meaning.
     pub meaning: Meaning,
     /// How many variables the expression declares: of lambdas, patterns, `out var`.
     pub slots: u32,

@@ -96,7 +96,7 @@ impl Constant {
         }
     }
 
-    /// What its `ToString` returns, with the invariant culture.
+    /// The result of its `ToString`, with the invariant culture.
     pub fn plain(&self) -> String {
         match self {
             Self::Null => String::new(),
@@ -192,7 +192,7 @@ fn nearest(short: &str, written: impl Fn(usize) -> String) -> String {
 }
 
 fn rounded(text: &str) -> Option<Decimal> {
-    // What has more than 28 digits behind the point is cut to them.
+    // A number with more than 28 digits after the point is cut to them.
     let cut = || {
         Decimal::from_str(&format!("{:.28}", text.parse::<f64>().ok().filter(|value| value.abs() < 1.0)?))
             .ok()

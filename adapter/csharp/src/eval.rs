@@ -31,7 +31,7 @@ use crate::bind::Typed;
 /// The value of a typed tree; none of a call that returns nothing. `text` is what was typed, for messages.
 ///
 /// # Errors
-/// What the program or the target reports, and exceptions that evaluating would throw in the program.
+/// Errors of the program or the target, and exceptions that evaluating would throw in the program.
 pub fn evaluate<T: Target>(
     typed: &Typed,
     slots: u32,

@@ -60,7 +60,7 @@ impl BinaryOp {
         self.spelled().1
     }
 
-    /// Whether it gives a truth.
+    /// Whether its result is a Boolean.
     pub const fn compares(self) -> bool {
         matches!(
             self,
@@ -116,7 +116,7 @@ impl UnaryOp {
     }
 }
 
-/// Why an operator gives no value.
+/// The reason why an operator has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
     /// C# has no such operator for these types.
@@ -245,7 +245,7 @@ pub fn compute(
             let (Some(Single(left)), Some(Single(right))) = (left, right) else {
                 return Err(Problem::NoOperator);
             };
-            // One operation in double and one rounding give the same as one operation in single precision.
+            // One operation in double and one rounding equal one operation in single precision.
             real(operator, f64::from(left), f64::from(right))
                 .map(|value| value.map_or_else(Bool, |value| Single(value as f32)))
         }
@@ -338,7 +338,7 @@ fn whole(
     let value = match operator {
         BinaryOp::Add => left + right,
         BinaryOp::Subtract => left - right,
-        // What does not even fit into 128 bits has the right bits at its end.
+        // A product that does not even fit into 128 bits has the right bits at its end.
         BinaryOp::Multiply if overflow != Overflow::Fails => left.wrapping_mul(right),
         BinaryOp::Multiply => left.checked_mul(right).ok_or(Problem::Overflow)?,
         BinaryOp::Divide | BinaryOp::Remainder if right == 0 => return Err(Problem::DividesByZero),

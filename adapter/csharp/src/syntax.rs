@@ -64,7 +64,7 @@ fn tokens(text: &str) -> Result<Vec<lexer::Token>, Diagnostic> {
 /// Parses an expression.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The syntax error, with its place.
 pub fn parse(text: &str) -> Result<Expr, Diagnostic> {
     parser::Parser::new(text, tokens(text)?).whole()
 }

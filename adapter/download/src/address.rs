@@ -23,7 +23,7 @@ pub enum Unusable {
     #[error("`{0}` is refused: it has a user name in it, and none is ever sent")]
     User(String),
     /// No host, or characters that must be escaped.
-    #[error("`{0}` is not a sound address")]
+    #[error("`{0}` is not a valid address")]
     Malformed(String),
 }
 
@@ -50,7 +50,8 @@ impl Address {
         }
     }
 
-    /// What a redirection from here with this `Location` leads to (RFC 3986, 5.2, without removal of dot segments).
+    /// The address that a redirect with this `Location` leads to (RFC 3986, 5.2, without removal of dot
+    /// segments).
     ///
     /// # Errors
     /// As for [`Self::parse`].

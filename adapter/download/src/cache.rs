@@ -184,7 +184,7 @@ fn files(folder: &Path) -> Vec<Kept> {
                 open.push(entry.path());
             } else if found.len() < MAX_FILES {
                 let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                // What the file takes on the disk, with what a small one wastes.
+                // The size on disk, including what a small file wastes.
                 let size = about.blocks().saturating_mul(512).max(about.len());
                 found.push(Kept { path: entry.path(), size, used });
             }
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_goes_first_and_a_folder_of_somebody_elses_keeps_all() {
+    fn least_recently_used_files_and_abandoned_ones_are_removed() {
         let (_folder, cache) = cache();
         let most = 4_000_000;
         let aged = |name: &str, age: u64| {
@@ -304,7 +304,7 @@ mod tests {
         cache.read(Path::new("f/0")).unwrap();
         cache.make_room(most, &paths[1]);
         let left: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
-        // Six come down to three: the first was read just now, the second is the one that was stored.
+        // Three of six remain: the first was read just now, the second is the one that was stored.
         assert_eq!(left, [true, true, false, false, false, true]);
         assert!(!abandoned.exists());
     }

@@ -28,7 +28,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 const KEPT: Duration = Duration::from_secs(20);
 /// Most redirections in a row.
 const MAX_REDIRECTIONS: usize = 5;
-/// What this program calls itself.
+/// `User-Agent` of requests.
 const AGENT: &str = concat!("tandem-dap/", env!("CARGO_PKG_VERSION"));
 
 /// How much one file may be.
@@ -188,7 +188,7 @@ impl Client {
             .map_err(|error| unreachable(error.to_string()))?;
         request.headers_mut().extend(headers.iter().cloned());
         let proxies = self.proxies.get_or_init(Matcher::from_env);
-        // What this machine serves, its own user can reach.
+        // A server on this machine is reached directly.
         let proxy = proxies.intercept(address.uri()).filter(|_| !address.is_this_machine());
         let sent = match proxy.as_ref().map(|proxy| (proxy, proxy.uri().scheme_str().unwrap_or("http"))) {
             None => {

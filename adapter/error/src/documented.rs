@@ -8,7 +8,7 @@ const HEAD: &str = "| code | number | what it means | what to do |\n|---|---|---
 const BEFORE: &str = "<!-- error codes -->\n";
 const AFTER: &str = "<!-- end of error codes -->";
 
-/// What the row of this code says to do; nothing where there is no such row.
+/// The remedy in the row of this code; `None` if there is no such row.
 fn remedy_in(table: &str, code: ErrorCode) -> Option<&str> {
     let row = table.lines().find(|row| row.starts_with(&format!("| `{code}` | ")))?;
     Some(row.split(" | ").nth(3)?.trim_end_matches('|').trim())

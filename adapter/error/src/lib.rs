@@ -25,7 +25,7 @@ macro_rules! error_codes {
             /// The name used in MCP answers and in the `code` variable of a DAP error.
             pub fn as_str(self) -> &'static str { match self { $(Self::$name => $text,)* } }
 
-            /// What it means, as above; for the table of `docs/troubleshooting.md`.
+            /// Its meaning, as above; for the table of `docs/troubleshooting.md`.
             #[cfg(test)]
             fn meaning(self) -> &'static str { match self { $(Self::$name => $doc.trim(),)* } }
         }
@@ -182,7 +182,7 @@ impl Failure {
         Self::new(ErrorCode::Cancelled, "cancelled by the client").quiet()
     }
 
-    /// DAP `Response.message`: the protocol's own word where it has one, else the sentence.
+    /// DAP `Response.message`: the protocol's own value if it has one, else the sentence.
     pub fn response_message(&self) -> Option<String> {
         match (&self.foreign, self.code) {
             (Some(foreign), _) => foreign.message.clone(),
@@ -216,8 +216,8 @@ impl Failure {
         error
     }
 
-    /// Reads the parts of a DAP error response to `command`: ours without loss, a foreign adapter's as `EngineFailed` with
-    /// its own words.
+    /// Reads the parts of a DAP error response to `command`: ours without loss, a foreign adapter's as
+    /// `EngineFailed` with its own message.
     pub fn from_response(command: &str, short: Option<&str>, body: &Value) -> Self {
         let error = &body["error"];
         let variables = &error["variables"];

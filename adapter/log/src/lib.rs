@@ -23,7 +23,8 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// How long a line of [`say`] may take.
 const SAYING: Duration = Duration::from_secs(1);
 
-/// Takes a level, or a filter by targets (`adapter=debug`). A lone word would be taken for a target, and nothing be logged.
+/// Parses a level, or a filter by targets (`adapter=debug`). Any other single word would name a target, and
+/// nothing be logged.
 ///
 /// # Errors
 /// When it is neither; the message is for the user who typed it.
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_word_is_no_filter() {
+    fn single_word_is_not_a_filter() {
         for fine in ["warn", "adapter=debug", "info,rmcp=off"] {
             assert!(level(fine).is_ok_and(|taken| taken == fine));
         }

@@ -24,8 +24,8 @@ pub struct Row<'a> {
     pub inode: u64,
 }
 
-/// What `take` makes of each socket that a process holds. The kernel gives the table in pieces: when a socket is opened or
-/// closed meanwhile, another one's row may come twice, or not at all.
+/// Collects `take` of each socket that a process holds. The kernel returns the table in pieces: when a socket
+/// is opened or closed in between, another one's row may come twice, or be missing.
 pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&Row<'_>) -> Option<T>) -> C {
     let mut found = C::default();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {

@@ -1,4 +1,4 @@
-//! The folder that says which sessions live: `ID.json` and `ID.sock` for each, both gone when it ends.
+//! The folder that lists running sessions: `ID.json` and `ID.sock` for each, both removed when it ends.
 //!
 //! Hosts publish here ([`Published`]) and keep what adapters write ([`Scratch`]); both programs look here ([`live`]). Anyone who can write
 //! in the folder can make us talk to a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours
@@ -6,7 +6,7 @@
 //!
 //! Programs of different releases meet here, so each file says which release wrote it and which protocol its host speaks.
 //!
-//! Not here: what is said over the sockets.
+//! Not here: the protocol on the sockets.
 
 mod publish;
 mod reserved;
@@ -34,8 +34,9 @@ const MAX_FILE: u64 = 64 * 1024;
 /// A file that was never renamed to its final name is a leftover after this long.
 const UNFINISHED: Duration = Duration::from_secs(60);
 
-/// What a host and its clients exchange beside plain DAP: the fields of [`Entry`], custom requests and events. A release that changes the
-/// meaning of one, or removes one, raises it; an addition does not. Every older protocol is understood.
+/// The version of the protocol between a host and its clients beyond DAP: the fields of [`Entry`], custom
+/// requests and events. A release that changes the meaning of one, or removes one, raises it; an addition
+/// does not. Older protocols are understood.
 pub const PROTOCOL: u32 = 1;
 
 /// What `ID.json` holds. Fields of a newer version are ignored.
@@ -47,7 +48,7 @@ pub struct Entry {
     pub pid: u32,
     /// The title that clients show in lists.
     pub title: String,
-    /// What is debugged.
+    /// The program that is debugged.
     pub program: String,
     /// Which engine.
     pub engine: String,
@@ -162,7 +163,7 @@ fn check(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All sessions that live, oldest first; none in a folder that is not safe. What a crashed host left is removed.
+/// All running sessions, oldest first; none if the folder is not safe. Removes files of crashed hosts.
 pub fn live(folder: &Path) -> Vec<Entry> {
     let files = match check(folder) {
         Ok(()) => std::fs::read_dir(folder).into_iter().flatten().flatten(),
@@ -176,7 +177,7 @@ pub fn live(folder: &Path) -> Vec<Entry> {
         if is_id(id) && ending == "d" {
             scratch::sweep(&path);
         }
-        if !is_id(id) || !is_ours(&path) {
+        if !is_id(id) || !is_own_private_file(&path) {
             continue;
         }
         let socket = folder.join(format!("{id}.sock"));
@@ -198,8 +199,8 @@ pub fn live(folder: &Path) -> Vec<Entry> {
     entries
 }
 
-/// All sessions of this user that live, oldest first: where sessions are now, and in the last folder, where they were when no
-/// other could be used.
+/// All running sessions of this user, oldest first: in the current folder, and in the last folder, which is
+/// used when no other can be.
 pub fn all() -> Vec<Entry> {
     let now = folder();
     let last = last_folder().filter(|last| *last != now);
@@ -208,7 +209,7 @@ pub fn all() -> Vec<Entry> {
     entries
 }
 
-/// The session of this name, if it lives.
+/// The session with this name, if it is running.
 pub fn find(id: &str) -> Option<Entry> {
     all().into_iter().find(|entry| entry.id == id)
 }
@@ -223,8 +224,8 @@ fn is_id(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// A plain file or socket of this user that nobody else may write; a link is not followed.
-fn is_ours(path: &Path) -> bool {
+/// A plain file or socket of this user that no other user may write; a link is not followed.
+fn is_own_private_file(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| {
         let kind = found.file_type();
         (kind.is_file() || kind.is_socket()) && found.uid() == user() && found.mode() & 0o022 == 0

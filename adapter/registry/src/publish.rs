@@ -28,7 +28,7 @@ impl Published {
         let id = &entry.id;
         let (json, socket) = (folder.join(format!("{id}.json")), folder.join(format!("{id}.sock")));
         let new = folder.join(format!("{id}.sock.new"));
-        // What a host of this id left half done, if anything.
+        // Incomplete files of an earlier host with this id.
         drop(std::fs::remove_file(&new));
         let listener =
             UnixListener::bind(&new).with_context(|| format!("cannot listen on `{}`", new.display()))?;

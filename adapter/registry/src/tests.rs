@@ -54,7 +54,7 @@ fn a_folder_that_is_a_link_or_open_to_others_is_refused_and_not_read() {
 }
 
 #[test]
-fn a_folder_that_somebody_else_made_is_passed_over() {
+fn folder_of_another_user_is_skipped() {
     let place = safe_folder();
     let (taken, own) = (place.path().join("tandem-1"), place.path().join("state/tandem/sessions"));
     // A folder that this user may not enter counts as another user's.
@@ -119,7 +119,7 @@ fn links_foreign_names_and_false_entries_are_neither_followed_nor_believed() {
         let private = std::fs::Permissions::from_mode(0o600);
         std::fs::set_permissions(place.path().join(name), private).unwrap();
     };
-    // A link to a sound entry, and a name that leads out of the folder.
+    // A link to a valid entry, and a name that leads out of the folder.
     symlink(&outside, place.path().join("owl1.json")).unwrap();
     let mut false_one = entry("fox2");
     false_one.socket = elsewhere.path().join("owl1.sock");

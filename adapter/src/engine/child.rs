@@ -56,13 +56,13 @@ pub(super) fn named_program(attributes: &Value) -> Option<std::path::PathBuf> {
     target::Target::parse(attributes).ok().map(|target| target.program)
 }
 
-/// What the hub knows of the engine with this name.
+/// The hub's facts about the engine with this name.
 #[cfg(test)]
 pub(super) fn started(name: &str) -> Option<StartedEngine> {
     registry::named(name).map(|profile| profile.started())
 }
 
-/// What is known of every adapter that Tandem knows by name.
+/// Metadata of every adapter that Tandem knows by name.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
     registry::descriptions()
 }

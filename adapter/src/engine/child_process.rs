@@ -15,7 +15,7 @@ use super::BreakpointSnapshot;
 /// A child process to debug. Clones are the same.
 #[derive(Clone)]
 pub struct ChildProcess {
-    /// What the process is, for users.
+    /// The name of the process for users.
     pub name: String,
     /// The attributes of the `attach` to it.
     pub attach: Value,

@@ -1,5 +1,5 @@
 //! The language in which an engine evaluates conditions: what of a value counts as true, and how several conditions become one.
-//! What is known of one language alone is in the profile of its adapter.
+//! Facts about one language alone are in the profile of its adapter.
 //!
 //! An engine that keeps one breakpoint per line gets one condition that holds where any of several holds or fails: it then
 //! stops only there, and the hub evaluates each again. A condition that fails counts as one that holds, so that the hub can

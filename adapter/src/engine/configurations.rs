@@ -11,14 +11,14 @@ use table::{Attribute, Family, TABLE};
 /// The `type` that a configuration had before its editor made it one of ours.
 const ORIGINAL: &str = "__configurationType";
 
-/// What an attribute becomes.
+/// The translation of an attribute.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
     /// It means the same here, or to the adapter that gets it.
     Same,
     /// Another name here.
     Named(&'static str),
-    /// What it says is said otherwise here: in words, and how.
+    /// Other attributes express it: a description, and how to translate it.
     Mapped(
         #[allow(dead_code, reason = "the words are for the documentation")] &'static str,
         fn(&mut Map<String, Value>, Value),
@@ -27,7 +27,7 @@ enum Meaning {
     Ignored(&'static str),
     /// The launch is refused, unless the value is what holds anyway; with what to do instead.
     Refused(&'static str),
-    /// An editor heeds it; no adapter is to.
+    /// It is for the editor only; no adapter gets it.
     Editor,
 }
 

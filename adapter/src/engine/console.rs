@@ -1,4 +1,4 @@
-//! The launch attribute `console`: who has the program's stdin, stdout and stderr.
+//! The launch attribute `console`: the owner of the program's stdin, stdout and stderr.
 
 use dap_wire::Failure;
 

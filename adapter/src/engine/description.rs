@@ -1,4 +1,5 @@
-//! What is known of an engine without starting it: data. Detection (`engine: auto`), the list of engines, the extension's manifest
+//! Metadata of an engine, known without starting it. Detection (`engine: auto`), the list of engines, the
+//! extension's manifest
 //! and the documentation's tables are made from it.
 //!
 //! Not what an adapter does once it runs: that is its `Profile`.
@@ -15,7 +16,7 @@ pub struct Description {
     pub languages: &'static str,
     /// One line for an editor's list of engines.
     pub summary: &'static str,
-    /// What must be installed, as Markdown.
+    /// Requirements to install, as Markdown.
     pub needs: &'static str,
     /// How the program's stdin, stdout and stderr come to be Tandem's, as Markdown.
     pub stdio: &'static str,
@@ -25,7 +26,7 @@ pub struct Description {
     pub editor_languages: &'static [EditorLanguage],
     /// Further languages of VS Code in which breakpoints can be set, by identifier.
     pub breakpoints_in: &'static [&'static str],
-    /// What runs its adapter or its programs, with Debian's package of each.
+    /// Interpreters of its adapter or its programs, with Debian's package of each.
     pub interpreters: &'static [(&'static str, &'static str)],
     /// It attaches to a debugger that listens (`connect`).
     pub connects: bool,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::description::{Description, Evidence, matches};
 use super::{child, coreclr, kind, known};
 
-/// What nothing fits: the engine that says what it needs.
+/// The engine for everything else; its error says what it needs.
 const FALLBACK: &str = coreclr::DESCRIPTION.name;
 
 /// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs, when

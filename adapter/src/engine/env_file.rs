@@ -41,7 +41,7 @@ pub fn merged(arguments: &Value, say: &mut dyn FnMut(&str)) -> Result<Value, Fai
     if whole["env"].is_null() {
         whole["env"] = json!({});
     }
-    // What else `env` may be is refused by who reads it.
+    // Other types of `env` are refused where the attribute is read.
     if let Some(env) = whole["env"].as_object_mut() {
         for (name, value) in variables {
             env.entry(name).or_insert_with(|| json!(value));

@@ -1,7 +1,8 @@
 //! The exception filters of each engine, for a session that knows what it will debug before it starts the engine: some
 //! editors show those of the answer to `initialize` and no later ones.
 //!
-//! What the adapters of today say, not what the one at hand will: it has the last word, by the `capabilities` event. A test
+//! These are the filters of today's adapters, not those of the one at hand: its `capabilities` event decides.
+//! A test
 //! compares the two with the real adapters.
 
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
-//! What people type as a hit condition: `5`, `= 5`, `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5`. DAP leaves its meaning
-//! to the adapter; this is ours, for engines that count themselves and for the hub, which counts for the others.
+//! Hit conditions as users type them: `5`, `= 5`, `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5`. DAP leaves
+//! their meaning to the adapter; this is Tandem's, for engines that count themselves and for the hub, which
+//! counts for the others.
 
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ impl HitTest {
 /// Reads a `hitCondition` of a breakpoint's JSON; without one each hit counts.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence.
+/// A sentence that explains why it is invalid.
 pub fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
     HitTest::parse(value.as_str().unwrap_or_default())
 }
@@ -58,7 +59,7 @@ impl HitTest {
     /// Reads a hit condition; without one each hit counts.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// A sentence that explains why it is invalid.
     pub fn parse(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         if text.is_empty() {

@@ -1,4 +1,5 @@
-//! What an executable is, by the sections of its ELF file: with debug information, or compiled from managed code.
+//! The kind of an executable, by the sections of its ELF file: with debug information, or compiled from
+//! managed code.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +20,7 @@ pub(crate) fn is_native_dotnet(path: &Path) -> bool {
     File::open(path).ok().and_then(|file| section_names(&file)).is_some_and(|names| has(&names, MANAGED_CODE))
 }
 
-/// What is said of a .NET program that native debugger `engine` debugs; nothing of any other program.
+/// Remark about a .NET program that the native debugger `engine` debugs; `None` for any other program.
 pub(crate) fn remark_on_native_dotnet(path: &Path, engine: &str) -> Option<String> {
     let names = section_names(&File::open(path).ok()?)?;
     has(&names, MANAGED_CODE).then_some(())?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub enum Piece {
     /// Literal text.
     Text(String),
-    /// What its value is written for.
+    /// An expression, replaced by its value.
     Expression(String),
 }
 

@@ -53,7 +53,8 @@ fn called(name: &str) -> Vec<u64> {
     found
 }
 
-/// What a process is called: by its executable, as it was started, and by the assembly that `dotnet` runs, with and without its ending.
+/// Names of a process: its executable, its command, and the assembly that `dotnet` runs, with and without the
+/// extension.
 fn names(process: &Path) -> Vec<String> {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let executable = std::fs::read_link(process.join("exe")).unwrap_or_default();

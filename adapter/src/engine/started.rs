@@ -1,10 +1,10 @@
 //! Facts about an engine that the hub acts on: in place of names, so that the hub knows no adapter.
 //!
-//! What an engine supports is not here: DAP `Capabilities` say that.
+//! Supported features are not here: DAP `Capabilities` report them.
 
 use super::condition_language::ConditionLanguage;
 
-/// What the hub knows of an engine once it is made.
+/// Facts about a created engine for the hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartedEngine {
     /// Its name, as in the launch attribute `engine`.
@@ -12,7 +12,7 @@ pub struct StartedEngine {
     /// It takes several breakpoints on one line (or function), each with its own condition, and evaluates each condition.
     /// Most child adapters keep one: then the hub merges them and evaluates.
     pub several_per_line: bool,
-    /// What it does without running code of the program.
+    /// Requests that run no code of the program.
     pub look_only: LookOnlyRequests,
     /// The language of conditions.
     pub conditions: ConditionLanguage,

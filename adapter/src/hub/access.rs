@@ -22,7 +22,7 @@ pub enum AgentAccess {
 /// What agents may do in a session, and whose word that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccessPolicy {
-    /// What they may do.
+    /// The access of agents.
     pub agents: AgentAccess,
     /// A person has set it while the session ran: then it binds the agent that launched, too, and no agent changes it.
     pub by_person: bool,
@@ -95,7 +95,7 @@ impl AgentAccess {
     }
 }
 
-/// What a client of a listener must present before it may do anything. Compared in constant time, never shown.
+/// The secret that a client of a listener must present first. Compared in constant time, never shown.
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 

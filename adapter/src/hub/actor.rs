@@ -375,7 +375,7 @@ impl<H: Host> Actor<H> {
             tracing::warn!(%client, "disconnected: its queue is full and it does not read");
             if let Some(tasks) = self.clients.remove(&client) {
                 tasks.reader.cancel();
-                // What it did not read it shall not read later either: the connection closes now.
+                // The client must not read the unread messages later either: the connection closes now.
                 tasks.writer.abort();
             }
             self.stalled.push(client);

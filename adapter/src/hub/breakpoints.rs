@@ -8,7 +8,7 @@
 //! conditions itself, else one per location (with one condition for all where the engine's language can combine them), and
 //! then the hub evaluates (`state::conditions`).
 //!
-//! Not here: who is notified, and when (`state::breakpoints`).
+//! Not here: the choice of clients to notify, and when (`state::breakpoints`).
 
 mod engine_breakpoints;
 mod merged;
@@ -53,7 +53,7 @@ pub struct Candidate {
     pub id: i64,
     /// The clients that ask for it.
     pub owners: BTreeSet<ClientId>,
-    /// What they ask for, as far as the hub has to evaluate it.
+    /// The part of the request that the hub may have to evaluate.
     pub request: BreakpointRequest,
     /// Whether the hub has to find out if the hit counts.
     pub by_hub: bool,

@@ -1,11 +1,13 @@
-//! What the session offers. `initialize` comes before any engine is chosen, so the answer promises what the built-in engine
-//! does; an engine that differs is announced by a `capabilities` event, before `initialized`. Some editors take exception
-//! filters from the answer only: those may be known beforehand ([`Capabilities::expect_exception_filters`]).
+//! The session's capabilities. `initialize` comes before any engine is chosen, so its response announces
+//! those of the built-in engine; an engine that differs is announced by a `capabilities` event, before
+//! `initialized`. Some editors take exception filters from the response only: those may be known earlier
+//! ([`Capabilities::expect_exception_filters`]).
 
 use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 use serde_json::{Map, Value, json};
 
-/// What the hub does itself, whatever the engine can, besides its own requests: it evaluates conditions, counts hits and
+/// Capabilities of the hub itself with any engine, besides its own requests: it evaluates conditions, counts
+/// hits and
 /// writes log messages where the engine does not (`state::conditions`).
 const OURS: [&str; 5] = [
     "supportTerminateDebuggee",
@@ -15,11 +17,12 @@ const OURS: [&str; 5] = [
     "supportsTracePoints",
 ];
 
-/// What a condition of an exception filter is.
+/// The syntax of an exception filter's condition.
 const TYPES: &str =
     "types to stop at, or with ! to pass over: System.IO.*, !System.OperationCanceledException";
 
-/// What the built-in engine supports: optional requests, which the command table says how to announce, and capabilities that
+/// Capabilities of the built-in engine: optional requests, which the command table says how to announce, and
+/// those that
 /// belong to no request.
 const BUILT_IN: [&str; 25] = [
     "configurationDone",

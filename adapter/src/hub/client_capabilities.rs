@@ -1,5 +1,6 @@
-//! What a client supports, as it said in `initialize`, and what is left out for one that does not: DAP forbids some events
-//! and fields to clients that do not announce them, and Tandem's own events end some editors' sessions.
+//! Capabilities of a client, from its `initialize`, and the filter for messages to a client that lacks one:
+//! DAP forbids some events and fields to clients that do not announce them, and Tandem's own events end some
+//! editors' sessions.
 //!
 //! The program's own bytes are never touched: every client gets its `stdout` and `stderr` as they were printed.
 

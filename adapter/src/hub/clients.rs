@@ -32,7 +32,7 @@ pub enum HandshakeStage {
     Leaving,
 }
 
-/// What is at the other end of a connection.
+/// The kind of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientKind {
     /// A person's editor, or any DAP client that does not say otherwise.

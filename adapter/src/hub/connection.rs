@@ -4,8 +4,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A client's connection.
 pub struct Connection {
-    /// What the client sends.
+    /// The client's messages.
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
-    /// What it is sent.
+    /// Messages to the client.
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
 }

@@ -95,7 +95,8 @@ fn shift(value: &mut Value, start: i64, direction: Direction) {
     }
 }
 
-/// What a `file:` URI (RFC 8089) leaves as it is: RFC 3986's unreserved characters, and the slashes between folders.
+/// Characters that a `file:` URI (RFC 8089) leaves unescaped: RFC 3986's unreserved characters, and the
+/// slashes between folders.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 fn respell(value: &mut Value, direction: Direction) {

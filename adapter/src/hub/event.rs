@@ -71,7 +71,7 @@ pub enum Event {
     ShutdownRequested,
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timer {
     /// How long others may read output after the session has ended and its first client gone.
@@ -122,12 +122,12 @@ pub struct ReadOutput {
     pub stopped: bool,
 }
 
-/// What the session's file says of it.
+/// Data of the session's file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Publication {
     /// For users: usually the program's file name.
     pub title: String,
-    /// What is debugged: a path, or `process N`.
+    /// The debuggee: a path, or `process N`.
     pub program: String,
     /// The launch attribute `engine`.
     pub engine: String,
@@ -139,7 +139,7 @@ pub struct Publication {
     pub kind: Option<String>,
 }
 
-/// What the hub can do.
+/// An action for the actor to carry out.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     /// Queue a message to a client; its writer numbers it.

@@ -43,7 +43,7 @@ struct Arguments {
     enter_calls: Option<bool>,
 }
 
-/// What is requested next.
+/// The next action.
 #[derive(Debug, PartialEq)]
 pub enum Next {
     /// A query about the stop: command and arguments.
@@ -107,11 +107,11 @@ struct Level {
     rows: Vec<Row>,
     /// The index of its statement that is being executed.
     statement: Option<usize>,
-    /// What it is about to return, where the engine stops there.
+    /// The value it is about to return, if the engine stops there.
     returns: Option<String>,
 }
 
-/// What the response to the last query contains.
+/// The expected response, with the state to interpret it.
 #[derive(Debug)]
 enum Look {
     Stack,

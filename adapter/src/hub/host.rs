@@ -1,4 +1,5 @@
-//! What the hub needs of the process it runs in: an engine, connections to other sessions, and a way for others to find it.
+//! The hub's interface to its process: an engine, connections to other sessions, and a way for others to find
+//! it.
 
 use std::sync::Arc;
 

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_no_variables_reference_and_an_invented_id_is_an_invalid_parameter() {
+    fn frame_id_is_not_a_variables_reference_and_an_invented_id_is_an_invalid_parameter() {
         let (mut counter, mut table) = (IdCounter::default(), IdTable::default());
         let mut body = json!({"stackFrames": [{"id": 1}]});
         table.to_client(&mut counter, "stackTrace", &mut body);

@@ -65,7 +65,7 @@ impl Launch {
         self.attributes["consoleInputPrefix"].as_str().unwrap_or(">")
     }
 
-    /// What is debugged: a path, `HOST:PORT` or `process N`; empty when the attributes do not say.
+    /// The debuggee: a path, `HOST:PORT` or `process N`; empty when the attributes do not say.
     pub fn program(&self) -> String {
         let text = |key: &str| self.attributes[key].as_str().map(str::to_owned);
         let named = ["program", "project", "module", "coreFile"].into_iter().find_map(text);

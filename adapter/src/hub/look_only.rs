@@ -1,5 +1,6 @@
-//! What a client with look-only access may send: only what is known to run no code of the program. The command table says
-//! which requests are for it, the engine's facts which of the rest run nothing. docs/sharing.md explains it to users.
+//! The requests of a client with look-only access: only those known to run no code of the program. The
+//! command table says which requests are allowed, the engine's facts which of the rest run nothing.
+//! docs/sharing.md explains it to users.
 //!
 //! Not here: what an engine offers; a request that it does not know is refused by the engine.
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::breakpoints::BreakpointScope;
 use super::event::{ClientId, ClientRequest, Ticket};
 
-/// What an answered request changed in the program, for all other clients.
+/// The effect of an answered request on the program, for all other clients.
 #[derive(Debug, Clone)]
 pub enum SideEffect {
     None,

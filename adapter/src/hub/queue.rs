@@ -15,10 +15,10 @@ pub const MAX_MESSAGES: usize = 4096;
 /// Maximum size of what waits, bytes. One message may be larger, if it waits alone.
 pub const MAX_BYTES: usize = 64 << 20;
 
-/// What a value takes in memory besides its text, about.
+/// Memory of a value besides its text, estimated, in bytes.
 const NODE_BYTES: usize = 32;
 
-/// What the actor queues for a client.
+/// An item of a client's queue.
 #[derive(Debug)]
 pub enum Outgoing {
     /// A message, not yet numbered.
@@ -57,7 +57,7 @@ pub fn channel() -> (ClientQueue, ClientQueueReceiver) {
 }
 
 impl ClientQueue {
-    /// Queues it. What is queued for a writer that has ended is dropped.
+    /// Queues an item. Items for a writer that has ended are dropped.
     ///
     /// # Errors
     /// When the queue is full.

@@ -1,4 +1,4 @@
-//! What is known of the program, as the engine's events reported it: what a client that joins later is sent.
+//! The program's state, as the engine's events reported it: a client that joins later receives it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ pub struct ReplayState {
     pub process: Option<Value>,
     threads: BTreeSet<i64>,
     modules: Vec<Value>,
-    /// What is in progress and was reported to clients, by its `progressId`.
+    /// `progressId`s of the operations in progress that clients know.
     progress: BTreeSet<String>,
     /// The newest sessions of child processes: `{session, name}`.
     children: VecDeque<Value>,

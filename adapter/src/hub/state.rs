@@ -103,15 +103,15 @@ pub struct State {
     phase: Phase,
     /// The engine, once it is made.
     engine: Option<StartedEngine>,
-    /// Counts engines, so that a reply of one that is gone is not taken for another's.
+    /// Number of the engine, so that a reply of an earlier one is not mistaken for its own.
     engines: u64,
     capabilities: Capabilities,
     /// The engine sent `initialized`.
     engine_initialized: bool,
     configuration: Configuration,
-    /// What the first client must present.
+    /// The token that the first client must present.
     token: Option<Token>,
-    /// What agents may do; before the launch, what they may when the launch does not say.
+    /// The access of agents; before the launch, the default for a launch that does not set it.
     policy: AccessPolicy,
     launch: Launch,
     /// The launch or attach succeeded before the engine was initialized; its response waits for that.
@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// What a client may do and see. Only a person's decision binds the agent that launched.
+    /// A client's access. Only a person's decision binds the agent that launched.
     fn access_of(&self, client: &Client) -> AgentAccess {
         let may = match client.kind {
             ClientKind::Agent if !client.launched || self.policy.by_person => self.policy.agents,

@@ -1,7 +1,8 @@
-//! What the hub and the engines call: start the program, or take it over from the adapter that did; drain it; write its input; know its
-//! end. Reading is in [`reading`](super::reading) and [`cursor`](super::cursor).
+//! The program's stdio for the hub and the engines: starts the program, or takes it over from the adapter
+//! that started it; drains its output, writes its input and reports its end. Reading is in
+//! [`reading`](super::reading) and [`cursor`](super::cursor).
 //!
-//! Memory is bounded by the two rings; bytes that fell out are counted and said.
+//! Memory is bounded by the two rings; dropped bytes are counted and reported.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ impl Broker {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
         if !self.redirection().is_empty() {
-            return Err(Failure::invalid("`stdio` names files, and `console` gives the program a terminal")
+            return Err(Failure::invalid("`stdio` names files, but `console` requests a terminal")
                 .hint("leave out one of them"));
         }
         TerminalLaunch::new(&self.0.stub, spec)

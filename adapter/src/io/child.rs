@@ -74,9 +74,9 @@ pub struct Child {
     /// Sent to once it is let through the gate.
     released: Option<oneshot::Sender<()>>,
     exit: watch::Receiver<Option<ExitInfo>>,
-    /// What its stdin is called in `/proc`; empty for one in a client's terminal.
+    /// The path of its stdin in `/proc`; empty for a program in a client's terminal.
     stdin: PathBuf,
-    /// What is known of one in a client's terminal only.
+    /// Data of a program in a client's terminal; `None` for any other.
     terminal: Option<InTerminal>,
 }
 
@@ -234,7 +234,7 @@ impl Child {
         self.terminal.as_ref().is_some_and(|terminal| terminal.lost.load(Ordering::Relaxed))
     }
 
-    /// What its stdin is called in `/proc/PID/fd` of it and of what inherits it (proc(5)).
+    /// The path of its stdin in `/proc/PID/fd` of it and of processes that inherit it (proc(5)).
     pub fn stdin(&self) -> &Path {
         &self.stdin
     }
@@ -282,8 +282,8 @@ impl Child {
 
     /// Sends a signal to it and all it started in its group. It is not an error if it is already gone.
     pub fn signal(&self, signal: Signal) {
-        // The number of a process that has ended is its group's for as long as that has members, and then anybody's: who runs
-        // by that number now is somebody else, who may lead a group as well.
+        // The number of an ended process stays its group's while that has members. After that the kernel may
+        // reuse it, also for the leader of another group.
         if self.exited().is_none() || !runs(self.pid) {
             signal_group(self.pid, signal);
         }

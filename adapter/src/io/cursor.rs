@@ -63,8 +63,8 @@ impl OutputCursor {
         chunk
     }
 
-    /// Before a stop is reported: if many clients follow, each gets the newest of what it has not seen. Whoever has just come gets
-    /// all that is kept.
+    /// Before a stop is reported: if many clients follow, each gets the newest of its unread output. A new
+    /// client gets all that is kept.
     pub fn pass_over(&mut self) {
         if !self.caught_up {
             return;
@@ -177,7 +177,7 @@ mod tests {
             assert!(cursor.has_reached(printed));
             (shown, missed as usize)
         };
-        assert_eq!(read(&mut late), (text.clone(), 0), "whoever has just come gets all that is kept");
+        assert_eq!(read(&mut late), (text.clone(), 0), "a new client gets all that is kept");
         for cursor in &mut many {
             let (shown, missed) = read(cursor);
             assert_eq!(shown.len() + missed, text.len());

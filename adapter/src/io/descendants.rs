@@ -105,7 +105,7 @@ impl Descendants {
     /// Those of a process that has started nothing yet.
     ///
     /// # Errors
-    /// When there is no such process, or the kernel gives no handles of processes.
+    /// When there is no such process, or the kernel does not support process handles.
     pub fn of(root: u32) -> std::io::Result<Self> {
         let gone = || std::io::Error::other(format!("there is no process {root}"));
         let group = Stat::of(root).ok_or_else(gone)?.group;
@@ -167,7 +167,7 @@ impl Descendants {
                 found
             }
         };
-        // What was known of later than its children.
+        // Processes that were seen before their parents.
         let mut at = 0;
         while let Some(parent) = found.get(at).copied() {
             let of_parent = |(_, stat): &&(u32, Stat)| stat.parent == parent || stat.group == parent;
@@ -289,7 +289,7 @@ impl Descendants {
         Some(stat.flags & FORKED != 0)
     }
 
-    /// What this process starts from now on is not looked for.
+    /// Ignores processes that this process starts from now on.
     pub fn leave_out(&mut self, pid: u32) {
         self.members.remove(&pid);
     }
@@ -318,7 +318,7 @@ impl Descendants {
     /// Ends all that is below the program and waits for that, at most `limit`.
     pub fn end_all(&mut self, limit: Duration) {
         let until = Instant::now() + limit;
-        // What has ended by now is nobody's parent any more.
+        // Processes that have ended are no longer anyone's parent.
         self.wait(Duration::ZERO);
         self.kill_all();
         while self.count() > 0 && Instant::now() < until {
@@ -351,8 +351,8 @@ fn is_process(pid: u32) -> bool {
     leader.and_then(|leader| leader.trim().parse().ok()) == Some(pid)
 }
 
-/// What a process executes, and with which words, its own name first. No words when it has ended, or has not quite begun: the kernel
-/// knows of the executable first.
+/// Executable and command line of a process, its name first. The command line is empty when the process has
+/// ended, or is just starting: the kernel sets the executable first.
 pub fn command_of(pid: u32) -> (PathBuf, Vec<String>) {
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -25,7 +25,7 @@ pub struct Stream {
     answers: Option<TerminalAnswers>,
     /// A file that has everything, too.
     copy: Option<File>,
-    /// What is kept.
+    /// The newest bytes.
     pub ring: Ring,
 }
 
@@ -129,7 +129,7 @@ impl Stream {
             }
             Err(rustix::io::Errno::AGAIN) => false,
             Err(rustix::io::Errno::INTR) => true,
-            // What a terminal says when nobody has its other end any more.
+            // The error of a terminal whose other end is closed.
             Err(rustix::io::Errno::IO) => {
                 self.pipe = None;
                 self.block = Vec::new();

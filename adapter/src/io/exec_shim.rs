@@ -1,8 +1,9 @@
-//! A program that an adapter starts by itself, with pipes of ours: what the adapter is given to start is the stub
-//! `tandem-dap exec-ordered SOCKET`. It comes to a socket of ours, fetches what to become, opens the offered pipes
-//! ([`super::named_pipes`]) as its stdin, stdout and stderr, and becomes the program. So the process is the one the adapter has made, and
-//! known to us before the program's first instruction; and arguments and variables never pass through the adapter, which
-//! may spoil them on the way (netcoredbg: an argument that ends in a backslash).
+//! A program that an adapter starts by itself, with our pipes: the adapter is given the stub `tandem-dap
+//! exec-ordered SOCKET` to start. It connects to our socket, fetches the command, opens the offered pipes
+//! ([`super::named_pipes`]) as its stdin, stdout and stderr, and becomes the program. So the process is the
+//! one the adapter has made, and its id is known before the program's first instruction; and arguments and
+//! variables never pass through the adapter, which may corrupt them (netcoredbg: an argument that ends in a
+//! backslash).
 //!
 //! The kernel cannot kill the program together with us, because it is not our child: a *watchdog* does ([`super::watchdog`]).
 //!
@@ -35,7 +36,7 @@ const BECOMING: Duration = Duration::from_secs(10);
 /// Longest reason of a stub that cannot become the program, bytes.
 const MAX_REASON: u64 = 4096;
 
-/// What the stub is to become. The rest of the environment is the adapter's.
+/// The program that the stub becomes. The rest of the environment is the adapter's.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     program: OsString,
@@ -93,7 +94,7 @@ impl ExecShim {
         Ok(Self { order, stub: stub.to_owned(), listener, command, _scratch: scratch })
     }
 
-    /// What the adapter is to start.
+    /// The command that the adapter must start.
     pub fn command(&self) -> &[OsString] {
         &self.command
     }

@@ -1,6 +1,8 @@
-//! What an executable file is for, by its header: programs of other machines and systems are named before they are started.
+//! The machine and system of an executable file, from its header: a program for another one is refused before
+//! it is started.
 //!
-//! Without that the system's "exec format error" has execvp(3) hand them to a shell, which complains of their syntax. Not
+//! Otherwise execvp(3) would answer the system's "exec format error" by running it in a shell, which reports
+//! syntax errors. Not
 //! here: unknown files, including scripts; starting them shows what is wrong.
 
 use std::fs::File;
@@ -32,13 +34,13 @@ const WINDOWS: [(u16, &str); 4] =
 const WIDE: u64 = 0x20b;
 /// How much of a file is looked at, bytes: a PE header is near the beginning.
 const HEADER: u64 = 4096;
-/// What the kernel starts by means of another program (`binfmt_misc`): a file each.
+/// Files that name the formats which the kernel starts through another program (`binfmt_misc`).
 const EMULATED: &str = "/proc/sys/fs/binfmt_misc";
 
 /// Which programs can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Able {
-    /// Those of this very machine: what a debugger of ours takes.
+    /// Executables of this machine: the ones that our debuggers support.
     Own,
     /// Those the kernel may run, also 32-bit ones and emulated ones.
     Kernel,
@@ -116,7 +118,7 @@ fn windows(header: &[u8]) -> Option<(String, &'static str)> {
     let at = usize::try_from(number(header, 0x3c, 4, false)?).ok()?;
     let rest = header.get(at..)?.strip_prefix(b"PE\0\0")?;
     let machine = number(rest, 0, 2, false)?;
-    // What has .NET's directory, the fifteenth, is the same everywhere.
+    // .NET's directory is the fifteenth in both formats.
     let directories = if number(rest, 20, 2, false) == Some(WIDE) { 112 } else { 96 };
     if number(rest, 20 + directories + 14 * 8, 4, false).is_some_and(|place| place != 0) {
         return None;

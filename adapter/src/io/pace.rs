@@ -1,5 +1,6 @@
-//! Limits how fast all clients together get the program's output. A program prints more than anyone reads; sent to many at full speed, it
-//! takes the cores that their requests need. What does not get its turn before it falls out of the ring is counted as not shown.
+//! Limits how fast all clients together get the program's output. A program prints more than anyone reads;
+//! sent to many at full speed, it uses the cores that their requests need. Output that falls out of the ring
+//! before its turn counts as not shown.
 //!
 //! Not for reading output by request, and not for the output that is sent before a stop or an end is reported.
 
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// What all get in a second, bytes. One editor reads less; 64 of them read it with a part of a core.
 const RATE: u64 = 64 * 1024 * 1024;
-/// What an event costs besides its text, in bytes: readers that wake for each line cost more than the lines.
+/// Cost of an event besides its text, in bytes: readers that wake for each line cost more than the lines.
 const EVENT: u64 = 4 * 1024;
 /// No client waits while the amount sent is less than what this time allows.
 const BURST: Duration = Duration::from_millis(100);
@@ -46,12 +47,12 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[test]
-    fn all_together_get_the_rate_and_who_asks_first_is_first() {
+    fn clients_share_the_rate_in_order_of_requests() {
         let (mut pace, start) = (Pace::default(), Instant::now());
         let turns: Vec<Instant> = (0..128).map(|_| pace.turn(start, MIB)).collect();
         assert!(turns.is_sorted());
         let (first, last) = (turns[0], turns[127]);
-        assert!(first <= start, "a little is told at once");
+        assert!(first <= start, "a little passes at once");
         assert!(last - first > Duration::from_millis(1900) && last - first < Duration::from_millis(2100));
         let later = start + Duration::from_secs(60);
         assert!(pace.turn(later, MIB) <= later, "what was not used is not saved up");

@@ -20,7 +20,8 @@ use super::{terminal, text};
 const PATTERN_SPAN: u64 = 64 * 1024;
 /// How much of a stream is searched at once, bytes.
 const BLOCK: usize = 64 * 1024;
-/// So much of the output makes what a terminal shows, bytes: programs that draw it draw it anew now and then.
+/// The newest bytes that a terminal's screen is rendered from: programs that draw the screen redraw it
+/// regularly.
 const SCREEN: u64 = 1024 * 1024;
 /// How often a waiting reader looks whether the program waits for input.
 const INPUT_PROBE: Duration = Duration::from_millis(15);
@@ -63,17 +64,17 @@ pub struct OutputRead {
     pub stderr: Option<String>,
     /// Go on from here.
     pub cursor: String,
-    /// Requested bytes that are no longer kept.
+    /// Continue from here.
     pub dropped: u64,
     /// Bytes before what is returned that were passed over for the newest.
     pub skipped: u64,
-    /// What the pattern matched.
+    /// The text that matched the pattern.
     pub matched: Option<String>,
     /// The program waits for input, and how.
     pub waiting_for_input: Option<Waiting>,
     /// Names this wait for input: another one when the program has printed something, or was given input, since.
     pub wait_id: Option<String>,
-    /// What its terminal shows, if requested.
+    /// Its terminal's screen, if requested.
     pub screen: Option<String>,
     /// The program has ended and everything it printed is in.
     pub exited: bool,
@@ -125,7 +126,7 @@ impl Broker {
             }
             waiting = looks.look(self.subject(request.stopped).as_ref());
             if waiting.is_some() {
-                // What it printed before it waited for input may still be in the pipes.
+                // Output from before it waited for input may still be in the pipes.
                 self.settle();
                 let streams = self.lock();
                 let pattern = request.wait_for.as_ref();
@@ -198,8 +199,8 @@ impl Broker {
     }
 
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
-    pub fn last_words(&self, limit: usize) -> String {
-        // What it said just now may still be in the pipes.
+    pub fn stderr_tail(&self, limit: usize) -> String {
+        // Its latest output may still be in the pipes.
         self.settle();
         let streams = self.lock();
         // On a terminal there is no stderr.

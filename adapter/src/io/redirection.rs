@@ -1,5 +1,5 @@
 //! Files in the place of a person: one that the program's stdin is read from, and copies of what it prints (`stdio` of a launch).
-//! The broker still owns all three streams: what is printed goes to clients as ever.
+//! The broker still owns all three streams: clients receive the output as usual.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -93,7 +93,7 @@ impl Redirection {
     }
 }
 
-/// Opens what never blocks: a named pipe would hold up everybody else.
+/// Opens a file without blocking: a named pipe would hold up all others.
 fn opened(path: &Path, mut how: OpenOptions) -> std::io::Result<File> {
     // Opening a named pipe waits for its other end.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -1,4 +1,4 @@
-//! What is kept of one stream: the last bytes, addressed by their absolute offset since the program started.
+//! The last bytes of one stream, addressed by their absolute offset since the program started.
 
 use std::collections::VecDeque;
 

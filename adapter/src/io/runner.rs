@@ -1,9 +1,10 @@
 //! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it and reports to the host
 //! how it ended. The host's side, and why it is so: [`super::terminal_launch`].
 //!
-//! It is to its program what a shell is to a job: the program leads a process group of its own, has the terminal's foreground,
-//! and so gets what is typed and Ctrl+C; the runner takes the foreground back when the program ends or is stopped from the
-//! keyboard, and gives it again when it is continued. It ends with the program's exit code.
+//! It handles its program as a shell does a job: the program leads a process group of its own, has the
+//! terminal's foreground, and so gets what is typed and Ctrl+C; the runner takes the foreground back when the
+//! program ends or is stopped from the keyboard, and returns it when the program is continued. It ends with
+//! the program's exit code.
 //!
 //! Neither outlives the other, nor the session: the host's hanging up kills the program, the terminal's asks it to end
 //! (SIGHUP) and kills it when it does not; and the kernel kills it when the runner is killed.
@@ -155,7 +156,7 @@ impl Program {
         }
     }
 
-    /// What has become of it since the last look. Reaps it.
+    /// The program's change of state since the last call. Reaps it.
     fn state(&self) -> anyhow::Result<State> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).context("no process id")?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
@@ -169,8 +170,9 @@ impl Program {
         })
     }
 
-    /// The program was stopped from the keyboard: stops with it, so that a shell gets its terminal back, and goes on with it.
-    /// Where no shell could continue it the kernel leaves this process alone (an orphaned group), and so the program continues.
+    /// The program was stopped from the keyboard: stops with it, so that a shell gets its terminal back, and
+    /// continues with it. If no shell could continue this process the kernel leaves it alone (an orphaned
+    /// group), and so the program continues.
     fn step_back(&mut self) -> anyhow::Result<()> {
         self.terminal.take_back();
         kill_process(rustix::process::getpid(), Signal::TSTP).context("cannot stop")?;
@@ -187,13 +189,13 @@ enum State {
     Ended(ExitInfo),
 }
 
-/// The foreground of our terminal and its modes, if they are ours to give.
+/// Our terminal's foreground group and modes; `None` if we may not change them.
 struct Foreground(Option<(Pid, Termios)>);
 
 impl Foreground {
     fn of_terminal() -> Self {
         let own = getpgrp();
-        // A terminal that is not ours, or a job in the background, gives nothing away.
+        // Only a foreground process of its own terminal may pass the foreground on.
         let ours = stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(|group| group == own);
         Self(ours.then(|| tcgetattr(stdin()).ok()).flatten().map(|modes| (own, modes)))
     }
@@ -254,7 +256,7 @@ pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString], parent: Opti
     match host.read(&mut byte) {
         Ok(1) => {
             let error = Command::new(program).args(args).exec();
-            // Who does not hear it sees the exit code.
+            // If the host does not receive it, it sees the exit code.
             drop(host.write_all(error.to_string().as_bytes()));
             error
         }

@@ -24,10 +24,10 @@ const FED: usize = 64 * 1024;
 /// How often end of file is written to a terminal.
 const ENDS: u8 = 8;
 
-/// What is kept of what clients wrote, bytes.
+/// Number of clients' input bytes that are kept.
 const KEPT: usize = 1 << 20;
 
-/// What clients gave the program, in order, so that another run can be given the same.
+/// The clients' input to the program, in order, so that another run can get the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     /// The beginning, as far as it is kept.
@@ -40,7 +40,7 @@ pub struct Given {
 
 impl Given {
     fn add(&mut self, data: &[u8]) {
-        // What comes after a gap would be of no use.
+        // Data after a gap would be useless.
         if self.bytes == self.data.len() as u64 {
             let room = KEPT - self.data.len();
             self.data.extend_from_slice(data.get(..room).unwrap_or(data));
@@ -131,7 +131,7 @@ impl Stdin {
         &self.input
     }
 
-    /// What clients wrote. What came from a file is not among it.
+    /// The clients' input, without input from a file.
     pub fn given(&self) -> Given {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -154,7 +154,7 @@ impl Stdin {
 
     /// Whether everything written was read by the program, and it can still read.
     pub fn is_empty_and_open(&self) -> bool {
-        // While somebody writes it is not empty, or will not be.
+        // During a write it is not empty, or will not be.
         let Ok(pipe) = self.pipe.try_lock() else { return false };
         match pipe.as_ref() {
             Some(Way::Pipe(pipe)) => rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0),
@@ -276,14 +276,14 @@ impl Stdin {
     }
 }
 
-/// How much the program's stdin took, for who wants to write the rest.
+/// The number of bytes the program's stdin took, for a client that wants to write the rest.
 fn so_far(written: usize) -> serde_json::Value {
     serde_json::json!({ "bytesWritten": written })
 }
 
 fn closed(why: &str) -> Failure {
     Failure::new(ErrorCode::StdinClosed, format!("the program's stdin is closed: {why}"))
-        .hint("a closed stdin cannot be opened again; restart the program to give it more input")
+        .hint("a closed stdin cannot be opened again; restart the program to send it more input")
 }
 
 #[cfg(test)]

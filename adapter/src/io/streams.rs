@@ -1,4 +1,5 @@
-//! What the broker guards: both streams of the program, where each client reads, and whose the program's stdio is.
+//! State of the broker: both streams of the program, the clients' read positions, and the owner of the
+//! program's stdio.
 //!
 //! Plain data behind one lock; waits for nothing.
 
@@ -48,7 +49,7 @@ pub(super) enum Ownership {
         stdin: Arc<Stdin>,
         exit: watch::Receiver<Option<ExitInfo>>,
     },
-    /// A client's terminal has them; the program is ours to end.
+    /// A client's terminal has them; Tandem may end the program.
     Terminal {
         pid: u32,
         exit: watch::Receiver<Option<ExitInfo>>,
@@ -59,7 +60,7 @@ pub(super) enum Ownership {
     },
 }
 
-/// Both streams and who has to do with them.
+/// Both streams and their readers.
 #[derive(Debug)]
 pub(super) struct Streams {
     pub(super) stdout: Stream,

@@ -15,7 +15,7 @@ use rustix::termios::{
 
 use super::terminal_answers::TerminalAnswers;
 
-/// What a terminal takes for the end of its input (`VEOF`), at the start of a line.
+/// The end of input for a terminal (`VEOF`), at the start of a line.
 pub const END_OF_INPUT: u8 = 4;
 /// Programs lay out their output for it.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
@@ -23,7 +23,7 @@ const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel
 /// What programs take the terminal for, unless the launch says otherwise (`TERM`).
 pub const KIND: &str = "xterm-256color";
 
-/// Whether a program gets a terminal of ours.
+/// Whether a program gets Tandem's terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pty {
     /// Pipes instead of a terminal.
@@ -123,7 +123,8 @@ pub fn has_nothing_unread(path: &Path) -> bool {
     programs.and_then(rustix::io::ioctl_fionread).is_ok_and(|unread| unread == 0)
 }
 
-/// What a terminal of our size shows after these bytes: its lines, without spaces at their ends and without empty lines at the end.
+/// The screen of a terminal of our size after these bytes: lines without trailing spaces, without empty lines
+/// at the end.
 pub fn screen(bytes: &[u8]) -> String {
     let mut terminal = vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0);
     // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.

@@ -1,12 +1,15 @@
-//! A program in a client's terminal, as seen from the host: what is to run there, and the program held.
+//! A program in a client's terminal, as seen from the host: the command for the terminal, and the program
+//! held.
 //!
-//! The client runs `tandem-dap in-terminal PATH` in its terminal ([`super::runner`]). It connects to a socket of ours at that
-//! path, in a folder that only this user can enter, under a name that cannot be guessed; it gets the order, starts the stub and
-//! reports the stub's process id. The stub connects to the same socket and waits there for the byte that lets it become the
-//! program. The kernel says who connected; a foreigner is hung up on. So the command line that passes through the client, and
-//! perhaps through a shell, is two paths: arguments and variables of the program never do.
+//! The client runs `tandem-dap in-terminal PATH` in its terminal ([`super::runner`]). It connects to our
+//! socket at that path, in a folder that only this user can enter, under a name that cannot be guessed; it
+//! gets the order, starts the stub and reports the stub's process id. The stub connects to the same socket
+//! and waits there for the byte that lets it become the program. The kernel identifies the peer; connections
+//! of other users are closed. So the command line that passes through the client, and perhaps through a
+//! shell, is two paths: arguments and variables of the program never do.
 //!
-//! Not here: asking the client (the engine does), and what the program reads and prints, which is the terminal's.
+//! Not here: asking the client (the engine does), and the program's input and output, which are the
+//! terminal's.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -35,7 +38,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(3);
 /// Longest line of either side, bytes: a command line and an environment have at most 2 MiB.
 pub(super) const MAX_LINE: u64 = 16 * 1024 * 1024;
 
-/// What a runner is to start. The rest of the environment is the terminal's.
+/// The program that a runner starts. The rest of the environment is the terminal's.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) program: OsString,
@@ -44,7 +47,7 @@ pub(super) struct Order {
     pub(super) env: Vec<(String, Option<String>)>,
 }
 
-/// What a runner reports.
+/// A runner's report.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     /// The stub waits for its byte.
@@ -90,7 +93,7 @@ impl TerminalLaunch {
         Ok(Self { spec, listener, socket, command, _scratch: scratch })
     }
 
-    /// What the client is to run in its terminal.
+    /// The command that the client must run in its terminal.
     pub fn command(&self) -> &[String] {
         &self.command
     }

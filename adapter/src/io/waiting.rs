@@ -73,7 +73,7 @@ impl Look {
     }
 }
 
-/// What the threads of a program do at one moment.
+/// Combined state of a program's threads at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
     /// None runs. A program that works has no such moment, one that polls has many: to detect it, look several times.

@@ -1,11 +1,13 @@
-//! Passing file descriptors: the relay passes the editor's stdin and stdout to the host, so that no process copies what goes
-//! through them. Between the two stays a socket that carries nothing but a goodbye: it ends with either of them.
+//! Passing file descriptors: the relay passes the editor's stdin and stdout to the host, so that no process
+//! copies the data. A socket between the two remains, which carries only a close notice: it ends with either
+//! of them.
 //!
 //! - The editor kills the relay: to the host the editor has left.
-//! - The editor closes the relay's stdin or does not read its stdout any more: as with any client, and the relay ends.
-//! - The host closes the editor's connection (after `disconnect`; the session may continue for others): it sends a goodbye, one byte,
-//!   and the relay ends. A host that dies sends nothing; what it had begun to write is in [`unfinished`], and the relay notifies the
-//!   editor.
+//! - The editor closes the relay's stdin or does not read its stdout any more: as with any client, and the
+//!   relay ends.
+//! - The host closes the editor's connection (after `disconnect`; the session may continue for others): it
+//!   sends the close notice, one byte, and the relay ends. A host that crashes sends nothing; the rest of its
+//!   unfinished message is in [`unfinished`], and the relay notifies the editor.
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Result};
 use std::mem::MaybeUninit;
@@ -41,7 +43,7 @@ pub(super) fn send(to: &UnixStream) -> Option<OwnedFd> {
     Some(memory)
 }
 
-/// Waits until the host has closed what was passed to it. False when it has ended without a goodbye.
+/// Waits until the host has closed the pipes passed to it. False when it ended without a close notice.
 pub(super) fn wait(mut host: &UnixStream) -> bool {
     loop {
         match host.read(&mut [0]) {
@@ -51,21 +53,22 @@ pub(super) fn wait(mut host: &UnixStream) -> bool {
     }
 }
 
-/// The host's end of the socket to the relay. Sends the goodbye when the last user of the editor's pipes is dropped; not in a panic.
+/// The host's end of the socket to the relay. Sends the close notice when the last user of the editor's pipes
+/// is dropped; not in a panic.
 struct Relay(tokio::net::UnixStream);
 
 impl Relay {
-    fn send_goodbye(&self) {
+    fn send_close_notice(&self) {
         // A relay that is gone needs none.
         let sent = rustix::net::send(&self.0, b".", SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
-        tracing::trace!(?sent, "goodbye to the relay");
+        tracing::trace!(?sent, "close notice to the relay");
     }
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.send_goodbye();
+            self.send_close_notice();
         }
     }
 }
@@ -112,7 +115,7 @@ impl AsyncRead for FromEditor {
         context: &mut TaskContext<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
-        // What the editor sent before it left counts.
+        // Data that the editor sent before it left counts.
         if let Poll::Ready(outcome) = Pin::new(&mut self.stdin).poll_read(context, buffer) {
             return Poll::Ready(outcome);
         }
@@ -145,7 +148,7 @@ impl AsyncWrite for ToEditor {
         self.notes.after(bytes, written);
         if matches!(outcome, Poll::Ready(Err(_))) {
             // An editor that does not read any more has left, whatever it does with stdin.
-            self.relay.send_goodbye();
+            self.relay.send_close_notice();
             let ended = rustix::net::shutdown(&self.relay.0, rustix::net::Shutdown::Both);
             tracing::debug!(?ended, "the editor does not read any more");
         }

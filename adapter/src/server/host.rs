@@ -1,8 +1,8 @@
 //! The host: the process of one session. Its stdin is the connection of its first client, or a socket over which that client's own
 //! pipes were passed; other clients connect to its socket.
 //!
-//! One thread runs everything but the engine and the pipes, and it is the one that lives longest. It ends when the hub does, or on
-//! SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
+//! One thread runs everything except the engine and the pipes; it is the last to end. It ends when the hub
+//! does, or on SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -140,14 +140,14 @@ async fn host(start: Start, attributes: Option<Value>) -> anyhow::Result<()> {
     inbox.connected(Origin::First, first).await;
     drop(inbox);
     // A task like all others: the runtime would look for input each time before it runs the one it was started with.
-    tokio::spawn(actor.run()).await.context("the hub ended badly")?;
+    tokio::spawn(actor.run()).await.context("the hub task failed")?;
     running.close();
     // They have been detached; one that takes longer ends by itself.
     drop(tokio::time::timeout(MAX_CHILDREN_TIME, running.wait()).await);
     if let Some(swept) = swept {
         // A short session would leave before the files are gone.
         swept.recv_timeout(MAX_SWEEP_TIME).unwrap_or_default();
-        // What was still dying when this host started, and left its files, is dead by now.
+        // A process that was still exiting when this host started, and left its files, has ended by now.
         cordebug::startup::sweep_stale();
     }
     Ok(())

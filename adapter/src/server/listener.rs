@@ -271,7 +271,7 @@ impl Acceptor {
     }
 }
 
-/// Whether this is a socket of ours at which nobody listens: an adapter that was ended left it.
+/// Whether this is a socket of this user without a listener: an adapter that was ended left it.
 fn is_left_over(path: &Path) -> bool {
     let own = path.symlink_metadata().is_ok_and(|found| {
         found.file_type().is_socket() && found.uid() == rustix::process::getuid().as_raw()

@@ -1,5 +1,6 @@
-//! What an editor starts: a host, which is given the editor's own pipes, and then the wait for its end. Where they cannot be
-//! given, bytes are copied. Knows no DAP but how a frame looks: a host that dies cannot tell the editor, so the relay does.
+//! The process that an editor starts: it starts a host, passes it the editor's own pipes, and waits for its
+//! end. If they cannot be passed, it copies bytes. Knows no DAP but how a frame looks: a host that dies
+//! cannot tell the editor, so the relay does.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -24,16 +25,17 @@ pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
 const BLOCK: usize = 256 * 1024;
 /// From the end of its connection to the end of a host that dies.
 const DYING: Duration = Duration::from_secs(2);
-/// The same where a host that lives on hangs up without a goodbye, so that the editor waits for us in vain.
+/// The same if a host keeps running and closes the connection without a close notice, so that the editor
+/// waits for us in vain.
 const LIVING: Duration = Duration::from_millis(200);
 /// Between two looks at whether the host has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long an editor may take to hear of a host's death.
+/// How long it may take to report a host's death to an editor.
 const TELLING: Duration = Duration::from_secs(5);
 /// `seq` of the last event: how far the host had counted is not known.
 const LAST_NUMBER: i64 = i32::MAX as i64;
 
-/// What a new host finds on its stdin.
+/// The kind of a new host's stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
     /// The connection of its first client.
@@ -42,7 +44,7 @@ pub enum Stdin {
     HandedOver,
 }
 
-/// What a host gets at its start.
+/// Settings of a new host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostOptions<'a> {
     /// Its first client must present it.
@@ -55,14 +57,14 @@ pub struct HostOptions<'a> {
     pub child: Option<&'a ChildOf>,
 }
 
-/// What the host of a child session knows of it before its first client connects.
+/// Facts about a child session for its host, before its first client connects.
 #[derive(Debug, Clone)]
 pub struct ChildOf {
     /// The id of the parent session.
     pub parent: String,
     /// The id of the child session.
     pub id: String,
-    /// What its program is, for users.
+    /// The name of its program for users.
     pub title: String,
 }
 
@@ -166,7 +168,7 @@ fn ended(
     let status = loop {
         match host.try_wait()? {
             Some(status) => break status,
-            // It lives on, for other clients.
+            // It keeps running, for other clients.
             None if Instant::now() >= until => return Ok(()),
             None => std::thread::sleep(LOOK),
         }

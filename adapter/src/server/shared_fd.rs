@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 /// it that its writers have gone (pipe(7), fifo(7)).
 const PIPEFS: rustix::fs::FsWord = 0x5049_5045;
 
-/// What it is, and so how to use it without waiting.
+/// The kind of a descriptor, which determines how to use it without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Pipe,

@@ -1,4 +1,4 @@
-//! What a host leaves for its relay in case it is killed: the rest of the message it has begun to write. With it the relay can
+//! The rest of the message that a host has begun to write, in case the host is killed. With it the relay can
 //! finish that message and tell the editor what happened, in frames the editor can read.
 //!
 //! The rest lies in memory that both have (memfd_create(2)). A write of up to `PIPE_BUF` bytes happens whole or not at all (pipe(7); a
@@ -33,7 +33,7 @@ pub(super) fn memory() -> Result<OwnedFd> {
 #[derive(Debug)]
 pub(super) struct Notes {
     memory: OwnedFd,
-    /// What the note says is left; 0 where there is nothing to finish.
+    /// Length of the rest according to the note; 0 if there is nothing to finish.
     left: usize,
     /// How much of it was left when its bytes were noted.
     noted: usize,
@@ -66,7 +66,7 @@ impl Notes {
             self.header(0, self.noted.saturating_sub(left) as u64, left as u64);
         }
         if left == 0 && self.left > 0 {
-            // What cannot be made smaller only takes room.
+            // If truncation fails, the data only uses memory.
             rustix::fs::ftruncate(&self.memory, HEADER as u64).unwrap_or_default();
         }
         self.left = left;
@@ -167,7 +167,7 @@ impl Position {
 mod tests {
     use super::*;
 
-    /// What is left after writes of so many bytes each.
+    /// The rest after writes of so many bytes each.
     fn left_after(message: &[u8], writes: &[usize]) -> Vec<u8> {
         let memory = memory().unwrap();
         let mut notes = Notes::new(memory.try_clone().unwrap());
@@ -194,13 +194,13 @@ mod tests {
         ] {
             assert_eq!(left_after(&message, writes), message[rest], "{writes:?}");
         }
-        // One that is short is written whole or not at all; the next begins anew.
+        // A short message is written whole or not; the next one starts from the beginning.
         assert_eq!(left_after(&message[..4000], &[0]), b"");
         assert_eq!(left_after(&message[..4000], &[4000]), b"");
     }
 
     #[test]
-    fn a_second_message_is_not_taken_for_the_first() {
+    fn second_message_is_not_mistaken_for_the_first() {
         let memory = memory().unwrap();
         let mut notes = Notes::new(memory.try_clone().unwrap());
         for (message, first) in [(vec![b'a'; 9000], 100), (vec![b'b'; 9000], 4000), (vec![b'c'; 9000], 1)] {

@@ -7,7 +7,7 @@
 
 use crate::ids::IdKind;
 
-/// What is known of a request.
+/// Facts about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSpec {
     /// DAP `command`.
@@ -58,7 +58,8 @@ pub enum Needs {
     Stop,
 }
 
-/// What a client with look-only access may do: look, but run no code of the program and change nothing.
+/// Whether a client with look-only access may use a request: it may look, but run no code of the program and
+/// change nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookOnly {
     /// It may send this, as may an agent without any access: it belongs to the handshake.
@@ -99,7 +100,7 @@ pub enum Execution {
     Pause,
 }
 
-/// What a request changes in the debug session besides the execution of the program.
+/// The part of the debug session that a request changes, besides the execution of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
     /// The request changes nothing else.

@@ -3,7 +3,7 @@
 //! The field name alone decides, so bodies that no schema knows are covered too. Lists whose items carry a plain `id` are a
 //! column of the command table ([`crate::command`]). Not here: breakpoint ids, and what becomes of an id (the hub).
 
-/// What an id identifies. Frames and variables of one adapter may share numbers.
+/// The kind of object that an id identifies. Frames and variables of one adapter may share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IdKind {
     /// `frameId`, `StackFrame.id`.
@@ -33,7 +33,7 @@ impl IdKind {
         }
     }
 
-    /// What a message to a person calls it.
+    /// The noun for messages to users.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Frame => "frame",

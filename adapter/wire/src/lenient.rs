@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Reads a value, escaping what no Rust string can hold.
 ///
 /// # Errors
-/// What is wrong with it, after escaping.
+/// The parse error that remains after escaping.
 pub fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).or_else(|error| match readable(text) {
         Cow::Owned(escaped) => serde_json::from_slice(&escaped),

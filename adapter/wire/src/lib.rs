@@ -16,5 +16,5 @@ pub mod peer;
 pub mod types;
 
 pub use message::{EXTRA_FIELDS, Event, Message, MessageError, Request, Response};
-/// What a failed request returns; the type lives in a crate below this one.
+/// The error of a failed request; the type lives in a crate below this one.
 pub use tandem_error::{ErrorCode, Failure};

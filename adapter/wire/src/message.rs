@@ -76,7 +76,7 @@ pub struct MessageError {
     pub command: Option<String>,
     /// The number of the request to which this would have been the response: its sender gets no other.
     pub answers: Option<i64>,
-    /// What is wrong, for a person.
+    /// The error, for users.
     pub reason: String,
 }
 
@@ -333,7 +333,7 @@ mod tests {
         expected["error"]["variables"] =
             json!({ "what": "go", "code": "ENGINE_FAILED", "message": "cannot go" });
         assert_eq!(passed.body, expected);
-        // Where there is no error object it is ours, and no dialog shows it.
+        // Tandem completes a response without an error object; no dialog shows it.
         let (_, passed) = refuse(json!("no such thing"), Value::Null);
         assert_eq!(passed.message.as_deref(), Some("no such thing"));
         assert_eq!(passed.body["error"]["variables"]["message"], "no such thing");

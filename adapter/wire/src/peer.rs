@@ -223,7 +223,7 @@ impl Peer {
         self.0.ended.cancel();
     }
 
-    /// What the other side did wrong, when that ended the connection.
+    /// The protocol error of the other side, if one ended the connection.
     pub fn why_broken(&self) -> Option<String> {
         self.0.broken.get().cloned()
     }

@@ -1,12 +1,12 @@
-//! Attributes a debugger heeds, and what a method is for: accessors, operators.
+//! Attributes that affect debugging, and the kinds of special methods: accessors, operators.
 
 use super::{Metadata, method_token, row};
 use crate::bytes::u32_at;
 use crate::tables::table;
 
-/// MethodAttributes: the runtime or compiler gives the name a meaning.
+/// MethodAttributes: the name has a meaning for the runtime or the compiler.
 const SPECIAL_NAME: u32 = 0x800;
-/// What the types begin with in which C# declares the members of an extension block.
+/// Prefix of the types in which C# declares the members of an extension block.
 const EXTENSION_GROUP: &str = "<G>$";
 
 impl Metadata {

@@ -281,7 +281,7 @@ mod tests {
     use super::with_arguments;
 
     #[test]
-    fn generic_arguments_stand_with_the_type_that_takes_them() {
+    fn generic_arguments_follow_the_type_that_takes_them() {
         let names = ["A".to_owned(), "B".to_owned(), "C".to_owned()];
         assert_eq!(with_arguments("N.Outer`1.Inner`2", &names), "N.Outer<A>.Inner<B, C>");
         assert_eq!(with_arguments("Plain", &names), "Plain");

@@ -1,4 +1,5 @@
-//! What is in scope at a place in a method: local variables, local constants, and variables that a state machine keeps in
+//! The scope at a place in a method: local variables, local constants, and variables that a state machine
+//! keeps in
 //! its fields.
 
 use super::Pdb;

@@ -1,4 +1,4 @@
-//! What a step needs to know of a method: the range of a statement, code without source, awaits.
+//! Method data for steps: the range of a statement, code without source, awaits.
 
 use super::{Pdb, SequencePoint};
 use crate::bytes::Reader;

@@ -1,8 +1,9 @@
 //! The data access library's memory blocks, kept from one stop to the next.
 //!
-//! It maps two blocks of 4 MiB at every stop, writes to every page and unmaps them when the program resumes: two thousand
-//! page faults, which is most of what a stop costs. So a block of that size and kind is kept and given out again, as
-//! zeros. Everything else goes to the kernel as it came; nothing is kept that was not given out here as such a block.
+//! It maps two blocks of 4 MiB at every stop, writes to every page and unmaps them when the program resumes:
+//! two thousand page faults, which are most of the cost of a stop. So a block of that size and kind is kept
+//! and given out again, as zeros. All other calls go to the kernel unchanged; only blocks that were given out
+//! here are kept.
 
 use core::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -60,8 +61,9 @@ pub(super) unsafe extern "C" fn mmap(
     let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
     if is_block && let Some(kept) = blocks.free.pop() {
         let block = kept as *mut c_void;
-        // SAFETY: a mapping of ours of this length, which nobody else has: it was unmapped and is no longer in the list.
-        // Readable and writable is more than was asked for; whoever reserves a block makes it so before using it.
+        // SAFETY: our own mapping of this length, which is not in use: it was unmapped and is no longer in
+        // the list. Readable and writable is more than was asked for; a caller that reserves a block makes it
+        // so before using it.
         unsafe {
             if libc::mprotect(block, BLOCK, libc::PROT_READ | libc::PROT_WRITE) == 0 {
                 core::ptr::write_bytes(block.cast::<u8>(), 0, BLOCK);

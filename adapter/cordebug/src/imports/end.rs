@@ -5,8 +5,8 @@
 //! library would wait forever for such a program: its end would not be reported, and a pending stop or detach would not return.
 //!
 //! Once it has learned of the end, the library takes apart what it knows of the program, and calls of it then crash now and then. So
-//! no call is made any more from then on ([`is_told`]), and the library is held until those under way have come back
-//! ([`let_calls_end`]).
+//! no call is made any more from then on ([`knows_end`]), and the library is held until those under way have
+//! come back ([`await_calls`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub(crate) fn debugs_nothing() {
 
 /// Whether the library knows that the program has ended. Ask when the call counts as begun already: then either this says so, or the
 /// library waits for the call.
-pub(crate) fn is_told() -> bool {
+pub(crate) fn knows_end() -> bool {
     let told = TOLD.load(Ordering::SeqCst);
     told != 0 && told == DEBUGGED.load(Ordering::SeqCst)
 }
@@ -61,8 +61,8 @@ fn tell(pid: u32) {
 
 /// When the end is known: comes back when no call is under way any more, or only one that waits for the library. At once
 /// on a thread that makes a call itself.
-pub(super) fn let_calls_end() {
-    if is_told() && !activity::calls_here() {
+pub(super) fn await_calls() {
+    if knows_end() && !activity::calls_here() {
         hold(PATIENCE);
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn are_waits_seen() -> bool {
     SEES_WAITS.load(Ordering::SeqCst)
 }
 
-/// Whether a call of ours waits for what another thread of the library does.
+/// Whether one of our calls waits for another thread of the library.
 pub(super) fn is_call_blocked() -> bool {
     BLOCKED.load(Ordering::SeqCst) > 0
 }
@@ -183,7 +183,7 @@ mod tests {
         // SAFETY: signal 0 is none.
         assert_eq!(unsafe { libc::kill(other.id().cast_signed(), 0) }, 0, "the kernel says that it is there");
         assert!(!is_there(other.id()));
-        assert!(!is_told(), "it was not debugged");
+        assert!(!knows_end(), "it was not debugged");
         other.wait().unwrap();
         assert!(!is_there(other.id()));
 
@@ -192,17 +192,17 @@ mod tests {
         let pid = debugged.id().cast_signed();
         // SAFETY: no status is wanted.
         assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, 0);
-        assert!(!is_told());
+        assert!(!knows_end());
         end(&mut debugged);
         // SAFETY: no status is wanted.
         assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, pid);
-        assert!(is_told());
+        assert!(knows_end());
         let call = Call::begin(&"ICorDebug::Initialize");
-        let_calls_end();
+        await_calls();
         let (begun, has_begun) = std::sync::mpsc::channel();
         let held = std::thread::spawn(move || {
             begun.send(()).unwrap();
-            let_calls_end();
+            await_calls();
             Activity::now().is_inside()
         });
         has_begun.recv().unwrap();
@@ -210,6 +210,6 @@ mod tests {
         drop(call);
         assert!(!held.join().unwrap(), "it comes back when the call has");
         debugs(1);
-        assert!(!is_told(), "the next program is another");
+        assert!(!knows_end(), "the next program is another");
     }
 }

@@ -1,14 +1,16 @@
 //! The program's memory as the debugging library reads it: a few bytes at a time, five hundred times for the top frame of a
 //! stack. While the program is stopped, whole pages are read instead, and reads are served from them.
 //!
-//! A page is valid as long as nothing can have changed it: on a thread that has recorded that the program is stopped
-//! ([`standing`]), and until the library exchanges a word with the runtime in the program, which alone makes that write
-//! or resume it. Not a cache of more than one request: what native threads of the program write meanwhile shows at the next.
+//! A page is valid as long as nothing can have changed it: on a thread that has recorded that the program is
+//! stopped ([`assume_stopped`]), and until the library exchanges a message with the runtime in the program:
+//! only then can it write or resume. The cache never outlives a request: writes of native threads of the
+//! program show at the next one.
 //!
-//! The library's own threads read, too: for each exception they look for its frame, some 1,300 reads of fewer than 60 pages.
-//! There a page is good from the end of one wait to the beginning of the next ([`library_works`]). The thread of the program
-//! that the event is about is stopped meanwhile. Others may still run for a moment, so such a thread sees what they do
-//! up to one event late, as the library itself does, which keeps what it has read for as long.
+//! The library's own threads read, too: for each exception they look for its frame, some 1,300 reads of fewer
+//! than 60 pages. There a page is valid from the end of one wait to the beginning of the next
+//! ([`library_works`]). The thread of the program that the event is about is stopped then. Others may still
+//! run for a moment, so such a thread sees their writes up to one event late, as the library itself does,
+//! which keeps its own reads for as long.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -23,9 +25,9 @@ const MAX_READ: usize = 2 * PAGE as usize;
 /// More pages than this are not kept at a time.
 const MAX_PAGES: usize = 1024;
 
-/// Kind of a message of the library's transport that writes to the program's memory, and the length of every message's head,
-/// in bytes: `MT_WriteMemory` and `MessageHeader` in the runtime's dbgtransportsession.h. The kind is the first word, the
-/// address stands at byte 24 and the length of what is written at byte 32.
+/// Kind of a message of the library's transport that writes to the program's memory, and the length of every
+/// message's head, in bytes: `MT_WriteMemory` and `MessageHeader` in the runtime's dbgtransportsession.h. The
+/// kind is the first word, the address is at byte 24 and the length of the data at byte 32.
 const WRITES_MEMORY: [u8; 4] = 7_u32.to_le_bytes();
 const HEAD: usize = 48;
 
@@ -71,8 +73,8 @@ type Page = Box<[u8; PAGE as usize]>;
 /// The pages read so far, by file and number.
 #[derive(Default)]
 struct Pages {
-    /// How many say that the program is stopped.
-    standing: usize,
+    /// Number of [`AssumedStopped`] of this thread.
+    assumed: usize,
     /// A thread of the library deals with what it has waited for.
     works: bool,
     /// [`activity::words`] when they were read.
@@ -116,7 +118,7 @@ impl Pages {
             Entry::Vacant(new) => {
                 let mut page = self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE as usize]));
                 let offset = i64::try_from(number.checked_mul(PAGE)?).ok()?;
-                // SAFETY: the page is ours and as long as this says.
+                // SAFETY: we own the page, and it has this length.
                 let read = unsafe { libc::pread64(file, page.as_mut_ptr().cast(), PAGE as usize, offset) };
                 if read == PAGE as isize {
                     Some(new.insert(page))
@@ -129,21 +131,21 @@ impl Pages {
     }
 }
 
-/// Says, while it lives, that the program is stopped unless this thread makes it go on. Not for another thread.
+/// While it exists, the program is stopped unless this thread resumes it. Not for another thread.
 #[derive(Debug)]
-pub struct Standing(core::marker::PhantomData<*const ()>);
+pub struct AssumedStopped(core::marker::PhantomData<*const ()>);
 
 /// From now on this thread's reads of the program's memory are gathered.
-#[must_use = "it says so while it lives"]
-pub fn standing() -> Standing {
-    PAGES.with_borrow_mut(|pages| pages.standing += 1);
-    Standing(core::marker::PhantomData)
+#[must_use = "the program counts as stopped while this exists"]
+pub fn assume_stopped() -> AssumedStopped {
+    PAGES.with_borrow_mut(|pages| pages.assumed += 1);
+    AssumedStopped(core::marker::PhantomData)
 }
 
-impl Drop for Standing {
+impl Drop for AssumedStopped {
     fn drop(&mut self) {
         PAGES.with_borrow_mut(|pages| {
-            pages.standing = pages.standing.saturating_sub(1);
+            pages.assumed = pages.assumed.saturating_sub(1);
             pages.forget();
         });
     }
@@ -179,7 +181,7 @@ pub(super) unsafe extern "C" fn pread(
         // SAFETY: the caller gives memory of this length to be written to.
         let wanted = unsafe { core::slice::from_raw_parts_mut(bytes.cast::<u8>(), count) };
         let filled = PAGES.try_with(|pages| match pages.try_borrow_mut() {
-            Ok(mut pages) if pages.standing > 0 || pages.works => pages.fill(file, address, wanted),
+            Ok(mut pages) if pages.assumed > 0 || pages.works => pages.fill(file, address, wanted),
             _ => false,
         });
         if filled == Ok(true) {
@@ -246,9 +248,9 @@ mod tests {
 
         assert_eq!(at(&file, 10, 2).unwrap(), [1, 1]);
         file.write_all_at(&[2, 2], 10).unwrap();
-        assert_eq!(at(&file, 10, 2).unwrap(), [2, 2], "nobody says that it stands");
+        assert_eq!(at(&file, 10, 2).unwrap(), [2, 2], "nothing says that it is stopped");
 
-        let stands = standing();
+        let stopped = assume_stopped();
         assert_eq!(at(&file, 10, 2).unwrap(), [2, 2]);
         file.write_all_at(&[3, 3], 10).unwrap();
         assert_eq!(at(&file, 10, 2).unwrap(), [2, 2], "from the page that was read");
@@ -258,7 +260,7 @@ mod tests {
             assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
             assert_eq!(write(pipe[1], [0_u8].as_ptr().cast(), 1), 1);
         }
-        assert_eq!(at(&file, 10, 2).unwrap(), [3, 3], "a word was said");
+        assert_eq!(at(&file, 10, 2).unwrap(), [3, 3], "a message was sent");
         file.write_all_at(&[4, 4], 10).unwrap();
         // SAFETY: room for the byte that is in the pipe; both ends are this test's.
         unsafe {
@@ -266,15 +268,15 @@ mod tests {
             libc::close(pipe[0]);
             libc::close(pipe[1]);
         }
-        assert_eq!(at(&file, 10, 2).unwrap(), [4, 4], "a word was heard");
+        assert_eq!(at(&file, 10, 2).unwrap(), [4, 4], "a message was received");
         file.write_all_at(&[5, 5], 10).unwrap();
-        drop(stands);
-        let _stands = standing();
-        assert_eq!(at(&file, 10, 2).unwrap(), [5, 5], "the next who says so reads anew");
+        drop(stopped);
+        let _stopped = assume_stopped();
+        assert_eq!(at(&file, 10, 2).unwrap(), [5, 5], "a new guard reads again");
     }
 
     #[test]
-    fn what_the_library_writes_to_the_program_is_noted_while_somebody_records() {
+    fn writes_of_the_library_to_the_program_are_noted_during_a_recording() {
         let file = pages("memory-written", 1);
         let mut head = [0; HEAD];
         head[..4].copy_from_slice(&WRITES_MEMORY);
@@ -323,7 +325,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let bytes: Vec<u8> = (0..2 * PAGE as usize + 100).map(|n| (n % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
-        let _stands = standing();
+        let _stopped = assume_stopped();
         for (offset, count) in
             [(0, 1), (4090, 12), (4095, 4098), (8000, 250), (8190, 400), (9000, 8), (0, 9000)]
         {

@@ -52,7 +52,7 @@ pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc
     // SAFETY: the caller's promise.
     let pipe = unsafe { path_of(path) }.and_then(pipe_at);
     let there = pipe.as_deref().and_then(as_text);
-    // SAFETY: the caller's promise, or a path of ours.
+    // SAFETY: the caller's promise, or our own path.
     let descriptor = unsafe { libc::open(there.as_ref().map_or(path, |there| there.as_ptr()), flags, mode) };
     if let Some(path) = pipe.filter(|_| descriptor >= 0) {
         let opened = Opened { descriptor, path };
@@ -62,7 +62,7 @@ pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc
     descriptor
 }
 
-/// unlink(2), for the debugging library: whoever waits in a pipe of a runtime's is released first.
+/// unlink(2), for the debugging library: threads that wait in a pipe of a runtime are released first.
 ///
 /// # Safety
 /// The same as for the system call.
@@ -71,7 +71,7 @@ pub(super) unsafe extern "C" fn unlink(path: *const c_char) -> i32 {
     let pipe = unsafe { path_of(path) }.and_then(pipe_at);
     let there = pipe.as_deref().and_then(as_text);
     let held = pipe.as_deref().and_then(released);
-    // SAFETY: the caller's promise, or a path of ours.
+    // SAFETY: the caller's promise, or our own path.
     let result = unsafe { libc::unlink(there.as_ref().map_or(path, |there| there.as_ptr())) };
     // SAFETY: this thread's own.
     let error = unsafe { *libc::__errno_location() };

@@ -26,7 +26,7 @@ const PIECE: u32 = 50;
 /// More runtimes than this are never debugged by one process.
 const MAX_RUNTIMES: usize = 4;
 
-/// What the data access library offers, and the debugging library calls.
+/// Functions of the data access library that the debugging library calls.
 const NAMES: [&str; 3] =
     ["DAC_WaitForMultipleObjectsEx", "DAC_WaitForSingleObjectEx", "DAC_WaitForSingleObject"];
 /// Count, that many handles, whether for all, a limit in ms, whether alertable.
@@ -41,8 +41,9 @@ type Theirs = [AtomicPtr<c_void>; NAMES.len()];
 static FOUND: [Theirs; MAX_RUNTIMES] =
     [const { [const { AtomicPtr::new(core::ptr::null_mut()) }; NAMES.len()] }; MAX_RUNTIMES];
 
-/// Names of functions in this data access library, and what stands for each. None when it lacks one, or too many were met.
-pub(super) fn standing_for(data_access: &Library) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
+/// Replacements for the functions of this data access library. None when it lacks one, or too many libraries
+/// were met.
+pub(super) fn replacements(data_access: &Library) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
     let [multiple, single_ex, single] = NAMES.map(|name| {
         // SAFETY: only its address is used.
         unsafe { data_access.get::<*mut c_void>(name) }.map(|symbol| symbol.into_raw()).ok()
@@ -77,7 +78,7 @@ fn ours<const AT: usize>() -> [*const c_void; NAMES.len()] {
 }
 
 /// # Safety
-/// As `WaitForMultipleObjectsEx` of the Windows API; only called where it stands for what was found.
+/// As `WaitForMultipleObjectsEx` of the Windows API; only called in place of the function found.
 unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     count: u32,
     handles: *const *mut c_void,
@@ -101,7 +102,7 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
         }
         if limit != INFINITE {
             // Who waits without a limit has more to do before it sees that the program has ended.
-            end::let_calls_end();
+            end::await_calls();
             return outcome;
         }
         if outcome != WAIT_TIMEOUT {
@@ -111,7 +112,7 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
 }
 
 /// # Safety
-/// As `WaitForSingleObjectEx` of the Windows API; only called where it stands for what was found.
+/// As `WaitForSingleObjectEx` of the Windows API; only called in place of the function found.
 unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
     handle: *mut c_void,
     limit: u32,
@@ -126,7 +127,7 @@ unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
 }
 
 /// # Safety
-/// As `WaitForSingleObject` of the Windows API; only called where it stands for what was found.
+/// As `WaitForSingleObject` of the Windows API; only called in place of the function found.
 unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit: u32) -> u32 {
     let found = const { &FOUND[AT][2] }.load(Ordering::SeqCst);
     // SAFETY: as above.

@@ -33,8 +33,8 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What the runtime in an executable needs; `None` when there is none in it. The description is a variable, so only the
-    /// data is looked at: code, and what is bundled behind it, may be large.
+    /// The needs of the runtime in an executable; `None` when there is none in it. The description is a
+    /// variable, so only the data is read: code, and files bundled after it, may be large.
     pub fn of(executable: &Path) -> Option<Self> {
         let file = File::open(executable).ok()?;
         let data = segments(&file)?.into_iter();

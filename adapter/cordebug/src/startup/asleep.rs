@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Between two looks while a thread still works.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// What the runtime calls its debugging threads (.NET 5 and later).
+/// The runtime's name for its debugging threads (.NET 5 and later).
 pub(super) const HELPER: &str = ".NET Debugger";
 
 /// Waits until every thread of a process sleeps, at most `limit`; whether that is so now. Where there are threads of this name, only

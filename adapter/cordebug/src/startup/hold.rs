@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::{REST_LIMIT, asleep, start_time, temporary};
 
-/// How long a wait sleeps before it looks whether the process still lives.
+/// How long a wait sleeps before it checks whether the process is still alive.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// Nice value of a thread that may not have a real-time priority.
@@ -108,7 +108,8 @@ impl StartupHold {
         self.started.as_ref().is_some_and(|started| started.value() > 0)
     }
 
-    /// From now on no runtime finds the two. One that has just found them may still come to be held, and is released as ever.
+    /// From now on no runtime finds the two. One that has just found them may still be held; it is released
+    /// like any other.
     pub fn withdraw(&self) {
         if let Some(started) = &self.started {
             started.unlink();
@@ -143,11 +144,12 @@ impl Drop for StartupHold {
     }
 }
 
-/// Has the calling thread run before others, where the user may do that (sched(7)): who holds runtimes has to be on time. What it starts
-/// is not affected.
+/// Has the calling thread run before others, if the user may do that (sched(7)): a thread that holds runtimes
+/// has to be on time. Processes that it starts are not affected.
 pub fn run_promptly() {
     let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: both calls concern this thread alone, and the structure is ours. Refused, they change nothing.
+    // SAFETY: both calls concern this thread alone, and the structure is a local. Refused, they change
+    // nothing.
     unsafe {
         if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const priority) != 0 {
             libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
@@ -155,7 +157,7 @@ pub fn run_promptly() {
     }
 }
 
-/// What the two are called: first the one on which the runtime waits.
+/// The names of the two: first the one on which the runtime waits.
 fn names(pid: u32) -> std::io::Result<[String; 2]> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let key =
@@ -195,7 +197,7 @@ impl Semaphore {
 
     fn wait(&self, limit: Duration) -> bool {
         let mut until = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the semaphore is open until drop, and the time is ours.
+        // SAFETY: the semaphore is open until drop, and the time is a local.
         unsafe {
             libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut until);
             until.tv_nsec += i64::from(limit.subsec_nanos());
@@ -207,7 +209,7 @@ impl Semaphore {
 
     fn value(&self) -> i32 {
         let mut value = 0;
-        // SAFETY: the semaphore is open until drop, and the number is ours.
+        // SAFETY: the semaphore is open until drop, and the number is a local.
         unsafe { libc::sem_getvalue(self.pointer, &raw mut value) };
         value
     }
@@ -266,7 +268,7 @@ mod tests {
         let pid = other.id();
         assert!(StartupHold::join(pid).is_err() && !StartupHold::is_open(pid));
         let prepared = StartupHold::prepare(pid).unwrap();
-        assert!(StartupHold::prepare(pid).is_err(), "somebody holds it already");
+        assert!(StartupHold::prepare(pid).is_err(), "it is held already");
         assert!(StartupHold::is_open(pid) && !prepared.has_started());
         let joined = StartupHold::join(pid).unwrap();
         joined.started.as_ref().unwrap().post();

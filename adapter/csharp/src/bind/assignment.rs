@@ -111,7 +111,8 @@ impl Binder<'_> {
         )
     }
 
-    /// What is assigned to, with the objects on the way to it evaluated once, and the bindings for that.
+    /// The target of an assignment, with the objects on the way to it evaluated once, and the bindings for
+    /// that.
     fn kept_place(&mut self, to: &Expr) -> Bind<(Typed, Wrap)> {
         let place = self.value(to)?;
         self.must_be_writable(&place)?;
@@ -464,7 +465,7 @@ enum Target {
     Nothing,
 }
 
-/// What is evaluated before, into slots.
+/// Values that are evaluated first, into slots.
 #[derive(Default)]
 struct Wrap {
     bindings: Vec<(u32, Typed)>,

@@ -27,7 +27,7 @@ pub(super) struct Local {
     pub(super) ty: Ty,
 }
 
-/// What a part of an expression means.
+/// The meaning of a part of an expression.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
     Value(Typed),
@@ -40,7 +40,7 @@ pub(super) enum Part {
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) name: Rc<str>,
-    /// What they are called on; none of static ones.
+    /// The object they are called on; none for static ones.
     pub(super) of: Option<Typed>,
     /// Where they are looked up.
     pub(super) owner: Ty,
@@ -118,11 +118,11 @@ impl<'a> Binder<'a> {
             Part::Value(value) => Meaning::Value(value),
             Part::Type(ty) => Meaning::Type(ty),
             Part::Namespace(name) => Meaning::Namespace(name),
-            Part::Group(group) => return self.group_is_no_value(&group),
+            Part::Group(group) => return self.refuse_group(&group),
         })
     }
 
-    fn group_is_no_value<T>(&self, group: &Group) -> Bind<T> {
+    fn refuse_group<T>(&self, group: &Group) -> Bind<T> {
         let name = &group.name;
         wrong(
             "CS0428",
@@ -154,7 +154,7 @@ impl<'a> Binder<'a> {
             Part::Namespace(name) => {
                 wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), span)
             }
-            Part::Group(group) => self.group_is_no_value(&group),
+            Part::Group(group) => self.refuse_group(&group),
         }
     }
 

@@ -34,7 +34,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What is called: methods rather than a property of that name, as in `list.Count()`.
+    /// The callee: methods rather than a property of that name, as in `list.Count()`.
     fn callee(&mut self, of: &Expr) -> Bind<Part> {
         let (inner, name) = match &of.kind {
             ExprKind::Member(inner, name) => (inner, name),
@@ -43,7 +43,7 @@ impl Binder<'_> {
         let target = self.part(inner)?;
         let found = self.member_of_part(target.clone(), inner, name, of.span)?;
         match (&found, target) {
-            // What cannot be called is passed over.
+            // A value that cannot be called is skipped.
             (Part::Value(value), Part::Value(target))
                 if !self.types.is_delegate(&value.ty) && self.extends(&name.text) =>
             {

@@ -44,13 +44,13 @@ const KEYWORDS: [&str; 24] = [
 /// A completion.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Completion {
-    /// What is inserted.
+    /// The text to insert.
     pub label: String,
-    /// What it is, as DAP names kinds: `method`, `property`, `field`, `variable`, `class`, `module`, `keyword`.
+    /// Its kind, as DAP names kinds: `method`, `property`, `field`, `variable`, `class`, `module`, `keyword`.
     pub kind: &'static str,
 }
 
-/// What is in sight where completions are wanted.
+/// The names in scope at the cursor.
 #[derive(Debug, Clone)]
 pub(super) struct Sight {
     of: Option<Part>,
@@ -153,7 +153,7 @@ impl Binder<'_> {
         found
     }
 
-    /// What a type itself declares and code here could name.
+    /// Members that a type itself declares and code here could name.
     fn declared(&self, owner: &Ty, is_static: bool, found: &mut Vec<Completion>) {
         let Some(def) = self.types.def(owner) else { return };
         let is_enum = self.types.system.info(def).is_some_and(|info| matches!(info.kind, TypeKind::Enum(_)));

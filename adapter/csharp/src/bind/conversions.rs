@@ -308,7 +308,7 @@ impl Binder<'_> {
         let checked = self.overflow != Overflow::Ignored;
         match constant.cast(kind, checked) {
             Some(folded) => Ok(Typed::new(Kind::Constant(folded), to, span)),
-            // What an unchecked cast of a real gives is known when it runs, or refused then.
+            // The result of an unchecked cast of a floating-point number is known, or refused, when it runs.
             None if !checked => {
                 Ok(Typed::new(Kind::Convert(value.clone().boxed(), How::Number { checked: false }), to, span))
             }

@@ -4,7 +4,7 @@ use super::typed::*;
 use crate::syntax::Span;
 use crate::types::STRING;
 
-/// What an expression would do, from nothing to writing.
+/// Side effects of an expression, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Effects {
     /// It only reads memory.
@@ -19,7 +19,7 @@ pub enum Effects {
 }
 
 impl Typed {
-    /// What evaluating it would do.
+    /// The effects of evaluating it.
     pub fn effects(&self) -> Effects {
         self.strongest_effect().0
     }
@@ -43,7 +43,7 @@ impl Typed {
         has
     }
 
-    /// What this node itself does.
+    /// The effect of this node alone.
     fn own_effect(&self) -> Effects {
         match &self.kind {
             Kind::Property(..) | Kind::Indexer(..) => Effects::Getters,
@@ -123,7 +123,7 @@ impl Typed {
             | Kind::Conditional(a, _, b)
             | Kind::Let(_, a, b)
             | Kind::Assign(a, b) => {
-                // What is written to is not read: a setter runs, no getter.
+                // The target of an assignment is not read: a setter runs, no getter.
                 match (&self.kind, &a.kind) {
                     (Kind::Assign(..), Kind::Property(of, _)) => of.iter().for_each(|of| of.each(what)),
                     (Kind::Assign(..), Kind::Indexer(of, _, all)) => {

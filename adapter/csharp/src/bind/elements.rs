@@ -219,7 +219,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What is from one position up to another, of what is in a slot.
+    /// The slice from one position up to another, of the value in a slot.
     pub(super) fn sliced(&mut self, of: Typed, start: Typed, end: Typed, span: Span) -> Bind<Typed> {
         if of.ty == STRING || matches!(of.ty, Ty::Vector(_)) {
             let ty = of.ty.clone();

@@ -13,7 +13,7 @@ use crate::syntax::tree::ExprKind;
 use crate::syntax::{Span, parse};
 use crate::types::{Def, Ty, kind_of_keyword};
 
-/// What the tests use of the framework, and types of their own.
+/// The part of the framework that the tests use, and types of their own.
 const DECLARED: &str = include_str!("fake_types.txt");
 
 #[derive(Default)]

@@ -5,7 +5,7 @@ use super::binder::Binder;
 use super::system::{Method, TypeKind, Variance};
 use crate::types::{OBJECT, Ty, kind};
 
-/// What is known of one generic parameter.
+/// The bounds of one generic parameter.
 #[derive(Debug, Default, Clone)]
 struct Bounds {
     exact: Vec<Ty>,
@@ -124,7 +124,7 @@ impl Binder<'_> {
     }
 
     /// Whether a type's variables are made by code alone: `void`, references.
-    pub(super) fn is_no_type(ty: &Ty) -> bool {
+    pub(super) fn is_internal(ty: &Ty) -> bool {
         matches!(ty, Ty::Primitive(kind::VOID) | Ty::Other | Ty::Null)
     }
 }

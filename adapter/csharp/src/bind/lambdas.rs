@@ -7,7 +7,7 @@ use crate::syntax::Span;
 use crate::syntax::tree::{self, LambdaBody, Mode};
 use crate::types::{OBJECT, Ty, VOID};
 
-/// What a lambda must return.
+/// The result that a lambda must have.
 #[derive(Debug, Clone)]
 pub(super) enum Wanted {
     /// A value of this type.

@@ -1,4 +1,4 @@
-//! What a name by itself means (language specification, 12.8.4).
+//! The meaning of a simple name (language specification, 12.8.4).
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a name means; `None` if nothing has this name.
+    /// The meaning of a name; `None` if nothing has this name.
     fn named(&mut self, name: &Name, types: &[Ty]) -> Bind<Option<Part>> {
         let (text, span) = (&name.text, name.span);
         if name.arity() == 0

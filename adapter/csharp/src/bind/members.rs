@@ -107,7 +107,7 @@ impl Binder<'_> {
         if let Some(part) = self.constrained_member(&of, name, types, span)? {
             return Ok(part);
         }
-        // What it is may have more than what it was declared as: a debugger knows.
+        // The actual type may have more members than the declared one: a debugger knows it.
         let narrow = self.narrowed(&of);
         let more = match &narrow {
             Some(narrow) => self.own_member(narrow, name, types, span)?,

@@ -75,7 +75,7 @@ impl Binder<'_> {
         self.no_binary(op, &a, &b, span)
     }
 
-    /// What is `dynamic` counts as what it is.
+    /// A `dynamic` value has its actual type.
     fn as_it_is(&self, value: Typed) -> Bind<Typed> {
         if !self.is_dynamic_value(&value) {
             return Ok(value);
@@ -328,7 +328,7 @@ impl Binder<'_> {
         }
         let is_zero = |value: &Typed| matches!(value.constant(), Some(Constant::Int(_, 0)));
         let number = Ty::Primitive(storage);
-        // What each side counts as, and what comes out.
+        // The types that both sides are converted to, and the result's.
         let (left_as, right_as, result) = match op {
             BinaryOp::Add if !both => match left_kind {
                 Some(_) => (enumeration.clone(), number, enumeration),

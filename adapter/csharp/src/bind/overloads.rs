@@ -33,7 +33,7 @@ pub(super) enum GivenValue<'e> {
 pub(super) enum ParameterSource {
     Argument(usize),
     Default,
-    /// What is left, in an array of this type.
+    /// The remaining arguments, in an array of this type.
     Rest(Vec<usize>, Ty),
 }
 
@@ -153,7 +153,7 @@ impl Binder<'_> {
                 .collect();
             own = self.inferred(generic, &pairs)?;
         }
-        if own.iter().any(Self::is_no_type) || !self.satisfies(method, owner, &own) {
+        if own.iter().any(Self::is_internal) || !self.satisfies(method, owner, &own) {
             return None;
         }
         let mut wanted = vec![Ty::Other; given.len()];

@@ -21,7 +21,7 @@ impl Binder<'_> {
         Ok(Typed::new(Kind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
     }
 
-    /// What must hold of a value, and the value as it is known to be then.
+    /// The test of a pattern, and the value with the type it has if the test succeeds.
     pub(super) fn pattern(&mut self, pattern: &Pattern, input: &Typed) -> Bind<(Test, Typed)> {
         let same = || input.clone();
         Ok(match &pattern.kind {

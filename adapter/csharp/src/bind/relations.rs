@@ -33,7 +33,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// What its definition is.
+    /// The definition of a type.
     pub fn info(&self, ty: &Ty) -> Option<Rc<TypeInfo>> {
         self.system.info(self.def(ty)?)
     }
@@ -69,7 +69,7 @@ impl<'a> Types<'a> {
         self.named("System.Nullable`1", vec![ty.clone()]).unwrap_or_else(|| ty.clone())
     }
 
-    /// What a nullable type may hold.
+    /// The underlying type of a nullable type.
     pub fn nullable(&self, ty: &Ty) -> Option<Ty> {
         match ty {
             Ty::Named(named) if named.is_value && named.arguments.len() == 1 => {

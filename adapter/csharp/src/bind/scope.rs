@@ -14,7 +14,7 @@ pub struct Variable {
     pub ty: Ty,
     /// Its value, when it is a constant.
     pub constant: Option<Constant>,
-    /// What its declaration called `dynamic`.
+    /// Whether it is declared as `dynamic`.
     pub is_dynamic: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Imports {
     pub statics: Vec<Ty>,
 }
 
-/// What is in sight.
+/// The names in scope.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Variables; of two with one name the first counts. Their positions are their numbers in the typed tree.

@@ -232,7 +232,7 @@ impl Binder<'_> {
                     Shape::Var(at) => known.set(*at, value.ty.clone()),
                     Shape::SequenceOf(at) => match self.types.item_of(&value.ty) {
                         Some(item) => known.set(*at, item),
-                        None => return left("an argument that is no sequence", span),
+                        None => return left("an argument that is not a sequence", span),
                     },
                     _ => {}
                 }

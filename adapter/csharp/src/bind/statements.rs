@@ -6,7 +6,7 @@ use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, TypeKind, TypeName};
 use crate::types::Ty;
 
-/// What the statements of a lambda return: the type that is wanted, and what was found.
+/// Results of a lambda's `return` statements: the wanted type, and the values found.
 struct Returns<'t> {
     wanted: Option<&'t Ty>,
     found: Vec<Typed>,

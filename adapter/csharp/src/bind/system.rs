@@ -1,4 +1,5 @@
-//! What the binder needs to know about types: definitions, their members, extension methods. Signatures are open: generic
+//! The binder's interface to types: definitions, their members, extension methods. Signatures are open:
+//! generic
 //! parameters of the class are [`Ty::Var`], those of the method [`Ty::MethodVar`].
 
 use std::rc::Rc;
@@ -97,7 +98,7 @@ pub struct Property {
     pub name: Rc<str>,
     /// Its type; of one that returns by reference a reference.
     pub ty: Ty,
-    /// What an indexer takes.
+    /// Parameters of an indexer.
     pub parameters: Vec<Parameter>,
     /// Token of its getter.
     pub getter: Option<u32>,
@@ -167,7 +168,7 @@ pub struct Method {
     pub generics: Vec<GenericParameter>,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// What it returns; by reference, a reference.
+    /// Its result; a reference if it returns by reference.
     pub result: Ty,
     /// Whether it is static.
     pub is_static: bool,
@@ -190,7 +191,7 @@ pub enum Member {
 
 /// Where types come from.
 pub trait TypeSystem {
-    /// What a definition is.
+    /// The data of a definition.
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>>;
 
     /// Members of this name that a definition itself declares; constructors are `.ctor`.
@@ -230,8 +231,8 @@ pub trait TypeSystem {
     /// Names of extension methods that completions offer, with the methods.
     fn extensions_to_offer(&self) -> Vec<Rc<Method>>;
 
-    /// What is at the place an expression leads to now, where reading it runs nothing and the place is at hand. A debugger knows it; a
-    /// compiler would not.
+    /// The type of the object that an expression leads to now, if reading it runs nothing and the object is
+    /// available. A debugger knows it; a compiler would not.
     fn actual(&self, of: &Typed) -> Option<Ty> {
         let _ = of;
         None

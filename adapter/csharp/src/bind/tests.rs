@@ -1,4 +1,4 @@
-//! What the binder makes of expressions, as types, diagnostics and effects.
+//! Types, diagnostics and effects that the binder finds for expressions.
 
 use super::fake::World;
 use super::*;

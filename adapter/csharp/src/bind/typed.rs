@@ -50,9 +50,9 @@ pub struct MethodRef {
     pub owner: Ty,
     /// Its own generic arguments.
     pub types: Vec<Ty>,
-    /// What it takes; by reference, references.
+    /// Its parameters; by reference, references.
     pub parameters: Vec<Ty>,
-    /// What it returns.
+    /// Its result.
     pub result: Ty,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Call {
     pub(crate) is_base: bool,
 }
 
-/// What a conversion does; its target is the type of the node.
+/// The kind of a conversion; its target is the type of the node.
 #[derive(Debug, Clone)]
 pub(crate) enum How {
     /// A reference seen as one of a base type, a value as what it is.
@@ -148,7 +148,7 @@ pub(crate) enum Kind {
     Same(Box<Typed>, Box<Typed>),
     IsNull(Box<Typed>),
     Concat(Vec<Typed>),
-    /// What its `ToString` returns, and whether that is worked out here.
+    /// The result of its `ToString`, and whether that is computed here.
     Text(Box<Typed>, bool),
     Interpolated(Vec<Piece>),
     And(Box<Typed>, Box<Typed>),
@@ -306,7 +306,7 @@ pub(crate) enum Clause {
     OrderBy(Vec<(Typed, bool)>),
     Select(Typed),
     Group(Typed, Typed),
-    /// What came of it so far is gone through anew.
+    /// The results so far are the source of the rest of the query.
     Into(u32),
 }
 
@@ -331,7 +331,7 @@ impl Typed {
         self.ty == Ty::Null
     }
 
-    /// What it would be called, for messages: the place it leads to.
+    /// Whether it has no value.
     pub fn is_void(&self) -> bool {
         self.ty == crate::types::VOID
     }

@@ -69,7 +69,7 @@ impl<T: Target> Evaluator<'_, T> {
         let name = &property.property.name;
         let Some(of) = of else { return self.target.property(None, property).map(Value::Val) };
         let value = self.value(of)?;
-        // What is only here has the members that sequences have.
+        // Values that exist only here have the members of sequences.
         if let Value::Local(local, _) = &value {
             let known = match (local.as_ref(), &**name) {
                 (Local::Group(group), "Key") => Some(group.key.clone()),

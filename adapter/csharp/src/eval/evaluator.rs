@@ -1,4 +1,4 @@
-//! What each node of a typed tree does.
+//! Evaluation of each node of a typed tree.
 
 use super::Target;
 use super::values::{Data, Local, Val, Value};
@@ -34,7 +34,7 @@ impl<'a, T: Target> Evaluator<'a, T> {
         Err(self.target.failed(message.into()))
     }
 
-    /// What was typed for a part.
+    /// The source text of a part.
     pub(crate) fn source(&self, of: &Typed) -> &'a str {
         self.text.get(of.span.start..of.span.end).unwrap_or_default()
     }

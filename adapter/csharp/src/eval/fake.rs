@@ -182,7 +182,7 @@ impl Fake {
     fn object(&self, stored: &Stored) -> Object {
         match stored {
             Stored::Object(id) => self.heap.borrow()[*id].clone(),
-            Stored::Here(constant) => panic!("{constant:?} is no object"),
+            Stored::Here(constant) => panic!("{constant:?} is not an object"),
         }
     }
 
@@ -700,7 +700,7 @@ impl Target for Fake {
     }
 }
 
-/// What an expression gives, or why not; what ran is noted in the fake.
+/// The result of an expression, or its error; effects are noted in the fake.
 pub(crate) fn evaluated(fake: &Fake, text: &str) -> String {
     let expr = match crate::syntax::parse(text) {
         Ok(expr) => expr,

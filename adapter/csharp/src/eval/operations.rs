@@ -61,7 +61,7 @@ impl<T: Target> Evaluator<'_, T> {
         }
     }
 
-    /// Whether two references lead to one object. What was just boxed is only itself.
+    /// Whether two references lead to one object. A value that was just boxed equals only itself.
     pub(crate) fn same(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
         let (first, second) = (self.value(a)?, self.value(b)?);
         let (first, second) = match (first, second) {

@@ -17,7 +17,7 @@ enum End<P> {
 }
 
 impl<T: Target> Evaluator<'_, T> {
-    /// What a lambda returns for these arguments; none where it returns nothing.
+    /// The result of a lambda for these arguments; none if it returns nothing.
     pub(crate) fn applied(
         &mut self,
         lambda: &Lambda,

@@ -1,4 +1,4 @@
-//! What a typed tree is run against: a program that is stopped, or in tests a fake.
+//! The target that a typed tree is evaluated in: a stopped program, or in tests a fake.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ pub trait Target: TypeSystem {
     /// The thread's id.
     fn thread_id(&self) -> i32;
 
-    /// What a value is, as a constant; none for an object or struct that is none.
+    /// A value as a constant; none for an object or struct that is not one.
     fn load(&self, val: &Val<Self::Place>) -> Result<Option<Constant>, Self::Error>;
 
     /// Whether a reference or nullable is null.
@@ -62,7 +62,7 @@ pub trait Target: TypeSystem {
         property: &PropertyRef,
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// What an indexer gives.
+    /// An element, read through an indexer.
     fn indexer(
         &self,
         of: &Val<Self::Place>,
@@ -79,7 +79,7 @@ pub trait Target: TypeSystem {
     /// An element of a tuple, by its position from 0.
     fn tuple_element(&self, of: &Val<Self::Place>, at: usize) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// What a nullable holds that is not null.
+    /// The value in a nullable that is not null.
     fn out_of_nullable(&self, of: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
 
     /// Where a value is in memory.
@@ -149,10 +149,10 @@ pub trait Target: TypeSystem {
     /// The size of a struct without references, bytes.
     fn size_of(&self, ty: &Ty) -> Result<i32, Self::Error>;
 
-    /// What an object's `ToString` returns.
+    /// The result of an object's `ToString`.
     fn text_of(&self, val: &Val<Self::Place>) -> Result<String, Self::Error>;
 
-    /// What a value gives with a format string.
+    /// A value formatted with a format string.
     fn formatted(&self, val: &Val<Self::Place>, format: &str) -> Result<String, Self::Error>;
 
     /// The name of an enum's value, as its `ToString` returns it.

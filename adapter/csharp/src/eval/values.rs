@@ -74,7 +74,7 @@ impl<P> Val<P> {
     }
 }
 
-/// What one `OrderBy` or `ThenBy` goes by.
+/// The keys of one `OrderBy` or `ThenBy`.
 #[derive(Debug, Clone)]
 pub struct Level<P> {
     /// One key for each item.
@@ -88,7 +88,7 @@ pub struct Level<P> {
 /// Items with one key.
 #[derive(Debug)]
 pub struct Group<P> {
-    /// What they have in common.
+    /// The common key.
     pub key: Val<P>,
     pub(crate) items: Vec<Value<P>>,
 }

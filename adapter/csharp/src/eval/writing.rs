@@ -6,7 +6,7 @@ use super::values::Value;
 use crate::bind::typed::{Kind, Typed};
 use crate::types::Ty;
 
-/// What is said of something that can be read but not written to.
+/// Error text for something that can be read but not written to.
 pub const NO_PLACE: &str = "has no place in the program to write to";
 
 impl<T: Target> Evaluator<'_, T> {

@@ -26,7 +26,7 @@ impl<T: Target> Evaluator<'_, T> {
         }
     }
 
-    /// What a lambda makes of an item; without one the item itself.
+    /// The result of a lambda for an item; without one the item itself.
     fn key(&mut self, lambda: Option<&Lambda>, item: Value<T::Place>, at: usize) -> Res<T, Value<T::Place>> {
         match lambda {
             Some(lambda) => self.with_index(lambda, item, at),

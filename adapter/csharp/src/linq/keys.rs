@@ -92,7 +92,7 @@ impl<T: Target> Evaluator<'_, T> {
         }
     }
 
-    /// What a lambda makes of each item.
+    /// The results of a lambda for each item.
     fn made(
         &mut self,
         given: &Given<T::Place>,

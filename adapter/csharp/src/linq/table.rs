@@ -19,7 +19,7 @@ pub(crate) enum Shape {
     Nothing,
 }
 
-/// What an argument must be.
+/// The kind of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// A lambda with these parameters that returns this.
@@ -29,7 +29,7 @@ pub(crate) enum Takes {
     Comparer,
 }
 
-/// What a method returns.
+/// The result of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gives {
     Just(Shape),

@@ -41,7 +41,7 @@ impl Parser<'_> {
             }
         }
         self.eat(">").then_some(())?;
-        // What may follow generic arguments and cannot follow a comparison.
+        // Tokens that may follow generic arguments and cannot follow a comparison.
         let follows = match self.peek() {
             Tok::End => true,
             Tok::Sign(sign) => matches!(

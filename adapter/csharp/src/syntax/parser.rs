@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
         Ok(self.node(start, ExprKind::Assign(assign, Box::new(left), Box::new(right))))
     }
 
-    /// Expressions that are no operands: lambdas, queries, `throw`, `ref`.
+    /// Expressions that are not operands: lambdas, queries, `throw`, `ref`.
     fn special(&mut self) -> Parsed<Option<Expr>> {
         let start = self.span();
         if self.begins_lambda() {

@@ -1,4 +1,4 @@
-//! What the parser makes of texts, written as S-expressions.
+//! Trees that the parser builds from texts, written as S-expressions.
 
 use proptest::prelude::*;
 
@@ -440,7 +440,7 @@ fn lambdas_queries_and_declarations_are_read() {
 }
 
 #[test]
-fn what_is_no_expression_is_refused_with_its_place() {
+fn invalid_expression_is_refused_with_its_place() {
     for (text, code, at) in [
         ("i == 2 &&", "CS1733", 9),
         ("i ==", "CS1733", 4),
@@ -514,7 +514,7 @@ fn nesting_and_length_have_an_end() {
             assert!(parse(&text).is_err(), "{}", &text[..10]);
             drop(parse_until(&text, text.len()));
         }
-        // What people write is far from there.
+        // Real code nests far less.
         let nested = format!("{}x{}", "(".repeat(32), ")".repeat(32));
         assert!(parse(&nested).is_ok());
         let long = vec!["a.b == 1"; 200].join(" || ");
@@ -541,13 +541,13 @@ fn every_character_is_read_or_refused() {
 
 proptest! {
     #[test]
-    fn any_text_gives_a_tree_or_an_error(text in "\\PC{0,60}") {
+    fn any_text_parses_or_is_refused(text in "\\PC{0,60}") {
         drop(parse(&text));
         drop(parse_until(&text, text.len()));
     }
 
     #[test]
-    fn any_signs_give_a_tree_or_an_error(parts in prop::collection::vec(prop::sample::select(vec![
+    fn any_tokens_parse_or_are_refused(parts in prop::collection::vec(prop::sample::select(vec![
         "a", "1", "(", ")", "[", "]", "{", "}", "<", ">", "?", ".", "=>", "is", "new", "int", ",", ":", "\"s\"",
         "$\"{", "}\"", "switch", "=", "x", "not", "var", "..", "default", "from x in a", "select",
     ]), 0..24)) {

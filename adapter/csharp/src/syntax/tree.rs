@@ -123,7 +123,7 @@ pub(crate) enum InitializerTarget {
 #[derive(Debug, Clone)]
 pub(crate) enum InitializerValue {
     Value(Expr),
-    /// What is in the member already is filled.
+    /// Fills the object that the member already has.
     Nested(Initializer),
 }
 
@@ -138,7 +138,7 @@ pub(crate) enum ArrayItem {
 pub(crate) struct Lambda {
     pub(crate) parameters: Vec<(Rc<str>, Option<TypeName>)>,
     pub(crate) body: LambdaBody,
-    /// What it has that is left to the compiler: `async`, modifiers.
+    /// The part that is left to the compiler: `async`, modifiers.
     pub(crate) special: Option<&'static str>,
 }
 
@@ -196,7 +196,7 @@ pub(crate) enum Logical {
     Coalesce,
 }
 
-/// What an assignment does.
+/// The kind of an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Assign {
     Plain,

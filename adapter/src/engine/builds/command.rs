@@ -1,5 +1,5 @@
-//! A command that a build consists of, or that answers a question: run in a process group of its own, read line by line, and ended when it takes too long or nobody
-//! wants it any more. What the lines mean is its caller's.
+//! A command that a build consists of, or that answers a question: run in its own process group, read line by
+//! line, and ended when it takes too long or is cancelled. Its caller interprets the lines.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_long_or_no_text_are_read_and_the_command_goes_on() {
+    fn long_or_binary_lines_are_read_and_the_command_continues() {
         let (status, lines) =
             said("printf 'a\\377b\\r\\n'; head -c 100000 /dev/zero | tr '\\0' x; echo; echo last");
         assert_eq!(status, Ok(true));

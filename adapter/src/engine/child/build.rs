@@ -227,7 +227,7 @@ impl Build<'_> {
         Ok(command)
     }
 
-    /// What a person calls it: the source that was launched, or the folder of the project.
+    /// The path that messages name: the source that was launched, or the folder of the project.
     fn what<'p>(&'p self, folder: &'p Path) -> &'p Path {
         let program = self.target.program.as_path();
         if program.is_file() && program.starts_with(folder) { program } else { folder }

@@ -6,8 +6,8 @@ use dap_wire::command::{Announced, find};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-/// Refuses what the adapter has not announced. What DAP does not know is the adapter's own business, unless that is known
-/// (`own`) because the adapter dies of everything else.
+/// Refuses requests that need a capability the adapter has not announced. Requests outside DAP pass, unless
+/// `own` lists all of the adapter's own requests because it crashes on any other.
 ///
 /// # Errors
 /// `UNSUPPORTED`.

@@ -1,6 +1,6 @@
-//! Starting an adapter and talking to it: on its pipes, on a port or socket of its own, or on a port it dials.
+//! Starts an adapter and connects to it: on its pipes, on its own port or socket, or on a port that it dials.
 //!
-//! What the adapter says on stderr is kept, a few lines of it, to say why it broke.
+//! The last lines of the adapter's stderr are kept, to quote them when it fails.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,10 +33,10 @@ const LAST_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;
 
 /// How long the last lines may take after the connection has ended.
-pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
+pub(super) const STDERR_TAIL_LIMIT: Duration = Duration::from_millis(500);
 
-/// What is quoted of the stderr of a program that has its adapter inside, bytes.
-pub(super) const WORDS_BYTES: usize = 2000;
+/// Length of the quoted stderr of a program that contains its adapter, in bytes.
+pub(super) const STDERR_TAIL_LEN: usize = 2000;
 
 /// The last lines of an adapter's stderr, when it ended, and how many there were. Clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +77,7 @@ impl LastLines {
 
     /// Waits, not long, until nothing more can come.
     pub(super) async fn settled(&self) {
-        drop(tokio::time::timeout(LAST_WORDS, self.1.cancelled()).await);
+        drop(tokio::time::timeout(STDERR_TAIL_LIMIT, self.1.cancelled()).await);
     }
 
     /// All that is kept, one text.
@@ -91,7 +91,7 @@ impl LastLines {
 pub(super) struct Connection {
     /// Sends it a request.
     pub(super) peer: Peer,
-    /// What was started: the adapter, or the program that has it inside.
+    /// The adapter, or the program that contains it.
     pub(super) process: Process,
     /// Where it listens.
     pub(super) place: Option<Endpoint>,
@@ -101,7 +101,7 @@ pub(super) struct Connection {
     pub(super) scratch: Option<Scratch>,
 }
 
-/// What was started.
+/// The process that was started for a connection.
 pub(super) enum Process {
     /// An adapter; its stderr is not the program's.
     Adapter(Child, LastLines),
@@ -139,14 +139,14 @@ impl Process {
         }
     }
 
-    /// Its last words, if it has any.
-    pub(super) fn last_words(&self, broker: &Broker) -> String {
+    /// The end of its stderr; empty if there is none.
+    pub(super) fn stderr_tail(&self, broker: &Broker) -> String {
         match self {
             Self::Adapter(_, lines) | Self::Elsewhere(Some(lines)) => lines.text(),
             Self::Elsewhere(None) => String::new(),
             Self::Program(_) => {
                 broker.settle();
-                broker.last_words(WORDS_BYTES)
+                broker.stderr_tail(STDERR_TAIL_LEN)
             }
         }
     }
@@ -155,7 +155,8 @@ impl Process {
 /// Starts what the plan says and connects to it.
 ///
 /// # Errors
-/// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with its last words when it ends or does not answer,
+/// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with the end of its stderr when it ends or does
+/// not answer,
 /// `PROCESS_NOT_FOUND` when one that should run does not.
 pub(super) async fn start(
     plan: &Plan,
@@ -254,7 +255,7 @@ pub(super) async fn start(
             if let Some(child) = process.child() {
                 child.signal(rustix::process::Signal::KILL);
             }
-            Err(with_last_words(format!("cannot talk to `{what}`: {reason}"), &process.last_words(broker)))
+            Err(with_stderr_tail(format!("cannot talk to `{what}`: {reason}"), &process.stderr_tail(broker)))
         }
     }
 }
@@ -284,9 +285,9 @@ async fn attach_to(place: Endpoint) -> Result<(Connection, mpsc::UnboundedReceiv
     Ok((Connection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
 }
 
-/// `ENGINE_FAILED` with what the adapter said last.
-pub(super) fn with_last_words(message: String, words: &str) -> Failure {
-    let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+/// `ENGINE_FAILED` with the end of the adapter's stderr.
+pub(super) fn with_stderr_tail(message: String, words: &str) -> Failure {
+    let quoted = if words.is_empty() { String::new() } else { format!("; end of its stderr: {words}") };
     Failure::new(ErrorCode::EngineFailed, format!("{message}{quoted}"))
         .hint("the session has ended; launch again, or run the adapter directly to see why it fails")
 }

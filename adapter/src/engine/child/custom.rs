@@ -94,7 +94,7 @@ impl Custom {
 }
 
 impl Profile for Custom {
-    /// What its attributes say is its own business.
+    /// The user describes the adapter in the launch attributes.
     fn description(&self) -> &'static Description {
         const { &Description { connects: true, reads_cores: true, ..Description::NONE } }
     }

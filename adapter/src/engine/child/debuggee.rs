@@ -139,14 +139,14 @@ pub(super) fn image_of(pid: u32) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
 }
 
-/// What a process runs, for people.
+/// Name of the program that a process runs, for users.
 pub(super) fn name_of(pid: u32) -> String {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));
     program.map(|program| program.display().to_string()).unwrap_or_default()
 }
 
-/// What a process was started with, its own name first; empty when it has gone.
-pub(super) fn words_of(pid: u32) -> Vec<String> {
+/// The command line of a process, beginning with the program's name; empty when the process has gone.
+pub(super) fn command_line_of(pid: u32) -> Vec<String> {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = words.strip_suffix(b"\0").unwrap_or(&words);
     words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
@@ -195,8 +195,8 @@ mod tests {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let inode = rustix::fs::fstat(&listener).unwrap().st_ino;
         assert_eq!(with_socket(inode), Some(std::process::id()));
-        assert_eq!(words_of(std::process::id()), std::env::args().collect::<Vec<_>>());
-        assert!(words_of(u32::MAX).concat().is_empty());
+        assert_eq!(command_line_of(std::process::id()), std::env::args().collect::<Vec<_>>());
+        assert!(command_line_of(u32::MAX).concat().is_empty());
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
             .unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         // The shell itself has to start.
-        while words_of(child.id()).first().is_none_or(|word| word != "sh") {
+        while command_line_of(child.id()).first().is_none_or(|word| word != "sh") {
             assert!(Instant::now() < deadline, "never a shell");
         }
         let (process, image) = (Debuggee::of(child.id()).unwrap(), image_of(child.id()));

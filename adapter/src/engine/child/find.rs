@@ -1,5 +1,5 @@
-//! Where adapters and languages are: given, in the project, in an editor's extensions, on PATH. What is missing is said
-//! with where it was looked for and how to install it.
+//! Finds adapters and language tools: given, in the project, in an editor's extensions, on PATH. If one is
+//! missing, the error lists the locations searched and the install command.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// What was found.
+    /// The path that was found.
     ///
     /// # Errors
     /// `ENGINE_NOT_FOUND`.
@@ -128,8 +128,8 @@ pub(super) fn missing(engine: &str, what: &str, looked: &[String]) -> Failure {
     )
 }
 
-/// What an adapter that is a script is run by must be there too: the kernel, or `env`, would only say that something is not.
-/// `package_of` names the Debian package of an interpreter.
+/// Checks that the interpreter of an adapter script is installed: the error of the kernel, or of `env`, would
+/// not name it. `package_of` returns the Debian package of an interpreter.
 ///
 /// # Errors
 /// `ENGINE_NOT_FOUND`.

@@ -27,7 +27,7 @@ const PROBE: Duration = Duration::from_millis(20);
 pub(super) fn port_of(pid: u32) -> Result<(u16, Option<Opened>), Failure> {
     let undebuggable = |what: &str| {
         Failure::new(ErrorCode::NotDebuggable, format!("process {pid} {what}"))
-            .hint("start it with `node --inspect` and give the `port` that it shows")
+            .hint("start it with `node --inspect` and set `port` to the port that it shows")
     };
     // Any other program would end by the signal.
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Connections between an adapter and the program, on which small messages shall not wait for acknowledgements. Node's
-//! inspector and debugpy write each message in two pieces without `TCP_NODELAY`: the second waits 40 ms for the other side to
-//! acknowledge the first, at each request. The sockets are not ours, so each is duplicated from its process (pidfd_getfd(2)),
-//! and the option set on the duplicate holds for the socket.
+//! Sets `TCP_NODELAY` on connections between an adapter and the program. Node's inspector and debugpy write
+//! each message in two pieces without it: the second waits 40 ms for the other side to acknowledge the first,
+//! at each request. The sockets belong to other processes, so each is duplicated (pidfd_getfd(2)); the option
+//! set on the duplicate applies to the socket.
 //!
 //! If the kernel does not allow that (it needs the same permission as ptrace), everything works as slowly as before.
 
@@ -18,7 +18,7 @@ const WATCHDOG: &str = "watchdog.js";
 /// Sets the option at both ends of each connection between a program and the adapter, or the watchdog that the adapter has
 /// started below the program. Looks at `/proc`: blocks for some milliseconds.
 pub(super) fn hasten(program: u32, adapter: Option<u32>) {
-    let watches = |pid: &u32| debuggee::words_of(*pid).iter().any(|word| is_watchdog(word));
+    let watches = |pid: &u32| debuggee::command_line_of(*pid).iter().any(|word| is_watchdog(word));
     let watchdogs = debuggee::children_of(program).into_iter().filter(watches);
     let ours: HashMap<u64, i32> = debuggee::socket_numbers(program).collect();
     for other in watchdogs.chain(adapter.filter(|adapter| *adapter != program)) {

@@ -1,5 +1,5 @@
-//! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. Each adapter's own is a
-//! file of the registry, mostly data.
+//! The interface to a child adapter: how to find, start and configure it, and the owner of the program's
+//! stdio. Each adapter has a file in the registry, which is mostly data.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,8 @@ pub(super) enum ProgramIo {
     Inherited,
     /// The adapter starts the program with our pipes, which replace `{stdin}`, `{stdout}` and `{stderr}`.
     Offered,
-    /// The adapter starts what we name, behind its own arguments and `--`: a stub of ours that becomes this, with pipes we made.
+    /// The adapter starts the program we name after its own arguments and `--`: a stub, which becomes this
+    /// program with our pipes.
     Delegated(SpawnSpec),
     /// They belong to the session whose program started this one.
     Elsewhere,
@@ -71,24 +72,26 @@ pub(super) struct Plan {
     pub(super) arguments: Value,
     /// We launch the program: it ends with the session.
     pub(super) launched: bool,
-    /// What the adapter does its own way.
+    /// Behaviour in which the adapter differs from others.
     pub(super) quirks: Quirks,
-    /// What was opened in a program that is not ours, to be closed again.
+    /// A debugger that Tandem opened in a running program, to be closed again.
     pub(super) opened: Option<Opened>,
 }
 
 /// Habits of an adapter that its capabilities do not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Quirks {
-    /// What was started is not the program but hands its stdio on: its exit code is not the program's.
+    /// The process that was started is not the program but passes its stdio on: its exit code is not the
+    /// program's.
     pub(super) code_is_told: bool,
-    /// Its connection ends with the program, without a word.
+    /// Its connection closes with the program, without an event.
     pub(super) ends_silently: bool,
-    /// What it launches is only where the program comes from, as its first child.
+    /// The launched process is not the program: the program is its first child.
     pub(super) first_child_is_program: bool,
-    /// What it has us start starts the program in a process group of its own, before the adapter says which one it is.
+    /// The command it asks us to start runs the program in a new process group, before the adapter reports
+    /// its process.
     pub(super) has_launcher: bool,
-    /// What it says as `stdout` is its own word (a log point): the program's pipes are ours.
+    /// Its `stdout` output is the adapter's (log points): the program's output comes through our pipes.
     pub(super) speaks_as_stdout: bool,
     /// Its attributes say where the paths of the program's pipes go.
     pub(super) told_of_pipes: bool,
@@ -105,7 +108,7 @@ pub(super) struct Quirks {
     pub(super) leaves_temp_files: bool,
 }
 
-/// What comes of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
+/// Result of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdlePause {
     /// The program stops all the same.
@@ -136,7 +139,7 @@ impl Plan {
     /// To attach through an adapter that runs already; `None` when the attributes name none (`connect`).
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for an unknown host.
+    /// `INVALID_PARAMETER` for an invalid address, `PROCESS_NOT_FOUND` for an unknown host.
     pub(super) fn to_running(
         target: &Target,
         adapter_id: &str,
@@ -182,7 +185,7 @@ pub(super) fn names_pipe(value: &Value) -> bool {
 pub(super) struct FailedCondition {
     /// Its text, if it is known.
     pub(super) condition: Option<String>,
-    /// What the language says.
+    /// The error message of the language.
     pub(super) reason: String,
 }
 
@@ -197,7 +200,7 @@ pub(super) struct AttachCorrection {
 
 /// One child adapter.
 pub(super) trait Profile: Send + Sync {
-    /// What is known of it without starting it.
+    /// Metadata of the adapter, known without starting it.
     fn description(&self) -> &'static Description;
 
     /// The launch attribute `engine`.
@@ -216,7 +219,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// What it does without running code of the program, besides saying where the program is stopped.
+    /// Requests that run no code of the program, apart from those about the stop itself.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Unknown
     }
@@ -226,7 +229,7 @@ pub(super) trait Profile: Send + Sync {
         ConditionLanguage::OTHER
     }
 
-    /// What the hub knows of it. No child adapter keeps several breakpoints on one line.
+    /// The facts the hub needs. No child adapter keeps several breakpoints on one line.
     fn started(&self) -> StartedEngine {
         StartedEngine {
             name: self.name().to_owned(),
@@ -275,7 +278,7 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// What runs the program, which is a source of tests that does not run by itself.
+    /// The test runner for a program that is a test source, which does not run by itself.
     fn runner_of_tests(&self, _target: &Target) -> Option<Runner> {
         None
     }
@@ -400,7 +403,7 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// The function that Rust's panics come by, as it wants it named; for one that debugs Rust.
+    /// The function that every Rust panic calls, spelled for this adapter; for one that debugs Rust.
     fn panic_function(&self) -> Option<&'static str> {
         None
     }
@@ -428,10 +431,10 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Removes what a program of ours that was killed may have left behind.
+    /// Removes files that a launched program may have left behind because it was killed.
     fn clean_up_after(&self, _program: u32) {}
 
-    /// What a process is that the program has started, by the words it was started with, for people.
+    /// Label of a process that the program has started, from its command line, for users.
     fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {
         let name = Path::new(words.first()?).file_name()?.to_string_lossy().into_owned();
         (!name.is_empty()).then_some(name)
@@ -446,7 +449,7 @@ pub(super) trait Profile: Send + Sync {
     /// Adds what the adapter can but does not announce, and takes out what is its own business.
     fn complete_capabilities(&self, _capabilities: &mut Value) {}
 
-    /// What it does with a `pause` of a program that runs none of its code.
+    /// Its behaviour on a `pause` of a program that runs none of its code.
     fn idle_pause(&self) -> IdlePause {
         IdlePause::Comes
     }

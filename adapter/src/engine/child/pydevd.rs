@@ -1,5 +1,6 @@
-//! What the debugger inside a Python process (pydevd) says its own way. debugpy's adapter process translates some of it; this
-//! is for who speaks with the process itself, and harmless where the adapter is in between.
+//! The debugger inside a Python process (pydevd) where it differs from DAP. debugpy's adapter process
+//! translates some of it; this is for connections to the process itself, and harmless where the adapter is in
+//! between.
 
 use std::collections::HashSet;
 

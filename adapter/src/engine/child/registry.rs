@@ -35,7 +35,7 @@ pub(super) fn named(name: &str) -> Option<Arc<dyn Profile>> {
     ADAPTERS.iter().map(|adapter| adapter()).find(|adapter| adapter.name() == name)
 }
 
-/// What is known of each without starting it.
+/// Metadata of each adapter, known without starting it.
 pub(super) fn descriptions() -> impl Iterator<Item = &'static Description> {
     ADAPTERS.iter().map(|adapter| adapter().description())
 }

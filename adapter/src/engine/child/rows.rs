@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_no_page() {
+    fn request_for_all_is_not_a_page() {
         for arguments in
             [json!({}), json!({ "start": 0, "count": 0 }), json!({ "start": -1 }), json!({ "count": "x" })]
         {

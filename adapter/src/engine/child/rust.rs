@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::find;
 use super::target::Target;
 
-/// What the paths of the standard library's sources begin with in each program that rustc made: its panics name them.
+/// The prefix of the standard library's source paths in each program that rustc made: its panics name them.
 const MARK: &[u8] = b"/rustc/";
 /// How much of a program is looked through for it.
 const LOOKED_AT: u64 = 256 << 20;
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Between two looks at whether it has.
 const PROBE: Duration = Duration::from_millis(5);
 
-/// The function that each panic comes by, after its message was printed and before anything is unwound.
+/// The function that each panic calls after printing its message and before unwinding.
 pub(super) const PANIC: &str = "rust_panic";
 
 /// The escapes in a linker's name for characters that it cannot contain.

@@ -58,19 +58,22 @@ use subprocesses::Adopted;
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
 /// How long it may take until it can be configured, and from then until the program runs.
 const LAUNCH_LIMIT: Duration = Duration::from_secs(60);
-/// How long it may take for an ordinary request; less than the hub waits, so that its last words can be quoted.
+/// How long an ordinary request may take; less than the hub waits, so that the end of its stderr can be
+/// quoted.
 const REQUEST_LIMIT: Duration = Duration::from_secs(28);
 /// How long it may take to detach.
-const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
-/// The same of a program that lives on: the next to attach finds it held until then. Below what the hub waits.
+const DISCONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// The same for a program that keeps running: the next attach finds it held until then. Below what the hub
+/// waits.
 const RELEASE_LIMIT: Duration = Duration::from_secs(4);
 /// How long an adapter may take to report the program's end after the kernel has reported it.
 const LATE_WORD: Duration = Duration::from_secs(2);
-/// How long a program of ours may take to end after its adapter said that debugging is over.
+/// How long a launched program may take to end after its adapter reported that debugging is over.
 const LAST_STEPS: Duration = Duration::from_secs(30);
 /// How long an adapter may keep quiet about a process that runs.
 const SILENCE: Duration = Duration::from_millis(300);
-/// How long one that nobody knows may take to be ready after its launch, before it is taken for one that never says so.
+/// How long an unknown adapter may take to become ready after its launch, before we assume that it never
+/// reports this.
 const READY_LIMIT: Duration = Duration::from_secs(3);
 
 /// Between two looks at whether a program has opened its pipes.
@@ -115,13 +118,13 @@ pub(super) struct Session {
     adopted: Mutex<Option<Adopted>>,
     /// Breakpoints as the adapter has them, for the programs that this one starts.
     marks: watch::Sender<BreakpointSnapshot>,
-    /// Held by the one who sends `disconnect` until it is answered.
-    goodbye: tokio::sync::Mutex<()>,
+    /// Held by the task that sends `disconnect` until it is answered.
+    disconnecting: tokio::sync::Mutex<()>,
     /// The session is to end: a launch in progress gives up.
     give_up: CancellationToken,
-    /// What the launch has in threads of their own, such as a build, which must not outlive the session.
+    /// Threads of the launch, such as a build, which must not outlive the session.
     planning: TaskTracker,
-    /// What was opened in a program that is not ours, and is still to be closed.
+    /// A debugger that Tandem opened in a running program and must still close.
     opened: Mutex<Option<Opened>>,
     /// No more connections are taken.
     closing: CancellationToken,
@@ -141,7 +144,7 @@ impl Session {
             live: Mutex::default(),
             adopted: Mutex::default(),
             marks: watch::Sender::default(),
-            goodbye: tokio::sync::Mutex::default(),
+            disconnecting: tokio::sync::Mutex::default(),
             give_up: CancellationToken::new(),
             planning: TaskTracker::new(),
             opened: Mutex::default(),
@@ -171,7 +174,7 @@ impl Session {
         }
     }
 
-    /// Gives the state an event; whoever waits for the state looks at it again.
+    /// Passes an event to the state; tasks that wait for the state check it again.
     #[must_use]
     fn decide(&self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -179,7 +182,7 @@ impl Session {
         effects
     }
 
-    /// What is sent to a hub that has gone is lost: it ends the session anyway.
+    /// Events to a hub that has gone are lost: it ends the session anyway.
     fn carry_out(self: &Arc<Self>, effect: Effect) {
         match effect {
             Effect::SendEvent { event, body } => drop(self.events.send(EngineEvent::Dap { event, body })),
@@ -257,12 +260,12 @@ impl Session {
             return Ok(answer);
         }
         match command.as_str() {
-            // What is rare and large has memory of its own: each request is moved about as often as the largest.
+            // Rare, large requests are boxed: otherwise each request's future is as large as the largest.
             "launch" | "attach" => Box::pin(self.launch(command == "attach", &arguments, &cancel)).await,
             "configurationDone" => Box::pin(self.configured(&cancel)).await,
             "disconnect" => {
                 self.give_up.cancel();
-                Box::pin(self.let_go(arguments["terminateDebuggee"] == true)).await;
+                Box::pin(self.release(arguments["terminateDebuggee"] == true)).await;
                 Ok(Value::Null)
             }
             "terminate" if arguments[BY_FORCE] == true => {
@@ -311,7 +314,7 @@ impl Session {
                         return Box::pin(self.ask_native(&command, arguments, &cancel)).await;
                     }
                     command if command == "continue" || resumes_step => {
-                        let answer = Box::pin(self.go_on(arguments, &cancel)).await?;
+                        let answer = Box::pin(self.resume(arguments, &cancel)).await?;
                         self.handle(Event::Resumed);
                         return Ok(answer);
                     }

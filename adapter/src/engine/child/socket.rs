@@ -43,7 +43,7 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64
 pub(super) enum Endpoint {
     /// On a port of this machine, which must be our user's.
     Port(u16),
-    /// On a socket in a folder of ours, or where the user said.
+    /// On a socket in our folder, or where the user said.
     Folder(PathBuf),
     /// Where the user said.
     Named(SocketAddr),
@@ -103,7 +103,7 @@ fn over_tcp(socket: TcpStream) -> Ends {
 struct Owners(Vec<u32>);
 
 impl Owners {
-    /// All of them are ours or root's, who may do anything anyway; and there are some.
+    /// All owners are this user or root, who may do anything anyway; and there is at least one.
     fn is_trusted(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|user| peers::is_trusted(*user))
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_of_somebody_else_or_of_nobody_is_not_trusted() {
+    fn socket_of_another_or_unknown_user_is_not_trusted() {
         let own = rustix::process::geteuid().as_raw();
         assert!(!Owners(vec![own, own + 4321]).is_trusted());
         assert!(!Owners::default().is_trusted());

@@ -1,5 +1,6 @@
-//! What a session with an adapter decides: `ChildState::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so that each
-//! order in which the adapter, the kernel and the hub report things can be written down as a test.
+//! The decisions of a session with an adapter: `ChildState::handle(Event) -> Vec<Effect>`. No I/O, no clock,
+//! no async, so that each order in which the adapter, the kernel and the hub report things can be written
+//! down as a test.
 //!
 //! Not here: carrying out the effects, and waiting until the state is as needed (the session).
 
@@ -16,7 +17,7 @@ use dap_wire::command::Execution;
 use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
-use super::connection::WORDS_BYTES;
+use super::connection::STDERR_TAIL_LEN;
 pub(super) use knowledge::{Correction, Knowledge};
 use motion::{EndSignal, Motion};
 pub(super) use reverse::Link;
@@ -25,7 +26,7 @@ use reverse::ReverseRequests;
 /// How often the signal that asks the program to end waits for the program to run, if it stops again and again.
 const MAX_TRIES: u32 = 20;
 
-/// What stands for an exit code that is not known: a program's own is never negative.
+/// Replaces an exit code that is not known: a program's own is never negative.
 const NO_CODE: i64 = -1;
 
 /// What can change the state.
@@ -57,7 +58,8 @@ pub(super) enum Event {
     StopReported(Value),
     /// The program is stopped: the body of `stopped` as the hub gets it.
     Stopped(Value),
-    /// Nothing but a request of ours shows that the program is stopped, if there were `before` stops when the pause was requested.
+    /// Only our own request shows that the program is stopped, if there were `before` stops when the pause
+    /// was requested.
     FoundStopped { before: u64, body: Value },
     /// The signal that asks the program to end is sent when the program runs: its handler would run in the debugger.
     SignalOwed,
@@ -67,7 +69,7 @@ pub(super) enum Event {
     WantsTerminal { link: Link, request: Request, external: bool },
     /// The client answered the request of the adapter with this number.
     ClientAnswered { id: i64, result: Result<Value, Failure> },
-    /// What the adapter printed has the exit code in it.
+    /// The adapter printed the exit code.
     ExitCode(i64),
     /// The adapter said `exited`, with this body.
     Exited(Value),
@@ -88,12 +90,12 @@ pub(super) enum Event {
     /// All that can be known of the program's end is known; it had this exit code.
     EndKnown(Option<i64>),
     /// The hub wants the end, or nobody listens any more.
-    LetGo,
+    Released,
     /// An event for the hub that changes nothing here.
     Report { event: String, body: Value },
 }
 
-/// What the session is to do.
+/// An action for the session to carry out.
 #[derive(Debug, PartialEq)]
 pub(super) enum Effect {
     /// Send this DAP event to the hub.
@@ -129,14 +131,14 @@ enum Handshake {
 /// The answer to `launch` or `attach`, which may come at any point of the handshake from [`Handshake::LaunchSent`] on.
 #[derive(Debug)]
 enum Launch {
-    /// There is none yet. What the adapter prints until then may be the only reason of a refusal.
+    /// There is none yet. The adapter's output until then may contain the only reason of a refusal.
     Pending {
         printed: String,
     },
     Succeeded,
 }
 
-/// What was seen of the program.
+/// The observed state of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Program {
     #[default]
@@ -149,7 +151,7 @@ enum Program {
     Ended,
 }
 
-/// Whether the session goes on. It only moves forward.
+/// Whether the session continues. It only moves forward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     #[default]
@@ -170,9 +172,9 @@ enum Connection {
     HungUp,
 }
 
-/// What the adapter said of the end.
+/// The adapter's reports about the end of the program.
 #[derive(Debug, Default)]
-struct LastWords {
+struct EndReports {
     exit_code: Option<i64>,
     /// The first body of `exited`: some adapters send it twice, the second time with less.
     exited: Value,
@@ -204,7 +206,7 @@ pub(super) struct ChildState {
     motion: Motion,
     end_signal: EndSignal,
     reverse_requests: ReverseRequests,
-    last_words: LastWords,
+    end_reports: EndReports,
     /// The exit code that the kernel reported.
     kernel_code: Option<i64>,
     phase: Phase,
@@ -224,7 +226,7 @@ impl Default for ChildState {
             motion: Motion::default(),
             end_signal: EndSignal::default(),
             reverse_requests: ReverseRequests::default(),
-            last_words: LastWords::default(),
+            end_reports: EndReports::default(),
             kernel_code: None,
             phase: Phase::default(),
             replaced: false,
@@ -302,13 +304,13 @@ impl ChildState {
                 open.map(|(link, request)| Effect::Respond { link, request, result }).into_iter().collect()
             }
             Event::ExitCode(code) => {
-                self.last_words.exit_code = Some(code);
+                self.end_reports.exit_code = Some(code);
                 Vec::new()
             }
             Event::Exited(body) => {
-                self.last_words.exit_code = Some(body["exitCode"].as_i64().unwrap_or(0));
-                if self.last_words.exited.is_null() {
-                    self.last_words.exited = body;
+                self.end_reports.exit_code = Some(body["exitCode"].as_i64().unwrap_or(0));
+                if self.end_reports.exited.is_null() {
+                    self.end_reports.exited = body;
                 }
                 self.begin_end()
             }
@@ -317,7 +319,7 @@ impl ChildState {
                 Vec::new()
             }
             Event::Terminated(body) => {
-                let known = self.last_words.terminated.get_or_insert_default();
+                let known = self.end_reports.terminated.get_or_insert_default();
                 if known.is_null() {
                     *known = body;
                 }
@@ -328,11 +330,11 @@ impl ChildState {
                 Vec::new()
             }
             Event::Disconnected => {
-                self.last_words.connection = self.last_words.connection.max(Connection::Disconnected);
+                self.end_reports.connection = self.end_reports.connection.max(Connection::Disconnected);
                 Vec::new()
             }
             Event::HungUp => {
-                self.last_words.connection = Connection::HungUp;
+                self.end_reports.connection = Connection::HungUp;
                 self.begin_end()
             }
             Event::EndNoticed => self.begin_end(),
@@ -343,7 +345,7 @@ impl ChildState {
                 vec![Effect::Died(failure)]
             }
             Event::EndKnown(code) => self.ended(code),
-            Event::LetGo => {
+            Event::Released => {
                 self.phase = Phase::Over;
                 Vec::new()
             }
@@ -362,9 +364,9 @@ impl ChildState {
 
     fn remember(&mut self, text: &str) -> Vec<Effect> {
         if let Launch::Pending { printed } = &mut self.launch
-            && printed.len() < WORDS_BYTES
+            && printed.len() < STDERR_TAIL_LEN
         {
-            printed.extend(text.chars().take(WORDS_BYTES));
+            printed.extend(text.chars().take(STDERR_TAIL_LEN));
         }
         Vec::new()
     }
@@ -387,14 +389,14 @@ impl ChildState {
     fn ended(&mut self, code: Option<i64>) -> Vec<Effect> {
         let mut effects = Vec::new();
         if let Some(code) = code {
-            let mut exited = std::mem::take(&mut self.last_words.exited);
+            let mut exited = std::mem::take(&mut self.end_reports.exited);
             match exited.as_object_mut() {
                 Some(body) => drop(body.insert("exitCode".into(), code.into())),
                 None => exited = json!({ "exitCode": code }),
             }
             effects.extend(self.report("exited", exited));
         }
-        let terminated = self.last_words.terminated.clone().unwrap_or_default();
+        let terminated = self.end_reports.terminated.clone().unwrap_or_default();
         effects.extend(self.report("terminated", terminated));
         self.phase = Phase::Over;
         effects

@@ -1,6 +1,7 @@
-//! What lldb and gdb show a value with parts as, and pydevd an object without a text: one line of at most 80 characters
-//! (`Vec(size=3) {1, 2, 3}`, `Some("x")`, `Account(name='ann')`). The text is made in the debugger, in Python: it costs no request,
-//! reads what is there and runs nothing of the program. What this does not know keeps the debugger's own text.
+//! One-line summaries of at most 80 characters for values with parts in lldb and gdb, and for objects without
+//! a text in pydevd (`Vec(size=3) {1, 2, 3}`, `Some("x")`, `Account(name='ann')`). The debugger makes them,
+//! in Python: that costs no request, reads memory and runs nothing of the program. Values of other types keep
+//! the debugger's own text.
 
 use serde_json::json;
 

@@ -40,7 +40,7 @@ const OURS: [&str; 13] = [
 /// Where a project keeps its Python.
 const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 
-/// What a project is known by.
+/// Files that mark a project's folder.
 const PROJECT_FILES: [&str; 4] = ["Cargo.toml", "go.mod", "CMakeLists.txt", "Makefile"];
 const DOTNET_PROJECTS: [&str; 5] = ["csproj", "fsproj", "vbproj", "sln", "slnx"];
 
@@ -178,7 +178,7 @@ impl Target {
         self
     }
 
-    /// All attributes, as they came.
+    /// All attributes, unchanged.
     pub(super) fn attributes(&self) -> &Value {
         &self.attributes
     }
@@ -222,7 +222,7 @@ impl Target {
     /// `INVALID_PARAMETER` when there is no attribute, `LAUNCH_FAILED` when there is no such file.
     pub(super) fn existing_program(&self) -> Result<&Path, Failure> {
         if self.program.as_os_str().is_empty() {
-            return Err(Failure::invalid("`program` is missing: what shall be debugged?"));
+            return Err(Failure::invalid("`program` is missing"));
         }
         if !self.program.exists() {
             let given = self.attributes["program"].as_str().unwrap_or_default();

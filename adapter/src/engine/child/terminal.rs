@@ -1,4 +1,5 @@
-//! `runInTerminal`, answered by ourselves: the program gets pipes of ours (or a terminal of ours), and the adapter its pid.
+//! Tandem's own answer to `runInTerminal`: the program gets our pipes (or our terminal), and the adapter its
+//! pid.
 
 use std::path::PathBuf;
 
@@ -8,8 +9,8 @@ use serde_json::Value;
 use super::target::Target;
 use crate::io::SpawnSpec;
 
-/// What the adapter wants to have started. Its environment is the adapter's own, then `env` of the launch, then what
-/// the request says: some adapters leave out what they would need themselves.
+/// The command that the adapter asks to start. Its environment is the adapter's own, then `env` of the
+/// launch, then that of the request: some adapters omit variables that they need.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when there is nothing to start.

@@ -10,14 +10,14 @@ use crate::engine::builds::{self, Tell};
 
 /// A larger source is not read.
 const MAX_SOURCE: u64 = 4 << 20;
-/// What a project of Python is known by.
+/// Files that mark a Python project's folder.
 const PYTHON_ROOTS: [&str; 6] =
     ["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "conftest.py"];
-/// What a project of Ruby is known by.
+/// Files and folders that mark a Ruby project's folder.
 const RUBY_ROOTS: [&str; 4] = ["Gemfile", "Rakefile", ".rspec", "lib"];
 /// Folders of tests, whose project is the folder above.
 const TEST_FOLDERS: [&str; 3] = ["test", "tests", "spec"];
-/// Tests run in the process that is debugged, and none that somebody looks at takes too long.
+/// Tests run in the debugged process, and a test that is being inspected never times out.
 const JEST: [&str; 4] = ["--runInBand", "--testTimeout", "86400000", "--runTestsByPath"];
 /// vitest runs tests in a process of its own, which is debugged as well.
 const VITEST: [&str; 5] =
@@ -29,14 +29,14 @@ const BY_ARGS: &str = "`args` are its arguments";
 const BY_RUNTIME_ARGS: &str =
     "`runtimeArgs` choose among them (`--test-name-pattern=…`), `args` are the file's own";
 
-/// What runs a source of tests.
+/// A test runner and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Runner {
     /// As people call it.
     pub(super) name: &'static str,
     /// How tests are chosen, for people.
     pub(super) chosen: &'static str,
-    /// What is run.
+    /// The module or program to run.
     pub(super) run: Run,
     /// Before the arguments of the launch.
     pub(super) args: Vec<String>,
@@ -46,7 +46,7 @@ pub(super) struct Runner {
     pub(super) env: Vec<(String, Option<String>)>,
 }
 
-/// What is run.
+/// A test runner's module or program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Run {
     /// A module of Python.
@@ -55,14 +55,14 @@ pub(super) enum Run {
     Program(PathBuf),
 }
 
-/// The target with the runner of its tests, of which a person is told; as it is where nothing needs one.
+/// The target with the runner of its tests, which the user is informed of; unchanged if it needs none.
 pub(super) fn with_runner(target: &Target, runner: Option<Runner>, tell: Tell<'_>) -> Target {
     let Some(runner) = runner else { return target.clone() };
     builds::say(tell, &announcement(&target.program, &runner));
     target.clone().with_runner(runner)
 }
 
-/// What a person reads of it, before it starts.
+/// The message for the user before the runner starts.
 fn announcement(source: &Path, runner: &Runner) -> String {
     let name = source.file_name().unwrap_or_default().to_string_lossy();
     format!("{name} is a file of tests: debugging them with {}; {}", runner.name, runner.chosen)
@@ -120,8 +120,8 @@ pub(super) fn python(target: &Target, has_module: impl Fn(&str) -> bool) -> Opti
     below.and_then(|below| runner("unittest", vec![below.display().to_string()]))
 }
 
-/// What a source of JavaScript is written for: jest or vitest, where its project has it, or Node's own runner, whose files run by
-/// themselves.
+/// The runner of a JavaScript test source: jest or vitest, if its project has it. Files for Node's own runner
+/// run by themselves.
 pub(super) fn javascript(target: &Target) -> Option<Runner> {
     let name = name_of(target)?;
     let is_test = [".test.", ".spec."].iter().any(|part| name.contains(part))

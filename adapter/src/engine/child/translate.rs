@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// What adapters call the filters that Tandem offers before it knows the adapter; an editor shows those and goes on
-/// sending them.
+/// Adapters' names of the filters that Tandem offers before it knows the adapter; an editor shows those and
+/// keeps sending them.
 const FILTERS: [(&str, &[&str]); 3] = [
     ("all", &["raised", "any", "exception", "cpp_throw"]),
     ("user-unhandled", &["userUnhandled"]),
@@ -83,7 +83,7 @@ pub(super) fn take_data_breakpoints(
         match request["dataId"].as_str() {
             Some(id) if !takes(id) => {
                 let message = format!(
-                    "the debug adapter never gave the `dataId` `{id}`; ask `dataBreakpointInfo` for one"
+                    "the debug adapter never returned the `dataId` `{id}`; ask `dataBreakpointInfo` for one"
                 );
                 taken.push((index, json!({ "verified": false, "message": message, "reason": "failed" })));
             }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn output_with_more_than_text_is_no_plain_output() {
+    fn output_with_more_than_text_is_not_plain_output() {
         assert_eq!(plain_output(&json!({ "category": "stdout", "output": "a" })), Some(("stdout", "a")));
         assert_eq!(plain_output(&json!({ "category": "stdout", "output": "a", "line": 1 })), None);
         assert_eq!(plain_output(&json!({ "category": "console", "output": "a" })), None);

@@ -76,7 +76,7 @@ fn no_way(program: &Path, version: Option<(u64, u64)>) -> Failure {
     )
 }
 
-/// What a Node of this version wants to run TypeScript by itself; `None` when it cannot.
+/// The arguments with which a Node of this version runs TypeScript by itself; `None` when it cannot.
 fn stripping(version: (u64, u64)) -> Option<Vec<String>> {
     match version {
         (24.., _) | (23, 6..) | (22, 18..) => Some(Vec::new()),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_way_it_is_said_what_to_do() {
+    fn error_without_a_typescript_runner_has_a_hint() {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("a.ts");
         write(&source, "");

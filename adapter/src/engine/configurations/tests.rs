@@ -81,7 +81,7 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
 }
 
 #[test]
-fn what_is_left_out_is_said_and_what_cannot_be_done_is_refused_by_name() {
+fn omitted_attributes_are_reported_and_unsupported_ones_are_refused_by_name() {
     let (ours, remarks) = adopted(json!({ "type": "coreclr", "program": "a.dll", "checkForDevCert": true }));
     assert_eq!(ours, json!({ "type": "coreclr", "program": "a.dll", "engine": "coreclr" }));
     assert_eq!(

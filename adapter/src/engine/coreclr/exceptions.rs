@@ -155,7 +155,7 @@ impl Session {
         let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
         let is_fatal = at == When::Unhandled && name == FATAL;
         if is_fatal {
-            self.exceptions.thrown.reason = fatal::reason(&self.broker.last_words(fatal::LOOKED_AT));
+            self.exceptions.thrown.reason = fatal::reason(&self.broker.stderr_tail(fatal::LOOKED_AT));
             message = self.exceptions.thrown.reason.clone().or(message);
         }
         let description = match at {

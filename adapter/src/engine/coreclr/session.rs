@@ -97,7 +97,7 @@ impl Session {
             // What a request or a callback reads while the program stands is read from it once.
             let stands =
                 matches!(self.debuggee.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
-            let _standing = stands.then(cordebug::imports::memory::standing);
+            let _standing = stands.then(cordebug::imports::memory::assume_stopped);
             match input {
                 Input::Request { request, cancel, reply } => {
                     self.debuggee.threads.begin(&request.command);

@@ -172,7 +172,7 @@ impl Session {
             return Failure::cancelled();
         }
         self.broker.settle();
-        let words = self.broker.last_words(2000);
+        let words = self.broker.stderr_tail(2000);
         match (started, child.exited()) {
             (_, Some(_)) if child.lost_terminal() => failed("its terminal was closed".into()),
             (_, Some(info)) if info.code == 127 && words.starts_with("tandem-dap:") => failed(words),

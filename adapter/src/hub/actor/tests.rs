@@ -18,7 +18,7 @@ const MANY: usize = 2 * MAX_WAITING;
 struct Scripted {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
     events: UnboundedSender<EngineEvent>,
-    /// What it does not answer.
+    /// Requests that it leaves unanswered.
     kept: UnboundedSender<(CancellationToken, Reply)>,
 }
 
@@ -167,7 +167,7 @@ async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_the_engine_never_answers_is_late_once_and_the_session_goes_on() {
+async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
     let Scenario { mut client, mut kept, .. } = launched().await;
     client.ask("modules", Value::Null).await;
     let (cancel, reply) = kept.recv().await.unwrap();
@@ -206,9 +206,7 @@ async fn all_events_of_an_engine_before_it_detached_are_sent_before_the_session_
         Message::Response(answer) => answer.command == "disconnect",
         Message::Request(_) => false,
     });
-    let Message::Event(told) = told.await else {
-        panic!("it was hung up on before it was told about the end")
-    };
+    let Message::Event(told) = told.await else { panic!("it was disconnected before it received the end") };
     assert_eq!((told.event.as_str(), &told.body["exitCode"]), ("exited", &json!(7)));
 }
 
@@ -281,7 +279,7 @@ async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine
     actor.start_engine(&json!({}));
     let (_, new) = starts.recv().await.unwrap();
     while tokio::time::timeout(Duration::from_secs(60), actor.items.recv()).await.is_ok() {}
-    // What was killed takes a moment to be gone.
+    // A killed process takes a moment to be gone.
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(new.exited(), None);
 }

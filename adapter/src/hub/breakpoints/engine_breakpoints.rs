@@ -11,7 +11,7 @@ use super::scope_breakpoints::ScopeBreakpoints;
 use crate::engine::JOINED_CONDITIONS;
 use crate::engine::condition_language::ConditionLanguage;
 
-/// What an engine does with a breakpoint by itself.
+/// The properties of breakpoints that an engine evaluates itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakpointSupport {
     /// Several at one location, each with its own condition.
@@ -33,7 +33,7 @@ pub struct BreakpointSupport {
 pub struct EngineBreakpoint {
     /// The merged breakpoints that it represents; none for an engine's default.
     pub ids: Vec<i64>,
-    /// What the engine is to hold.
+    /// The request for the engine.
     pub request: BreakpointRequest,
 }
 

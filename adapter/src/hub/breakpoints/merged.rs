@@ -25,13 +25,13 @@ pub(super) enum Evaluation {
 pub struct MergedBreakpoint {
     /// The session's id for it.
     pub id: i64,
-    /// What its owners ask for.
+    /// The owners' request.
     pub request: BreakpointRequest,
     /// The clients that ask for it.
     pub owners: BTreeSet<ClientId>,
     /// The engine's id, once it knows the breakpoint; several may share one.
     pub(super) engine_id: Option<i64>,
-    /// What the engine reported last, without its id.
+    /// The latest report of the engine, without its id.
     pub(super) reported: Option<Breakpoint>,
     /// Who decides whether a hit counts.
     pub(super) evaluation: Evaluation,
@@ -72,7 +72,7 @@ impl MergedBreakpoint {
         self.evaluation != Evaluation::Engine || self.recheck
     }
 
-    /// What the hub has to evaluate at a stop.
+    /// The part of the request that the hub evaluates at a stop.
     pub(super) fn left_to_hub(&self) -> BreakpointRequest {
         let condition = self.request.condition.clone();
         match self.evaluation {

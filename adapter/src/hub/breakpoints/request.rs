@@ -62,7 +62,7 @@ pub struct BreakpointRequest {
     pub rest: Map<String, Value>,
 }
 
-/// What is evaluated at each hit, and at which hit the program stops.
+/// Expressions to evaluate at each hit, and the hit at which the program stops.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// 1 to 20 expressions.
@@ -140,7 +140,7 @@ impl BreakpointRequest {
 /// A client's request to replace its breakpoints of one scope.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetBreakpoints {
-    /// What is replaced.
+    /// The scope whose breakpoints are replaced.
     pub scope: BreakpointScope,
     /// The source, as the client spells it.
     pub source: Option<types::Source>,
@@ -213,7 +213,9 @@ fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Fail
         _ => return Err(Failure::invalid("`breakpoints` must be an array")),
     };
     if let Some(nowhere) = list.iter().find(|one| one["line"].as_i64().is_none_or(|line| line <= 0)) {
-        return Err(Failure::invalid(format!("a breakpoint needs a `line` from 1 on; `{nowhere}` has none")));
+        return Err(Failure::invalid(format!(
+            "a breakpoint needs a `line` of at least 1; `{nowhere}` has none"
+        )));
     }
     let breakpoints = list.iter().map(|one| BreakpointRequest::parse(command, one));
     Ok(SetBreakpoints {
@@ -271,7 +273,7 @@ fn check_trace(trace: &Value) -> Result<(), Failure> {
     }
     if !trace["hits"].is_null() && trace["hits"].as_u64().is_none_or(|hits| hits == 0) {
         return Err(Failure::invalid(format!(
-            "`trace.hits` is {}; it must be a number from 1 on",
+            "`trace.hits` is {}; it must be a number of at least 1",
             trace["hits"]
         )));
     }

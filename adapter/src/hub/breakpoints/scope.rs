@@ -2,7 +2,7 @@
 
 use dap_wire::command::{self, CommandSpec};
 
-/// What one DAP request replaces whole.
+/// The breakpoints that one DAP request replaces as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BreakpointScope {
     /// `setBreakpoints` of a file, by its normalized path.

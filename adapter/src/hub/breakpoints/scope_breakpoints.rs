@@ -36,7 +36,7 @@ pub struct BreakpointChanges {
     pub removed: Vec<(ClientId, Value)>,
 }
 
-/// What a `set…Breakpoints` request did.
+/// Result of a `set…Breakpoints` request.
 #[derive(Debug, Default, PartialEq)]
 pub struct SetOutcome {
     /// Which breakpoints were added and removed.

@@ -37,13 +37,13 @@ impl Sync {
         }
     }
 
-    /// Notes that the engine does not hold what it shall hold.
+    /// Marks the engine's list as out of date.
     pub fn touch(&mut self) {
         self.version += 1;
         self.unsure = false;
     }
 
-    /// Whether the engine holds what it shall hold.
+    /// Whether the engine's list is up to date.
     pub fn is_settled(&self) -> bool {
         self.under_way.is_none() && self.held == self.version
     }

@@ -154,7 +154,7 @@ fn what_an_agent_sets_where_an_editor_has_something_is_its_own() {
 }
 
 #[test]
-fn the_first_click_on_a_dot_of_somebody_else_counts_for_an_editor_that_is_known() {
+fn first_click_on_another_clients_dot_counts_for_a_known_editor() {
     let mut store = Store::default();
     store.set(A, json!([{ "line": 10 }]));
     store.set(B, json!([{ "line": 5 }]));
@@ -238,7 +238,7 @@ fn conditions_on_one_location_are_joined_where_the_engine_takes_conditions() {
     assert_eq!(store.engine_breakpoints(&scope, ONE), [(2, json!({ "line": 1 }))]);
     let blunt = BreakpointSupport { conditions: false, ..lldb };
     assert_eq!(store.engine_breakpoints(&scope, blunt), [(2, json!({ "line": 1 }))]);
-    // Somebody wants each hit.
+    // Another client wants each hit.
     store.set(B, json!([{ "line": 1, "logMessage": "x" }]));
     assert_eq!(store.engine_breakpoints(&scope, lldb), [(3, json!({ "line": 1 }))]);
 }

@@ -1,4 +1,5 @@
-//! Where a step ended, as the frames of the stack show it: engines number frames anew at each stop, so function, source and caller
+//! The place where a step ended, from the frames of the stack: engines renumber frames at each stop, so
+//! function, source and caller
 //! identify a frame; if a function calls itself, the number of frames does.
 
 use dap_wire::types::StackFrame;

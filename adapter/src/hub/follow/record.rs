@@ -1,4 +1,4 @@
-//! What is known of the life of a call: its statements in their order, each with what it changed and what it called.
+//! The record of a call: its statements in their order, each with its changes and its calls.
 
 use dap_wire::types::StackFrame;
 use serde_json::{Map, Value, json};
@@ -73,7 +73,7 @@ pub(super) struct Record {
     pub(super) bytes: usize,
 }
 
-/// What a call has returned: the name of the function, where the engine says it, and the value.
+/// The result of a call: the name of the function, if the engine reports it, and the value.
 pub(super) type Returned = (Option<String>, String);
 
 impl Record {
@@ -114,7 +114,7 @@ impl Record {
         self.statements.get(at).is_some_and(|statement| statement.line == line)
     }
 
-    /// What the statement changed: rows that are new, or have another value.
+    /// Records the statement's changes: rows that are new, or have another value.
     pub(super) fn changed(&mut self, at: Option<usize>, before: &[Row], after: &[Row]) {
         let Some(statement) = at.and_then(|at| self.statements.get_mut(at)) else { return };
         for row in after {
@@ -246,9 +246,9 @@ pub(super) fn visible(rows: &mut Vec<Row>, body: &Value, are_returned: bool, mos
     }
 }
 
-/// What the .NET engine puts behind the name of a method to show what it returned.
+/// The suffix that the .NET engine adds to the name of a method to show its result.
 const RETURNED: &str = " returned";
-/// What debugpy puts before the name of a function for that.
+/// The prefix that debugpy adds to the name of a function for that.
 const RETURNED_BY: &str = "(return) ";
 /// The name under which lldb shows it, without the function.
 const RETURN_VALUE: &str = "(Return Value)";

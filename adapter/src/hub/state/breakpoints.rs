@@ -125,7 +125,8 @@ impl State {
             several,
             conditions: self.capabilities.engine_has("supportsConditionalBreakpoints"),
             hit_conditions: self.capabilities.engine_has("supportsHitConditionalBreakpoints"),
-            // What other adapters make of `{expression}` differs with each, and some print it as the program's own output.
+            // Other adapters treat `{expression}` in different ways, and some print it as the program's own
+            // output.
             log_messages: several && self.capabilities.engine_has("supportsLogPoints"),
             filter_options: self.capabilities.engine_has("supportsExceptionFilterOptions"),
             language: language.unwrap_or(ConditionLanguage::OTHER),
@@ -209,7 +210,7 @@ impl State {
         for scope in self.breakpoints.scopes() {
             self.sync_breakpoints(&scope);
         }
-        // An empty list is a request too: the program shall not stop at exceptions.
+        // An empty list is a request too: the program must not stop at exceptions.
         self.sync_breakpoints(&BreakpointScope::Exceptions);
     }
 

@@ -56,7 +56,7 @@ struct ConditionCheck {
     frame: Option<i64>,
     /// Breakpoints that may want the stop; `None` until the location is known.
     candidates: Option<VecDeque<Candidate>>,
-    /// What is being found out about the first candidate.
+    /// The check of the first candidate.
     step: CheckStep,
     /// Breakpoints that want the stop.
     wanted: Vec<i64>,
@@ -78,7 +78,7 @@ enum CheckStep {
     Values(HitOutput),
 }
 
-/// What an engine adds to `stopped` when it could not evaluate a condition ([`CONDITION_FAILURE`]).
+/// An engine's addition to `stopped` when it could not evaluate a condition ([`CONDITION_FAILURE`]).
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 struct ConditionFailure {
@@ -102,7 +102,7 @@ impl State {
             self.check_stop(stop);
         }
         if self.checks.current.is_none() {
-            // Where clients know of another stop the program is stopped, whoever wants this one.
+            // If clients know of another stop the program is stopped, even if no client wants this one.
             if let Some(stop) = self.checks.unwanted.take()
                 && !matches!(self.phase, Phase::Stopped { .. })
             {
@@ -193,7 +193,7 @@ impl State {
         remove_traced(&mut here);
         let candidates = check.candidates.get_or_insert_with(|| here.into());
         if check.late && candidates.is_empty() {
-            // What it stopped for was removed while it stopped.
+            // The breakpoint was removed during the stop.
             self.checks.unwanted = Some(check.stop);
             return self.check_next_stop();
         }

@@ -1,7 +1,8 @@
-//! Resuming and pausing: who may do it, and which clients are notified.
+//! Resuming and pausing: the permission of clients, and the notification of others.
 //!
-//! Of two clients that want the same thing at once the first does it. A second resume is refused, with the name of the first:
-//! what it wanted to step over is gone. A second pause succeeds: the program is stopped, as it wanted.
+//! If two clients request the same at once, the first one succeeds. A second resume is refused, with the name
+//! of the first: the stop that it wanted to resume is gone. A second pause succeeds: the program is stopped,
+//! as requested.
 
 use dap_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
 use dap_wire::{ErrorCode, Failure};
@@ -41,7 +42,7 @@ impl State {
                 types::body(&ContinueResponseBody { all_threads_continued: Some(true), ..types::read(&body) })
             }
             Ok(body) => body,
-            // What was to end has ended.
+            // The program has ended, as requested.
             Err(_) if terminates && !self.is_live() => Value::Null,
             Err(failure) => return self.refuse(request, failure),
         };

@@ -104,7 +104,7 @@ impl State {
         self.broadcast_after_output("exited", body);
     }
 
-    /// What is in progress ends with its engine, whether or not the engine could say so.
+    /// Ends the operations in progress with their engine, whether or not the engine could report that.
     pub(super) fn end_progress(&mut self) {
         for body in self.replay_state.end_progress() {
             self.broadcast_to_joined("progressEnd", &body);

@@ -1,5 +1,5 @@
-//! `followCall`: the engine steps through a call, and no client sees a stop until it is over. What is requested next is
-//! [`Follow`]'s to decide; here are the stops, the replies, the time and the clients.
+//! `followCall`: the engine steps through a call, and no client sees a stop until it is over. [`Follow`]
+//! decides on the next request; here are the stops, the replies, the time and the clients.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ const PAUSE_TIME: Duration = Duration::from_secs(5);
 pub(super) struct Following {
     request: ClientRequest,
     follow: Follow,
-    /// Counts what is requested of the engine, so that a late reply is not taken for another's.
+    /// Number of the request to the engine, so that a late reply is not mistaken for the current one's.
     number: u64,
     /// The last stop, which clients are to see when it is over, with the breakpoints that were hit.
     stop: StoppedEventBody,
@@ -63,11 +63,11 @@ impl State {
         let next = follow.stopped(thread);
         self.following =
             Some(Following { request, follow, number: 0, stop, hit: Vec::new(), steps: false, ending: None });
-        self.go_on_following(next);
+        self.continue_following(next);
     }
 
     /// Requests what is next of the engine, or ends.
-    fn go_on_following(&mut self, next: Next) {
+    fn continue_following(&mut self, next: Next) {
         let Some(following) = &mut self.following else { return };
         let next = match (following.ending, next) {
             // At a stop nothing more is learnt than that it ends.
@@ -101,7 +101,7 @@ impl State {
             return;
         }
         match following.follow.receive(result) {
-            Ok(next) => self.go_on_following(next),
+            Ok(next) => self.continue_following(next),
             Err(failure) => self.end_following(Ended::Failed, Some(&failure)),
         }
     }
@@ -137,7 +137,7 @@ impl State {
         following.steps = false;
         if is_way && ending.is_none() {
             let next = following.follow.stopped(thread);
-            self.go_on_following(next);
+            self.continue_following(next);
         } else {
             self.end_following(ending.unwrap_or(ended), None);
         }

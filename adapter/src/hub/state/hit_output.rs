@@ -1,6 +1,7 @@
-//! What a hit that does not stop the program writes: a log message, or a row of a trace. Each expression is evaluated by itself,
-//! as any other (`evaluate` in the top frame), and its value or its error is put where it belongs: an expression never becomes
-//! part of a text that is parsed again. Nothing is requested here; that is [`super::conditions`]' work.
+//! Output of a hit that does not stop the program: a log message, or a row of a trace. Each expression is
+//! evaluated by itself, as any other (`evaluate` in the top frame), and its value or its error is put where
+//! it belongs: an expression never becomes part of a text that is parsed again. Nothing is requested here;
+//! [`super::conditions`] does that.
 
 use dap_wire::Failure;
 use dap_wire::types::EvaluateResponseBody;
@@ -30,7 +31,7 @@ enum OutputKind {
     Trace { hit: u64, last: bool },
 }
 
-/// What a hit writes.
+/// Output of a hit.
 #[derive(Debug)]
 pub(super) enum HitRecord {
     /// A line of the console.

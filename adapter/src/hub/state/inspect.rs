@@ -13,7 +13,7 @@ use crate::hub::clients::ClientKind;
 use crate::hub::event::{ClientId, ClientRequest, Effect};
 use crate::hub::pending::{SideEffect, Waiter};
 
-/// What a request of this kind of client will have changed.
+/// The effect that a request of this kind of client may have.
 fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect {
     let text = |key: &str| arguments[key].as_str().map(excerpt);
     match command::find(command).map_or(Changes::Nothing, |row| row.changes) {
@@ -22,8 +22,8 @@ fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect
         }
         Changes::Evaluation => {
             let evaluate: EvaluateArguments = types::read(arguments);
-            // What a person types may assign or call; a watch or a hover shall do neither, and an editor evaluates them at each
-            // stop. An agent evaluates what it wants to know, in whatever context.
+            // An expression that a person types may assign or call; a watch or a hover must not, and an
+            // editor evaluates them at each stop. An agent's expression may, in any context.
             let may_change = match evaluate.context.as_deref() {
                 _ if arguments["allowSideEffects"] == false || arguments[LOOK_ONLY] == true => false,
                 None | Some("repl") => true,
@@ -100,7 +100,7 @@ impl State {
         let result = result.and_then(|mut body| {
             // The stop of the request is over: its frames and variables would be stale from the start.
             if stop.is_some_and(|stop| stop != self.stops) {
-                let message = format!("the program went on before `{}` was answered", request.command);
+                let message = format!("the program resumed before `{}` was answered", request.command);
                 return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }
             if request.command == "dataBreakpointInfo" {
@@ -140,7 +140,8 @@ impl State {
         self.broadcast_except(Some(by), "invalidated", &invalidated("variables"));
     }
 
-    /// A build continues for the launch or restart that waits for it, and is cancelled with that, by whoever may end the
+    /// Cancels the launch or restart that waits for a build, and the build with it. The client must have the
+    /// access to end the
     /// program.
     fn cancel_build(&mut self, by: ClientId, progress_id: &str) {
         let may = self.clients.get(by).is_some_and(|client| self.access_of(client) == AgentAccess::Full);

@@ -113,7 +113,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
         value => value
             .as_u64()
             .map(Some)
-            .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number from 0 on, not {value}"))),
+            .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of at least 0, not {value}"))),
     };
     Ok(ReadOutput {
         stdout,

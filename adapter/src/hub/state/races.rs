@@ -15,7 +15,7 @@ pub(super) struct TwoClients {
     seq: i64,
     /// Requests that the engine has not answered.
     requests: Vec<(Ticket, String, Value)>,
-    /// What each client got, as short lines.
+    /// Messages to each client, as short lines.
     received: Vec<String>,
     /// Timers that run.
     pub(super) timers: Vec<Timer>,
@@ -151,7 +151,7 @@ impl TwoClients {
         }
     }
 
-    /// What was received since the last look.
+    /// The messages since the last call.
     pub(super) fn take_received(&mut self) -> Vec<String> {
         std::mem::take(&mut self.received)
     }
@@ -169,7 +169,7 @@ impl TwoClients {
         (session, ids)
     }
 
-    /// The program comes by line 5.
+    /// The program reaches line 5.
     fn hit_line_five(&mut self) {
         self.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [2] }));
         self.reply(
@@ -204,7 +204,7 @@ fn others_see_a_breakpoint_once_the_engine_has_placed_it() {
     session.accept_list(&[1]);
     session.take_received();
     session.set(AGENT, json!([{ "line": 5 }]));
-    // What makes the hub look at everybody's view meanwhile.
+    // An event that makes the hub check each client's view.
     session.emit(
         "breakpoint",
         json!({ "reason": "changed", "breakpoint": { "id": 1, "verified": true, "line": 2 } }),
@@ -237,7 +237,7 @@ fn an_unwanted_stop_is_never_seen() {
 }
 
 #[test]
-fn a_stop_somebody_wants_names_who_wants_it() {
+fn stop_that_a_client_wants_names_its_breakpoints() {
     let (mut session, [_, agents]) = TwoClients::sharing_line_five();
     session.hit_line_five();
     session.reply_value("false");

@@ -19,7 +19,7 @@ use crate::hub::pending::Waiter;
 pub(super) struct Restart {
     /// The request that waits for its response.
     request: ClientRequest,
-    /// What the new program is launched with.
+    /// The launch of the new program.
     launch: Launch,
     /// The old engine has ended its program; events are the new engine's.
     relaunched: bool,

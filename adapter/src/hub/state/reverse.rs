@@ -83,7 +83,7 @@ impl ReverseRequests {
         }
         open.client = client.id;
         open.sent_to.insert(client.id);
-        // The writer numbers it anew and the reader undoes that: here its number is the hub's.
+        // The writer renumbers it and the reader undoes that: here its number is the hub's.
         let request = Request { seq: id.0, command: open.command.clone(), arguments };
         self.open.insert(id, open);
         Effect::Send { client: client.id, message: Message::Request(request) }

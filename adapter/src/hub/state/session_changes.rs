@@ -43,7 +43,8 @@ impl State {
         self.broadcast("sessionChanged", &body);
     }
 
-    /// Reports what was written to the program's stdin. What a person typed may be a password: agents learn only how much it was.
+    /// Reports input to the program's stdin. A person's input may be a password: agents learn only its
+    /// length.
     pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, reply: &Value) {
         let Some(client) = self.clients.get(request.client) else { return };
         let by_person = client.kind == ClientKind::Editor;

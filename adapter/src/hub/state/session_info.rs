@@ -1,4 +1,4 @@
-//! `sessionInfo` and `sessionControl`: who is connected and what agents may do.
+//! `sessionInfo` and `sessionControl`: the connected clients and the access of agents.
 
 use std::collections::BTreeMap;
 
@@ -176,7 +176,7 @@ impl State {
         Ok(())
     }
 
-    /// What each client may do now.
+    /// The current access of each client.
     fn accesses(&self) -> BTreeMap<ClientId, AgentAccess> {
         self.clients.iter().map(|client| (client.id, self.access_of(client))).collect()
     }

@@ -51,11 +51,11 @@ struct Simulation {
     next_client: u64,
     seq: i64,
     unanswered: BTreeMap<(ClientId, i64), String>,
-    /// What it is request, and whether it would not resume then.
+    /// Requests to the engine, and whether it would refuse to resume for each.
     requests: Vec<(Ticket, String, Value, bool)>,
     timers: Vec<Timer>,
     made: bool,
-    /// The engine was reported `configurationDone`: its program may stop.
+    /// The engine got `configurationDone`: its program may stop.
     configured: bool,
     dead: bool,
     /// The program is stopped, as the engine knows it.

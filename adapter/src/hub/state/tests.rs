@@ -191,7 +191,7 @@ impl Scenario {
                 }
             }
             Message::Event(event) => {
-                // An end before the program was let run is received at once.
+                // An end before the program was started is received at once.
                 let ends =
                     matches!(event.event.as_str(), "exited" | "terminated") && !self.state.is_configured();
                 assert!(
@@ -202,7 +202,7 @@ impl Scenario {
                     event.event
                 );
                 if event.event == "terminated" {
-                    assert!(self.terminated.insert(client), "{client} is received the end twice");
+                    assert!(self.terminated.insert(client), "{client} receives the end twice");
                 }
             }
             Message::Request(request) => self.reverse_requests.push((client, request.seq)),
@@ -278,7 +278,7 @@ fn a_client_that_disconnects_has_all_its_answers_first() {
                 json!({ "source": { "path": "/a.cs" }, "breakpoints": [{ "line": 1 }] }),
             );
         }
-        // The first one's ends the session: the engine's goodbye comes before its answer.
+        // The response to the first one ends the session: the engine's last events come before it.
         if let Some(at) = scenario.requests.iter().position(|(_, command, _)| command == "disconnect") {
             scenario.reply(at);
         }
@@ -543,7 +543,7 @@ fn a_client_that_has_not_configured_learns_at_once_that_there_is_nothing_to_conf
     let (died, exited) = (
         |scenario: &mut Scenario| {
             let failure =
-                Failure::new(ErrorCode::EngineFailed, "it crashed; its last words: the moon is full");
+                Failure::new(ErrorCode::EngineFailed, "it crashed; end of its stderr: the moon is full");
             scenario.feed(Event::EngineEvent(EngineEvent::Died(failure)));
         },
         |scenario: &mut Scenario| {
@@ -694,7 +694,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// The rules of `simulation` hold in any play.
+    /// The rules of `simulation` hold for any sequence of actions.
     #[test]
     fn any_simulation_keeps_the_rules(bytes in proptest::collection::vec(any::<u8>(), 0..360)) {
         super::simulation::simulate(&bytes);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Bytes of a message, after which no line is added to it.
 const MAX_MESSAGE_LEN: usize = 1 << 10;
 
-/// What a compiler said.
+/// Diagnostics and paths read from a compiler's output.
 #[derive(Default)]
 pub(super) struct Told {
     /// Errors and warnings with their places.
@@ -17,8 +17,8 @@ pub(super) struct Told {
     pub(super) executables: Vec<(String, PathBuf)>,
     /// The last line that said something.
     pub(super) last: String,
-    /// The last diagnostic is CMake's, and its message goes on.
-    goes_on: bool,
+    /// The last diagnostic is CMake's, and its message continues on the next line.
+    continues: bool,
 }
 
 /// Cargo's JSON messages (The Cargo Book, "External tools"); returns what a person is shown.
@@ -65,8 +65,8 @@ pub(super) fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> 
 pub(super) fn cmake(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
     if let Some(found) = cmake_diagnostic(line, folder) {
         told.diagnostics.push(found);
-        told.goes_on = true;
-    } else if told.goes_on && (line.is_empty() || line.starts_with("  ")) {
+        told.continues = true;
+    } else if told.continues && (line.is_empty() || line.starts_with("  ")) {
         if let Some(last) = told.diagnostics.last_mut().filter(|_| !line.is_empty()) {
             let said = last["message"].as_str().unwrap_or_default();
             let between = if said.contains(": ") { " " } else { ": " };
@@ -75,8 +75,8 @@ pub(super) fn cmake(line: &str, folder: &Path, told: &mut Told) -> Option<String
             }
         }
     } else if !line.starts_with("-- ") {
-        // What it does meanwhile comes through another pipe, and may stand in the midst of a message.
-        told.goes_on = false;
+        // Its progress output uses another pipe, and may interrupt a message.
+        told.continues = false;
         return gnu(line, folder, told);
     }
     Some(line.to_owned())

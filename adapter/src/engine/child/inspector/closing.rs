@@ -17,7 +17,7 @@ use super::{PROBE, ports, sockets};
 const LIMIT: Duration = Duration::from_secs(1);
 /// Most of an answer that is read.
 const ANSWER_BYTES: usize = 64 * 1024;
-/// What the `inspector` module of Node does as `close()`; unlike that, it needs no `require`, which modules do not have.
+/// The same as `close()` of Node's `inspector` module, without `require`, which ES modules do not have.
 const CLOSE: &str = "process._debugEnd()";
 /// Any key serves: it shows only that the other end speaks the protocol (RFC 6455, 1.3).
 const KEY: &str = "dGFuZGVtIGNsb3NlcyBpdA==";
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_somebody_else_uses_is_left_alone() {
+    fn port_of_another_process_is_left_alone() {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let process = Debuggee::of(std::process::id()).unwrap();

@@ -26,7 +26,7 @@ bash_dap.adapter.open = opened
 runpy.run_module("bash_dap", run_name="__main__", alter_sys=True)
 "#;
 
-/// What is known of it without starting it.
+/// Metadata of bash-debug, known without starting it.
 const DESCRIPTION: Description = Description {
     name: "bash",
     languages: "shell scripts",
@@ -123,7 +123,8 @@ impl Profile for Bash {
     }
 }
 
-/// An expansion in double quotes, unless it quotes something itself: then whoever wrote it has thought of words.
+/// The expansion in double quotes; `None` if the expression contains quotes: its author decided how it
+/// splits.
 fn quoted(expression: &str) -> Option<String> {
     let plain = expression.contains('$') && !expression.contains(['"', '\'', '`', '\\']);
     // All elements are one word with `*`, and one each with `@`.

@@ -1,5 +1,6 @@
-//! Python. We talk to the debugged process itself, which dials a port of ours: debugpy's adapter process in between
-//! makes every request wait for delayed acknowledgements. stdin, stdout and stderr are pipes of ours by construction.
+//! Python. We talk to the debugged process itself, which dials our port: debugpy's adapter process in between
+//! makes every request wait for delayed acknowledgements. stdin, stdout and stderr are our pipes by
+//! construction.
 //!
 //! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter": true }`.
 
@@ -47,7 +48,7 @@ const PYTHON: ConditionLanguage = ConditionLanguage {
     ..ConditionLanguage::OTHER
 };
 
-/// What is known of it without starting it.
+/// Metadata of debugpy, known without starting it.
 const DESCRIPTION: Description = Description {
     name: "debugpy",
     languages: "Python",
@@ -347,8 +348,8 @@ fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
     target.map_paths(arguments, "pathMappings", pair)
 }
 
-/// What a Python process runs that debugpy has put its own words or its own code before. `None` when it was not started with
-/// any: a fork.
+/// The program of a Python process whose command line debugpy has changed. `None` if the command line has no
+/// debugger in it: a fork.
 fn started_with(words: &[String]) -> Option<String> {
     if let Some(at) = words.iter().position(|word| word.ends_with("/pydevd.py")) {
         let mut rest = words.iter().skip(at).skip_while(|word| *word != "--file").skip(1);
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_failed_is_read_from_debugpys_own_words() {
+    fn failed_condition_is_parsed_from_debugpys_output() {
         let told = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\nTraceback (most \
                     recent call last):\n  File \"<string>\", line 1\nNameError: name 'nope' is not defined\n\n";
         let failed = Debugpy.failed_condition_in(told).unwrap();

@@ -1,4 +1,4 @@
-//! Go through `dlv dap`, which dials a port of ours. Its stdio, which it hands on to the program, are pipes of ours.
+//! Go through `dlv dap`, which dials our port. It passes its stdio, which are our pipes, on to the program.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -12,7 +12,8 @@ use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use crate::io::SpawnSpec;
 
-/// What is known of it without starting it. Go's linker leaves notes beside the debug information that others leave, too.
+/// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information are
+/// not unique to Go.
 const DESCRIPTION: Description = Description {
     name: "delve",
     languages: "Go",
@@ -125,7 +126,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
         .end()?;
     let launched = command == "launch";
-    // What it logs would mix with what the program prints.
+    // Its log would mix with the program's output.
     let mut args = ["dap", "--client-addr=127.0.0.1:{port}", "--log-dest=/dev/null"].map(Into::into).to_vec();
     let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
     args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_code_is_read_from_delves_own_words_only() {
+    fn exit_code_is_parsed_from_delves_own_output_only() {
         assert_eq!(exit_code("Process 11739 has exited with status 7\n"), Some(7));
         assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
         assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);

@@ -113,7 +113,7 @@ except (AttributeError, ImportError, ValueError, SystemError):
 del tandem
 """)"#;
 
-/// What is known of it without starting it. No program is for it alone: it is chosen by name.
+/// Metadata of gdb, known without starting it. No kind of program selects it: users choose it by name.
 const DESCRIPTION: Description = Description {
     name: "gdb",
     languages: "C, C++, Rust",
@@ -207,7 +207,7 @@ impl Profile for Gdb {
             ours["stopAtBeginningOfMainSubprogram"] = json!(true);
         }
         let mut plan = plan(target, "launch", ours)?;
-        // gdb gives the program to the user's shell to start, which may be none that can (fish, nologin). The program's own
+        // gdb has the user's shell start the program; some shells cannot (fish, nologin). The program's own
         // variable is set above.
         plan.spec.env.push(("SHELL".into(), Some("/bin/sh".into())));
         // With this gdb makes the terminal the program's own; redirected, it would have none.
@@ -348,7 +348,7 @@ fn check_version(gdb: &Path) -> Result<(), Failure> {
     }
 }
 
-/// `GNU gdb (Debian 13.1-3) 13.1`: the last word counts.
+/// `GNU gdb (Debian 13.1-3) 13.1`: the version follows the last space.
 fn major(line: &str) -> Option<u32> {
     line.split_ascii_whitespace().last()?.split('.').next()?.parse().ok()
 }
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_the_last_word() {
+    fn version_follows_the_last_space() {
         assert_eq!(major("GNU gdb (Debian 13.1-3) 13.1"), Some(13));
         assert_eq!(major("GNU gdb (GDB) 18.1"), Some(18));
         assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), Some(14));

@@ -1,5 +1,6 @@
-//! JavaScript and TypeScript on Node through vscode-js-debug: it listens on a socket of ours, and asks us to start the
-//! program. What is launched has no threads; the program comes as its first child, which is this session's program.
+//! JavaScript and TypeScript on Node through vscode-js-debug: it listens on our socket, and asks us to start
+//! the program. The launched session has no threads; the program is its first child, which becomes this
+//! session's program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +21,7 @@ use crate::engine::description::{Description, EditorLanguage, Evidence, Recognit
 use crate::engine::path_map;
 use crate::io::SpawnSpec;
 
-/// What a project's folder has.
+/// Files that mark a project's folder.
 const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
 
 /// What js-debug says, without the texts of its extension, of a breakpoint that no loaded script has.
@@ -39,7 +40,7 @@ const JAVASCRIPT: ConditionLanguage = ConditionLanguage {
     ..ConditionLanguage::OTHER
 };
 
-/// What is known of it without starting it.
+/// Metadata of vscode-js-debug, known without starting it.
 const DESCRIPTION: Description = Description {
     name: "js",
     languages: "JavaScript, TypeScript",
@@ -113,7 +114,8 @@ impl Profile for Js {
         JAVASCRIPT
     }
 
-    /// What it has beyond DAP, VS Code's own extension uses, and each version has more of it: only it can tell.
+    /// VS Code's own extension uses requests beyond DAP, more with each version: only the adapter knows
+    /// which.
     fn unknown_request_in<'line>(&self, line: &'line str) -> Option<&'line str> {
         line.trim_end().strip_prefix("Unknown request: ")
     }
@@ -146,7 +148,7 @@ impl Profile for Js {
         let check = "try { new Function('return (' + process.argv[1] + '\\n)'); } \
                      catch (wrong) { console.log(String(wrong)); }";
         let mut command = Command::new(node);
-        // What the program's variables have Node load is not for this.
+        // `NODE_OPTIONS` of the program must not affect the check.
         command.env_remove("NODE_OPTIONS").args(["-e", check, "--", condition]);
         Some(command)
     }
@@ -335,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_compiled_files_holds_the_project_and_is_no_home() {
+    fn folder_of_compiled_files_contains_the_project_and_is_not_the_home() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("repo/app");
         std::fs::create_dir_all(project.join("src")).unwrap();

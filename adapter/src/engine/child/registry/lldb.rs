@@ -29,7 +29,7 @@ const NAMES: [&str; 8] = [
     "lldb-vscode-17",
 ];
 
-/// What is known of it without starting it.
+/// Metadata of lldb-dap, known without starting it.
 const DESCRIPTION: Description = Description {
     name: "lldb",
     languages: "C, C++, Rust, Swift, Zig",
@@ -164,7 +164,7 @@ impl Profile for Lldb {
         Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
     }
 
-    /// What it says of one may come after the stop.
+    /// Its message about a failed condition may come after the stop.
     fn rechecks_conditions(&self) -> bool {
         true
     }
@@ -242,7 +242,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         command,
         arguments,
         launched: command == "launch",
-        // What its crash handler has the symbolizer read and write.
+        // Its crash handler has the symbolizer read and write files.
         quirks: Quirks { leaves_temp_files: !starts_it, panics, ..Quirks::default() },
         opened: None,
     })

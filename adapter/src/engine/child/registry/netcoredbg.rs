@@ -1,10 +1,11 @@
-//! .NET through netcoredbg, for who prefers it to the built-in engine. What is launched, built and with which variables is as with
-//! that ([`coreclr`]).
+//! .NET through netcoredbg, for users who prefer it to the built-in engine. Programs, builds and variables
+//! are as with that one ([`coreclr`]).
 //!
-//! netcoredbg starts the program itself, finds its runtime by its process id, and has no way to say where its stdio go: so
-//! what it starts is a stub of ours, which becomes the program. The program is named behind `--`, for what `launch` names it
-//! takes for an assembly to run with the first `dotnet` of PATH. It does so when it is configured, and its answer to
-//! `configurationDone` says how that went (`src/protocols/vscodeprotocol.cpp`, `src/debugger/manageddebugger.cpp`).
+//! netcoredbg starts the program itself, finds its runtime by its process id, and cannot redirect its stdio.
+//! So it starts a stub, which becomes the program. The program follows `--`, because netcoredbg treats the
+//! `program` of `launch` as an assembly for the first `dotnet` of PATH. It starts the program when it is
+//! configured; its response to `configurationDone` reports the result (`src/protocols/vscodeprotocol.cpp`,
+//! `src/debugger/manageddebugger.cpp`).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use crate::io::SpawnSpec;
 /// Lets a runtime start where no ICU is installed.
 const NO_CULTURES: &str = "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT";
 
-/// What is known of it without starting it. No program is for it alone: it is chosen by name.
+/// Metadata of netcoredbg, known without starting it. No kind of program selects it: users choose it by name.
 const DESCRIPTION: Description = Description {
     name: "netcoredbg",
     languages: ".NET, instead of the built-in engine",

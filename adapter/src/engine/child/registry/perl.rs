@@ -1,8 +1,10 @@
-//! Perl through `Perl::LanguageServer`, whose debugger lives inside the program and connects back to the adapter.
+//! Perl through `Perl::LanguageServer`, whose debugger runs inside the program and connects back to the
+//! adapter.
 //!
-//! The adapter starts programs with pipes of its own and keeps their output for itself; it has no way to give a program input. So
-//! it is started with [`ADAPTER`] before its own code: it then asks for the program (`runInTerminal`), as others do. The program loads
-//! the debugger with [`PROGRAM`] behind it. Both replace what breaks in version 2.5, by the names of its methods; each says why.
+//! The adapter starts programs with its own pipes and keeps their output; it cannot pass input on. So it is
+//! started with [`ADAPTER`] before its own code: it then asks for the program (`runInTerminal`), as others
+//! do. The program loads the debugger and then [`PROGRAM`]. Both replace methods, by name, that are broken in
+//! version 2.5; each says why.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +20,7 @@ use crate::engine::condition_language::{ConditionLanguage, either};
 use crate::engine::description::{Description, EditorLanguage, Recognition};
 use crate::io::SpawnSpec;
 
-/// What is known of it without starting it.
+/// Metadata of `Perl::LanguageServer`, known without starting it.
 const DESCRIPTION: Description = Description {
     name: "perl",
     languages: "Perl",
@@ -40,7 +42,7 @@ const DESCRIPTION: Description = Description {
 /// What brings the adapter.
 const INSTALL: &str = "apt-get install libperl-languageserver-perl";
 
-/// What runs in the adapter before its own code.
+/// Perl code that runs in the adapter before its own code.
 const ADAPTER: &str = r##"
 use Perl::LanguageServer;
 use Perl::LanguageServer::Methods::DebugAdapter;
@@ -100,7 +102,7 @@ sub _dapreq_pause {
     $self->debugger_process->signal('URG') if $self->running;
     return {};
 }
-# What was stopped for a moment goes on as it did: a step stays one.
+# A thread that was stopped temporarily resumes as before: a step stays a step.
 sub _temp_cont {
     my ($self, $workspace, $running) = @_;
     my $inside = $self->in_temp_break;
@@ -132,7 +134,7 @@ sub _dapreq_stackTrace {
     my $answer = &$stack;
     my @frames;
     my $inside;
-    # A block of `eval` is part of the function that it stands in.
+    # A block of `eval` is part of the function that contains it.
     for my $frame (@{ $answer->{stackFrames} }) {
         my $line = defined $inside ? $inside : $frame->{line};
         undef $inside;

@@ -1,5 +1,5 @@
-//! Ruby through the `debug` gem, which lives inside the program: it listens on a socket of ours, and what we start is the
-//! program itself.
+//! Ruby through the `debug` gem, which runs inside the program: it listens on our socket, and the process
+//! that we start is the program itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,7 +51,7 @@ const CORRECTION: AttachCorrection = AttachCorrection {
 /// Arguments of `rdbg` that precede those of Ruby.
 const BEFORE_PRELUDE: usize = 3;
 
-/// What is known of it without starting it.
+/// Metadata of rdbg, known without starting it.
 const DESCRIPTION: Description = Description {
     name: "rdbg",
     languages: "Ruby",
@@ -209,9 +209,9 @@ impl Profile for Rdbg {
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
         let Some(plan) = Plan::to_running(target, "rdbg", json!({ "localfs": true }))? else {
             let message =
-                "rdbg cannot attach by process id: give the address where the program listens (`connect`)";
+                "rdbg cannot attach by process id: set `connect` to the address where the program listens";
             return Err(Failure::invalid(message).hint(
-                "start it with `rdbg --open --port 12345 app.rb`, and give `connect: { \"port\": 12345 }`",
+                "start it with `rdbg --open --port 12345 app.rb`, and set `connect: { \"port\": 12345 }`",
             ));
         };
         Ok(Plan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })

@@ -1,4 +1,4 @@
-//! What the adapter says by itself, and what it should have said: `initialized` and `process` come once, in time.
+//! Events of the adapter, and those it failed to send: `initialized` and `process` come once, in time.
 
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ impl Session {
     fn output(self: &Arc<Self>, mut body: Value) {
         let category = body["category"].as_str().unwrap_or_default();
         let (told, own_word) = match self.live().as_ref() {
-            // What the program prints goes into pipes of ours: this is the adapter's (gdb: "No source file named").
+            // The program's output goes into our pipes: this is the adapter's (gdb: "No source file named").
             Some(live) if matches!(live.plan.program_io, ProgramIo::Offered | ProgramIo::Delegated(_)) => {
                 (false, matches!(category, "stdout" | "stderr"))
             }

@@ -1,6 +1,7 @@
-//! Breakpoints whose conditions fail. What an adapter makes of those differs: some take them for false, some stop without a word.
-//! Here the text of a condition is checked before the adapter gets it where the language can, and a stop at one that failed says
-//! why ([`CONDITION_FAILURE`]). Conditions that the hub evaluates never come here.
+//! Breakpoints whose conditions fail. Adapters differ: some treat a failed condition as false, some stop
+//! without a reason. Here conditions are checked before the adapter gets them, if the language can, and a
+//! stop at a failed one names the reason ([`CONDITION_FAILURE`]). Conditions that the hub evaluates never
+//! come here.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::connection::WORDS_BYTES;
+use super::super::connection::STDERR_TAIL_LEN;
 use super::super::profile::FailedCondition;
 use super::super::state::Event;
 use super::super::translate;
@@ -21,7 +22,7 @@ use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
 /// How long the question why a condition failed may take.
 const QUERY_LIMIT: Duration = Duration::from_secs(2);
-/// Most of what is said about one, characters.
+/// Maximum length of a condition's error message, in characters.
 const SAID: usize = 400;
 
 /// A breakpoint as the adapter gets it.
@@ -138,7 +139,7 @@ impl Session {
         true
     }
 
-    /// What is wrong with the text of a condition, as far as the language's own tools say without the program.
+    /// Syntax error of a condition, as far as the language's own tools find it without the program.
     async fn problem_of(self: &Arc<Self>, condition: &str) -> Option<String> {
         if let Some(problem) = self.known(|known| known.conditions.checked(condition)) {
             return problem;
@@ -155,7 +156,7 @@ impl Session {
     pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
         self.profile.correct_stop(&mut body, paused);
         let said = self.learn(|known| {
-            known.panics.describe(&mut body, || self.broker.last_words(WORDS_BYTES));
+            known.panics.describe(&mut body, || self.broker.stderr_tail(STDERR_TAIL_LEN));
             known.conditions.take_failed()
         });
         let at_breakpoint = matches!(body["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
@@ -223,7 +224,7 @@ fn unquoted(shown: &str) -> String {
     inner('"').or_else(|| inner('\'')).unwrap_or(shown).to_owned()
 }
 
-/// What a check prints; nothing when it does not run, or takes too long.
+/// The output of a check; `None` when it does not run, or takes too long.
 async fn said_by(mut check: Command) -> Option<String> {
     check.stdin(Stdio::null()).current_dir("/");
     let mut check = tokio::process::Command::from(check);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
 
-use super::super::connection::WORDS_BYTES;
+use super::super::connection::STDERR_TAIL_LEN;
 use super::super::debuggee::Debuggee;
 use super::super::state::{ChildState, Event};
 use super::{LATE_WORD, Session};
@@ -56,8 +56,8 @@ impl Session {
             std::future::pending::<()>().await;
         }
         self.broker.settle();
-        let words = self.broker.last_words(WORDS_BYTES);
-        let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
+        let words = self.broker.stderr_tail(STDERR_TAIL_LEN);
+        let quoted = if words.is_empty() { words } else { format!("; end of its stderr: {words}") };
         let message = format!("the program ended before it could be debugged{quoted}");
         Failure::new(ErrorCode::LaunchFailed, message).hint("run it without a debugger to see why it fails")
     }

@@ -8,12 +8,12 @@ use serde_json::json;
 use session_registry::Scratch;
 use tokio::sync::watch;
 
-use super::super::connection::{self, LAST_WORDS, Process};
+use super::super::connection::{self, Process, STDERR_TAIL_LIMIT};
 use super::super::debuggee::{self, Debuggee};
 use super::super::inspector::Opened;
 use super::super::profile::ProgramIo;
 use super::super::state::{ChildState, EndKind, Event};
-use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT, Session};
+use super::{DISCONNECT_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT, Session};
 use crate::io::Child;
 use crate::io::child::is_suspended;
 
@@ -50,7 +50,7 @@ impl Session {
         });
         let Some((mut exit, program)) = exits else { return false };
         let runs = program.is_none_or(|exit| exit.borrow().is_none());
-        match tokio::time::timeout(LAST_WORDS, connection::ended(&mut exit)).await {
+        match tokio::time::timeout(STDERR_TAIL_LIMIT, connection::ended(&mut exit)).await {
             Ok(info) => info.signal.is_some() || (runs && info.code != 0),
             Err(_) => false,
         }
@@ -82,7 +82,7 @@ impl Session {
                 self.close_opened().await;
                 return self.handle(Event::AdapterBroke(failure));
             }
-            EndKind::NoExitCode => self.say_goodbye(true).await,
+            EndKind::NoExitCode => self.send_disconnect(true).await,
             EndKind::ExitCode => {
                 self.reached(LATE_WORD, |now| now.is_terminated() || now.has_hung_up()).await;
             }
@@ -93,7 +93,7 @@ impl Session {
         if self.live().as_ref().is_some_and(|live| live.plan.launched) {
             self.end_before_helpers().await;
         }
-        self.say_goodbye(true).await;
+        self.send_disconnect(true).await;
         self.kill();
         self.close_opened().await;
     }
@@ -154,7 +154,7 @@ impl Session {
             return code;
         };
         let asked = json!({ "expression": expression, "context": "watch" });
-        let answer = peer.request("evaluate", asked, GOODBYE_LIMIT).await.unwrap_or_default();
+        let answer = peer.request("evaluate", asked, DISCONNECT_LIMIT).await.unwrap_or_default();
         let signal: Option<i64> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
         signal.map_or(code, |signal| Some(128 + signal))
     }
@@ -167,63 +167,64 @@ impl Session {
         }
     }
 
-    async fn say_goodbye(self: &Arc<Self>, kill: bool) {
+    async fn send_disconnect(self: &Arc<Self>, kill: bool) {
         let Ok(peer) = self.peer() else { return };
         if kill {
             self.wake_program();
         }
         // The program's end and the hub's request to leave may come at the same time.
-        let _only_one = self.goodbye.lock().await;
+        let _only_one = self.disconnecting.lock().await;
         if !peer.is_closed() && !self.state(ChildState::is_disconnected) {
             let arguments = json!({ "restart": false, "terminateDebuggee": kill });
-            let limit = if kill { GOODBYE_LIMIT } else { RELEASE_LIMIT };
+            let limit = if kill { DISCONNECT_LIMIT } else { RELEASE_LIMIT };
             let answer = peer.request("disconnect", arguments, limit).await;
             match answer {
                 Ok(_) => self.handle(Event::Disconnected),
-                Err(failure) => tracing::debug!(%failure, "the adapter did not say goodbye"),
+                Err(failure) => tracing::debug!(%failure, "the adapter did not answer `disconnect`"),
             }
         }
     }
 
-    /// The hub wants the end: an attached program lives on, one we launched ends with its pipes.
-    pub(in super::super) async fn let_go(self: &Arc<Self>, terminate: bool) {
-        self.handle(Event::LetGo);
+    /// Ends the session for the hub: an attached program keeps running, a launched one ends with its pipes.
+    pub(in super::super) async fn release(self: &Arc<Self>, terminate: bool) {
+        self.handle(Event::Released);
         self.planning.close();
         // A build looks every few milliseconds whether it is to give up.
-        drop(tokio::time::timeout(GOODBYE_LIMIT, self.planning.wait()).await);
+        drop(tokio::time::timeout(DISCONNECT_LIMIT, self.planning.wait()).await);
         let launched = self.live().as_ref().is_some_and(|live| live.plan.launched);
         if launched || terminate {
             // debugpy kills everything below its program.
             self.end_before_helpers().await;
         }
-        self.say_goodbye(launched || terminate).await;
+        self.send_disconnect(launched || terminate).await;
         if terminate && let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
         }
-        self.await_letting_go().await;
+        self.await_detach().await;
         self.kill();
         if let Some(mut exit) = self.own_exit() {
             // It was killed; this only waits for the kernel to say so.
-            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+            drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
         }
         if self.live().as_ref().is_some_and(Live::began_delegated) {
-            self.reached(GOODBYE_LIMIT, ChildState::is_gone).await;
+            self.reached(DISCONNECT_LIMIT, ChildState::is_gone).await;
         }
         self.close_opened().await;
         self.program_ended(None);
     }
 
-    /// An adapter that is killed while it is attached may leave its breakpoints in the program, which dies of them. One that
-    /// did not say goodbye in time may still be at it; at the end of its input it lets go as well. So does a program that is
-    /// killed while it makes a call in the program for its adapter (debugpy's gdb): the program would go on with the call's
+    /// An adapter that is killed while it is attached may leave its breakpoints in the program, which then
+    /// crashes. One that has not answered `disconnect` in time may still be detaching; it also detaches at
+    /// the end of its input. The same holds for a helper (debugpy's gdb) that is killed during its call in
+    /// the program: the program would resume with the call's
     /// registers.
-    async fn await_letting_go(&self) {
+    async fn await_detach(&self) {
         let exit = self.live().as_ref().filter(|live| live.plan.spec.ends_by_itself).and_then(|live| {
             live.connection.peer.close();
             live.connection.process.child().map(Child::exit)
         });
         if let Some(mut exit) = exit {
-            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+            drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
         }
         let live =
             self.live().as_ref().map(|live| (live.plan.launched, live.plan.arguments["processId"].as_u64()));
@@ -249,7 +250,7 @@ impl Session {
     /// Kills the program, and reports its end like any other.
     pub(super) async fn end_program(self: Arc<Self>) {
         self.end_before_helpers().await;
-        self.say_goodbye(true).await;
+        self.send_disconnect(true).await;
         if let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
         }
@@ -280,7 +281,7 @@ impl Session {
     /// The handle was dropped: no more requests come, and nobody listens.
     pub(in super::super) fn abandon(self: &Arc<Self>) {
         self.give_up.cancel();
-        self.handle(Event::LetGo);
+        self.handle(Event::Released);
         self.kill();
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(opened), Ok(runtime)) = (opened, tokio::runtime::Handle::try_current()) {
@@ -289,12 +290,12 @@ impl Session {
     }
 }
 
-/// What an adapter wrote goes when it writes no more. When the host ends sooner, then with it.
+/// Removes an adapter's scratch folder once it writes no more, or when the host ends, if that is sooner.
 fn spawn_removal(scratch: Scratch, exit: Option<watch::Receiver<Option<crate::io::ExitInfo>>>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
         if let Some(mut exit) = exit {
-            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+            drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
         }
         drop(scratch);
     });
@@ -318,7 +319,8 @@ impl Live {
             .into_iter()
     }
 
-    /// What a launcher that is to be killed has started, when the adapter has not said yet which process the program is.
+    /// The children of a launcher that is to be killed, if the adapter has not reported yet which process the
+    /// program is.
     fn started_by_launcher(&self) -> Vec<Debuggee> {
         let unnamed = self.plan.quirks.has_launcher && self.debuggee.is_none();
         let Some(launcher) = self.program.as_ref().filter(|_| unnamed) else { return Vec::new() };

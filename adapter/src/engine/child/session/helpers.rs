@@ -29,7 +29,7 @@ impl Session {
 }
 
 fn end_before(profile: &Arc<dyn Profile>, programs: &[u32]) {
-    let is_helper = |pid: u32| profile.is_helper(&debuggee::words_of(pid));
+    let is_helper = |pid: u32| profile.is_helper(&debuggee::command_line_of(pid));
     // A process that loses its parent gets another one, so all are recorded before any is killed.
     let mut all: Vec<u32> = programs.to_vec();
     let mut at = 0;
@@ -47,7 +47,7 @@ fn end_before(profile: &Arc<dyn Profile>, programs: &[u32]) {
     others.into_iter().filter_map(Debuggee::of).for_each(|process| process.signal_alone(Signal::KILL));
     let deadline = Instant::now() + LIMIT;
     while helpers.iter().any(Debuggee::is_there) && Instant::now() < deadline {
-        // What was just being started.
+        // Processes that were starting just now.
         let late = programs.iter().flat_map(|pid| debuggee::group_of(*pid)).filter(|pid| !is_helper(*pid));
         late.filter_map(Debuggee::of).for_each(|process| process.signal_alone(Signal::KILL));
         std::thread::sleep(PROBE);

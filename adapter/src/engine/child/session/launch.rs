@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::super::connection::{self, Connection, with_last_words};
+use super::super::connection::{self, Connection, with_stderr_tail};
 use super::super::find;
 use super::super::profile::{Plan, Profile, ProgramIo, Transport};
 use super::super::registry;
@@ -35,8 +35,8 @@ impl Session {
         if outcome.is_err() {
             // A build runs in its own thread.
             self.give_up.cancel();
-            // What was to be attached to is not ours to end.
-            self.let_go(!attach).await;
+            // An attach does not end the program.
+            self.release(!attach).await;
         }
         outcome
     }
@@ -68,7 +68,7 @@ impl Session {
                     {
                         let what = "run a program in a client's terminal";
                         return Err(find::unsupported(self.profile.name(), &target, what)
-                            .hint("leave `console` out; `pty: true` gives it Tandem's own terminal"));
+                            .hint("leave `console` out; `pty: true` provides Tandem's own terminal"));
                     }
                     _ if attach || target.console != Console::Piped => {
                         self.broker.set_not_owned();
@@ -159,7 +159,7 @@ impl Session {
             Ok(capabilities) => capabilities,
             Err(_) if peer.is_closed() => return Err(self.why_it_broke("before it introduced itself").await),
             Err(failure) => {
-                return Err(with_last_words(failure.message, &self.last_words().await));
+                return Err(with_stderr_tail(failure.message, &self.stderr_tail().await));
             }
         };
         self.learn_capabilities(&capabilities);
@@ -168,7 +168,7 @@ impl Session {
         self.handle(Event::LaunchSent);
         let answer = tokio::select! {
             answer = peer.request(command, arguments, FOREVER) => answer,
-            stalled = self.stalled() => Err(with_last_words(stalled, &self.last_words().await)),
+            stalled = self.stalled() => Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
         };
         let body = match answer {
             Err(_) if peer.is_closed() => return Err(self.why_it_broke("before the program ran").await),
@@ -186,7 +186,7 @@ impl Session {
     async fn until_started(&self) -> Result<(), Failure> {
         tokio::select! {
             _ = self.reached(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}
-            stalled = self.stalled() => return Err(with_last_words(stalled, &self.last_words().await)),
+            stalled = self.stalled() => return Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
         }
         match self.state(|state| state.refusal().cloned()) {
             Some(failure) if failure.code == ErrorCode::EngineFailed => {
@@ -239,7 +239,8 @@ impl Session {
         outcome
     }
 
-    /// An adapter's refusal to launch: in its own words, or as ours, to be shown, with the reason that it only printed.
+    /// An adapter's refusal to launch, to be shown: as it is, or with the reason that the adapter only
+    /// printed.
     fn launch_failed(&self, failure: Failure) -> Failure {
         if failure.code != ErrorCode::EngineFailed {
             return failure;
@@ -253,8 +254,8 @@ impl Session {
     }
 }
 
-/// Sets the adapter's own attributes for the debugger that `connect` names by host and port; what is said in these already
-/// stays.
+/// Sets the adapter's own attributes for the debugger that `connect` names by host and port; values already
+/// in these stay.
 fn say_where_it_listens(profile: &dyn Profile, attributes: &mut Value) {
     let connect = &attributes["connect"];
     let host = connect["host"].as_str().unwrap_or("127.0.0.1");

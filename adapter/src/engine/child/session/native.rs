@@ -155,7 +155,7 @@ fn name_unit(row: &mut Value) {
 /// A frame of a library whose source is on the machine it was built on is not where an editor is to jump to.
 fn without_source(frame: &mut Value) {
     if frame["source"]["path"].as_str().is_some_and(|path| !Path::new(path).is_file()) {
-        // gdb gives a number to ask for the text with, which it does not have either.
+        // gdb sends a `sourceReference` for a text that it does not have.
         if let Some(source) = frame["source"].as_object_mut() {
             source.shift_remove("sourceReference");
         }

@@ -1,5 +1,5 @@
-//! `noDebug`: the program runs, and what would stop it does not reach the adapter: most adapters look past the attribute and
-//! would stop all the same. Not how it is run, which is the adapter's business as ever.
+//! `noDebug`: the program runs, and requests that would stop it do not reach the adapter: most adapters
+//! ignore the attribute and would stop. How the program is started remains the adapter's business.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Rust's panics as exceptions: a filter of ours (`rust_panic`), which is a breakpoint on the function that each panic comes by.
-//! Clients' own function breakpoints go to the adapter in the same list.
+//! Rust panics as exceptions: Tandem's filter `rust_panic` is a breakpoint on the function that each panic
+//! calls. Clients' own function breakpoints go to the adapter in the same list.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Session {
         self.learn(|known| known.panics.add_breakpoint(arguments, function))
     }
 
-    /// What the thread panicked with, if that is why the program is stopped.
+    /// The panic message of the thread, if the program is stopped because of it.
     pub(super) fn panic_info(&self, arguments: &Value) -> Option<Value> {
         self.known(|known| known.panics.info(&arguments["threadId"]))
     }

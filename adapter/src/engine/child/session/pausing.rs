@@ -17,16 +17,17 @@ use super::super::state::{ChildState, Event};
 use super::Session;
 use crate::io::Child;
 
-/// How long a pause may take until it is said why the program does not stop. debugpy waits 0.5 s for the main thread.
+/// How long a pause may take before the client learns why the program does not stop. debugpy waits 0.5 s for
+/// the main thread.
 const PAUSE_LIMIT: Duration = Duration::from_millis(1500);
 
-/// How long a stop may take before the pause is taken for missed.
+/// How long a stop may take before the pause counts as missed.
 const MISSED_LIMIT: Duration = Duration::from_millis(500);
 
-/// How long the answer to a `continue` is waited for that may never come.
+/// How long to wait for the response to a `continue` that may never come.
 const UNSAID_LIMIT: Duration = Duration::from_millis(100);
 
-/// What a person may be shown of a command line.
+/// Length of the part of a command line that messages show, in characters.
 const SHOWN_CHARS: usize = 60;
 
 impl Session {
@@ -45,15 +46,15 @@ impl Session {
             }
             return Ok(answer);
         }
-        let stands = self.reached(PAUSE_LIMIT, |now| now.stops() != before || now.is_ending());
-        let stands = tokio::select! {
-            stands = stands => stands,
+        let has_stopped = self.reached(PAUSE_LIMIT, |now| now.stops() != before || now.is_ending());
+        let has_stopped = tokio::select! {
+            stopped = has_stopped => stopped,
             // The adapter has taken the pause; nothing takes it back.
             () = cancel.cancelled() => true,
         };
         match how {
-            _ if stands => Ok(answer),
-            IdlePause::Unsaid => self.say_it_stands(before, cancel).await.map(|()| answer),
+            _ if has_stopped => Ok(answer),
+            IdlePause::Unsaid => self.report_stop(before, cancel).await.map(|()| answer),
             IdlePause::Pends(reason) => Err(self.why_it_runs_on(reason).await),
             IdlePause::Comes => Ok(answer),
         }
@@ -69,8 +70,9 @@ impl Session {
         }
     }
 
-    /// Each thread waits in a call and will stop when that returns: the program's own code does not run.
-    async fn say_it_stands(self: &Arc<Self>, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
+    /// Reports the program as stopped: each thread waits in a call and will stop when that returns, so its
+    /// own code does not run.
+    async fn report_stop(self: &Arc<Self>, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
         let answer = self.ask("threads", Value::Null, cancel).await?;
         let thread = answer["threads"][0]["id"].clone();
         let description = "Paused: each thread waits in a call that has not returned";
@@ -80,9 +82,9 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the program go on. After a stop that the adapter has not said it would answer when what stands goes on, and
-    /// nothing stands: it takes the request all the same.
-    pub(super) async fn go_on(
+    /// Resumes the program. After a stop that the adapter has not reported, it would answer only when stopped
+    /// threads resume, and no thread is stopped: it accepts the request anyway.
+    pub(super) async fn resume(
         self: &Arc<Self>,
         arguments: Value,
         cancel: &CancellationToken,
@@ -98,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Why a program goes on that is to be paused.
+    /// The reason why a program that is to be paused keeps running.
     async fn why_it_runs_on(&self, reason: &str) -> Failure {
         let program = self.live().as_ref().and_then(|live| {
             let ours = live.program.as_ref().map(Child::pid);
@@ -107,7 +109,7 @@ impl Session {
         let children = tokio::task::spawn_blocking(move || program.map(debuggee::children_of));
         let children = children.await.ok().flatten().unwrap_or_default();
         let command = |pid: u32| {
-            let words = debuggee::words_of(pid);
+            let words = debuggee::command_line_of(pid);
             let of_adapter = words.iter().any(|word| nodelay::is_watchdog(word));
             let shown: String = words.join(" ").chars().take(SHOWN_CHARS).collect();
             (!of_adapter).then(|| format!("{reason}; its child is `{shown}` (process {pid})"))

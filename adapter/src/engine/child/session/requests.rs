@@ -1,4 +1,4 @@
-//! Asking the adapter, and saying why it did not answer: with its last words.
+//! Sends requests to the adapter, and explains with the end of its stderr why it did not answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::capability_gate;
-use super::super::connection::{self, LAST_WORDS, LastLines, Process, WORDS_BYTES, with_last_words};
+use super::super::connection::{
+    self, LastLines, Process, STDERR_TAIL_LEN, STDERR_TAIL_LIMIT, with_stderr_tail,
+};
 use super::super::profile::Profile;
 use super::super::state::{ChildState, Event};
 use super::{REQUEST_LIMIT, Session};
@@ -76,7 +78,7 @@ impl Session {
             live.plan.quirks.ends_silently || matches!(live.connection.process, Process::Program(_))
         });
         match outcome {
-            // It went on, and was gone before it could say so.
+            // The program resumed, and the adapter was gone before it could answer.
             Err(_) if silent && peer.is_closed() && resumes(command) => Ok(Value::Null),
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
@@ -93,8 +95,8 @@ impl Session {
                 Ok(Value::Null)
             }
             Err(failure) if failure.code == ErrorCode::Timeout => {
-                let words = Box::pin(self.last_words()).await;
-                let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
+                let words = Box::pin(self.stderr_tail()).await;
+                let quoted = if words.is_empty() { words } else { format!("; end of its stderr: {words}") };
                 Err(Failure { message: format!("{}{quoted}", failure.message), ..failure })
             }
             // A refusal of what was typed: no dialog for the user.
@@ -125,7 +127,8 @@ impl Session {
         }
     }
 
-    /// Before the first look at variables: has objects shown by their fields. Where that fails they are shown as ever.
+    /// Has objects shown by their fields, before the first request for variables. If that fails they are
+    /// shown as before.
     pub(super) async fn prepare_summaries(&self, frame: &Value, cancel: &CancellationToken) {
         if !frame.is_number() || self.learn(|known| std::mem::replace(&mut known.summarizes, true)) {
             return;
@@ -168,9 +171,9 @@ impl Session {
         })
     }
 
-    pub(super) async fn last_words(&self) -> String {
+    pub(super) async fn stderr_tail(&self) -> String {
         match self.witness() {
-            Some(witness) => witness.last_words().await,
+            Some(witness) => witness.stderr_tail().await,
             None => String::new(),
         }
     }
@@ -179,14 +182,14 @@ impl Session {
         match self.witness() {
             Some(witness) => witness.why_it_broke(when).await,
             None => {
-                with_last_words(format!("the debug adapter `{}` hung up {when}", self.profile.name()), "")
+                with_stderr_tail(format!("the debug adapter `{}` hung up {when}", self.profile.name()), "")
             }
         }
     }
 }
 
-/// An adapter as seen by those who wait for it. It is taken before they wait: whoever notices the end first clears the
-/// session, and the others must still be able to say why.
+/// Data to explain the adapter's exit. It is collected before a request waits: the first task that notices
+/// the exit clears the session, and the others must still be able to explain it.
 struct Witness {
     /// Nothing when it is another session's.
     program: PathBuf,
@@ -199,7 +202,7 @@ struct Witness {
 }
 
 impl Witness {
-    async fn last_words(&self) -> String {
+    async fn stderr_tail(&self) -> String {
         match (&self.lines, &self.inside) {
             (Some(lines), _) => {
                 lines.settled().await;
@@ -207,18 +210,18 @@ impl Witness {
             }
             (None, Some(broker)) => {
                 broker.settle();
-                broker.last_words(WORDS_BYTES)
+                broker.stderr_tail(STDERR_TAIL_LEN)
             }
             (None, None) => String::new(),
         }
     }
 
     async fn why_it_broke(mut self, when: &str) -> Failure {
-        let words = self.last_words().await;
+        let words = self.stderr_tail().await;
         let mut code = None;
         if let Some(exit) = &mut self.exit {
             // It has hung up; most likely it has ended too.
-            code = tokio::time::timeout(LAST_WORDS, connection::ended(exit)).await.ok();
+            code = tokio::time::timeout(STDERR_TAIL_LIMIT, connection::ended(exit)).await.ok();
         }
         let how = match (self.peer.why_broken(), code) {
             (Some(why), _) => format!("broke the protocol ({why})"),
@@ -232,7 +235,7 @@ impl Witness {
             none if none.is_empty() => self.profile.name().to_owned(),
             program => program,
         };
-        with_last_words(format!("the debug adapter `{name}` {how} {when}"), &words)
+        with_stderr_tail(format!("the debug adapter `{name}` {how} {when}"), &words)
     }
 }
 

@@ -37,7 +37,7 @@ impl Session {
         self.live().as_ref().map_or(Console::Piped, |live| live.target.console)
     }
 
-    /// The program gets pipes of ours, or a terminal of ours.
+    /// The program gets our pipes, or our terminal.
     fn run_program(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
         let mut live = self.live();
         let Some(live) = live.as_mut() else { return Err(Failure::cancelled()) };
@@ -58,7 +58,7 @@ impl Session {
         Ok(json!({ "processId": pid }))
     }
 
-    /// What the client answered.
+    /// Handles the client's response.
     pub(in super::super) fn answered(self: &Arc<Self>, id: i64, result: Result<Value, Failure>) {
         self.handle(Event::ClientAnswered { id, result });
     }

@@ -103,7 +103,7 @@ impl Session {
         let profile = self.profile.clone();
         let finding = tokio::task::spawn_blocking(move || {
             let pid = find()?;
-            let name = profile.name_of_child(&debuggee::words_of(pid), &parent)?;
+            let name = profile.name_of_child(&debuggee::command_line_of(pid), &parent)?;
             Some(format!("{name} [{pid}]"))
         });
         // A process that has ended already has no name any more.
@@ -162,7 +162,7 @@ impl Session {
             .is_some_and(|live| live.plan.quirks.first_child_is_program && live.parent.is_none())
     }
 
-    /// What was launched is only where the program will come from: it is configured without any client.
+    /// Configures a launched process that is only the parent of the program: no client takes part.
     pub(super) fn configure_parent(self: &Arc<Self>) {
         let session = self.clone();
         tokio::spawn(async move {

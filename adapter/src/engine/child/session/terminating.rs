@@ -22,7 +22,7 @@ const OUTSIDE: Duration = Duration::from_millis(50);
 impl Session {
     /// Asks the program to end: with SIGTERM where its process is known and its adapter does nothing gentler, else by the
     /// adapter. Without either it is ended.
-    pub(super) async fn ask_to_end(self: Arc<Self>, stands: bool) -> Result<Value, Failure> {
+    pub(super) async fn ask_to_end(self: Arc<Self>, is_stopped: bool) -> Result<Value, Failure> {
         let cancel = CancellationToken::new();
         let gentle = self.live().as_ref().is_some_and(|live| self.profile.ends_gently(&live.plan.arguments));
         if gentle && self.can("supportsTerminateRequest") {
@@ -34,7 +34,7 @@ impl Session {
             self.end_program().await;
             return Ok(Value::Null);
         };
-        if stands && self.profile.is_in_the_program() && process.handles(Signal::TERM) {
+        if is_stopped && self.profile.is_in_the_program() && process.handles(Signal::TERM) {
             self.handle(Event::SignalOwed);
         } else {
             process.signal(Signal::TERM);

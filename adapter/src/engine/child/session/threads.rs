@@ -1,6 +1,6 @@
-//! Threads that the adapter has reported. A step of one that is not there is refused here: debugpy's thread for requests dies of
-//! thread 0, and with it the session. Others answer such a step with success and do nothing. So is a step that the adapter cannot make
-//! because it keeps another one.
+//! Threads that the adapter has reported. A step of an unknown thread is refused here: debugpy's request
+//! thread crashes on thread 0, and the session with it. Other adapters answer such a step with success and do
+//! nothing. A step that the adapter cannot make because it keeps another one is refused, too.
 
 use dap_wire::Failure;
 use dap_wire::command::{Execution, execution};
@@ -36,7 +36,7 @@ impl Session {
     /// # Errors
     /// `INVALID_PARAMETER`.
     pub(super) async fn look_for_thread(&self, id: i64, cancel: &CancellationToken) -> Result<(), Failure> {
-        // What it refuses to list may be there.
+        // Without a list from the adapter, the thread may exist.
         let Ok(answer) = self.ask("threads", Value::Null, cancel).await else { return Ok(()) };
         self.learn(|known| known.threads.learn_all(&answer));
         if self.known(|known| known.threads.have(id)) {

@@ -1,4 +1,4 @@
-//! What is known of the conditions of breakpoints, and of those that failed.
+//! Breakpoint conditions: their checks, and those that failed.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ const CHECKED: usize = 256;
 /// Conditions that the adapter evaluates.
 #[derive(Debug, Default)]
 pub(in super::super) struct Conditions {
-    /// What is wrong with a text, if anything is.
+    /// The error of each checked condition, `None` if it is valid.
     checked: HashMap<String, Option<String>>,
     /// By the adapter's id: the conditions of the breakpoints it holds, per place.
     held: HashMap<String, HashMap<i64, String>>,
@@ -21,7 +21,7 @@ pub(in super::super) struct Conditions {
 }
 
 impl Conditions {
-    /// What the check of this text has found.
+    /// The result of checking this condition.
     pub(in super::super) fn checked(&self, condition: &str) -> Option<Option<String>> {
         self.checked.get(condition).cloned()
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_is_told_by_the_condition_of_its_breakpoint() {
+    fn stop_is_explained_by_the_condition_of_its_breakpoint() {
         let mut conditions = Conditions::default();
         assert!(!conditions.any());
         let (first, second) = ("i > 1".to_owned(), "j > 1".to_owned());

@@ -1,4 +1,5 @@
-//! What the adapter has said of the program's threads and values. Nothing follows from it by itself, and nothing waits for it.
+//! Threads and values as the adapter has reported them. Nothing follows from them by itself, and nothing
+//! waits for them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,7 @@ use super::panics::Panics;
 /// How many values are remembered to have elements.
 const KNOWN: usize = 50_000;
 
-/// What the session has learned.
+/// Facts that the session has collected.
 #[derive(Debug, Default)]
 pub(in super::super) struct Knowledge {
     pub(in super::super) threads: Threads,

@@ -1,11 +1,11 @@
-//! What is known of Rust's panics: whether the program is to stop at them, and the last one.
+//! State of Rust panics: whether the program is to stop at them, and the last one.
 
 use serde_json::{Value, json};
 
 /// Most of a panic's message, bytes.
 const MESSAGE: usize = 4096;
 
-/// What is wanted of panics, and the last one.
+/// The panic filter that clients requested, and the last panic.
 #[derive(Debug, Default)]
 pub(in super::super) struct Panics {
     /// Whether the program stops at panics; nothing if neither a client nor we have chosen yet.
@@ -19,7 +19,7 @@ pub(in super::super) struct Panics {
 }
 
 impl Panics {
-    /// What the clients want.
+    /// Stores the function breakpoints that the clients set.
     pub(in super::super) fn note_functions(&mut self, arguments: &Value) {
         self.functions = arguments.clone();
     }
@@ -76,7 +76,7 @@ impl Panics {
         self.last = Some((body["threadId"].clone(), message));
     }
 
-    /// What this thread panicked with, if that is why the program is stopped.
+    /// The panic message of this thread, if the program is stopped because of it.
     pub(in super::super) fn info(&self, thread: &Value) -> Option<Value> {
         let (panicked, message) = self.last.as_ref()?;
         (panicked == thread).then(|| {

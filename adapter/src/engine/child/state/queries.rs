@@ -1,4 +1,4 @@
-//! What the session asks of its state, most of it while it waits.
+//! Queries of the session to its state, mostly while it waits.
 
 use dap_wire::Failure;
 use serde_json::Value;
@@ -23,7 +23,7 @@ impl ChildState {
         matches!(self.launch, Launch::Succeeded)
     }
 
-    /// What the adapter printed before the launch was answered.
+    /// The adapter's output before it answered the launch.
     pub(in super::super) fn printed(&self) -> &str {
         match &self.launch {
             Launch::Pending { printed } => printed,
@@ -66,7 +66,7 @@ impl ChildState {
 
     /// The exit code that the adapter said.
     pub(in super::super) fn exit_code(&self) -> Option<i64> {
-        self.last_words.exit_code
+        self.end_reports.exit_code
     }
 
     /// The program's exit code, 128 plus the number for a signal: the kernel's word, else the adapter's. An adapter may lose a code and
@@ -91,16 +91,16 @@ impl ChildState {
     }
 
     pub(in super::super) fn is_terminated(&self) -> bool {
-        self.last_words.terminated.is_some()
+        self.end_reports.terminated.is_some()
     }
 
-    /// Whether the adapter has let go of the program, as it was asked to, or is gone.
+    /// Whether the adapter has detached from the program on request, or is gone.
     pub(in super::super) fn is_disconnected(&self) -> bool {
-        self.last_words.connection >= Connection::Disconnected
+        self.end_reports.connection >= Connection::Disconnected
     }
 
     pub(in super::super) fn has_hung_up(&self) -> bool {
-        self.last_words.connection == Connection::HungUp
+        self.end_reports.connection == Connection::HungUp
     }
 
     /// Whether the adapter has gone, and said nothing of the program's end.

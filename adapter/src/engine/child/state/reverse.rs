@@ -1,4 +1,4 @@
-//! Requests of the adapter that a client carries out: each is answered once, on the connection it came by.
+//! Requests of the adapter that a client carries out: each is answered once, on its own connection.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Orders of events that decide what the hub is told, and how often.
+//! Orders of events that decide what the hub learns, and how often.
 
 mod motion;
 
@@ -61,9 +61,9 @@ fn what_was_printed_before_the_launch_is_answered_is_kept() {
     let mut state = after([printed("no such file\n"), printed("bye\n")]);
     assert_eq!(state.printed(), "no such file\nbye\n");
     for _ in 0..4 {
-        drop(state.handle(printed(&"x".repeat(WORDS_BYTES))));
+        drop(state.handle(printed(&"x".repeat(STDERR_TAIL_LEN))));
     }
-    assert!(state.printed().len() <= 2 * WORDS_BYTES);
+    assert!(state.printed().len() <= 2 * STDERR_TAIL_LEN);
     drop(state.handle(Event::Launched));
     assert_eq!(state.printed(), "");
 }
@@ -156,8 +156,8 @@ fn an_end_without_a_code_has_no_exited_event() {
 }
 
 #[test]
-fn a_program_that_the_hub_lets_go_is_not_reported() {
-    let mut state = after([Event::LaunchSent, Event::Launched, Event::LetGo]);
+fn program_that_the_hub_releases_is_not_reported() {
+    let mut state = after([Event::LaunchSent, Event::Launched, Event::Released]);
     assert!(state.is_ending());
     assert_eq!(state.handle(Event::HungUp), []);
     assert_eq!(state.handle(Event::EndKnown(Some(137))), []);
@@ -167,7 +167,7 @@ fn a_program_that_the_hub_lets_go_is_not_reported() {
 fn an_adapter_that_broke_is_reported_once_the_launch_has_succeeded() {
     let mut state = after([Event::LaunchSent, Event::HungUp]);
     assert_eq!(state.handle(Event::AdapterBroke(failure("crashed"))), []);
-    // The answer to the launch says it, until the hub lets go.
+    // The response to the launch reports it, until the hub disconnects.
     assert!(!state.is_over());
     let mut state = after([Event::LaunchSent, Event::Launched, Event::HungUp]);
     assert_eq!(state.handle(Event::AdapterBroke(failure("crashed"))), [Effect::Died(failure("crashed"))]);

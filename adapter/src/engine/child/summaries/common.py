@@ -1,4 +1,5 @@
-# What a value with parts is shown as in one line, from nodes that gdb and lldb give: of at most 80 characters, of a few levels. Runs in the
+# One-line summaries of values with parts, from nodes of gdb and lldb: at most 80 characters, a few levels.
+# Runs in the
 # debugger, reads memory, and calls nothing of the program.
 import re
 
@@ -35,7 +36,7 @@ def cut(text, room):
 
 
 def joined(opening, parts, closing, room):
-    """The parts are pairs of what stands before a value and what makes its text in so much room; or None for further ones."""
+    """Parts are pairs of a prefix and a function that renders the value in the room given; None means further parts."""
     left = room - len(opening) - len(closing)
     told, parts = [], list(parts)
     for at, part in enumerate(parts):

@@ -74,7 +74,7 @@ class Node:
         self.type = plain(self.raw.GetType())
         self.kind, self.rust = self.type.GetTypeClass(), RUST
         self.is_array = self.kind == lldb.eTypeClassArray
-        # rustc's formatters give the members of structs as copies without an address.
+        # rustc's formatters copy the members of structs, without an address.
         name = self.type_name()
         if self.rust and not name.startswith(LIBRARIES + ('&[', '&mut [')):
             self.value = self.raw
@@ -297,7 +297,7 @@ def tree(value, most):
         count = min(leaf.GetChildMemberWithName('len').GetValueAsUnsigned(), 11)
         for index in range(count + 1):
             if height > 0:
-                # What is not a leaf is one with its edges behind it.
+                # A node that is not a leaf is followed by its edges.
                 edge = process.ReadPointerFromMemory(at + kind.GetByteSize() + index * process.GetAddressByteSize(), error)
                 if not error.Success():
                     return
@@ -361,7 +361,7 @@ class Unordered:
         return False
 
     def num_children(self):
-        # What is not constructed yet has any number.
+        # In a map that is not constructed yet the number is arbitrary.
         return min(self.table.GetChildMemberWithName('_M_element_count').GetValueAsUnsigned(), 1 << 30)
 
     def has_children(self):

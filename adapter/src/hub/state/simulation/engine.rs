@@ -15,7 +15,7 @@ impl Simulation {
         }
     }
 
-    /// A thread comes by a breakpoint the engine holds, or stops for another reason.
+    /// A thread reaches a breakpoint of the engine, or stops for another reason.
     pub(super) fn stop(&mut self, what: u8) {
         if self.over || self.dead || !self.configured {
             return;

@@ -1,4 +1,5 @@
-//! The rules a play must keep: who may be reported what and when, and what must fit when nothing is under way.
+//! The rules that each simulation must keep: the messages each client may receive, and the state when nothing
+//! is under way.
 
 use dap_wire::{Message, types};
 use serde_json::Value;
@@ -46,7 +47,7 @@ impl Simulation {
             }
             Message::Event(event) => {
                 let early = matches!(event.event.as_str(), "initialized" | "capabilities" | "output");
-                // An end before the program was let run is reported at once.
+                // An end before the program was started is reported at once.
                 let ends =
                     matches!(event.event.as_str(), "exited" | "terminated") && !self.state.is_configured();
                 assert!(early || ends || view.ready, "{client} gets {} before it is ready", event.event);
@@ -60,7 +61,10 @@ impl Simulation {
                     "continued" => {
                         // An editor may have to learn that its step lets every thread run.
                         let steps = std::mem::take(&mut view.stepped);
-                        assert!(view.stopped || steps, "{client} is reported that what runs goes on");
+                        assert!(
+                            view.stopped || steps,
+                            "{client} is notified that a running program continues"
+                        );
                         view.stopped = false;
                     }
                     "exited" => {
@@ -125,7 +129,7 @@ impl Simulation {
             }
             self.check_views();
             let stopped = matches!(self.state.phase, Phase::Stopped { .. });
-            assert_eq!(stopped, self.stopped, "the program stands or runs, and clients think otherwise");
+            assert_eq!(stopped, self.stopped, "the clients do not know whether the program is stopped");
         }
     }
 

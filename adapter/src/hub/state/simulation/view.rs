@@ -1,4 +1,5 @@
-//! What one client of a simulation can know: what it is shown, which ids it was reported, where it thinks the program is.
+//! One client's knowledge in a simulation: the breakpoints it is shown, the ids it received, the program's
+//! state it believes in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::FILES;
 use crate::hub::event::ClientId;
 
-/// What one client can know.
+/// One client's knowledge.
 #[derive(Default)]
 pub(super) struct View {
     pub(super) here: bool,
@@ -22,7 +23,7 @@ pub(super) struct View {
     pub(super) terminated: bool,
     /// Sends back what it is shown.
     pub(super) echoes_mirrors: bool,
-    /// What its user wants, by file.
+    /// Its user's breakpoints, by file.
     pub(super) own: BTreeMap<usize, Vec<Value>>,
     /// It sends the line it was shown first, as VS Code does, or the latest, as nvim-dap does.
     pub(super) latest: bool,
@@ -63,7 +64,7 @@ pub(super) fn receive_breakpoint(client: ClientId, view: &mut View, body: &Value
         }
         Some("removed") => {
             assert!(view.refused || view.known.contains(&id), "{client} never knew {id}");
-            // Its own, removed by somebody else: which it was is more than this player remembers.
+            // Its own, removed by another client: the simulation does not track which one that was.
             view.uncertain |= view.shown.remove(&id).is_none();
         }
         reason => {

@@ -10,7 +10,7 @@ use crate::engine::builds::command;
 use crate::engine::child::find;
 use crate::engine::child::target::Target;
 
-/// A Python and the debugpy it shall use.
+/// A Python interpreter and the debugpy to use with it.
 pub(super) struct Python {
     pub(super) interpreter: PathBuf,
     /// `-m debugpy`, or the folder of one that is not installed there.

@@ -31,7 +31,7 @@ fn a_step_that_is_paused_may_still_be_a_step() {
 }
 
 #[test]
-fn a_continue_may_stay_unanswered_only_after_a_stop_of_ours() {
+fn continue_may_stay_unanswered_only_after_our_own_stop() {
     let found = || Event::FoundStopped { before: 0, body: Value::Null };
     let mut state = after([found()]);
     assert!(state.is_stop_unsaid());
