@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_on_and_what_only_returns_is_found() {
+    fn method_pointers_and_bare_returns_are_found() {
         // ldnull; ldftn 06000002; brtrue.s +1; nop; ret
         let body = [0x14, 0xfe, 0x06, 2, 0, 0, 6, 0x2d, 1, 0x00, 0x2a];
         assert_eq!(method_pointers(&body), [Call { il: 1, token: 0x0600_0002 }]);

@@ -71,7 +71,7 @@ fn an_async_method_knows_its_awaits_and_its_name() {
 }
 
 #[test]
-fn missing_and_foreign_symbols_are_told_apart() {
+fn missing_and_foreign_symbols_are_distinguished() {
     let mut image = Image::open(&data("Sample.dll")).unwrap();
     let (_, id) = image.code_view.clone().unwrap();
     image.code_view = Some(("/nowhere/Other.pdb".into(), id));

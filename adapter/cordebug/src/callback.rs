@@ -334,7 +334,7 @@ mod tests {
     use crate::com::call;
 
     #[test]
-    fn every_interface_of_the_object_is_the_same_object_and_tells_the_same_sink() {
+    fn each_interface_is_the_same_object_and_reports_to_the_same_sink() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let listener = told.clone();
         let first = object(Box::new(move |callback| {

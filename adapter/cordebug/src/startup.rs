@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn how_old_a_process_is_is_known_while_it_lives() {
+    fn age_of_a_process_is_known_while_it_runs() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let (own, its) = (age(std::process::id()).unwrap(), age(child.id()).unwrap());
         assert!(its <= own + Duration::from_secs(1), "{its:?} {own:?}");
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_time_is_found_behind_any_name() {
+    fn start_time_is_found_after_any_name() {
         let stat = "12 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20";
         assert_eq!(start_time(stat), Some(777));
         assert_eq!(start_time("nonsense"), None);

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_bounds_a_filter_does_not_widen_it() -> anyhow::Result<()> {
+    fn bounds_of_a_filter_do_not_widen_it() -> anyhow::Result<()> {
         assert_eq!(bounded("warn", &["rmcp=info"])?.to_string(), "warn");
         assert_eq!(bounded("debug", &["rmcp=info"])?.to_string(), "rmcp=info,debug");
         Ok(())

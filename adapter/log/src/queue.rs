@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_nobody_reads_stops_nobody_and_says_later_what_is_missing() {
+    fn unread_log_blocks_no_writer_and_reports_dropped_lines_later() {
         let sink = Blocked::default();
         let queue = Queue::start(Box::new(sink.clone())).unwrap();
         for number in 0..3 * LINES {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn who_connects_is_known() {
+    fn user_of_a_connection_is_known() {
         for to in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)] {
             // A machine without IPv6 has no such address.
             if TcpListener::bind((to, 0)).is_err() {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_said_something_and_closed_is_nobody() {
+    fn client_that_wrote_and_closed_has_no_user() {
         let (mut client, server) = connected(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let (theirs, ours) = (client.local_addr().unwrap(), server.local_addr().unwrap());
         client.write_all(b"Content-Length: 2\r\n\r\n{}").unwrap();

@@ -84,7 +84,7 @@ fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
 }
 
 #[test]
-fn a_session_that_takes_no_more_calls_lives_and_keeps_nobody_waiting() {
+fn session_with_a_full_backlog_is_listed_without_waiting() {
     let place = safe_folder();
     let (_published, listener) = Published::new(place.path(), entry("fox1")).unwrap();
     rustix::net::listen(&listener, 0).unwrap();

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_maps_nothing_is_refused_by_its_name() {
+    fn invalid_path_map_is_refused_by_name() {
         for (key, value) in [
             ("sourceFileMap", json!("/here")),
             ("pathMappings", json!([{ "localRoot": "/here" }])),

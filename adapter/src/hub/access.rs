@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_offered_yet_is_refused_by_name() {
+    fn unsupported_access_is_refused_by_name() {
         assert_eq!(AgentAccess::parse(&json!("none")).unwrap(), AgentAccess::None);
         let refused = AgentAccess::parse(&json!("ask")).unwrap_err();
         assert!(refused.to_string().contains("not offered yet"), "{refused}");

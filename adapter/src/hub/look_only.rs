@@ -52,7 +52,7 @@ mod tests {
     use crate::engine::LookOnlyRequests;
 
     #[test]
-    fn an_engine_that_nobody_knows_is_asked_nothing() {
+    fn unknown_engine_gets_no_look_only_request() {
         let unknown = StartedEngine::scripted(true);
         for row in &command::COMMANDS {
             let open = matches!(row.look_only, LookOnly::Handshake | LookOnly::Always);

@@ -388,7 +388,7 @@ impl State {
         let Some(client) = self.clients.get(request.client) else { return };
         let mut response = Response::to(request.seq, request.command.clone(), outcome);
         if !response.success && !command::find(&request.command).is_some_and(|spec| spec.started_by_user) {
-            show_nobody(&mut response.body);
+            unset_show_user(&mut response.body);
         }
         client.supports.mask(&request.command, &mut response.body);
         client.convention.to_client(&mut response.body);
@@ -527,7 +527,7 @@ fn invalidated(area: &str) -> Value {
 
 /// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask for completions and
 /// read variables at each stop without a user's request: a failure there is a row of a table, not a dialog.
-fn show_nobody(body: &mut Value) {
+fn unset_show_user(body: &mut Value) {
     if let Some(show) = body.get_mut("error").and_then(|error| error.get_mut("showUser")) {
         *show = Value::Bool(false);
     }

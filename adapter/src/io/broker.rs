@@ -224,7 +224,7 @@ impl Broker {
     }
 
     /// From now on output is what [`Broker::feed`] brings; there is no stdin.
-    pub fn set_told(&self) {
+    pub fn expect_reported_output(&self) {
         self.lock().ownership = Ownership::Told { ended: false };
     }
 
@@ -238,7 +238,7 @@ impl Broker {
     }
 
     /// A program whose output an adapter reports has ended.
-    pub fn told_end(&self) {
+    pub fn end_reported_output(&self) {
         if let Ownership::Told { ended } = &mut self.lock().ownership {
             *ended = true;
         }
@@ -350,7 +350,7 @@ impl Broker {
     }
 
     /// How a program ended that we started: the kernel reports its end to us, not to an adapter.
-    pub fn how_it_ended(&self) -> Option<ExitInfo> {
+    pub fn exit_info(&self) -> Option<ExitInfo> {
         match &self.lock().ownership {
             Ownership::Ours { pid, exit, .. } if *pid != 0 => *exit.borrow(),
             Ownership::Terminal { exit, .. } => *exit.borrow(),

@@ -417,7 +417,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_the_number_of_a_program_that_has_ended_gets_none_of_its_signals() {
+    fn process_that_reuses_the_id_of_an_ended_program_gets_none_of_its_signals() {
         use std::os::unix::process::{CommandExt, ExitStatusExt};
         let mut other = std::process::Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         let ended = Some(ExitInfo { code: 0, signal: None });

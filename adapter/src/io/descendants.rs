@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_kernel_counts_no_numbers_all_processes_are_looked_at() {
+    fn all_processes_are_checked_if_the_kernel_counts_no_ids() {
         let mut program = shell("sleep 0.3; sleep 74; :");
         let mut tree = Descendants::of_running(program.id()).unwrap();
         // Of another form: no fifth word.
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_behind_its_name() {
+    fn stat_is_parsed_after_the_process_name() {
         let stat = "4711 (a) b) S 1 2 3 0 -1 4194368 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0";
         let read = Stat::parse(stat).unwrap();
         assert_eq!((read.state, read.parent, read.group, read.started), (b'S', 1, 2, 99));

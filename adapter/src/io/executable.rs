@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_emulates_is_known_by_its_magic() {
+    fn emulated_formats_are_recognized_by_their_magic() {
         let entry = |head: &str| {
             format!(
                 "{head}\ninterpreter /usr/bin/qemu-aarch64\nflags: OC\noffset 0\nmagic 7f454c4602010100\nmask ffffffffffffff00\n"

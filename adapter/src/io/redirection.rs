@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_file_is_refused() {
+    fn redirection_without_a_file_is_refused() {
         for wrong in
             [json!("in.txt"), json!([1]), json!([""]), json!([null, null, null, null]), json!({ "in": "x" })]
         {

@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_clients_wrote_is_kept_and_what_a_file_had_is_not() {
+    async fn input_of_clients_is_kept_and_input_from_a_file_is_not() {
         let (reader, writer) = std::io::pipe().unwrap();
         let stdin = Stdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
         let cancel = CancellationToken::new();

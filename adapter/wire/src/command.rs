@@ -313,7 +313,7 @@ mod tests {
 
     /// `changes`, `execution` and the agents' column cannot contradict each other.
     #[test]
-    fn what_changes_something_is_never_open_to_clients_that_may_only_look() {
+    fn changing_requests_are_never_open_to_look_only_clients() {
         for row in &COMMANDS {
             let acts = row.execution != Execution::Unchanged || row.changes != Changes::Nothing;
             let depends = row.changes == Changes::Evaluation && row.look_only == LookOnly::AskBinder;

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_unicode_is_escaped() {
+    fn text_that_is_not_unicode_is_escaped() {
         for (text, read) in [
             (&br#"{"name":"\ud800"}"#[..], json!({ "name": "\\ud800" })),
             (br#"["\uDC00x","\ud83d\ude00"]"#, json!(["\\uDC00x", "\u{1f600}"])),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_stays_none() {
+    fn text_that_is_not_json_is_refused() {
         for text in [&b"{x}"[..], b"\"\\ud8", b"\"\\u", b"\"", b"{\"a\":\xff}", b"1e999", b"\"\xff"] {
             assert!(parse(text).is_err(), "{}", String::from_utf8_lossy(text));
         }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_holds_until_a_message_is_exchanged_or_the_stop_is_not_confirmed() {
+    fn cached_pages_are_valid_until_a_message_is_exchanged_or_the_guard_is_dropped() {
         let file = pages("memory", 3);
 
         assert_eq!(at(&file, 10, 2).unwrap(), [1, 1]);

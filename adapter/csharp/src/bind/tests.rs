@@ -356,7 +356,7 @@ fn members_of_this_and_of_its_class_are_names() {
 }
 
 #[test]
-fn what_the_debugger_sees_has_members_that_the_declaration_has_not() {
+fn actual_type_adds_members_to_the_declared_one() {
     let world = World::new();
     let dog = world.ty("Dog", &[], &[]);
     world.actual.borrow_mut().insert("animal".into(), dog.clone());

@@ -210,7 +210,7 @@ rows! {
 }
 
 #[test]
-fn nothing_runs_that_need_not() {
+fn no_unneeded_call_runs() {
     for text in [
         "no && dog.Legs() > 1",
         "yes || dog.Legs() > 1",
@@ -232,7 +232,7 @@ fn nothing_runs_that_need_not() {
 }
 
 #[test]
-fn what_runs_runs_once_and_in_order() {
+fn calls_run_once_and_in_order() {
     for (text, ran) in [
         ("Calls.Add(dog.Legs(), animal[1], Calls.Add(1))", &["Legs", "get_Item", "Add", "Add"][..]),
         ("Calls.Add(c: animal[1], a: dog.Legs())", &["get_Item", "Legs", "Add"]),
@@ -265,7 +265,7 @@ fn a_wrong_part_is_found_before_anything_runs() {
 }
 
 #[test]
-fn what_was_seen_is_looked_at_again() {
+fn stale_actual_type_is_checked_again() {
     let fake = Fake::new();
     let text = "animal.Best.legs";
     let expr = crate::syntax::parse(text).unwrap();

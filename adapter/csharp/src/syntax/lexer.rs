@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_and_words_are_told_apart() {
+    fn signs_and_words_are_distinguished() {
         let signs = |text: &str| -> Vec<String> {
             let tokens = Lexer::new(text).all().unwrap();
             let name = |token: Token| match token.tok {

@@ -80,7 +80,7 @@ impl Parser<'_> {
     }
 
     /// A type behind `is` or `as`, where a `?` may begin a choice.
-    pub(super) fn type_behind_is(&mut self) -> Parsed<TypeName> {
+    pub(super) fn type_after_is(&mut self) -> Parsed<TypeName> {
         self.deeper(|parser| {
             parser.type_with(|parser| match parser.peek_at(1) {
                 Tok::End => true,

@@ -113,13 +113,13 @@ impl<'a> Parser<'a> {
     }
 
     /// The end of what was read last.
-    pub(super) fn behind(&self) -> Span {
+    pub(super) fn last_span(&self) -> Span {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         before.map_or(Span::default(), |token| token.span)
     }
 
     pub(super) fn since(&self, start: Span) -> Span {
-        start.to(self.behind())
+        start.to(self.last_span())
     }
 
     pub(super) fn is(&self, sign: &str) -> bool {
@@ -404,7 +404,7 @@ impl<'a> Parser<'a> {
             let of = Box::new(left);
             let kind = match operator {
                 Operator::Is => ExprKind::Is(of, Box::new(self.pattern()?)),
-                Operator::As => ExprKind::As(of, self.type_behind_is()?),
+                Operator::As => ExprKind::As(of, self.type_after_is()?),
                 Operator::Switch => ExprKind::Switch(of, self.arms()?),
                 Operator::With => {
                     self.expect("{")?;

@@ -143,7 +143,7 @@ impl Parser<'_> {
     /// What begins with a type: `Type`, `Type name`, `Type(…) { … }`; none where an expression must be meant.
     fn type_pattern(&mut self, start: Span) -> Option<Pattern> {
         let before = self.at;
-        let ty = self.type_behind_is().ok()?;
+        let ty = self.type_after_is().ok()?;
         if self.is("(") && matches!(ty.kind, TypeKind::Named(..) | TypeKind::Keyword(_)) {
             self.at += 1;
             let positions = self.positions().ok()?;
@@ -213,7 +213,7 @@ impl Parser<'_> {
 
     /// Whether the `)` before belongs to a type.
     fn is_tuple_type_before(&self, ty: Option<&TypeName>) -> bool {
-        ty.is_some_and(|ty| ty.span.end == self.behind().end)
+        ty.is_some_and(|ty| ty.span.end == self.last_span().end)
     }
 
     /// `[1, .. var rest, 2] name`.

@@ -45,13 +45,13 @@ impl Parser<'_> {
         self.queries += 1;
         let query = self.deeper(|parser| {
             let first = parser.first_clause()?;
-            parser.query_behind(vec![first])
+            parser.query_rest(vec![first])
         });
         self.queries -= 1;
         query
     }
 
-    fn query_behind(&mut self, mut clauses: Vec<Clause>) -> Parsed<Query> {
+    fn query_rest(&mut self, mut clauses: Vec<Clause>) -> Parsed<Query> {
         let end = loop {
             if clauses.len() > MAX_CLAUSES {
                 return Err(super::error(
@@ -94,7 +94,7 @@ impl Parser<'_> {
         let into = match self.eat_word("into") {
             true => {
                 let name = self.identifier()?;
-                Some((name, Box::new(self.deeper(|parser| parser.query_behind(Vec::new()))?)))
+                Some((name, Box::new(self.deeper(|parser| parser.query_rest(Vec::new()))?)))
             }
             false => None,
         };

@@ -283,7 +283,7 @@ fn operators_bind_as_the_specification_says() {
 }
 
 #[test]
-fn casts_and_parentheses_are_told_apart() {
+fn casts_and_parentheses_are_distinguished() {
     for (text, tree) in [
         ("(int)x", "(cast int x)"),
         ("(int)-x", "(cast int (- x))"),
@@ -308,7 +308,7 @@ fn casts_and_parentheses_are_told_apart() {
 }
 
 #[test]
-fn generic_arguments_and_comparisons_are_told_apart() {
+fn generic_arguments_and_comparisons_are_distinguished() {
     for (text, tree) in [
         ("a < b", "(< a b)"),
         ("f<int>(x)", "(call f<int> x)"),

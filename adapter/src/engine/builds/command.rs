@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_or_is_given_up_ends_with_all_it_started() {
+    fn slow_or_cancelled_command_ends_with_its_children() {
         let failed = |reason: String| Failure::invalid(reason);
         for given_up in [false, true] {
             let mut command = Command::new("sh");

@@ -87,7 +87,7 @@ impl Custom {
             command,
             arguments,
             launched: command == "launch",
-            quirks: Quirks { told_of_pipes: true, ..Quirks::default() },
+            quirks: Quirks { takes_pipe_paths: true, ..Quirks::default() },
             opened: None,
         })
     }

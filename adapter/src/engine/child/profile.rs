@@ -83,7 +83,7 @@ pub(super) struct Plan {
 pub(super) struct Quirks {
     /// The process that was started is not the program but passes its stdio on: its exit code is not the
     /// program's.
-    pub(super) code_is_told: bool,
+    pub(super) passes_stdio_on: bool,
     /// Its connection closes with the program, without an event.
     pub(super) ends_silently: bool,
     /// The launched process is not the program: the program is its first child.
@@ -94,7 +94,7 @@ pub(super) struct Quirks {
     /// Its `stdout` output is the adapter's (log points): the program's output comes through our pipes.
     pub(super) speaks_as_stdout: bool,
     /// Its attributes say where the paths of the program's pipes go.
-    pub(super) told_of_pipes: bool,
+    pub(super) takes_pipe_paths: bool,
     /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer to
     /// `configurationDone`.
     pub(super) starts_when_configured: bool,
@@ -131,7 +131,7 @@ impl Plan {
         for argument in &mut self.spec.args {
             *argument = filled(&argument.to_string_lossy()).into();
         }
-        if self.quirks.told_of_pipes {
+        if self.quirks.takes_pipe_paths {
             fill_whole(&mut self.arguments, &filled);
         }
     }

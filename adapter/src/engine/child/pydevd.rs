@@ -44,7 +44,7 @@ pub(super) fn adapt_said(what: &str, body: &mut Value) {
                 targets.retain(|target| {
                     target["label"].as_str().is_none_or(|label| known.insert(label.to_owned()))
                 });
-                targets.iter_mut().for_each(sort_behind_names);
+                targets.iter_mut().for_each(sort_after_names);
             }
         }
         _ => {}
@@ -52,7 +52,7 @@ pub(super) fn adapt_said(what: &str, body: &mut Value) {
 }
 
 /// Gives `_private` and `__special__` names a DAP `sortText` behind those of the other names.
-fn sort_behind_names(target: &mut Value) {
+fn sort_after_names(target: &mut Value) {
     let Some(label) = target["label"].as_str() else { return };
     let name = label.trim_start_matches('_');
     let rank = label.len() - name.len();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn it_completes_behind_a_dot_unless_it_says_otherwise() {
+    fn completions_follow_a_dot_unless_announced_otherwise() {
         let mut told = json!({ "supportsCompletionsRequest": true, "pydevd": { "processId": 1 } });
         complete(&mut told);
         assert_eq!(told, json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["."] }));

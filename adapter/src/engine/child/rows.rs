@@ -50,8 +50,8 @@ impl Page {
         self.start.saturating_add(self.count)
     }
 
-    /// The part of what comes behind `skipped` others that come first.
-    pub(super) fn behind(self, skipped: usize) -> Self {
+    /// The part of what comes after `skipped` others that come first.
+    pub(super) fn after(self, skipped: usize) -> Self {
         let end = self.end();
         let start = self.start.saturating_sub(skipped);
         let count = if end == usize::MAX { end } else { end.saturating_sub(skipped).saturating_sub(start) };
@@ -145,15 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_the_elements_is_a_page_of_its_own() {
-        let behind = |start: u64, count: u64, skipped| {
-            let page = page(&json!({ "start": start, "count": count })).behind(skipped);
+    fn rows_after_the_elements_are_a_page_of_their_own() {
+        let after = |start: u64, count: u64, skipped| {
+            let page = page(&json!({ "start": start, "count": count })).after(skipped);
             (page.start, page.count)
         };
-        assert_eq!(behind(8, 5, 10), (0, 3));
-        assert_eq!(behind(12, 5, 10), (2, 5));
-        assert_eq!(behind(1, 5, 10), (0, 0));
-        assert_eq!(behind(3, 0, 10), (0, usize::MAX));
+        assert_eq!(after(8, 5, 10), (0, 3));
+        assert_eq!(after(12, 5, 10), (2, 5));
+        assert_eq!(after(1, 5, 10), (0, 0));
+        assert_eq!(after(3, 0, 10), (0, usize::MAX));
     }
 
     #[test]

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_connects_is_known_to_be_of_our_user() {
+    async fn owner_of_a_connection_is_our_user() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let ours = listener.local_addr().unwrap();
         let client = TcpStream::connect(ours).await.unwrap();

@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_ours_reaches_the_adapter_untouched_and_engine_options_win() {
+    fn unknown_attributes_reach_the_adapter_unchanged_and_engine_options_win() {
         let target = Target::parse(&json!({
             "program": "/bin/ls", "engine": "lldb", "pty": false, "sourceFileMap": [["/a", "/b"]],
             "initCommands": ["x"], "engineOptions": { "initCommands": ["y"], "odd": { "deep": null } },

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_was_compiled_to_is_found_by_its_map_alone() {
+    fn compiled_file_is_found_by_its_source_map_alone() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let source = root.join("src/deep/shop.ts");

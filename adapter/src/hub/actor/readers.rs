@@ -82,7 +82,7 @@ impl EventPump {
         // An engine that hangs does not report the end.
         if failed
             && !self.exited_sent
-            && let Some(info) = self.broker.how_it_ended()
+            && let Some(info) = self.broker.exit_info()
         {
             let body = types::body(&ExitedEventBody { exit_code: info.code.into() });
             self.pass_on(EngineEvent::Dap { event: "exited".into(), body }).await;

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_breakpoint_keeps_what_nobody_here_knows_and_loses_what_means_nothing() {
+    fn breakpoint_keeps_unknown_fields_and_drops_empty_ones() {
         let odd = json!({ "line": 3, "condition": " ", "hitCondition": null, "column": 2, "mode": "hardware",
             "adaptersOwn": { "a": [1, null] } });
         let arguments = json!({ "source": { "path": "/a/./b.c", "origin": "x" }, "breakpoints": [odd] });
@@ -301,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_by_name() {
+    fn invalid_breakpoint_is_refused_by_name() {
         let at = |one: Value| json!({ "source": { "path": "/a.c" }, "breakpoints": [one] });
         for (command, arguments, named) in [
             ("setBreakpoints", json!({ "breakpoints": [] }), "`source.path`"),
-            ("setBreakpoints", at(json!({ "line": 0 })), "`line` from 1"),
+            ("setBreakpoints", at(json!({ "line": 0 })), "`line` of at least 1"),
             ("setBreakpoints", at(json!({ "line": 1, "condition": 5 })), "`condition`"),
             ("setBreakpoints", at(json!({ "line": 1, "column": "2" })), "expected i64"),
             ("setBreakpoints", at(json!({ "line": 1, "trace": { "expressions": [] } })), "1 to 20 strings"),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn one_list_is_under_way_and_requests_that_arrive_meanwhile_wait_for_the_next() {
+    fn one_list_is_under_way_and_later_requests_wait_for_the_next() {
         let mut sync = Sync::default();
         sync.set(true);
         sync.add_pending(request(1), vec![1]);

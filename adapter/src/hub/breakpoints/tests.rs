@@ -103,7 +103,7 @@ fn answers_are_by_position_whatever_is_wanted_twice_or_gone() {
 }
 
 #[test]
-fn what_an_editor_sends_back_is_not_a_request_of_its_own() {
+fn mirrored_breakpoint_that_an_editor_sends_back_is_not_its_own_request() {
     let mut store = Store::default();
     store.set(A, json!([{ "line": 10, "condition": "i == 3" }]));
     assert_eq!(store.lines_shown(B), [("new", json!(10))]);
@@ -142,7 +142,7 @@ fn a_client_that_sends_nothing_back_removes_nothing() {
 }
 
 #[test]
-fn what_an_agent_sets_where_an_editor_has_something_is_its_own() {
+fn agents_breakpoint_on_an_editors_line_is_its_own() {
     let mut store = Store::default();
     store.set(A, json!([{ "line": 10, "condition": "i == 3" }]));
     store.lines_shown(B);
@@ -179,7 +179,7 @@ fn first_click_on_another_clients_dot_counts_for_a_known_editor() {
 }
 
 #[test]
-fn who_edits_what_it_was_shown_has_its_own_and_sees_the_others_again_when_it_goes() {
+fn edited_mirror_becomes_an_own_breakpoint_and_the_others_returns_when_it_is_removed() {
     let mut store = Store::default();
     store.set(A, json!([{ "line": 10 }]));
     store.lines_shown(B);
@@ -193,7 +193,7 @@ fn who_edits_what_it_was_shown_has_its_own_and_sees_the_others_again_when_it_goe
 }
 
 #[test]
-fn what_was_left_behind_belongs_to_who_sets_it_again() {
+fn left_breakpoint_belongs_to_the_client_that_sets_it_again() {
     let mut store = Store::default();
     store.set(A, json!([{ "line": 10 }, { "line": 20 }]));
     store.breakpoints.keep(A);

@@ -356,7 +356,7 @@ fn an_engine_that_says_so_after_the_next_stop_shows_nothing() {
 }
 
 #[test]
-fn log_messages_of_both_are_written_and_nobody_stops() {
+fn log_messages_of_both_clients_are_written_without_a_stop() {
     let mut session = TwoClients::launched(false);
     session.set(EDITOR, json!([{ "line": 5, "logMessage": "x is {x}, y is {y}" }]));
     session.accept_list(&[1]);
@@ -406,7 +406,7 @@ fn an_answer_that_belongs_to_an_earlier_stop_is_refused_even_when_the_program_is
 }
 
 #[test]
-fn what_a_client_types_in_the_console_or_writes_to_memory_is_news_for_the_others() {
+fn console_input_and_memory_writes_of_a_client_are_reported_to_the_others() {
     let mut session = TwoClients::launched(true);
     session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
     session.take_received();

@@ -234,7 +234,7 @@ impl Scenario {
 }
 
 #[test]
-fn a_stop_that_overtakes_the_answer_to_the_step_comes_behind_it() {
+fn stop_that_overtakes_the_response_to_the_step_is_sent_after_it() {
     let mut scenario = Scenario::launched();
     scenario.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
     scenario.request(FIRST, "next", json!({ "threadId": 1 }));
@@ -322,7 +322,7 @@ fn a_failed_launch_is_shown_to_the_user_and_a_failed_watch_is_not() {
 }
 
 #[test]
-fn who_asks_too_much_at_once_is_refused_and_served_again_later() {
+fn client_with_too_many_requests_is_refused_and_served_again_later() {
     let mut scenario = Scenario::launched();
     for _ in 0..1500 {
         scenario.request(FIRST, "threads", Value::Null);
@@ -398,7 +398,7 @@ fn a_reverse_request_goes_to_the_launching_client_and_its_answer_to_the_engine()
 }
 
 #[test]
-fn a_reverse_request_of_a_client_that_leaves_goes_to_the_next_and_then_to_nobody() {
+fn reverse_request_of_a_leaving_client_goes_to_the_next_and_then_fails() {
     let mut scenario = asked_for_a_terminal();
     scenario.request(FIRST, "disconnect", json!({ "handOver": true }));
     // The owner's going ends the session of one that cannot inherit: it has not configured.
@@ -427,7 +427,7 @@ fn a_client_that_never_answers_a_reverse_request_is_timed_out() {
 }
 
 #[test]
-fn a_reverse_request_nobody_can_carry_out_is_refused_at_once() {
+fn reverse_request_that_no_client_supports_is_refused_at_once() {
     let mut scenario = Scenario::launched();
     scenario.reverse_request(1, "runInTerminal");
     scenario.reverse_request(2, "inventedByAnAdapter");

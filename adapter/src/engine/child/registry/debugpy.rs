@@ -121,7 +121,7 @@ impl Profile for Debugpy {
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
-        let what = what_to_run(target)?;
+        let what = program_arguments(target)?;
         let python = interpreter::find_python(target)?;
         let terminal = target.console != Console::Piped;
         if terminal || target.attribute("engineOptions")["throughAdapter"] == true {
@@ -313,7 +313,7 @@ fn through_adapter(
 }
 
 /// A file, `-m module` or `-c code`, as `python` and `debugpy` both spell it.
-fn what_to_run(target: &Target) -> Result<Vec<String>, Failure> {
+fn program_arguments(target: &Target) -> Result<Vec<String>, Failure> {
     let program = target.text("program")?;
     match (program, target.text("module")?, target.text("code")?) {
         (None, Some(module), None) => Ok(vec!["-m".into(), module.into()]),
@@ -355,7 +355,7 @@ fn started_with(words: &[String]) -> Option<String> {
         let mut rest = words.iter().skip(at).skip_while(|word| *word != "--file").skip(1);
         let file = rest.next()?;
         // A program that restarts itself (Flask's reloader) starts debugpy as it was started.
-        let program = if file == "debugpy" { behind_debugpy(rest) } else { None };
+        let program = if file == "debugpy" { debugpy_target(rest) } else { None };
         let file = program.unwrap_or(file);
         return Some(file.rsplit('/').next().unwrap_or(file).to_owned());
     }
@@ -374,7 +374,7 @@ fn started_with(words: &[String]) -> Option<String> {
 }
 
 /// The module or file in the words behind `debugpy`.
-fn behind_debugpy<'a>(mut words: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+fn debugpy_target<'a>(mut words: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     loop {
         let word = words.next()?;
         match word.as_str() {

@@ -107,7 +107,7 @@ impl Profile for Delve {
         // A `dlv --headless --accept-multiclient` that has the program.
         if let Some(mut plan) = Plan::to_running(target, "go", json!({ "mode": "remote" }))? {
             map_paths(target, &mut plan.arguments)?;
-            return Ok(Plan { quirks: Quirks { code_is_told: true, ..Quirks::default() }, ..plan });
+            return Ok(Plan { quirks: Quirks { passes_stdio_on: true, ..Quirks::default() }, ..plan });
         }
         plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
     }
@@ -148,7 +148,11 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         command,
         arguments,
         launched,
-        quirks: Quirks { code_is_told: true, never_ready: launched && target.no_debug, ..Quirks::default() },
+        quirks: Quirks {
+            passes_stdio_on: true,
+            never_ready: launched && target.no_debug,
+            ..Quirks::default()
+        },
         opened: None,
     })
 }

@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_loads_is_one_line_of_code() {
+    fn program_code_has_no_comments_or_placeholders() {
         assert!(!PROGRAM.lines().any(|line| line.trim_start().starts_with('#') || line.contains(" # ")));
         assert!(!PROGRAM.contains("{port}") && !ADAPTER.contains("{port}"));
     }

@@ -103,7 +103,7 @@ impl Session {
 
     /// Some adapters never say `initialized`, and some nothing of the process. One that does say it is waited for: what is
     /// configured before it is ready may hold its program forever.
-    pub(super) async fn say_what_the_adapter_does_not(self: Arc<Self>) {
+    pub(super) async fn supply_missing_events(self: Arc<Self>) {
         self.look_for_program().await;
         let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
         if self.is_never_ready() || !self.reached(limit, |now| now.is_initialized() || now.is_over()).await {
@@ -144,7 +144,7 @@ impl Session {
     fn launched_pid(&self) -> Option<u32> {
         let live = self.live();
         let live = live.as_ref().filter(|live| live.plan.launched)?;
-        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.code_is_told;
+        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.passes_stdio_on;
         let inherited = inherited.then(|| live.connection.process.child().map(Child::pid)).flatten();
         let ours = live.program.as_ref().map(Child::pid);
         ours.or(inherited).or_else(|| live.debuggee.as_ref().map(Debuggee::pid))
@@ -154,7 +154,7 @@ impl Session {
     /// outlive a Delve that is killed.
     async fn look_for_program(&self) {
         let adapter = self.live().as_ref().filter(|live| live.plan.launched).and_then(|live| {
-            let above = live.plan.quirks.code_is_told && live.debuggee.is_none();
+            let above = live.plan.quirks.passes_stdio_on && live.debuggee.is_none();
             above.then(|| live.connection.process.child().map(Child::pid)).flatten()
         });
         let Some(adapter) = adapter else { return };

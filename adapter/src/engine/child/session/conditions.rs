@@ -163,7 +163,7 @@ impl Session {
         if at_breakpoint && body[CONDITION_FAILURE].is_null() {
             let failed = match said {
                 Some(failed) => Some(failed),
-                None => self.why_it_failed(&body).await,
+                None => self.failure_reason(&body).await,
             };
             if let Some(FailedCondition { condition, reason }) = failed {
                 body[CONDITION_FAILURE] = json!({ "condition": condition, "reason": reason });
@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// Finds out the reason for an adapter that stopped at a breakpoint with a condition and does not report it.
-    async fn why_it_failed(&self, body: &Value) -> Option<FailedCondition> {
+    async fn failure_reason(&self, body: &Value) -> Option<FailedCondition> {
         if !self.known(|known| known.conditions.any()) {
             return None;
         }

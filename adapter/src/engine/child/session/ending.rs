@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
         let live = self.live();
         let live = live.as_ref()?;
-        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.code_is_told;
+        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.passes_stdio_on;
         match &live.program {
             Some(program) => Some(program.exit()),
             None if inherited => live.connection.process.child().map(Child::exit),
@@ -77,7 +77,7 @@ impl Session {
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
         match self.state(|state| state.end_kind(silent)) {
             EndKind::AdapterBroke => {
-                let failure = self.why_it_broke("while the program was being debugged").await;
+                let failure = self.explain_exit("while the program was being debugged").await;
                 self.kill();
                 self.close_opened().await;
                 return self.handle(Event::AdapterBroke(failure));
@@ -130,7 +130,7 @@ impl Session {
     async fn unreaped_code(&self) -> Option<i64> {
         let said = !self.state(ChildState::hung_up_without_a_word);
         let program = self.live().as_ref().filter(|_| said).and_then(|live| {
-            let below = live.plan.launched && live.plan.quirks.code_is_told;
+            let below = live.plan.launched && live.plan.quirks.passes_stdio_on;
             live.debuggee.clone().filter(|_| below)
         })?;
         let ended = async {
@@ -161,7 +161,7 @@ impl Session {
 
     /// Nothing more comes out of the program.
     fn program_ended(&self, code: Option<i64>) {
-        self.broker.told_end();
+        self.broker.end_reported_output();
         if let Some(offer) = self.live().as_mut().and_then(|live| live.offer.as_mut()) {
             offer.ended(code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1));
         }

@@ -64,7 +64,7 @@ impl Session {
                 let offer = match &plan.program_io {
                     // A described adapter may have a `console` of its own.
                     ProgramIo::Offered | ProgramIo::Delegated(_)
-                        if target.console != Console::Piped && !plan.quirks.told_of_pipes =>
+                        if target.console != Console::Piped && !plan.quirks.takes_pipe_paths =>
                     {
                         let what = "run a program in a client's terminal";
                         return Err(find::unsupported(self.profile.name(), &target, what)
@@ -75,7 +75,7 @@ impl Session {
                         None
                     }
                     ProgramIo::Told => {
-                        self.broker.set_told();
+                        self.broker.expect_reported_output();
                         None
                     }
                     ProgramIo::Offered => Some(self.broker.offer(target.pty)?),
@@ -157,7 +157,7 @@ impl Session {
         let introduced = peer.request("initialize", hello, HELLO_LIMIT).await;
         let capabilities = match introduced {
             Ok(capabilities) => capabilities,
-            Err(_) if peer.is_closed() => return Err(self.why_it_broke("before it introduced itself").await),
+            Err(_) if peer.is_closed() => return Err(self.explain_exit("before it introduced itself").await),
             Err(failure) => {
                 return Err(with_stderr_tail(failure.message, &self.stderr_tail().await));
             }
@@ -171,14 +171,14 @@ impl Session {
             stalled = self.stalled() => Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
         };
         let body = match answer {
-            Err(_) if peer.is_closed() => return Err(self.why_it_broke("before the program ran").await),
+            Err(_) if peer.is_closed() => return Err(self.explain_exit("before the program ran").await),
             answer => answer.map_err(|failure| self.launch_failed(failure))?,
         };
         if self.live().as_ref().is_some_and(|live| live.plan.quirks.starts_when_configured) {
             self.until_started().await?;
         }
         self.handle(Event::Launched);
-        tokio::spawn(self.clone().say_what_the_adapter_does_not());
+        tokio::spawn(self.clone().supply_missing_events());
         Ok(body)
     }
 
@@ -197,7 +197,7 @@ impl Session {
             }
             Some(failure) => Err(failure),
             None if self.state(ChildState::has_hung_up) => {
-                Err(self.why_it_broke("before the program ran").await)
+                Err(self.explain_exit("before the program ran").await)
             }
             None => Ok(()),
         }

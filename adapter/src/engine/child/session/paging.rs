@@ -55,7 +55,7 @@ impl Asking<'_> {
         }
         let others = match page.filter {
             Filter::Named => page,
-            Filter::All => page.behind(count),
+            Filter::All => page.after(count),
             Filter::Indexed => return Ok(rows),
         };
         if others.count > 0 && self.session.profile.mixes_children() {
@@ -100,7 +100,7 @@ impl Asking<'_> {
         Ok(page.of_children((elements, others)))
     }
 
-    /// Elements that are below a row of their own, or behind one for each range of them. Those before the page are not
+    /// Elements that are below a row of their own, or after one for each range of them. Those before the page are not
     /// read, and the page begins that much earlier in what is.
     async fn read_further(
         &self,

@@ -55,7 +55,7 @@ impl Session {
         match how {
             _ if has_stopped => Ok(answer),
             IdlePause::Unsaid => self.report_stop(before, cancel).await.map(|()| answer),
-            IdlePause::Pends(reason) => Err(self.why_it_runs_on(reason).await),
+            IdlePause::Pends(reason) => Err(self.explain_missed_pause(reason).await),
             IdlePause::Comes => Ok(answer),
         }
     }
@@ -101,7 +101,7 @@ impl Session {
     }
 
     /// The reason why a program that is to be paused keeps running.
-    async fn why_it_runs_on(&self, reason: &str) -> Failure {
+    async fn explain_missed_pause(&self, reason: &str) -> Failure {
         let program = self.live().as_ref().and_then(|live| {
             let ours = live.program.as_ref().map(Child::pid);
             ours.or_else(|| live.debuggee.as_ref().map(Debuggee::pid))

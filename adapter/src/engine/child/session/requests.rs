@@ -83,7 +83,7 @@ impl Session {
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
                 Err(match witness {
-                    Some(witness) => Box::pin(witness.why_it_broke(&when)).await,
+                    Some(witness) => Box::pin(witness.explain_exit(&when)).await,
                     None => failure,
                 })
             }
@@ -178,9 +178,9 @@ impl Session {
         }
     }
 
-    pub(super) async fn why_it_broke(&self, when: &str) -> Failure {
+    pub(super) async fn explain_exit(&self, when: &str) -> Failure {
         match self.witness() {
-            Some(witness) => witness.why_it_broke(when).await,
+            Some(witness) => witness.explain_exit(when).await,
             None => {
                 with_stderr_tail(format!("the debug adapter `{}` hung up {when}", self.profile.name()), "")
             }
@@ -216,7 +216,7 @@ impl Witness {
         }
     }
 
-    async fn why_it_broke(mut self, when: &str) -> Failure {
+    async fn explain_exit(mut self, when: &str) -> Failure {
         let words = self.stderr_tail().await;
         let mut code = None;
         if let Some(exit) = &mut self.exit {

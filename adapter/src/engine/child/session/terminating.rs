@@ -68,7 +68,7 @@ impl Live {
         let quirks = &self.plan.quirks;
         let program = self.program.as_ref().filter(|_| !quirks.has_launcher);
         let inherited = || {
-            let own = self.plan.program_io == ProgramIo::Inherited && !quirks.code_is_told;
+            let own = self.plan.program_io == ProgramIo::Inherited && !quirks.passes_stdio_on;
             own.then(|| self.connection.process.child()).flatten()
         };
         let child = || program.or_else(inherited).filter(|child| child.exited().is_none());

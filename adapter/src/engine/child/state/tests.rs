@@ -56,7 +56,7 @@ fn a_late_launch_does_not_undo_the_handshake() {
 }
 
 #[test]
-fn what_was_printed_before_the_launch_is_answered_is_kept() {
+fn output_before_the_launch_response_is_kept() {
     let printed = |text: &str| Event::Printed(text.into());
     let mut state = after([printed("no such file\n"), printed("bye\n")]);
     assert_eq!(state.printed(), "no such file\nbye\n");

@@ -31,7 +31,7 @@ fn step(session: &mut TwoClients, command: &str) {
 }
 
 #[test]
-fn nobody_sees_a_stop_until_the_call_has_returned() {
+fn no_client_sees_a_stop_until_the_call_has_returned() {
     let mut session = stopped();
     session.request(AGENT, "followCall", json!({ "threadId": 7 }));
     assert_eq!(session.take_received(), ["editor: continued"]);
@@ -85,7 +85,7 @@ fn the_end_of_the_program_answers_it() {
 }
 
 #[test]
-fn a_time_that_is_up_pauses_the_program_and_an_engine_that_does_not_pause_holds_nobody() {
+fn timeout_pauses_the_program_and_an_engine_that_does_not_pause_blocks_no_client() {
     let mut session = stopped();
     session.request(AGENT, "followCall", json!({}));
     look(&mut session, &[frame("f", 3), frame("main", 20)], json!([]));
@@ -98,7 +98,7 @@ fn a_time_that_is_up_pauses_the_program_and_an_engine_that_does_not_pause_holds_
 }
 
 #[test]
-fn a_second_one_meanwhile_is_refused_and_so_are_senseless_arguments() {
+fn second_request_and_invalid_arguments_are_refused() {
     let mut session = stopped();
     for wrong in [
         json!({ "maxSteps": 0 }),

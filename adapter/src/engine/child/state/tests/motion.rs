@@ -45,7 +45,7 @@ fn continue_may_stay_unanswered_only_after_our_own_stop() {
 }
 
 #[test]
-fn what_repeats_the_stop_at_the_connection_is_not_reported() {
+fn repeated_stop_at_the_connection_is_not_reported() {
     let mut state = after([Event::StoppedAtConnection, Event::Stopped(Value::Null)]);
     assert_eq!(state.handle(stop("pause")), []);
     drop(state.handle(Event::RequestSent(Execution::Continue)));
@@ -54,7 +54,7 @@ fn what_repeats_the_stop_at_the_connection_is_not_reported() {
 }
 
 #[test]
-fn a_pause_that_nobody_requested_repeats_a_stop_until_the_program_is_resumed() {
+fn unrequested_pause_repeats_a_stop_until_the_program_is_resumed() {
     let pause = json!({ "reason": "pause" });
     let mut state = after([stop("breakpoint"), Event::Stopped(Value::Null)]);
     assert!(state.has_reported(&pause) && !state.has_reported(&json!({ "reason": "step" })));
