@@ -52,19 +52,19 @@ pub struct Flags {
 enum Command {
     /// List the live sessions of this user
     Sessions {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// List the debuggers available to programs in this folder, and how to install the missing ones
     Engines {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the man page or a shell's completions
     Generate {
-        /// Which
+        /// The page to print
         page: pages::Page,
     },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
@@ -98,7 +98,7 @@ enum Command {
     /// Becomes the program of the session at a socket (used by tandem-dap itself)
     #[command(hide = true)]
     ExecOrdered {
-        /// Where its order is
+        /// The socket that sends the command to run
         socket: PathBuf,
     },
     /// Ends a process that outlives its host (used by tandem-dap itself)

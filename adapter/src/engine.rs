@@ -72,7 +72,7 @@ pub struct EngineRequest {
 pub struct EngineReply {
     /// The hub's number of the request.
     pub number: u64,
-    /// DAP command.
+    /// The DAP command of the request.
     pub command: String,
     /// The body, with the engine's ids.
     pub result: Result<Value, Failure>,
@@ -94,7 +94,6 @@ impl Reply {
         Self { number, command: Some(command), replies }
     }
 
-    /// Sends the reply.
     pub fn send(mut self, result: Result<Value, Failure>) {
         self.send_once(result);
     }
@@ -128,7 +127,6 @@ pub enum EngineEvent {
     ReverseRequest {
         /// The engine's own number for it; the reply repeats it.
         id: i64,
-        /// DAP command.
         command: String,
         /// Its arguments, as the client is to see them.
         arguments: Value,
@@ -142,7 +140,6 @@ pub enum EngineEvent {
     ChildProcess(ChildProcess),
     /// A child process of the program is not debugged.
     ChildNotDebugged {
-        /// Its process id.
         pid: u32,
         /// Its name for users.
         name: String,

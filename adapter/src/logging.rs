@@ -32,7 +32,7 @@ fn size(value: &Value) -> String {
     }
 }
 
-/// As the flags say it.
+/// The settings of `--log` and `--log-level`.
 #[derive(Debug, Clone)]
 pub struct Logging {
     /// A file to append to; stderr when absent.
@@ -42,7 +42,7 @@ pub struct Logging {
 }
 
 impl Logging {
-    /// The same as flags.
+    /// The settings as command line flags.
     pub fn flags(&self) -> Vec<std::ffi::OsString> {
         let mut flags = vec!["--log-level".into(), self.level.clone().into()];
         if let Some(file) = &self.file {

@@ -8,7 +8,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// From the start.
+    /// A reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
         self.at >= self.bytes.len()
     }
 
-    /// How far it is.
+    /// Offset of the next byte.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -30,22 +30,22 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()
     }
 
-    /// Two bytes.
+    /// Reads two bytes, little-endian.
     pub fn u16(&mut self) -> Option<u16> {
         self.take(2)?.try_into().ok().map(u16::from_le_bytes)
     }
 
-    /// Four bytes.
+    /// Reads four bytes, little-endian.
     pub fn u32(&mut self) -> Option<u32> {
         self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes, little-endian.
     pub fn u64(&mut self) -> Option<u64> {
         self.take(8)?.try_into().ok().map(u64::from_le_bytes)
     }
@@ -78,13 +78,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads at an offset.
+/// Reads a little-endian `u32` at an offset.
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let mut reader = Reader::new(bytes.get(offset..)?);
     reader.u32()
 }
 
-/// Reads at an offset.
+/// Reads a little-endian `u16` at an offset.
 pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     let mut reader = Reader::new(bytes.get(offset..)?);
     reader.u16()

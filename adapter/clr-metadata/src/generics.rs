@@ -4,10 +4,10 @@ use crate::members::decode;
 use crate::metadata::{Metadata, row};
 use crate::tables::table;
 
-/// A generic parameter.
+/// A generic parameter of a type or method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GenericParam {
-    /// Its name.
+    /// Its name in the source.
     pub name: String,
     /// GenericParamAttributes, II.23.1.7.
     pub flags: u32,

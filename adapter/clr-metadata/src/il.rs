@@ -2,10 +2,10 @@
 
 use crate::bytes::Reader;
 
-/// A call instruction.
+/// A call instruction and the method it calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Its IL offset.
+    /// IL offset of the instruction.
     pub il: u32,
     /// MethodDef, MemberRef or MethodSpec token of what it calls.
     pub token: u32,
@@ -14,13 +14,13 @@ pub struct Call {
 /// An instruction after which control may continue elsewhere than at the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
-    /// Its IL offset.
+    /// IL offset of the instruction.
     pub il: u32,
     /// The IL offset where it leads.
     pub target: u32,
 }
 
-/// A `catch` of a type.
+/// A `catch` clause with a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Catch {
     /// The IL offset where it begins.

@@ -27,11 +27,11 @@ const LARGEST_PDB: u32 = 256 * 1024 * 1024;
 pub struct PdbChecksum {
     /// For example `SHA256`.
     pub algorithm: String,
-    /// Its bytes.
+    /// The bytes of the hash.
     pub hash: Vec<u8>,
 }
 
-/// An assembly.
+/// An assembly's metadata and its debug directory.
 #[derive(Debug)]
 pub struct Image {
     /// Where it was read from.
@@ -49,7 +49,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads an assembly.
+    /// Reads an assembly from a file.
     ///
     /// # Errors
     /// When it cannot be read or is not a .NET assembly.

@@ -23,9 +23,9 @@ pub enum FileError {
     /// From the file system.
     #[error("cannot read `{path}`: {reason}")]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: std::path::PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         reason: std::io::Error,
     },
     /// Not what it should be.

@@ -12,11 +12,11 @@ use crate::tables::table;
 /// Who may see a member: MemberAccess of II.23.1.5 and II.23.1.10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// This type only.
+    /// Visible in this type only.
     Private,
     /// This assembly, or types that derive.
     Internal,
-    /// Types that derive.
+    /// Visible in derived types.
     Protected,
     /// Visible to every assembly.
     Public,
@@ -38,7 +38,7 @@ impl Access {
 pub enum Argument {
     /// A string or the name of a type; `None` for null.
     Text(Option<String>),
-    /// A number.
+    /// An integer argument.
     Number(i64),
     /// An array of strings.
     Texts(Vec<Option<String>>),
@@ -47,13 +47,13 @@ pub enum Argument {
 /// A property with all that is needed to use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyInfo {
-    /// Its token.
+    /// Its Property token.
     pub token: u32,
     /// Its name; for an explicit implementation, prefixed with the interface's.
     pub name: String,
-    /// Its getter's token.
+    /// MethodDef token of its getter; `None` if it has none.
     pub getter: Option<u32>,
-    /// Its setter's token.
+    /// MethodDef token of its setter; `None` if it has none.
     pub setter: Option<u32>,
 }
 
@@ -125,12 +125,12 @@ impl Metadata {
         Some(0x2300_0001 + u32::try_from(at).ok()?)
     }
 
-    /// A field's type.
+    /// The type of a field.
     pub fn field_type(&self, field: u32) -> Option<Signature> {
         field_signature(self.tables.blob(self.tables.cell(table::FIELD, row(field), 2)))
     }
 
-    /// Who may see a field.
+    /// Accessibility of a field.
     pub fn field_access(&self, field: u32) -> Access {
         Access::of(self.tables.cell(table::FIELD, row(field), 0))
     }
@@ -140,7 +140,7 @@ impl Metadata {
         self.tables.cell(table::FIELD, row(field), 0) & 0x20 != 0
     }
 
-    /// A field's own name.
+    /// A field's name without its type.
     pub fn field_name(&self, field: u32) -> &str {
         self.tables.text(self.tables.cell(table::FIELD, row(field), 1))
     }

@@ -18,12 +18,12 @@ const LITERAL: u32 = 0x40;
 /// MethodSemanticsAttributes: getter.
 const GETTER: u32 = 2;
 
-/// A field.
+/// A field of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its token.
+    /// Its Field token.
     pub token: u32,
-    /// Its name.
+    /// Its name in the source.
     pub name: String,
     /// Belongs to the type, not to an object.
     pub is_static: bool,
@@ -34,13 +34,13 @@ pub struct Field {
 /// A property that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// Its name.
+    /// Its name in the source.
     pub name: String,
-    /// Token of its getter.
+    /// MethodDef token of its getter.
     pub getter: u32,
     /// Belongs to the type, not to an object.
     pub is_static: bool,
-    /// Takes an index.
+    /// Whether it takes an index.
     pub is_indexer: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Metadata {
     properties: OnceLock<HashMap<u32, Rows>>,
 }
 
-/// The row of a token.
+/// The row number in a token.
 pub(crate) fn row(token: u32) -> u32 {
     token & 0x00ff_ffff
 }
@@ -65,7 +65,7 @@ pub fn method_token(row: u32) -> u32 {
 }
 
 impl Metadata {
-    /// Over these tables.
+    /// Metadata read from these tables.
     pub fn new(tables: Tables) -> Self {
         Self {
             tables,
@@ -158,7 +158,7 @@ impl Metadata {
         0x0200_0000 | low
     }
 
-    /// A method's own name.
+    /// A method's name without its type.
     pub fn method_name(&self, method: u32) -> &str {
         self.tables.text(self.tables.cell(table::METHOD, row(method), 3))
     }

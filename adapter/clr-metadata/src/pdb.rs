@@ -23,7 +23,7 @@ const HIDDEN_LINE: u32 = 0xfeefee;
 /// Why an assembly has no symbols.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PdbProblem {
-    /// None anywhere.
+    /// No PDB was found at the paths `looked`.
     #[error("no PDB found{}", listed(.looked))]
     NotFound {
         /// The paths that were searched.
@@ -32,7 +32,7 @@ pub enum PdbProblem {
     /// One, but of another build.
     #[error("`{0}` belongs to another build of the assembly")]
     IdMismatch(PathBuf),
-    /// The old format.
+    /// A PDB in the Windows format, which is not supported.
     #[error("`{0}` is a Windows PDB; build with `<DebugType>portable</DebugType>`")]
     WindowsPdb(PathBuf),
     /// The file exists but is damaged.
@@ -48,22 +48,22 @@ fn listed(looked: &[PathBuf]) -> String {
 /// Where a statement is: IL offsets to lines and columns, all from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequencePoint {
-    /// Its first IL offset.
+    /// IL offset at which its code begins.
     pub il: u32,
-    /// Row of its document.
+    /// Row of its document in the Document table.
     pub document: u32,
     /// First line; 0 for code without source.
     pub line: u32,
-    /// First column.
+    /// First column, from 1.
     pub column: u32,
-    /// Last line.
+    /// Last line, from 1.
     pub end_line: u32,
     /// Column behind its last character.
     pub end_column: u32,
 }
 
 impl SequencePoint {
-    /// Code without source.
+    /// Whether it is code without source.
     pub fn is_hidden(&self) -> bool {
         self.line == 0
     }
@@ -72,9 +72,9 @@ impl SequencePoint {
 /// A place a breakpoint can bind to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// MethodDef token.
+    /// MethodDef token of the method.
     pub method: u32,
-    /// Its statement.
+    /// Its sequence point.
     pub point: SequencePoint,
 }
 
@@ -97,7 +97,7 @@ impl Pdb {
     /// Finds the symbols of an assembly: inside it, where the compiler put them, beside it, in `search`.
     ///
     /// # Errors
-    /// Why there are none that fit.
+    /// The reason why no PDB fits.
     pub fn open_for(image: &Image, search: &[PathBuf]) -> Result<Self, PdbProblem> {
         if let Some(bytes) = &image.embedded_pdb {
             return Self::parse(bytes.clone()).ok_or_else(|| PdbProblem::Malformed(image.path.clone()));

@@ -15,11 +15,11 @@ pub enum Signature {
     Primitive(u32),
     /// A class or struct: a TypeDef, TypeRef or TypeSpec token.
     Named {
-        /// The token.
+        /// TypeDef, TypeRef or TypeSpec token.
         token: u32,
         /// Whether it is a struct.
         is_value: bool,
-        /// Generic arguments.
+        /// Its generic arguments, in order.
         arguments: Vec<Signature>,
     },
     /// An array with one dimension from 0.
@@ -41,13 +41,13 @@ pub enum Signature {
 /// A method's, or a property's getter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodSignature {
-    /// Has a `this`.
+    /// Whether it has a `this`.
     pub has_this: bool,
     /// How many generic parameters it has of its own.
     pub generic: u32,
-    /// The return type.
+    /// The type of its result.
     pub result: Signature,
-    /// Its parameters.
+    /// Types of its parameters.
     pub parameters: Vec<Signature>,
 }
 
@@ -123,14 +123,14 @@ pub fn method_signature(blob: &[u8]) -> Option<MethodSignature> {
     method(&mut Reader::new(blob), MAX_DEPTH)
 }
 
-/// FieldSig.
+/// Parses a FieldSig: the type of a field.
 pub fn field_signature(blob: &[u8]) -> Option<Signature> {
     let mut reader = Reader::new(blob);
     (reader.u8()? == 0x06).then_some(())?;
     Signature::read(&mut reader, MAX_DEPTH)
 }
 
-/// TypeSpec.
+/// Parses a TypeSpec: a type.
 pub fn type_signature(blob: &[u8]) -> Option<Signature> {
     Signature::read(&mut Reader::new(blob), MAX_DEPTH)
 }

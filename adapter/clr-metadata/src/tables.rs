@@ -167,9 +167,9 @@ fn pointers(target: usize) -> Option<usize> {
 /// Rows that a list column owns.
 #[derive(Debug, Clone)]
 pub enum Rows {
-    /// One after the other.
+    /// Consecutive rows.
     InOrder(std::ops::Range<u32>),
-    /// Wherever they are.
+    /// Rows in any order, through a pointer table.
     OutOfOrder(std::vec::IntoIter<u32>),
 }
 
@@ -382,7 +382,7 @@ impl Tables {
         std::str::from_utf8(bytes).unwrap_or("?")
     }
 
-    /// A blob.
+    /// The blob at an offset of the blob heap.
     pub fn blob(&self, offset: u32) -> &[u8] {
         let mut reader = Reader::new(self.heap(self.blob, offset));
         reader.compressed().and_then(|length| reader.take(length as usize)).unwrap_or_default()

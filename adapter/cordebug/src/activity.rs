@@ -25,7 +25,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// As it is now.
+    /// The current counts.
     pub fn now() -> Self {
         // In this order, so that a call which ends meanwhile is none under way.
         let begun = BEGUN.load(Ordering::SeqCst);

@@ -18,13 +18,13 @@ use crate::thread::{Stepper, Thread};
 
 /// Kinds of [`Callback::Exception`]: CorDebugExceptionCallbackType.
 pub mod exception {
-    /// It was just thrown.
+    /// The exception was just thrown.
     pub const FIRST_CHANCE: u32 = 1;
     /// The search for a handler reached user code.
     pub const USER_FIRST_CHANCE: u32 = 2;
     /// A handler was found.
     pub const CATCH_HANDLER_FOUND: u32 = 3;
-    /// There is none.
+    /// No handler was found.
     pub const UNHANDLED: u32 = 4;
 }
 
@@ -32,7 +32,7 @@ pub mod exception {
 pub mod step {
     /// In the frame where it began.
     pub const NORMAL: u32 = 0;
-    /// In a caller of it.
+    /// It stopped in a caller of the stepped function.
     pub const RETURN: u32 = 1;
 }
 

@@ -54,7 +54,7 @@ impl NativeCode {
         get!(function.0, ICorDebugFunction.GetNativeCode()).map(Self)
     }
 
-    /// Its function.
+    /// The function that this code belongs to.
     ///
     /// # Errors
     /// From the runtime.

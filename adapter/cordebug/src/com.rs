@@ -5,12 +5,12 @@ use core::ptr::NonNull;
 
 use crate::hresult::CorError;
 
-/// An interface id.
+/// An interface id (IID).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guid(pub(crate) u32, pub(crate) u16, pub(crate) u16, pub(crate) [u8; 8]);
 
-/// A COM interface.
+/// A COM interface with its id.
 ///
 /// # Safety
 /// `IID` must be the id of the interface whose layout the type has.

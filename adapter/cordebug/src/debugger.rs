@@ -136,7 +136,7 @@ impl Process {
         get!(process, ICorDebugProcess5.GetTypeForTypeID(id)).map(crate::types::Type)
     }
 
-    /// Writes memory.
+    /// Writes bytes to the process's memory.
     ///
     /// # Errors
     /// From the runtime.
@@ -167,7 +167,7 @@ impl Process {
         Ok(queued != 0)
     }
 
-    /// All managed threads.
+    /// All managed threads of the process.
     ///
     /// # Errors
     /// From the runtime.
@@ -213,7 +213,7 @@ impl Process {
         call!(self.0, ICorDebugController.Detach()).map(drop)
     }
 
-    /// Ends it.
+    /// Ends the process with this exit code.
     ///
     /// # Errors
     /// From the runtime.

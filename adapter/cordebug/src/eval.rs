@@ -9,7 +9,7 @@ use crate::raw;
 use crate::types::Type;
 use crate::value::Value;
 
-/// One evaluation.
+/// An evaluation on a thread of the program.
 #[derive(Clone)]
 pub struct Eval(pub(crate) ComPtr<raw::ICorDebugEval>);
 
@@ -88,7 +88,7 @@ impl Eval {
         .map(drop)
     }
 
-    /// Makes a string.
+    /// Creates a string in the program.
     ///
     /// # Errors
     /// From the runtime.

@@ -8,12 +8,12 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How a child ended.
+/// The way in which a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// By itself, with this exit code.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(i32),
 }
 

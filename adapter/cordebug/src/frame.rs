@@ -13,7 +13,7 @@ use crate::value::Value;
 pub struct Frame(pub(crate) ComPtr<raw::ICorDebugFrame>);
 
 impl Frame {
-    /// Its function.
+    /// The function that runs in this frame.
     ///
     /// # Errors
     /// From the runtime; native frames have none.
@@ -161,7 +161,7 @@ pub enum Internal {
     Exception,
     /// A method is compiled.
     Compilation,
-    /// Any other.
+    /// A kind that is not known here, by its number.
     Other(u32),
 }
 
@@ -190,7 +190,7 @@ impl Internal {
     }
 }
 
-/// A method.
+/// A method of a module.
 pub struct Function(pub(crate) ComPtr<raw::ICorDebugFunction>);
 
 impl Function {

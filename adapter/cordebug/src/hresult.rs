@@ -1,11 +1,11 @@
 //! Error codes of ICorDebug.
 
-/// A failed call.
+/// An error of a COM call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CorError {
-    /// `Interface::Method`.
+    /// The method that failed: `Interface::Method`.
     pub call: &'static str,
-    /// The HRESULT.
+    /// The HRESULT that it returned.
     pub hresult: u32,
 }
 

@@ -82,7 +82,7 @@ impl LongString {
         self.address
     }
 
-    /// UTF-16 units.
+    /// Length in UTF-16 units.
     pub(crate) fn length(&self) -> u32 {
         self.length
     }

@@ -14,7 +14,7 @@ const MAX_NAME_LEN: usize = 32 * 1024;
 /// Largest metadata that is read, bytes.
 const LARGEST_METADATA: u32 = 256 * 1024 * 1024;
 
-/// A loaded module.
+/// A module that the program has loaded.
 #[derive(Clone)]
 pub struct Module(pub(crate) ComPtr<raw::ICorDebugModule>);
 
@@ -31,7 +31,7 @@ impl Module {
         Ok(String::from_utf16_lossy(name.split(|unit| *unit == 0).next().unwrap_or_default()))
     }
 
-    /// Where it is loaded.
+    /// Address at which it is loaded.
     ///
     /// # Errors
     /// From the runtime.

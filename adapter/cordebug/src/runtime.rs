@@ -56,23 +56,23 @@ pub enum RuntimeError {
     /// The process cannot be looked at.
     #[error("cannot read the memory map of process {pid}: {reason}")]
     Maps {
-        /// Which process.
+        /// The process id.
         pid: u32,
-        /// The system's error.
+        /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// Nothing to load.
+    /// A library could not be loaded.
     #[error("cannot load `{path}`: {reason}")]
     Library {
-        /// The library.
+        /// Path of the library.
         path: PathBuf,
-        /// The loader's error.
+        /// The error of the loader.
         reason: libloading::Error,
     },
     /// Loaded, but it does not start.
     #[error("`{0}` refused to start")]
     Refused(PathBuf),
-    /// From the library.
+    /// An error of the debugging library.
     #[error(transparent)]
     Cor(#[from] CorError),
 }

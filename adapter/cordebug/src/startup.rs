@@ -171,7 +171,7 @@ pub(crate) fn is_pipe(file: &Path) -> bool {
 }
 
 /// The debugging library blocks forever in `open` on a pipe whose runtime has died. Opening it for both ends that wait, and while
-/// it is open nobody can begin to wait again: remove its name meanwhile. Nothing when it is not a pipe of a runtime's.
+/// it is open no other wait can begin: remove its name then. Nothing when it is not a pipe of a runtime's.
 pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
     if !is_pipe(file) {
         return None;
@@ -180,7 +180,7 @@ pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(file).ok()
 }
 
-/// Whether `/proc/PID/stat` is of a process that has ended and that nobody has waited for yet: it has no files open any more.
+/// Whether `/proc/PID/stat` is of a zombie: it has no files open any more.
 fn has_ended(stat: &str) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
 }

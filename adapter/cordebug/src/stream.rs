@@ -7,7 +7,7 @@ use crate::raw::IStream;
 
 /// Largest stream that is read, bytes.
 const LARGEST: usize = 256 * 1024 * 1024;
-/// Read at once, bytes.
+/// Bytes read per call.
 const PIECE: usize = 64 * 1024;
 /// STREAM_SEEK_SET.
 const FROM_START: u32 = 0;

@@ -7,7 +7,7 @@ use crate::frame::{Frame, Internal};
 use crate::raw;
 use crate::value::Value;
 
-/// A managed thread.
+/// A managed thread of the program.
 #[derive(Clone)]
 pub struct Thread(pub(crate) ComPtr<raw::ICorDebugThread>);
 
@@ -57,7 +57,7 @@ impl Thread {
                     own => handler = own,
                 }
             }
-            // Nobody needs what is below the last one, and each frame costs.
+            // Frames below the last one are not needed, and each frame costs.
             if frames.len() == limit || call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {
                 break;
             }
@@ -181,7 +181,7 @@ impl Stepper {
         self.0.is_same(&other.0)
     }
 
-    /// Abandons the step.
+    /// Abandons the current step.
     ///
     /// # Errors
     /// From the runtime; harmless when the step is over.

@@ -23,7 +23,7 @@ impl Type {
         Ok(kind)
     }
 
-    /// Its class.
+    /// The class of the type.
     ///
     /// # Errors
     /// From the runtime; primitives and arrays have none.
@@ -31,7 +31,7 @@ impl Type {
         get!(self.0, ICorDebugType.GetClass()).map(Class)
     }
 
-    /// Its base type.
+    /// The base type of the type.
     ///
     /// # Errors
     /// From the runtime; `object` has none.
@@ -47,7 +47,7 @@ impl Type {
         get!(self.0, ICorDebugType.GetFirstTypeParameter()).map(Type)
     }
 
-    /// Generic arguments.
+    /// Its generic arguments, in order.
     ///
     /// # Errors
     /// From the runtime.

@@ -199,7 +199,7 @@ impl Value {
         get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value::from)
     }
 
-    /// Target and method of a delegate; `None` where the runtime does not tell (before .NET 8) or it is none.
+    /// Target and method of a delegate; `None` if the runtime does not tell (before .NET 8) or it is not one.
     pub fn as_delegate(&self) -> Option<(Result<Value>, Result<Function>)> {
         let delegate: ComPtr<raw::ICorDebugDelegateObjectValue> = self.0.cast().ok()?;
         let target: Result<ComPtr<raw::ICorDebugReferenceValue>> =
@@ -267,7 +267,7 @@ impl Value {
     }
 }
 
-/// A reference value.
+/// A value that refers to another.
 pub struct Reference(ComPtr<raw::ICorDebugReferenceValue>);
 
 impl Reference {
@@ -402,7 +402,7 @@ impl StringValue {
 pub struct Array(ComPtr<raw::ICorDebugArrayValue>);
 
 impl Array {
-    /// All its elements.
+    /// The total number of elements.
     ///
     /// # Errors
     /// From the runtime.

@@ -70,7 +70,7 @@ pub enum Meaning {
 /// Why an expression has no meaning here.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// It is wrong.
+    /// It is not valid C#.
     Wrong(Diagnostic),
     /// It may be right, but only the compiler knows what it means.
     NeedsCompiler {
@@ -90,7 +90,7 @@ impl From<Diagnostic> for Refusal {
 /// A typed tree, with as many places for what it declares itself.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    /// Its meaning.
+    /// The meaning of the expression.
     pub meaning: Meaning,
     /// How many variables the expression declares: of lambdas, patterns, `out var`.
     pub slots: u32,

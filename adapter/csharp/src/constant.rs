@@ -26,7 +26,7 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// An `int`.
+    /// A constant of type `int`.
     pub fn int(value: i32) -> Self {
         Self::Int(element::I4, i128::from(value))
     }

@@ -31,7 +31,7 @@ pub const MAX_LENGTH: usize = 16 * 1024;
 /// Why an expression is not one: as the compiler says it, with its number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// `CS0103`.
+    /// Number of the C# error, for example `CS0103`.
     pub code: &'static str,
     /// The compiler's message.
     pub message: String,

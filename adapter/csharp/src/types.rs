@@ -84,7 +84,7 @@ impl Hash for TupleNames {
 pub struct Named {
     /// Its module, as in [`Def`].
     pub module: usize,
-    /// Its TypeDef token.
+    /// TypeDef token of the definition.
     pub token: u32,
     /// Whether variables of it hold the value itself.
     pub is_value: bool,
@@ -95,13 +95,13 @@ pub struct Named {
 }
 
 impl Named {
-    /// Its definition.
+    /// The definition of the type.
     pub fn def(&self) -> Def {
         Def { module: self.module, token: self.token }
     }
 }
 
-/// A type.
+/// A type of C#.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ty {
     /// A primitive, `void`, `string` or `object`, by its [`kind`].
@@ -120,7 +120,7 @@ pub enum Ty {
     Var(u32),
     /// Generic parameter of the method.
     MethodVar(u32),
-    /// Of `null`.
+    /// The type of `null`.
     Null,
     /// One that C# cannot name, or that could not be found.
     Other,
@@ -211,13 +211,13 @@ pub fn widens(from: u32, to: u32) -> bool {
 }
 
 impl Ty {
-    /// An array of it.
+    /// An array type with this element type.
     #[must_use]
     pub fn vector(self) -> Self {
         Self::Vector(Box::new(self))
     }
 
-    /// Without `ref`.
+    /// The type without `ref`.
     pub fn direct(&self) -> &Self {
         match self {
             Self::Reference(inner) => inner,
@@ -267,7 +267,7 @@ impl Ty {
         }
     }
 
-    /// Generic arguments.
+    /// The generic arguments of the type.
     pub fn arguments(&self) -> &[Ty] {
         match self {
             Self::Named(named) => &named.arguments,

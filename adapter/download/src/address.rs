@@ -7,7 +7,7 @@ use http::Uri;
 /// Longest address, bytes.
 const MAX_LEN: usize = 8 * 1024;
 
-/// An address.
+/// An address that may be downloaded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     uri: Uri,

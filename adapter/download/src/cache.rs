@@ -168,7 +168,7 @@ impl Cache {
     }
 }
 
-/// A file in a cache.
+/// A file in a cache, with its age and size.
 struct Kept {
     path: PathBuf,
     size: u64,

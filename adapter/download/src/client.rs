@@ -34,11 +34,11 @@ const AGENT: &str = concat!("tandem-dap/", env!("CARGO_PKG_VERSION"));
 /// How much one file may be.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes, unpacked.
+    /// Maximum size in bytes, unpacked.
     pub bytes: usize,
     /// Without a byte from the server.
     pub silence: Duration,
-    /// In all.
+    /// Maximum time in all.
     pub time: Duration,
 }
 
@@ -53,15 +53,15 @@ pub enum Problem {
     Denied {
         /// The host that sent the response.
         host: String,
-        /// 401, 403 or 407.
+        /// The status: 401, 403 or 407.
         status: u16,
     },
-    /// Any other status.
+    /// The server answers with any other status.
     #[error("`{host}` answers HTTP {status}")]
     Status {
         /// The host that sent the response.
         host: String,
-        /// Of HTTP.
+        /// The HTTP status.
         status: u16,
     },
     /// A redirection to a host that is not allowed.
@@ -88,7 +88,7 @@ pub enum Problem {
     TooLarge {
         /// The host that sends too much.
         host: String,
-        /// The limit in bytes.
+        /// The limit that was exceeded, in bytes.
         limit: usize,
     },
     /// Slower than the limits.

@@ -102,7 +102,7 @@ impl std::fmt::Display for ErrorCode {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Stable code.
+    /// The stable code, which clients may match.
     pub code: ErrorCode,
     /// Lower case, no full stop, literals in backticks.
     pub message: String,
@@ -151,7 +151,7 @@ impl Failure {
         Self { code, message: message.into(), hint: None, show_user: true, data: Value::Null, foreign: None }
     }
 
-    /// Adds the remedy.
+    /// Adds a hint: the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -80,7 +80,7 @@ fn bounded(filter: &str, quiet: &[&str]) -> anyhow::Result<EnvFilter> {
     })
 }
 
-/// Writes a line for a person to stderr, whatever is logged. Gives up after a second when nobody reads stderr.
+/// Writes a line for a person to stderr, whatever is logged. Gives up after a second if stderr is not read.
 pub fn say(line: &str) {
     let (done, written) = mpsc::channel();
     let line = format!("{line}\n");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that may wait.
+/// Maximum number of lines that wait.
 const LINES: usize = 1024;
 /// Longest line, bytes; a longer one is cut. With [`LINES`] that bounds the queue's memory at 8 MiB.
 const LINE: usize = 8 * 1024;
@@ -71,7 +71,7 @@ fn write(mut to: Box<dyn Write + Send>, items: &Receiver<Item>, dropped: &Atomic
                 drop(to.write_all(&line));
                 let missing = dropped.swap(0, Ordering::Relaxed);
                 if missing > 0 {
-                    drop(writeln!(to, "[{missing} lines of the log were dropped: nobody read it in time]"));
+                    drop(writeln!(to, "[{missing} lines of the log were dropped: it was not read in time]"));
                 }
             }
             Item::Flushed(done) => {
@@ -130,7 +130,7 @@ mod tests {
     /// Whether the writer is open, and what it was given.
     type Gate = (Mutex<(bool, Vec<u8>)>, Condvar);
 
-    /// A writer that nobody reads until it is opened.
+    /// A writer that blocks until it is opened.
     #[derive(Clone, Default)]
     struct Blocked(Arc<Gate>);
 

@@ -20,7 +20,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// The other end of a TCP connection. One that has closed already belongs to nobody.
+    /// The other end of a TCP connection. One that has closed already belongs to no user.
     pub fn of_tcp(local: SocketAddr, remote: SocketAddr) -> Self {
         tcp::user_of(remote, local).map_or(Self::Address(remote.ip()), Self::User)
     }

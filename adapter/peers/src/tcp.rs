@@ -1,7 +1,7 @@
 //! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): which sockets there are in this network namespace, and whose.
 //!
 //! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0, whichever user it
-//! had: here it counts as nobody's, not as root's.
+//! had: here it counts as no user's, not as root's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,12 +15,12 @@ const CONNECTED: &str = "01";
 pub struct Row<'a> {
     /// Its own address and port, as the table spells them.
     pub local: &'a str,
-    /// The other end's.
+    /// The remote address and port, as the kernel spells it.
     pub remote: &'a str,
     state: &'a str,
-    /// Whose it is.
+    /// User id of the socket's owner.
     pub user: u32,
-    /// Its number; never 0.
+    /// The socket's inode; never 0.
     pub inode: u64,
 }
 

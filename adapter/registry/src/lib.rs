@@ -44,13 +44,13 @@ pub const PROTOCOL: u32 = 1;
 pub struct Entry {
     /// Short and easy to type.
     pub id: String,
-    /// The host's process.
+    /// Process id of the host.
     pub pid: u32,
     /// The title that clients show in lists.
     pub title: String,
     /// The program that is debugged.
     pub program: String,
-    /// Which engine.
+    /// Name of the engine.
     pub engine: String,
     /// The program's folder to work in.
     #[serde(default)]
@@ -61,10 +61,10 @@ pub struct Entry {
     /// The [`PROTOCOL`] of that host; 0 from a host that did not write it.
     #[serde(default)]
     pub protocol: u32,
-    /// Seconds since 1970.
+    /// Start time in seconds since 1970.
     #[serde(default)]
     pub started: u64,
-    /// Where to join.
+    /// The socket at which to join.
     pub socket: PathBuf,
     /// Who launched or attached, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ pub fn prepare_one(folders: &[PathBuf]) -> anyhow::Result<(PathBuf, Vec<anyhow::
     Err(refused.pop().unwrap_or_else(|| anyhow::anyhow!("there is no place for the session folder")))
 }
 
-/// Makes the folder, or checks that it is a real folder of ours that nobody else may enter.
+/// Makes the folder, or checks that it is a real folder of this user that no other user may enter.
 ///
 /// # Errors
 /// When it cannot be made or is not safe.
@@ -150,7 +150,7 @@ pub fn prepare(folder: &Path) -> anyhow::Result<()> {
     check(folder)
 }
 
-/// Whether the folder is a real folder of ours that nobody else may enter.
+/// Whether the folder is a real folder of this user that no other user may enter.
 fn check(folder: &Path) -> anyhow::Result<()> {
     let found = std::fs::symlink_metadata(folder)
         .with_context(|| format!("cannot look at the session folder `{}`", folder.display()))?;
@@ -237,7 +237,7 @@ fn is_older(path: &Path, age: Duration) -> bool {
     changed.ok().and_then(|changed| changed.elapsed().ok()).is_some_and(|elapsed| elapsed > age)
 }
 
-/// A socket nobody listens on belongs to a host that is gone.
+/// A socket without a listener belongs to a host that is gone.
 fn answers(socket: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(socket)
         .is_ok_and(|found| found.file_type().is_socket() && found.uid() == user());
@@ -248,7 +248,7 @@ fn answers(socket: &Path) -> bool {
 ///
 /// # Errors
 /// `AGAIN` when its process accepts no connections and its queue is full: a plain `connect` would wait for it forever;
-/// `CONNREFUSED` when nobody listens.
+/// `CONNREFUSED` when there is no listener.
 pub fn connect(socket: &Path) -> Result<UnixStream, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

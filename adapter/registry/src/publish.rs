@@ -53,7 +53,7 @@ impl Published {
         std::fs::rename(&new, &self.json).with_context(|| format!("cannot replace `{}`", self.json.display()))
     }
 
-    /// Writes the complete file under a name that nobody reads.
+    /// Writes the complete file under a name that is never read.
     fn write(&self) -> anyhow::Result<PathBuf> {
         let new = self.json.with_extension("json.new");
         std::fs::write(&new, serde_json::to_vec_pretty(&self.entry)?)?;

@@ -42,7 +42,7 @@ impl Scratch {
         }
     }
 
-    /// Returns the folder.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,7 +55,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes such a folder when nobody uses it any more.
+/// Removes such a folder when it is no longer in use.
 pub(crate) fn sweep(path: &Path) {
     let ours = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user());
     // One that was made this moment is not locked yet, unless its maker is gone.

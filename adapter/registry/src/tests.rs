@@ -75,7 +75,7 @@ fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
     assert!(Published::new(place.path(), entry("fox1")).is_err(), "an id is taken from a live session");
     assert_eq!(live(place.path()).len(), 1);
     assert_eq!(names(place.path()), ["fox1.json", "fox1.sock"]);
-    // As after a crash: the files stay, nobody listens.
+    // As after a crash: the files stay, without a listener.
     std::mem::forget(published);
     drop(listener);
     drop(UnixListener::bind(place.path().join("owl2.sock")).unwrap());

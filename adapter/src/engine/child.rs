@@ -89,7 +89,7 @@ impl ChildEngine {
     /// An engine that starts the adapter at `launch` or `attach`.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for an `engine` object that is none.
+    /// `INVALID_PARAMETER` for an invalid `engine` object.
     pub fn start(
         engine: &Value,
         broker: Broker,

@@ -66,7 +66,6 @@ pub enum DebuggerEnd {
 pub struct EndNotice(Option<Box<dyn FnOnce(DebuggerEnd) + Send>>);
 
 impl EndNotice {
-    /// Reports this end.
     pub fn send(mut self, end: DebuggerEnd) {
         if let Some(report) = self.0.take() {
             report(end);

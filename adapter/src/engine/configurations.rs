@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use table::{Attribute, Family, TABLE};
 
-/// The `type` that a configuration had before its editor made it one of ours.
+/// The `type` that a configuration had before its editor converted it to Tandem's.
 const ORIGINAL: &str = "__configurationType";
 
 /// The translation of an attribute.
@@ -16,7 +16,7 @@ const ORIGINAL: &str = "__configurationType";
 enum Meaning {
     /// It means the same here, or to the adapter that gets it.
     Same,
-    /// Another name here.
+    /// Tandem's name for it differs.
     Named(&'static str),
     /// Other attributes express it: a description, and how to translate it.
     Mapped(

@@ -2,14 +2,14 @@
 
 use dap_wire::Failure;
 
-/// Who has them.
+/// The owner of the program's stdio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Console {
     /// Tandem owns stdin, stdout and stderr.
     Piped,
     /// A client's terminal (DAP `runInTerminal`).
     Terminal {
-        /// Its own window.
+        /// A new terminal window instead of one inside the editor.
         external: bool,
     },
 }

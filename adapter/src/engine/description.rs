@@ -7,7 +7,6 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-/// One engine.
 #[derive(Debug)]
 pub struct Description {
     /// The launch attribute `engine`.
@@ -79,7 +78,7 @@ pub struct Recognition {
     pub project_files: &'static [(&'static str, Evidence)],
     /// Programs that the first line of a script names; `python*` matches any that begins so.
     pub interpreters: &'static [&'static str],
-    /// Executables of running processes, likewise.
+    /// Executables of running processes, as above.
     pub processes: &'static [&'static str],
     /// Parts of the paths of what a running process has loaded.
     pub loaded: &'static [&'static str],
@@ -92,7 +91,7 @@ pub struct Recognition {
 }
 
 impl Recognition {
-    /// Nothing is for it.
+    /// Recognizes no file.
     pub const NONE: Self = Self {
         extensions: &[],
         project_files: &[],

@@ -50,7 +50,7 @@ pub fn merged(arguments: &Value, say: &mut dyn FnMut(&str)) -> Result<Value, Fai
     Ok(whole)
 }
 
-/// The variables, of several of one name the last; and the numbers of lines that are none.
+/// The variables, of several of one name the last; and the numbers of invalid lines.
 fn parse(text: &str) -> (std::collections::BTreeMap<String, String>, Vec<String>) {
     let (mut variables, mut wrong) = (std::collections::BTreeMap::new(), Vec::new());
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {

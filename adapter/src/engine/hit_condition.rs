@@ -16,20 +16,20 @@ pub fn condition_failed(condition: &str, reason: &str) -> String {
     format!("{which} cannot be evaluated, so the program stops: {}", reason.trim())
 }
 
-/// Which hits count.
+/// The hits that count, by their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitTest {
     /// The one with this number, from 1.
     Equal(u64),
-    /// Those after it.
+    /// Hits after this one.
     Above(u64),
     /// It and those after it.
     AtLeast(u64),
-    /// Those before it.
+    /// Hits before this one.
     Below(u64),
     /// Those before it, and it.
     AtMost(u64),
-    /// Every so many.
+    /// Each hit whose number is a multiple of this.
     Every(u64),
 }
 

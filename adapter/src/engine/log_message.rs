@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 /// A part of a log message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Literal text.
     Text(String),
     /// An expression, replaced by its value.
     Expression(String),

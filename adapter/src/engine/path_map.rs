@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Path prefixes: as the program has them, and what replaces them here.
 pub type PathMap = Vec<(String, String)>;
 
-/// Most that are read.
+/// Maximum number of entries read.
 const MAX_ENTRIES: usize = 100;
 
 /// The attributes that say it.

@@ -47,7 +47,7 @@ impl LookOnlyRequests {
 
 #[cfg(any(test, feature = "simulation"))]
 impl StartedEngine {
-    /// An engine of a test.
+    /// The scripted engine of tests.
     pub fn scripted(several_per_line: bool) -> Self {
         Self {
             name: "scripted".into(),

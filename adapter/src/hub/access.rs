@@ -46,7 +46,6 @@ impl AgentAccess {
         }
     }
 
-    /// Its spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -100,12 +99,11 @@ impl AgentAccess {
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// Of its bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// Whether this is it.
+    /// Whether `presented` equals the token.
     pub fn is(&self, presented: &str) -> bool {
         bool::from(self.0.ct_eq(presented.as_bytes()))
     }

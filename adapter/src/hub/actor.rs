@@ -65,7 +65,7 @@ impl ClientTasks {
     }
 }
 
-/// The actor.
+/// Runs the hub's state: feeds it events and carries out its effects.
 pub struct Actor<H> {
     host: H,
     state: State,

@@ -49,7 +49,7 @@ pub struct BreakpointUpdate {
 /// A breakpoint that stopped the program, or may have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The session's id.
+    /// The session's id of the breakpoint.
     pub id: i64,
     /// The clients that ask for it.
     pub owners: BTreeSet<ClientId>,

@@ -51,7 +51,6 @@ impl ClientKind {
     }
 }
 
-/// One client.
 #[derive(Debug)]
 pub struct Client {
     pub id: ClientId,
@@ -63,7 +62,7 @@ pub struct Client {
     pub launched: bool,
     /// `clientName`, else `clientID`, else `client N`.
     pub name: String,
-    /// `clientID`.
+    /// `clientID` of its `initialize`.
     pub client_id: Option<String>,
     pub kind: ClientKind,
     /// The most that it wants to do, whatever it may.

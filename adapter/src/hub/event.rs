@@ -21,7 +21,7 @@ impl std::fmt::Display for ClientId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRequest {
     pub client: ClientId,
-    /// The client's number.
+    /// The client's `seq` of the request.
     pub seq: i64,
     /// The command, which the response repeats.
     pub command: String,
@@ -47,24 +47,42 @@ pub enum Origin {
 /// What can wake the hub.
 #[derive(Debug)]
 pub enum Event {
-    /// A client connected.
-    ClientJoined { client: ClientId, origin: Origin },
+    ClientJoined {
+        client: ClientId,
+        origin: Origin,
+    },
     /// A client sent a message.
-    ClientMessage { client: ClientId, message: Message },
+    ClientMessage {
+        client: ClientId,
+        message: Message,
+    },
     /// A client sent a frame that is not a DAP message; `error` has what could be read of it.
-    ClientMessageInvalid { client: ClientId, error: MessageError },
+    ClientMessageInvalid {
+        client: ClientId,
+        error: MessageError,
+    },
     /// The connection ended, for whatever reason.
-    ClientLeft { client: ClientId },
+    ClientLeft {
+        client: ClientId,
+    },
     /// A client does not read and was disconnected: its queue was full.
-    ClientStalled { client: ClientId },
+    ClientStalled {
+        client: ClientId,
+    },
     /// The engine was made, or could not be; follows [`Effect::StartEngine`].
     EngineStarted(Result<StartedEngine, Failure>),
     /// The engine's reply to [`Effect::RequestEngine`], with the engine's ids.
-    EngineReplied { ticket: Ticket, result: Result<Value, Failure> },
+    EngineReplied {
+        ticket: Ticket,
+        result: Result<Value, Failure>,
+    },
     /// The engine reports something by itself.
     EngineEvent(EngineEvent),
     /// The broker's reply to [`Effect::Io`]: the body for the client.
-    IoReplied { ticket: Ticket, result: Result<Value, Failure> },
+    IoReplied {
+        ticket: Ticket,
+        result: Result<Value, Failure>,
+    },
     /// A timer of [`Effect::StartTimer`] fired.
     TimerFired(Timer),
     /// The host has to end (a signal).
@@ -92,10 +110,12 @@ pub enum Timer {
 #[derive(Debug, Clone, PartialEq)]
 pub enum IoRequest {
     /// `processWriteInput`: bytes for stdin, perhaps none, and whether to close stdin after them.
-    Write { data: Vec<u8>, close: bool },
-    /// `processReadOutput`.
+    Write {
+        data: Vec<u8>,
+        close: bool,
+    },
     Read(ReadOutput),
-    /// `processReadInput`.
+    /// `processReadInput`: the clients' input so far.
     Given,
 }
 
@@ -114,7 +134,7 @@ pub struct ReadOutput {
     pub newest: bool,
     /// Regular expression to wait for; known to compile.
     pub wait_for: Option<String>,
-    /// How long to wait.
+    /// Maximum time to wait for `wait_for`.
     pub timeout: Option<Duration>,
     /// Also return what the program's terminal shows.
     pub screen: bool,
@@ -143,30 +163,65 @@ pub struct Publication {
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     /// Queue a message to a client; its writer numbers it.
-    Send { client: ClientId, message: Message },
+    Send {
+        client: ClientId,
+        message: Message,
+    },
     /// Send the program's output to this client from now on, beginning with what is still kept.
-    StartOutput { client: ClientId },
+    StartOutput {
+        client: ClientId,
+    },
     /// Send this client no more output.
-    StopOutput { client: ClientId },
+    StopOutput {
+        client: ClientId,
+    },
     /// Send what the program printed until now before the next message to this client.
-    FlushOutput { client: ClientId },
+    FlushOutput {
+        client: ClientId,
+    },
     /// Close the connection after what is queued.
-    Close { client: ClientId },
+    Close {
+        client: ClientId,
+    },
     /// Make the engine for these launch or attach arguments; [`Event::EngineStarted`] follows.
-    StartEngine { arguments: Value },
+    StartEngine {
+        arguments: Value,
+    },
     /// Connect this client to another session. `seq` is the number of its `attach`, which has no response yet; `initialize`
     /// are its arguments of that request. `child`: a client opens the session of a child process, which may have ended already.
-    JoinSession { client: ClientId, session: String, initialize: Value, seq: i64, child: bool },
+    JoinSession {
+        client: ClientId,
+        session: String,
+        initialize: Value,
+        seq: i64,
+        child: bool,
+    },
     /// Send the engine a request with its own ids; [`Event::EngineReplied`] follows, with `TIMEOUT` after `deadline`.
-    RequestEngine { ticket: Ticket, command: String, arguments: Value, deadline: Duration },
+    RequestEngine {
+        ticket: Ticket,
+        command: String,
+        arguments: Value,
+        deadline: Duration,
+    },
     /// Send the engine the one reply to its reverse request with this number of the engine's own.
-    ReplyToEngine { id: i64, result: Result<Value, Failure> },
+    ReplyToEngine {
+        id: i64,
+        result: Result<Value, Failure>,
+    },
     /// Cancel a request to the engine or the broker.
-    Cancel { ticket: Ticket },
+    Cancel {
+        ticket: Ticket,
+    },
     /// Send the broker a request on behalf of this client (`clear` is per client); [`Event::IoReplied`] follows.
-    Io { ticket: Ticket, client: ClientId, request: IoRequest },
-    /// Wake the hub later.
-    StartTimer { timer: Timer, after: Duration },
+    Io {
+        ticket: Ticket,
+        client: ClientId,
+        request: IoRequest,
+    },
+    StartTimer {
+        timer: Timer,
+        after: Duration,
+    },
     /// Let others join: write the session's file, listen on its socket.
     Publish(Publication),
     /// Accept no more clients.

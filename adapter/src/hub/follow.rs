@@ -43,18 +43,17 @@ struct Arguments {
     enter_calls: Option<bool>,
 }
 
-/// The next action.
 #[derive(Debug, PartialEq)]
 pub enum Next {
     /// A query about the stop: command and arguments.
     Query(&'static str, Value),
-    /// A step.
+    /// A step request: its command.
     Step(&'static str),
     /// Nothing: it has ended.
     End(Ended),
 }
 
-/// Why it ended.
+/// The reason why following a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The call has returned.
@@ -69,7 +68,7 @@ pub enum Ended {
     Exited,
     /// As many statements were executed as were requested, or their values are too large.
     Steps,
-    /// The time is up.
+    /// `timeoutMs` has passed.
     Timeout,
     /// The client cancelled it.
     Cancelled,
@@ -78,7 +77,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Its name in a body.
+    /// Its name in response bodies.
     pub fn name(self) -> &'static str {
         match self {
             Self::Returned => "returned",
@@ -99,7 +98,7 @@ impl Ended {
 struct Level {
     name: String,
     path: Option<String>,
-    /// Who called it.
+    /// The frame that called it.
     caller: Option<Caller>,
     /// Number of frames of the stack with it on top, if frames are distinguished by it.
     height: usize,

@@ -20,7 +20,7 @@ pub trait Host {
     /// Makes the engine for these arguments.
     ///
     /// # Errors
-    /// Why there is none.
+    /// If the engine cannot be created.
     fn start_engine(
         &mut self,
         arguments: &Value,
@@ -60,7 +60,7 @@ pub trait Host {
     /// `NO_SESSION` when no session listens there.
     fn connect(&mut self, session: &str) -> Result<Connection, Failure>;
 
-    /// Lets others join.
+    /// Publishes the session, so that others can join.
     fn publish(&mut self, publication: Publication, inbox: &Inbox);
 
     /// Accepts no more clients.
@@ -69,7 +69,7 @@ pub trait Host {
 
 /// The session of a child process.
 pub struct HostedChild {
-    /// Its id.
+    /// The id of the child's session.
     pub id: String,
     /// Whether it can be joined, as soon as that is known; `None` when it can be.
     pub joinable: Option<BoxFuture<'static, bool>>,

@@ -34,7 +34,7 @@ impl IdCounter {
     }
 }
 
-/// One client's ids.
+/// The mapping between the session's ids and those of one client.
 #[derive(Debug, Default)]
 pub struct IdTable {
     engine_of: HashMap<i64, (IdKind, i64)>,

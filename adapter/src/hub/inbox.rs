@@ -40,12 +40,11 @@ impl Inbox {
         (Self(sender), items)
     }
 
-    /// A client connected.
     pub async fn connected(&self, origin: Origin, client: Connection) {
         self.send(InboxItem::Connected { origin, client }).await;
     }
 
-    /// The host has to end.
+    /// Tells the hub that the host has to end.
     pub async fn shutdown(&self) {
         self.send(InboxItem::Event(Event::ShutdownRequested)).await;
     }

@@ -25,34 +25,50 @@ pub enum Waiter {
     /// Send the broker's reply to the client as it is.
     Io(ClientRequest),
     /// The same for input to the program: the part of the text that others see, and whether stdin closes after it.
-    Write { request: ClientRequest, text: String, closes: bool },
+    Write {
+        request: ClientRequest,
+        text: String,
+        closes: bool,
+    },
     /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to, if it belongs to one.
-    Inspect { request: ClientRequest, stop: Option<u64>, effect: SideEffect },
+    Inspect {
+        request: ClientRequest,
+        stop: Option<u64>,
+        effect: SideEffect,
+    },
     /// `launch` or `attach`.
     Launch(ClientRequest),
     /// A request that resumes the program, perhaps `terminate`.
     Resume(ClientRequest),
     /// `terminate`, requested at this stop.
-    Terminate { request: ClientRequest, stop: Option<u64> },
-    /// `pause`.
+    Terminate {
+        request: ClientRequest,
+        stop: Option<u64>,
+    },
     Pause(ClientRequest),
     /// The old engine detaches, so that the program can be restarted.
     RestartDisconnect,
     /// The launch of a restart.
     RestartLaunch,
     /// A list of breakpoints went to the engine with this number; each position represents these ids.
-    Breakpoints { scope: BreakpointScope, ids: Vec<Vec<i64>>, engine: u64 },
+    Breakpoints {
+        scope: BreakpointScope,
+        ids: Vec<Vec<i64>>,
+        engine: u64,
+    },
     /// A query of the hub about a stop, by its number.
     Query(u64),
     /// A query or a step of the call that is followed, by its number.
     Follow(u64),
     /// The program resumes after a stop that no owner wants; `stops` were reported before.
-    Resumption { stop: StoppedEventBody, stops: u64 },
+    Resumption {
+        stop: StoppedEventBody,
+        stops: u64,
+    },
     /// The location of the stop for `sessionInfo`.
     SessionInfo(ClientRequest),
     /// The `disconnect` of the client that launched, or that it left without one.
     SessionEnd(Option<ClientRequest>),
-    /// Ignore the reply.
     Ignore,
 }
 

@@ -38,14 +38,14 @@ pub struct ClientQueue {
     bytes: Arc<AtomicUsize>,
 }
 
-/// The receiving end.
+/// The receiving end of a client's queue.
 #[derive(Debug)]
 pub struct ClientQueueReceiver {
     receiver: mpsc::Receiver<Outgoing>,
     bytes: Arc<AtomicUsize>,
 }
 
-/// The queue is full.
+/// A client has too many unread messages.
 #[derive(Debug)]
 pub struct QueueFull;
 

@@ -13,7 +13,7 @@ const MAX_PROGRESS: usize = 64;
 /// The program as its events reported it.
 #[derive(Debug, Default)]
 pub struct ReplayState {
-    /// Body of `process`.
+    /// Body of the `process` event.
     pub process: Option<Value>,
     threads: BTreeSet<i64>,
     modules: Vec<Value>,

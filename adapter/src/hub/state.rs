@@ -95,7 +95,7 @@ enum Configuration {
     Repeat,
 }
 
-/// One debug session.
+/// The state of a debug session.
 #[derive(Debug)]
 pub struct State {
     session: String,

@@ -2,7 +2,7 @@
 //!
 //! The program is started through a stub (`tandem-dap exec-held`) that waits for one byte on its stdin, which is
 //! already the program's stdin, and then turns into the program. So its pid and start time are known before its first
-//! instruction, no descriptor leaks into it, and no code of ours runs between fork and exec.
+//! instruction, no descriptor leaks into it, and none of our code runs between fork and exec.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -38,10 +38,10 @@ pub struct SpawnSpec {
     pub cwd: PathBuf,
     /// Changes to our own environment; `None` unsets.
     pub env: Vec<(String, Option<String>)>,
-    /// A terminal of ours instead of pipes: stdout and stderr are one then.
+    /// Our terminal instead of pipes: stdout and stderr are one then.
     pub pty: Pty,
     /// When we are killed it is not killed with us but finds the end of its stdin: a debugger detaches from its program then. One
-    /// that takes too long is killed all the same ([`super::watchdog`]).
+    /// that takes too long is still killed ([`super::watchdog`]).
     pub ends_by_itself: bool,
 }
 
@@ -57,7 +57,7 @@ impl SpawnSpec {
     }
 }
 
-/// How a program ended.
+/// Exit code and signal of a program that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitInfo {
     /// Its exit code; 128 + signal when a signal ended it, as shells count.
@@ -175,7 +175,7 @@ impl Child {
             },
             _ => return Err(failed("its pipes are missing".into())),
         };
-        // It waits at its gate: should we be killed before there is a watchdog, it finds nobody there and ends.
+        // It waits at its gate: if we are killed before the watchdog starts, it finds no listener and ends.
         let watchdog = if spec.ends_by_itself { Some(watchdog::start(stub, pid)) } else { None };
         let watchdog = watchdog
             .transpose()
@@ -224,7 +224,7 @@ impl Child {
     /// Why the stub in a client's terminal could not become the program, when it has ended.
     pub fn why_not_started(&self) -> Option<String> {
         let mut words = String::new();
-        // It waits for nobody: what is there when the stub has ended is all there will be.
+        // It does not wait: the output at the stub's end is complete.
         drop((&self.terminal.as_ref()?.words).take(4096).read_to_string(&mut words));
         Some(words).filter(|words| !words.is_empty())
     }
@@ -257,7 +257,7 @@ impl Child {
             )
         })?;
         if let Some(released) = self.released.take() {
-            // Nobody waits for it who has gone.
+            // A receiver that is gone does not wait for it.
             released.send(()).unwrap_or_default();
         }
         Ok(())

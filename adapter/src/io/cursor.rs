@@ -22,7 +22,7 @@ const BEFORE_A_STOP: usize = 4 * 1024 * 1024;
 pub struct Chunk {
     /// `stdout` or `stderr`.
     pub category: &'static str,
-    /// Whole characters.
+    /// The output, cut between characters.
     pub text: String,
     /// Bytes before this that were lost because the reader was too slow.
     pub dropped: u64,

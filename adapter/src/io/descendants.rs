@@ -52,7 +52,7 @@ pub struct Descendants {
     /// The largest number there may be, and one more.
     limit: u32,
     numbers: File,
-    /// Numbers of which nobody is known yet: the kernel gives one out before there is a process of it, and since when.
+    /// Numbers without a known process yet: the kernel assigns one before its process exists; and since when.
     unknown: Vec<(u32, Instant)>,
     looks: u32,
     /// The last processes that are not below the program, as far as is known: the parent and the group of each.
@@ -180,7 +180,7 @@ impl Descendants {
         found
     }
 
-    /// Looks at these numbers, and at those of which nobody was known.
+    /// Looks at these numbers, and at those without a known process.
     fn look_at(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
         let now = Instant::now();
         self.looks = self.looks.wrapping_add(1);

@@ -48,7 +48,7 @@ impl Stream {
         self.copy = file;
     }
 
-    /// Keeps some output.
+    /// Appends output to the ring and the copy.
     pub fn push(&mut self, bytes: &[u8]) {
         self.ring.push(bytes);
         if let Some(file) = &mut self.copy

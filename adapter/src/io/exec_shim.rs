@@ -158,7 +158,7 @@ impl Order {
     fn become_it(&self) -> std::io::Error {
         let [stdin, stdout, stderr] = &self.stdio;
         let opened = (|| {
-            // While the program holds an end of the adapter's pipes, nobody sees the adapter's end.
+            // While the program holds an end of the adapter's pipes, the adapter's end is not seen.
             cordebug::descriptors::keep_from_programs()?;
             // Only the leader of a session can have a terminal of its own, and one without a terminal does not get Tandem's.
             let leads = rustix::process::setsid();
@@ -200,7 +200,7 @@ impl Begun {
         let watch = move || {
             // An interrupted wait is begun again.
             while poll(&mut [PollFd::new(&process, PollFlags::IN)], None).is_err() {}
-            // Nobody listens any more when the session has ended.
+            // There is no receiver any more when the session has ended.
             end.send(()).unwrap_or_default();
             // It sees the same end. Waiting closes our end of its stdin.
             drop(watchdog.wait());

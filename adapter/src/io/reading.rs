@@ -62,9 +62,9 @@ pub struct OutputRead {
     pub stdout: Option<String>,
     /// The text of stderr, if it was requested.
     pub stderr: Option<String>,
-    /// Go on from here.
+    /// The cursor with which the next read continues.
     pub cursor: String,
-    /// Continue from here.
+    /// Requested bytes that are no longer kept.
     pub dropped: u64,
     /// Bytes before what is returned that were passed over for the newest.
     pub skipped: u64,

@@ -10,10 +10,9 @@ pub struct Ring {
     end: u64,
 }
 
-/// Part of a stream.
+/// Bytes read from a ring, and their position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
-    /// The bytes.
     pub bytes: Vec<u8>,
     /// Absolute offset behind the last byte.
     pub end: u64,

@@ -68,7 +68,7 @@ async fn serve(socket: &Path) -> anyhow::Result<u8> {
     tell(&mut host, &Report::Started { pid: program.pid }).await?;
     let (ended, hung_up) = program.wait(&mut host_says).await?;
     program.terminal.take_back();
-    // The host may be gone, and then nobody wants to know.
+    // The host may be gone; then the report is not needed.
     drop(tell(&mut host, &Report::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
     Ok(u8::try_from(ended.code & 0xff).unwrap_or(u8::MAX))
 }
@@ -232,7 +232,7 @@ fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
         let watch = move || loop {
             let mut descriptors = [PollFd::from_borrowed_fd(terminal.as_fd(), PollFlags::empty())];
             if poll(&mut descriptors, None).is_ok() {
-                // Nobody listens any more when the program has ended.
+                // There is no receiver any more when the program has ended.
                 return gone.blocking_send(()).unwrap_or_default();
             }
         };

@@ -19,9 +19,7 @@ pub type ClientKey = u64;
 /// How much of each stream was ever printed, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Positions {
-    /// Of stdout.
     pub stdout: u64,
-    /// Of stderr.
     pub stderr: u64,
 }
 
@@ -108,7 +106,7 @@ impl Streams {
         }
     }
 
-    /// The program's stdin.
+    /// The program's stdin, if Tandem owns it.
     ///
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`.

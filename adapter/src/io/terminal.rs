@@ -94,7 +94,7 @@ pub(super) fn answers() -> TerminalAnswers {
 /// Has a terminal show what is typed, from now on.
 ///
 /// # Errors
-/// When it is none.
+/// If it is not a terminal.
 pub fn show_typing(terminal: impl AsFd) -> std::io::Result<()> {
     let mut modes = tcgetattr(&terminal)?;
     modes.local_modes.insert(echo());

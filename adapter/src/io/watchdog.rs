@@ -19,7 +19,7 @@ const MAX_DETACH_TIME: Duration = Duration::from_secs(10);
 /// end: its stdin is a pipe that closes then. The caller reaps it.
 ///
 /// # Errors
-/// From starting it.
+/// If it cannot be started.
 pub(super) fn start(stub: &Path, leader: u32) -> Result<std::process::Child> {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new(stub);

@@ -126,7 +126,7 @@ async fn wait_for(mut host: Child) -> std::io::Result<ExitStatus> {
     std::thread::Builder::new().name("child-host".into()).stack_size(64 * 1024).spawn(move || {
         let status = host.wait();
         let died = !status.as_ref().is_ok_and(ExitStatus::success);
-        // Nobody waits any more when this host ends first.
+        // There is no receiver any more when this host ends first.
         drop(ended.send(status));
         if died {
             super::leftovers::sweep_after_death();

@@ -21,7 +21,7 @@ const MAX_REQUEST_TIME: Duration = Duration::from_secs(60);
 pub struct Task {
     /// `launch` or `attach`.
     pub command: &'static str,
-    /// Its arguments.
+    /// The arguments of `command`.
     pub arguments: Value,
     /// Fires when the session must detach from its program.
     pub detach: CancellationToken,
@@ -30,7 +30,7 @@ pub struct Task {
 /// What of the parent session holds in the child's, as it changes.
 pub struct Parent {
     pub breakpoints: watch::Receiver<BreakpointSnapshot>,
-    /// What agents may do.
+    /// The access of agents in the parent session.
     pub access: watch::Receiver<AgentAccess>,
 }
 
@@ -66,7 +66,7 @@ pub async fn run(
                 Some(Incoming::Event(event)) if event.event == "terminated" => break,
                 Some(Incoming::Event(_)) => {}
                 Some(Incoming::Request(request)) => {
-                    let failure = Failure::new(ErrorCode::Unsupported, "nobody is there");
+                    let failure = Failure::new(ErrorCode::Unsupported, "no user is connected");
                     peer.respond(&request, Err(failure));
                 }
                 None => break,

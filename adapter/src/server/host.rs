@@ -207,7 +207,7 @@ struct Process {
     /// As long as the session lives, unless another process has reserved its id.
     _reserved: Option<ReservedId>,
     folder: PathBuf,
-    /// `tandem-dap` itself.
+    /// Path of the `tandem-dap` executable.
     stub: PathBuf,
     published: Option<(Published, AbortHandle)>,
     /// Of a child session: its parent session, what its program is, for users, and the engine that waits for it if that is in this

@@ -18,7 +18,7 @@ use super::relay::{HostOptions, Stdin, TOKEN_VARIABLE, start_host};
 use crate::hub::access::AgentAccess;
 use crate::logging::Logging;
 
-/// Where to listen.
+/// The address that a listener binds.
 #[derive(Debug, Clone)]
 pub enum Address {
     /// `HOST:PORT`; port 0 takes a free one, which is logged to stderr.
@@ -55,7 +55,7 @@ const SILENT: Limits = Limits { all: 128, each: 16 };
 /// Hosts, each a process with a session.
 const HOSTS: Limits = Limits { all: 128, each: 16 };
 
-/// Who may connect.
+/// The clients that a listener accepts.
 #[derive(Debug, Default)]
 pub struct Admission {
     /// Other machines too; then always with a token.
@@ -169,7 +169,7 @@ struct Acceptor {
     access: AgentAccess,
     /// Connections that have sent nothing yet.
     silent: ConnectionLimiter,
-    /// Hosts that run.
+    /// Running hosts.
     hosts: ConnectionLimiter,
 }
 

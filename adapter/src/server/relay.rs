@@ -105,7 +105,7 @@ pub fn start_host(
     command.spawn().with_context(|| format!("cannot start `{} host`", program.display()))
 }
 
-/// Serves one client on stdin and stdout, which says beforehand what it will launch.
+/// Serves one client on stdin and stdout, which announces what it will launch.
 ///
 /// # Errors
 /// When the host cannot be started.
@@ -158,7 +158,7 @@ impl Write for Watched {
 /// was writing.
 ///
 /// # Errors
-/// When it has died.
+/// If the host has died.
 fn ended(
     host: &mut std::process::Child,
     limit: Duration,

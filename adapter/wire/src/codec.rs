@@ -27,10 +27,10 @@ pub enum FrameError {
     /// No end of the header in sight.
     #[error("the header is longer than {MAX_HEADER} bytes")]
     HeaderTooLong,
-    /// No usable length.
+    /// The header has no usable length.
     #[error("the header has no usable `Content-Length`: `{0}`")]
     NoLength(String),
-    /// Larger than we hold.
+    /// The body exceeds [`MAX_BODY`].
     #[error("a message of {0} bytes is announced; the limit is {MAX_BODY}")]
     BodyTooLong(u64),
     /// A browser or another HTTP client.

@@ -10,9 +10,9 @@ use crate::ids::IdKind;
 /// Facts about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSpec {
-    /// DAP `command`.
+    /// The DAP `command`.
     pub name: &'static str,
-    /// Who carries it out.
+    /// The part of Tandem that carries it out.
     pub recipient: Recipient,
     /// The state of the program without which it is refused.
     pub needs: Needs,
@@ -41,7 +41,7 @@ pub struct CommandSpec {
 pub enum Recipient {
     /// The hub, with requests of its own to the engine.
     Hub,
-    /// The engine.
+    /// It needs an engine.
     Engine,
     /// One client: a reverse request.
     Client,
@@ -54,7 +54,7 @@ pub enum Needs {
     Nothing,
     /// A program that has not ended.
     Program,
-    /// A stopped program.
+    /// It needs a stopped program.
     Stop,
 }
 
@@ -64,7 +64,7 @@ pub enum Needs {
 pub enum LookOnly {
     /// It may send this, as may an agent without any access: it belongs to the handshake.
     Handshake,
-    /// It may send this.
+    /// The client may send this.
     Always,
     /// It may send this where the engine's profile says that the engine runs no code of the program for it.
     AskProfile,
@@ -79,7 +79,7 @@ pub enum LookOnly {
 pub enum Announced {
     /// Every debug adapter supports it.
     Mandatory,
-    /// By this capability.
+    /// Announced by this capability.
     By(&'static str),
     /// Not at all: an adapter supports it that hands out the ids it takes, or it is Tandem's own.
     Unannounced,
@@ -96,7 +96,7 @@ pub enum Execution {
     Step,
     /// One thread continues elsewhere when it next runs.
     Move,
-    /// The program stops.
+    /// It stops the program.
     Pause,
 }
 
@@ -212,7 +212,6 @@ use Needs::{Nothing, Program, Stop};
 use Recipient::{Client, Engine, Hub};
 use Values::{Body, Counts, Items};
 
-/// A row of the table.
 const fn row(name: &'static str, recipient: Recipient, needs: Needs, look_only: LookOnly) -> CommandSpec {
     CommandSpec::new(name, recipient, needs, look_only)
 }

@@ -26,7 +26,7 @@ pub enum Message {
     Event(Event),
 }
 
-/// DAP `Request`.
+/// A DAP `Request`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// The sender's number, counted from 1; 0 where the sender left it out.
@@ -37,10 +37,10 @@ pub struct Request {
     pub arguments: Value,
 }
 
-/// DAP `Response`.
+/// A DAP `Response`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
-    /// The sender's number.
+    /// Sequence number of the sender.
     pub seq: i64,
     /// The number of the request this answers.
     pub request_seq: i64,
@@ -50,18 +50,18 @@ pub struct Response {
     pub command: String,
     /// Short reason of a failure.
     pub message: Option<String>,
-    /// `Null` when absent.
+    /// The body; `Null` when absent.
     pub body: Value,
 }
 
-/// DAP `Event`.
+/// A DAP `Event`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// The sender's number.
+    /// Sequence number of the sender.
     pub seq: i64,
     /// For example `stopped`.
     pub event: String,
-    /// `Null` when absent.
+    /// The body; `Null` when absent.
     pub body: Value,
 }
 
@@ -125,7 +125,7 @@ impl Response {
         }
     }
 
-    /// The body of a success, or the failure as the sender meant it (its code when it is one of ours).
+    /// The body of a success, or the failure as the sender meant it (with its code if it is Tandem's).
     pub fn into_result(self) -> Result<Value, Failure> {
         if self.success {
             return Ok(self.body);
@@ -135,7 +135,7 @@ impl Response {
 }
 
 impl Message {
-    /// The sender's number.
+    /// Sequence number of the sender.
     pub fn seq(&self) -> i64 {
         match self {
             Self::Request(request) => request.seq,

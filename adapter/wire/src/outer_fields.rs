@@ -27,7 +27,7 @@ pub struct OuterFields {
 }
 
 impl OuterFields {
-    /// Reads a whole text.
+    /// Reads the outer fields of a whole text.
     pub fn of(text: &[u8]) -> Self {
         let mut outer = Self::default();
         outer.feed(text);

@@ -21,7 +21,7 @@ use crate::message::{Event, Message, MessageError, Request, Response};
 /// What arrives besides responses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
-    /// An event.
+    /// An event from the other side.
     Event(Event),
     /// A reverse request; answer it with [`Peer::respond`].
     Request(Request),

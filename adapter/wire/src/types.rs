@@ -35,7 +35,7 @@ pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
 
 /// A body as it is sent.
 pub fn body<T: Serialize>(body: &T) -> Value {
-    // A struct of ours has nothing that JSON cannot say.
+    // Our structs have nothing that JSON cannot express.
     serde_json::to_value(body).unwrap_or_default()
 }
 

@@ -23,7 +23,7 @@ pub struct Spelled {
 /// How type names are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// `List<int>`.
+    /// Without namespaces: `List<int>`.
     Short,
     /// `System.Collections.Generic.List<int>`.
     Full,

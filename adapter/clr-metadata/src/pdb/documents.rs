@@ -21,9 +21,9 @@ const LARGEST_SOURCE: u32 = 64 * 1024 * 1024;
 /// The checksum of a source file as the compiler saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checksum {
-    /// 20 bytes.
+    /// SHA-1: 20 bytes.
     Sha1(Vec<u8>),
-    /// 32 bytes.
+    /// SHA-256: 32 bytes.
     Sha256(Vec<u8>),
 }
 

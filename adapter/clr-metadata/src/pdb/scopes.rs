@@ -15,7 +15,7 @@ const HOISTED_SCOPES: [u8; 16] =
 /// ELEMENT_TYPE_STRING.
 const STRING: u8 = 0x0e;
 
-/// A local variable.
+/// A local variable of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Local {
     /// Its slot in the frame.
@@ -31,7 +31,7 @@ pub struct Local {
 pub struct LocalConstant {
     /// Its name in the source.
     pub name: String,
-    /// Its value.
+    /// Its constant value.
     pub literal: Literal,
 }
 
@@ -42,7 +42,7 @@ pub enum Literal {
     Number(u32, Vec<u8>, Option<u32>),
     /// A string constant.
     Text(String),
-    /// `null`.
+    /// The constant `null`.
     Null,
     /// Any other struct, a decimal say: its token, and its bytes.
     Struct(u32, Vec<u8>),

@@ -107,7 +107,7 @@ pub fn relative(path: &str) -> Option<String> {
 }
 
 impl Pdb {
-    /// The Source Link rules; `None` when there are none that are sound.
+    /// The Source Link rules; `None` when no rule is valid.
     pub fn source_link(&self) -> Option<&SourceLink> {
         let read = || {
             let cell = |row, column| self.tables.cell(table::CUSTOM_DEBUG, row, column);

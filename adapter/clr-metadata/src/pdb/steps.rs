@@ -11,7 +11,7 @@ const ASYNC_STEPS: [u8; 16] =
 /// One `await`: the IL offsets where the method yields and where it resumes, and the method that resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AwaitStep {
-    /// It yields here.
+    /// IL offset at which the method yields.
     pub yield_il: u32,
     /// The offset at which it resumes.
     pub resume_il: u32,

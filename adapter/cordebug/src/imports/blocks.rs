@@ -10,12 +10,12 @@ use std::sync::{Mutex, PoisonError};
 
 /// Size of the blocks, in bytes.
 const BLOCK: usize = 4 << 20;
-/// How many are kept.
+/// Maximum number of blocks that are kept.
 const KEPT: usize = 4;
 /// How many in use are known; one more is not kept later.
 const KNOWN: usize = 16;
 
-/// Addresses of blocks.
+/// Addresses of blocks in use and of free ones.
 #[derive(Debug, Default)]
 struct Blocks {
     free: Vec<usize>,

@@ -18,16 +18,16 @@ use crate::alive;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same if nothing shows whether a call waits for the library itself.
 const BLIND_PATIENCE: Duration = Duration::from_millis(200);
-/// How often it looks.
+/// Interval between two checks.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The debugged process, and the one whose end was reported to the library; 0 means none.
 static DEBUGGED: AtomicU32 = AtomicU32::new(0);
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// The library's waits go through functions of ours, which show whether a call waits for the library.
+/// The library's waits go through our functions, which show whether a call waits for the library.
 static SEES_WAITS: AtomicBool = AtomicBool::new(false);
-/// Calls of ours that wait for one thing, which is something that another thread of the library does.
+/// Number of our calls that wait for another thread of the library.
 static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 
 /// The library is about to debug this process.
@@ -74,12 +74,12 @@ fn hold(patience: Duration) {
     }
 }
 
-/// From now on each wait of the library goes through functions of ours.
+/// From now on each wait of the library goes through our functions.
 pub(super) fn sees_waits() {
     SEES_WAITS.store(true, Ordering::SeqCst);
 }
 
-/// Whether each wait of the library goes through functions of ours.
+/// Whether each wait of the library goes through our functions.
 pub(super) fn are_waits_seen() -> bool {
     SEES_WAITS.load(Ordering::SeqCst)
 }
@@ -89,7 +89,7 @@ pub(super) fn is_call_blocked() -> bool {
     BLOCKED.load(Ordering::SeqCst) > 0
 }
 
-/// A call of ours waits, while it lives.
+/// One of our calls waits, while this exists.
 pub(super) struct Blocked(());
 
 impl Blocked {

@@ -39,9 +39,9 @@ thread_local! {
 /// A place in the program's memory that the library has written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
-    /// Where it begins.
+    /// Address of the first byte.
     pub address: u64,
-    /// In bytes.
+    /// Number of bytes.
     pub length: u32,
 }
 
@@ -80,7 +80,7 @@ struct Pages {
     /// [`activity::words`] when they were read.
     words: u64,
     read: HashMap<(i32, u64), Page>,
-    /// Memory for more.
+    /// Free pages for reuse.
     spare: Vec<Page>,
 }
 
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(said, [48, 48, 4]);
         assert_eq!(written, [Written { address: 0x1234_5678_9abc, length: 4 }]);
         say(&head);
-        assert_eq!(recording(|| ()).1, [], "nobody recorded");
+        assert_eq!(recording(|| ()).1, [], "no recording was on");
     }
 
     #[test]

@@ -65,7 +65,7 @@ mod tests {
         assert!(wait_until_asleep(waits.id(), Some("sleep"), Duration::from_secs(10)));
         assert!(
             wait_until_asleep(waits.id(), Some("another"), Duration::from_secs(10)),
-            "nobody is named so"
+            "no thread has this name"
         );
         waits.kill().unwrap();
         waits.wait().unwrap();

@@ -25,11 +25,11 @@ pub enum Started {
     Held,
     /// The process ended, or the caller gave up.
     GivenUp,
-    /// The deadline passed.
+    /// The deadline passed first.
     TimedOut,
 }
 
-/// The two semaphores. Dropping it removes them, and lets the runtime go unless it was only prepared.
+/// The two semaphores. Dropping it removes them, and releases the runtime unless it was only prepared.
 #[derive(Debug)]
 pub struct StartupHold {
     pid: u32,
@@ -48,8 +48,8 @@ impl StartupHold {
         Self::make(pid, true)
     }
 
-    /// Makes both for a process whose runtime another process of ours will attach to: that one calls [`StartupHold::join`]. This
-    /// one releases nobody when it is dropped.
+    /// Makes both for a process whose runtime another Tandem process will attach to: that one calls
+    /// [`StartupHold::join`]. This one releases no runtime when it is dropped.
     ///
     /// # Errors
     /// As [`StartupHold::create`]; also when another debugger already holds the process.
@@ -69,7 +69,7 @@ impl StartupHold {
     /// Opens what another process has made, to release the runtime.
     ///
     /// # Errors
-    /// When the process is gone, or nobody holds it.
+    /// When the process is gone, or is not held.
     pub fn join(pid: u32) -> std::io::Result<Self> {
         let [go_on, started] = names(pid)?;
         temporary::remember(pid);
@@ -137,7 +137,7 @@ impl StartupHold {
 
 impl Drop for StartupHold {
     fn drop(&mut self) {
-        // A held runtime that nobody releases would hang forever.
+        // A held runtime that is not released would hang forever.
         if self.releases {
             self.go_on.post();
         }
@@ -287,7 +287,7 @@ mod tests {
         assert!(withdrawn.has_started());
         drop(withdrawn);
         assert!(!StartupHold::is_open(pid));
-        assert_eq!(runtimes.go_on.value(), 0, "nobody has released it");
+        assert_eq!(runtimes.go_on.value(), 0, "it was not released");
         other.kill().unwrap();
         other.wait().unwrap();
     }

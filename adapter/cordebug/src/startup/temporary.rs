@@ -30,7 +30,7 @@ pub fn variable_of(pid: u32, name: &str) -> Option<OsString> {
 /// Looks the folder of a process up and keeps it. Nothing is kept of a process that is not ours to see, or has ended.
 pub(crate) fn remember(pid: u32) {
     let process = Path::new("/proc").join(pid.to_string());
-    // One that nobody has waited for yet has an environment without variables, and no executable.
+    // A zombie has an environment without variables, and no executable.
     if std::fs::read_link(process.join("exe")).is_err() {
         return;
     }

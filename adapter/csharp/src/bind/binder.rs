@@ -36,7 +36,7 @@ pub(super) enum Part {
     Group(Group),
 }
 
-/// Methods of one name.
+/// Methods with the same name.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) name: Rc<str>,
@@ -93,7 +93,7 @@ impl<'a> Binder<'a> {
         self.slots - 1
     }
 
-    /// Declares a name.
+    /// Declares a name and returns its slot.
     pub(super) fn declare(&mut self, name: &Rc<str>, ty: Ty) -> u32 {
         let slot = self.slot();
         self.locals.push(Local { name: name.clone(), slot, ty });

@@ -41,10 +41,10 @@ const KEYWORDS: [&str; 24] = [
     "var",
 ];
 
-/// A completion.
+/// A completion that is offered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Completion {
-    /// The text to insert.
+    /// The text that is inserted.
     pub label: String,
     /// Its kind, as DAP names kinds: `method`, `property`, `field`, `variable`, `class`, `module`, `keyword`.
     pub kind: &'static str,

@@ -61,7 +61,7 @@ impl Binder<'_> {
                 let hit = chain.into_iter().find(same).or_else(|| {
                     let mut found = self.types.interfaces(from).into_iter().filter(same);
                     let first = found.next();
-                    // Of a type that is a sequence of several kinds nobody knows which is meant.
+                    // For a type that is a sequence of several kinds the meaning is ambiguous.
                     if found.any(|other| Some(&other) != first.as_ref()) { None } else { first }
                 });
                 let (Some(Ty::Named(own)), Some(info)) = (hit, self.types.system.info(wanted.def())) else {

@@ -74,7 +74,7 @@ impl Binder<'_> {
         methods.iter().filter_map(one).collect()
     }
 
-    /// The best of them. None where there is none.
+    /// The best of them; `None` if there is no best one.
     pub(super) fn best(
         &self,
         mut candidates: Vec<Candidate>,

@@ -79,7 +79,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Without its `?`.
+    /// The type without its `?`.
     pub(crate) fn inside(&self, ty: &Ty) -> Ty {
         self.nullable(ty).unwrap_or_else(|| ty.clone())
     }

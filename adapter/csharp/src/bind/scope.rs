@@ -18,7 +18,7 @@ pub struct Variable {
     pub is_dynamic: bool,
 }
 
-/// `using` directives.
+/// The `using` directives in effect.
 #[derive(Debug, Clone, Default)]
 pub struct Imports {
     /// `using A.B;`

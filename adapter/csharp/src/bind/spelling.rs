@@ -9,7 +9,7 @@ const MAX_LENGTH: usize = 200;
 const MAX_DEPTH: usize = 8;
 
 impl Types<'_> {
-    /// As C# spells it.
+    /// The type as C# spells it.
     pub fn spelled(&self, ty: &Ty) -> String {
         let text = self.spelled_to(ty, MAX_DEPTH);
         match text.char_indices().nth(MAX_LENGTH) {

@@ -26,7 +26,7 @@ pub enum TypeKind {
 /// How arguments of a generic type may vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variance {
-    /// Not at all.
+    /// Neither `in` nor `out`.
     None,
     /// `out T`.
     Out,
@@ -37,26 +37,26 @@ pub enum Variance {
 /// What lies side by side in a struct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elements {
-    /// Its type.
+    /// The type of one element.
     pub of: Ty,
     /// How many there are, where that is known.
     pub count: Option<u32>,
 }
 
-/// A definition.
+/// A type definition.
 #[derive(Debug, Clone)]
 pub struct TypeInfo {
     /// With namespace, enclosing types and arities, all with dots between them: ``N.Outer.Inner`1``.
     pub full_name: Rc<str>,
     /// Its own name without arity.
     pub name: Rc<str>,
-    /// Its namespace.
+    /// The namespace that contains it.
     pub namespace: Rc<str>,
     /// Whether it is a class, a struct, an interface, …
     pub kind: TypeKind,
     /// How its generic parameters may vary, those of enclosing types among them.
     pub parameters: Vec<Variance>,
-    /// Its base type.
+    /// The type that it derives from.
     pub base: Option<Ty>,
     /// Interfaces that it declares.
     pub interfaces: Vec<Ty>,
@@ -64,13 +64,13 @@ pub struct TypeInfo {
     pub enclosing: Option<Def>,
     /// Whether none can be made: abstract and static classes, interfaces.
     pub is_abstract: bool,
-    /// A `ref struct`.
+    /// Whether it is a `ref struct`.
     pub is_by_ref: bool,
     /// Of an inline array or a fixed buffer.
     pub elements: Option<Elements>,
 }
 
-/// A field.
+/// A field of a type.
 #[derive(Debug)]
 pub struct Field {
     /// The type that declares it.
@@ -94,15 +94,15 @@ pub struct Field {
 pub struct Property {
     /// The type that declares it.
     pub owner: Def,
-    /// Its name.
+    /// Its name in the source.
     pub name: Rc<str>,
     /// Its type; of one that returns by reference a reference.
     pub ty: Ty,
     /// Parameters of an indexer.
     pub parameters: Vec<Parameter>,
-    /// Token of its getter.
+    /// MethodDef token of its getter.
     pub getter: Option<u32>,
-    /// Token of its setter.
+    /// MethodDef token of its setter.
     pub setter: Option<u32>,
     /// Token of the field of an auto-property.
     pub backing: Option<u32>,
@@ -110,7 +110,7 @@ pub struct Property {
     pub is_static: bool,
     /// Whether it overrides one of a base type.
     pub is_override: bool,
-    /// As of a field.
+    /// Whether code in scope may use it.
     pub is_accessible: bool,
 }
 
@@ -127,14 +127,14 @@ pub enum Pass {
     In,
 }
 
-/// A parameter.
+/// A parameter of a method or indexer.
 #[derive(Debug, Clone)]
 pub struct Parameter {
-    /// Its name.
+    /// Its name in the source.
     pub name: Rc<str>,
     /// Its type, without the reference.
     pub ty: Ty,
-    /// How it is passed.
+    /// By value, `ref`, `out` or `in`.
     pub pass: Pass,
     /// Its default value; null also means the zero value of a struct.
     pub default: Option<Constant>,
@@ -145,7 +145,7 @@ pub struct Parameter {
 /// A generic parameter of a method and what must hold of its argument.
 #[derive(Debug, Clone, Default)]
 pub struct GenericParameter {
-    /// Its name.
+    /// Its name in the source.
     pub name: Rc<str>,
     /// `where T : class`.
     pub is_class: bool,
@@ -162,11 +162,11 @@ pub struct Method {
     pub owner: Def,
     /// Its token in that type's module.
     pub token: u32,
-    /// Its name.
+    /// Its name in the source.
     pub name: Rc<str>,
     /// Its generic parameters.
     pub generics: Vec<GenericParameter>,
-    /// Its parameters.
+    /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
     /// Its result; a reference if it returns by reference.
     pub result: Ty,
@@ -174,7 +174,7 @@ pub struct Method {
     pub is_static: bool,
     /// Whether it overrides one of a base type.
     pub is_override: bool,
-    /// As of a field.
+    /// Whether code in scope may use it.
     pub is_accessible: bool,
 }
 

@@ -15,14 +15,14 @@ pub struct Typed {
     pub(crate) kind: Kind,
     /// Its static type; `void` of a call that returns nothing.
     pub ty: Ty,
-    /// Where it is written.
+    /// Its range in the source text.
     pub span: Span,
 }
 
 /// A field of a type whose arguments are known.
 #[derive(Debug, Clone)]
 pub struct FieldRef {
-    /// The field.
+    /// The field that is read.
     pub field: Rc<Field>,
     /// The type that declares it.
     pub owner: Ty,
@@ -31,11 +31,11 @@ pub struct FieldRef {
 /// A property of a type whose arguments are known.
 #[derive(Debug, Clone)]
 pub struct PropertyRef {
-    /// The property.
+    /// The property that is read.
     pub property: Rc<Property>,
     /// The type that declares it.
     pub owner: Ty,
-    /// Its type.
+    /// The type of its value.
     pub ty: Ty,
     /// `base.P`: not the one that overrides it.
     pub is_base: bool,
@@ -44,7 +44,7 @@ pub struct PropertyRef {
 /// A method with everything that is generic filled in.
 #[derive(Debug, Clone)]
 pub struct MethodRef {
-    /// The method.
+    /// The method that is called.
     pub method: Rc<Method>,
     /// The type that declares it.
     pub owner: Ty,
@@ -52,7 +52,7 @@ pub struct MethodRef {
     pub types: Vec<Ty>,
     /// Its parameters; by reference, references.
     pub parameters: Vec<Ty>,
-    /// Its result.
+    /// The type of its result.
     pub result: Ty,
 }
 
@@ -95,7 +95,7 @@ pub(crate) enum How {
     Unbox,
     /// To a more derived type: it may fail.
     Down,
-    /// Into a nullable.
+    /// A value into its nullable type.
     Wrap,
     /// Out of a nullable: null fails.
     Unwrap,
@@ -239,7 +239,7 @@ pub(crate) enum Body {
 pub(crate) enum Stmt {
     Block(Vec<Stmt>),
     Value(Typed),
-    /// A variable begins.
+    /// Declares a variable, perhaps with a value.
     Local(u32, Ty, Option<Typed>),
     If(Typed, Box<Stmt>, Option<Box<Stmt>>),
     /// Condition, updates, body; whether the condition is evaluated before the first iteration.

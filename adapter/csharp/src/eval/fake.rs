@@ -40,7 +40,7 @@ pub(crate) struct Fake {
     pub(crate) scope: Scope,
     variables: RefCell<Vec<Stored>>,
     heap: RefCell<Vec<Object>>,
-    /// What ran, in order.
+    /// Names of the members that ran, in order.
     pub(crate) ran: RefCell<Vec<String>>,
 }
 

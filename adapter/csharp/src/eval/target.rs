@@ -10,7 +10,7 @@ use crate::types::Ty;
 /// A program. A place in it is a path to a value, not a value: it is read when it is needed. Methods take `&self`, so that a
 /// target can answer about types at the same time.
 pub trait Target: TypeSystem {
-    /// A way to a value.
+    /// A reference to a value in the target.
     type Place: Clone + std::fmt::Debug;
     /// Why something could not be done.
     type Error;
@@ -33,7 +33,7 @@ pub trait Target: TypeSystem {
     /// The exception that the thread throws.
     fn exception(&self) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// The thread's id.
+    /// The id of the stopped thread.
     fn thread_id(&self) -> i32;
 
     /// A value as a constant; none for an object or struct that is not one.
@@ -51,11 +51,11 @@ pub trait Target: TypeSystem {
     /// Whether two texts are equal that are too long to be looked at here.
     fn equal_texts(&self, a: &Val<Self::Place>, b: &Val<Self::Place>) -> Result<bool, Self::Error>;
 
-    /// A field's place.
+    /// The place of a field.
     fn field(&self, of: Option<&Val<Self::Place>>, field: &FieldRef)
     -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A property's value.
+    /// The value of a property.
     fn property(
         &self,
         of: Option<&Val<Self::Place>>,
@@ -94,7 +94,7 @@ pub trait Target: TypeSystem {
         is_base: bool,
     ) -> Result<Option<Val<Self::Place>>, Self::Error>;
 
-    /// Makes an object.
+    /// Creates an object with a constructor.
     fn construct(
         &self,
         constructor: &MethodRef,
@@ -115,10 +115,10 @@ pub trait Target: TypeSystem {
     /// A new `List<T>` of an array's items.
     fn new_list(&self, ty: &Ty, array: Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A new tuple.
+    /// Creates a tuple of these items.
     fn new_tuple(&self, ty: &Ty, items: Vec<Val<Self::Place>>) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A struct of zeros.
+    /// A struct with all bytes zero.
     fn zeroed(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
 
     /// A value as it is now, whatever is written to its place later.
@@ -143,7 +143,7 @@ pub trait Target: TypeSystem {
         value: &Val<Self::Place>,
     ) -> Result<(), Self::Error>;
 
-    /// A `System.Type`.
+    /// The `System.Type` object of a type.
     fn type_object(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
 
     /// The size of a struct without references, bytes.

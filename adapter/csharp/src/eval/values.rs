@@ -5,12 +5,12 @@ use std::rc::Rc;
 use crate::constant::Constant;
 use crate::types::{BOOL, INT, Ty};
 
-/// Where a value is.
+/// The location of a value.
 #[derive(Debug, Clone)]
 pub enum Data<P> {
     /// A value that is known in the debugger.
     Constant(Constant),
-    /// In the program.
+    /// A place in the program.
     At(P),
 }
 
@@ -85,10 +85,10 @@ pub struct Level<P> {
     pub comparer: Option<Val<P>>,
 }
 
-/// Items with one key.
+/// Items that have the same key.
 #[derive(Debug)]
 pub struct Group<P> {
-    /// The common key.
+    /// The key that the items share.
     pub key: Val<P>,
     pub(crate) items: Vec<Value<P>>,
 }

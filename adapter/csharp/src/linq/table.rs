@@ -46,7 +46,7 @@ pub(crate) enum Gives {
     Average(Shape),
 }
 
-/// Whose method it is.
+/// The type that declares a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum On {
     Sequence,
@@ -58,7 +58,7 @@ pub(crate) enum On {
     Local,
 }
 
-/// A signature.
+/// The signature of a LINQ method.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,

@@ -8,7 +8,7 @@ use super::tree::{
 };
 
 impl Parser<'_> {
-    /// Behind `new`.
+    /// Parses the part after `new`.
     pub(super) fn creation(&mut self, start: Span) -> Parsed<Expr> {
         if self.is_typed_name() {
             // The type's name is still being typed.
@@ -88,7 +88,7 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::NewArray { of: Some(of), lengths, rank, items }))
     }
 
-    /// Behind the `{`.
+    /// Parses the part after `{`.
     fn array_items(&mut self) -> Parsed<Vec<ArrayItem>> {
         self.deeper(|parser| {
             let mut items = Vec::new();

@@ -17,7 +17,7 @@ pub(crate) enum Tok {
     Utf8(String),
     Interpolated(Vec<Part>),
     Sign(&'static str),
-    /// Behind the last one.
+    /// The end of the text.
     End,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Token {
     pub(crate) span: Span,
 }
 
-/// Longer ones first.
+/// Longer signs come first.
 const SIGNS: [&str; 50] = [
     "<<=", "??=", "...", "==", "!=", "<=", "<<", "&&", "||", "??", "++", "--", "+=", "-=", "*=", "/=", "%=",
     "&=", "|=", "^=", "=>", "->", "::", "..", "(", ")", "[", "]", "{", "}", ",", ";", ":", "?", ".", "+",

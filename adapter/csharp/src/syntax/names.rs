@@ -74,7 +74,7 @@ impl Parser<'_> {
         (!in_expression || follows).then_some((arguments, open))
     }
 
-    /// A type.
+    /// Parses a type.
     pub(super) fn type_name(&mut self) -> Parsed<TypeName> {
         self.deeper(|parser| parser.type_with(|_| true))
     }

@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
         Expr { kind, span: self.since(start) }
     }
 
-    /// One level deeper.
+    /// Parses one nesting level deeper, within the limit.
     pub(super) fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             return Err(error("CS8078", "An expression is too long or complex to compile", self.span()));

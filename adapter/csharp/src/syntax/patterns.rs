@@ -116,7 +116,7 @@ impl Parser<'_> {
         self.recursive(start, Some((None, positions)))
     }
 
-    /// Behind the `(`.
+    /// Parses the part after `(`.
     fn positions(&mut self) -> Parsed<Positions> {
         let mut positions = Vec::new();
         if self.eat(")") {

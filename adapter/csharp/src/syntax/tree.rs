@@ -8,7 +8,7 @@ use crate::operators::{BinaryOp, UnaryOp};
 /// A part of the text, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// Of its first byte.
+    /// Offset of its first byte.
     pub start: usize,
     /// Behind its last byte.
     pub end: usize,

@@ -56,7 +56,7 @@ mod tests {
         for known in ["modules", "stackTrace", "compileUnits"] {
             assert_eq!(check(known, &can, own, "lldb"), Ok(()));
         }
-        assert_eq!(check("_ownRequest", &can, None, "js"), Ok(()), "nobody announces these");
+        assert_eq!(check("_ownRequest", &can, None, "js"), Ok(()), "no capability announces these");
         for refused in ["goto", "breakpointLocations", "_ownRequest"] {
             let failure = check(refused, &can, own, "lldb").unwrap_err();
             assert_eq!(failure.code, ErrorCode::Unsupported);

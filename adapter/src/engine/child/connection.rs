@@ -89,11 +89,10 @@ impl LastLines {
 
 /// An adapter that can be talked to.
 pub(super) struct Connection {
-    /// Sends it a request.
     pub(super) peer: Peer,
     /// The adapter, or the program that contains it.
     pub(super) process: Process,
-    /// Where it listens.
+    /// The endpoint at which the adapter listens; `None` if it uses its stdio or dialled us.
     pub(super) place: Option<Endpoint>,
     /// Further connections to the port that was dialled: subprocesses of the program.
     pub(super) listener: Option<TcpListener>,

@@ -103,7 +103,7 @@ impl Profile for Custom {
         &self.command
     }
 
-    /// As DAP has it.
+    /// As DAP defines `terminate`.
     fn ends_gently(&self, _arguments: &Value) -> bool {
         true
     }

@@ -24,7 +24,6 @@ impl Debuggee {
         Some(Self { pid, started: start_time(pid)? })
     }
 
-    /// Its process id.
     pub(super) fn pid(&self) -> u32 {
         self.pid
     }

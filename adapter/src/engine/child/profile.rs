@@ -40,7 +40,7 @@ pub(super) enum Transport {
 /// Where the program's stdin, stdout and stderr come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProgramIo {
-    /// The adapter asks us with `runInTerminal` to start the program; we do, with pipes of ours.
+    /// The adapter asks us with `runInTerminal` to start the program; we do, with our pipes.
     Terminal,
     /// What we start is the program itself, or hands its own stdio on to it.
     Inherited,
@@ -60,7 +60,6 @@ pub(super) enum ProgramIo {
 pub(super) struct Plan {
     /// The adapter, or the program that has it inside.
     pub(super) spec: SpawnSpec,
-    /// How to talk to it.
     pub(super) transport: Transport,
     /// Who has the program's stdio.
     pub(super) program_io: ProgramIo,
@@ -68,7 +67,7 @@ pub(super) struct Plan {
     pub(super) adapter_id: String,
     /// `launch` or `attach`: the request that the adapter gets.
     pub(super) command: &'static str,
-    /// Its arguments.
+    /// The arguments of `command`.
     pub(super) arguments: Value,
     /// We launch the program: it ends with the session.
     pub(super) launched: bool,
@@ -111,7 +110,7 @@ pub(super) struct Quirks {
 /// Result of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdlePause {
-    /// The program stops all the same.
+    /// The program stops anyway.
     Comes,
     /// No thread runs the program's own code, and stacks are known; the adapter just never reports the stop.
     Unsaid,
@@ -198,7 +197,7 @@ pub(super) struct AttachCorrection {
     pub(super) refusal: &'static str,
 }
 
-/// One child adapter.
+/// Interface of a child adapter; the defaults describe one that follows DAP.
 pub(super) trait Profile: Send + Sync {
     /// Metadata of the adapter, known without starting it.
     fn description(&self) -> &'static Description;

@@ -9,9 +9,9 @@ use serde_json::Value;
 pub(super) struct Page {
     /// `indexed`, `named`, or both: elements first.
     pub(super) filter: Filter,
-    /// The first, from 0.
+    /// Index of the first row, from 0.
     pub(super) start: usize,
-    /// How many at most.
+    /// Maximum number of rows; `usize::MAX` for all.
     pub(super) count: usize,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Filter {
     All,
     /// The elements of an array or a collection.
     Indexed,
-    /// All others.
+    /// All rows except elements.
     Named,
 }
 
@@ -45,7 +45,7 @@ impl Page {
         Some(Self { filter, start, count: if count == 0 { usize::MAX } else { count } })
     }
 
-    /// Where it ends.
+    /// Index after the last row.
     pub(super) fn end(self) -> usize {
         self.start.saturating_add(self.count)
     }

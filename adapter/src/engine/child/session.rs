@@ -107,7 +107,7 @@ impl Live {
     }
 }
 
-/// One session.
+/// The session with one adapter and its program.
 pub(super) struct Session {
     profile: Arc<dyn Profile>,
     broker: Broker,
@@ -206,7 +206,6 @@ impl Session {
         self.handle(Event::Report { event: event.into(), body });
     }
 
-    /// Reads the state.
     fn state<R>(&self, read: impl FnOnce(&ChildState) -> R) -> R {
         read(&self.state.borrow())
     }
@@ -216,7 +215,7 @@ impl Session {
         read(&self.state.borrow().knowledge)
     }
 
-    /// Adds to what is known of the program, for which nobody waits.
+    /// Updates the knowledge about the program, which no task waits for.
     fn learn<R: Default>(&self, learn: impl FnOnce(&mut Knowledge) -> R) -> R {
         let mut learned = R::default();
         self.state.send_if_modified(|state| {
@@ -265,7 +264,7 @@ impl Session {
             "configurationDone" => Box::pin(self.configured(&cancel)).await,
             "disconnect" => {
                 self.give_up.cancel();
-                Box::pin(self.release(arguments["terminateDebuggee"] == true)).await;
+                Box::pin(self.disconnect(arguments["terminateDebuggee"] == true)).await;
                 Ok(Value::Null)
             }
             "terminate" if arguments[BY_FORCE] == true => {

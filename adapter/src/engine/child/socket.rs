@@ -45,7 +45,7 @@ pub(super) enum Endpoint {
     Port(u16),
     /// On a socket in our folder, or where the user said.
     Folder(PathBuf),
-    /// Where the user said.
+    /// At the address in the user's `connect`.
     Named(SocketAddr),
 }
 
@@ -71,7 +71,7 @@ impl Endpoint {
     /// Connects to it.
     ///
     /// # Errors
-    /// When nobody listens there (yet), or another user does.
+    /// When there is no listener (yet), or it is another user's.
     pub(super) async fn connect(&self) -> std::io::Result<Ends> {
         match self {
             Self::Port(port) => {

@@ -89,7 +89,7 @@ pub(super) enum Event {
     AdapterBroke(Failure),
     /// All that can be known of the program's end is known; it had this exit code.
     EndKnown(Option<i64>),
-    /// The hub wants the end, or nobody listens any more.
+    /// The hub ends the session, or reads no events any more.
     Released,
     /// An event for the hub that changes nothing here.
     Report { event: String, body: Value },

@@ -50,17 +50,14 @@ pub(super) struct Target {
     attributes: Value,
     /// `program`, absolute; a bare name that is not a file may be a command's.
     pub(super) program: PathBuf,
-    /// `args`.
     pub(super) args: Vec<String>,
     /// `cwd`, else the folder of the project that is run, else the client's, else the program's.
     pub(super) cwd: PathBuf,
     /// `env`; `None` unsets.
     pub(super) env: Vec<(String, Option<String>)>,
-    /// `pty`.
     pub(super) pty: Pty,
     /// `console` names a client's terminal.
     pub(super) console: Console,
-    /// `noDebug`.
     pub(super) no_debug: bool,
 }
 
@@ -256,7 +253,7 @@ impl Target {
     /// `connect: { host, port }` or `{ socket }`: where an adapter listens that runs already.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for an unknown host.
+    /// `INVALID_PARAMETER` for an invalid address, `PROCESS_NOT_FOUND` for an unknown host.
     pub(super) fn connect(&self) -> Result<Option<Endpoint>, Failure> {
         let connect = &self.attributes["connect"];
         if connect.is_null() {

@@ -32,7 +32,7 @@ const BY_RUNTIME_ARGS: &str =
 /// A test runner and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Runner {
-    /// As people call it.
+    /// The runner's name for users.
     pub(super) name: &'static str,
     /// How tests are chosen, for people.
     pub(super) chosen: &'static str,
@@ -49,9 +49,7 @@ pub(super) struct Runner {
 /// A test runner's module or program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Run {
-    /// A module of Python.
     Module(&'static str),
-    /// A program.
     Program(PathBuf),
 }
 

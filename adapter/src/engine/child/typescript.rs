@@ -20,7 +20,6 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 /// What Node is to be started with.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The file.
     pub(super) program: PathBuf,
     /// Arguments of Node's own.
     pub(super) runtime_args: Vec<String>,
@@ -53,7 +52,7 @@ pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<Ru
     } else if let Some(register) = tool("ts-node/register/index.js") {
         vec!["--require".to_owned(), shown(register)]
     } else if let Some(program) = compiled {
-        // Older than its source: better than nothing, and js-debug shows the source all the same.
+        // Older than its source: better than nothing, and js-debug still shows the source.
         return Ok(Run { program, runtime_args: Vec::new() });
     } else {
         return Err(no_way(program, version));

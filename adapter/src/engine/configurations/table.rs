@@ -17,11 +17,9 @@ pub(super) enum Family {
     Lldb,
     /// `cppdbg`, of the C/C++ extension.
     Cppdbg,
-    /// `go`.
     Go,
     /// `node` and `pwa-node`, of vscode-js-debug.
     Node,
-    /// `rdbg`.
     Rdbg,
 }
 
@@ -49,7 +47,7 @@ impl Family {
         }
     }
 
-    /// Its first `type`.
+    /// Its first `type`, which names the family.
     pub(super) fn name(self) -> &'static str {
         self.types().first().copied().unwrap_or_default()
     }

@@ -21,7 +21,7 @@ const IDLE_PERIOD: Duration = Duration::from_secs(4);
 pub(super) struct TimedOut {
     pub(super) ticket: Ticket,
     pub(super) command: String,
-    /// The time it had.
+    /// Time within which it had to be answered.
     pub(super) limit: Duration,
 }
 

@@ -107,7 +107,7 @@ impl<H: Host> Actor<H> {
     }
 }
 
-/// The body of `processReadInput`: text, or base64 where it is none.
+/// The body of `processReadInput`: text, or base64 if it is not text.
 fn input(given: Given) -> Value {
     let complete = given.bytes == given.data.len() as u64;
     let mut body = json!({ "bytes": given.bytes, "closed": given.closed, "complete": complete });

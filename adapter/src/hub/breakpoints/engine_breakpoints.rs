@@ -16,11 +16,8 @@ use crate::engine::condition_language::ConditionLanguage;
 pub struct BreakpointSupport {
     /// Several at one location, each with its own condition.
     pub several: bool,
-    /// `condition`.
     pub conditions: bool,
-    /// `hitCondition`.
     pub hit_conditions: bool,
-    /// `logMessage`.
     pub log_messages: bool,
     /// `filterOptions` of exceptions.
     pub filter_options: bool,

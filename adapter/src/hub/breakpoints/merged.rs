@@ -25,7 +25,6 @@ pub(super) enum Evaluation {
 pub struct MergedBreakpoint {
     /// The session's id for it.
     pub id: i64,
-    /// The owners' request.
     pub request: BreakpointRequest,
     /// The clients that ask for it.
     pub owners: BTreeSet<ClientId>,

@@ -24,7 +24,7 @@ pub struct BreakpointRequest {
     /// Column, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<i64>,
-    /// Name of a function.
+    /// Name of a function, for a function breakpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What `dataBreakpointInfo` returned.
@@ -36,10 +36,10 @@ pub struct BreakpointRequest {
     /// Address of an instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction_reference: Option<String>,
-    /// Bytes from there.
+    /// Offset from `instruction_reference`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<i64>,
-    /// An exception filter.
+    /// Id of an exception filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter_id: Option<String>,
     /// The condition under which it stops.
@@ -57,7 +57,7 @@ pub struct BreakpointRequest {
     /// Tandem's own: what is evaluated at each hit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// Fields that nobody here knows.
+    /// Fields that Tandem does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -65,7 +65,7 @@ pub struct BreakpointRequest {
 /// Expressions to evaluate at each hit, and the hit at which the program stops.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
-    /// 1 to 20 expressions.
+    /// Expressions to evaluate, 1 to 20.
     pub expressions: Vec<String>,
     /// The hit, from 1, at which the program stops; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct Trace {
     /// Breakpoints of one owner with the same group count their hits together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Fields that nobody here knows.
+    /// Fields that Tandem does not know.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }

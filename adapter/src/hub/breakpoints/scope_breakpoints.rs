@@ -59,7 +59,7 @@ pub struct ScopeBreakpoints {
     pub(super) source: Option<Source>,
     /// The source as each client spells it.
     spellings: BTreeMap<ClientId, Source>,
-    /// The union.
+    /// The breakpoints of all clients, equal requests merged.
     pub(super) merged: Vec<MergedBreakpoint>,
     pub(super) lists: BTreeMap<ClientId, Vec<ListedBreakpoint>>,
     mirrors: BTreeMap<ClientId, Vec<Mirror>>,

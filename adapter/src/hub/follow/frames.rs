@@ -9,7 +9,7 @@ use super::Level;
 /// Who called a frame: function, path and line.
 pub(super) type Caller = (String, Option<String>, i64);
 
-/// Where a step ended.
+/// The kind of place where a step ended, relative to the frame before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum StepEnd {
     /// Nothing was followed before.
@@ -47,7 +47,7 @@ const LIBRARIES: [&str; 10] = [
     "/lib/ruby/",
 ];
 
-/// Whether a frame is of the user's code: it has a source, and nobody says that it is a library's.
+/// Whether a frame is of the user's code: it has a source that is not marked as a library's.
 pub(super) fn is_users(frame: &StackFrame) -> bool {
     let hint = frame.presentation_hint.as_deref();
     let of_library = |path: &str| {

@@ -62,7 +62,7 @@ struct Statement {
     calls: Vec<Call>,
 }
 
-/// The life of a call.
+/// The recorded statements of a call.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     call: Map<String, Value>,

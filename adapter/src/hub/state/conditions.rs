@@ -70,7 +70,7 @@ struct ConditionCheck {
 
 #[derive(Debug)]
 enum CheckStep {
-    /// The location.
+    /// The location of the stop.
     Frame,
     /// Whether the condition holds.
     Condition,

@@ -31,7 +31,6 @@ enum OutputKind {
     Trace { hit: u64, last: bool },
 }
 
-/// Output of a hit.
 #[derive(Debug)]
 pub(super) enum HitRecord {
     /// A line of the console.

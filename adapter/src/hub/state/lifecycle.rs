@@ -350,7 +350,7 @@ impl State {
         self.remove_client(id, None);
     }
 
-    /// A connection ended.
+    /// Removes a client whose connection ended.
     pub(super) fn remove_client(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
         self.cancel_all(self.pending.of_client(id));

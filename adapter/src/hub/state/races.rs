@@ -17,7 +17,7 @@ pub(super) struct TwoClients {
     requests: Vec<(Ticket, String, Value)>,
     /// Messages to each client, as short lines.
     received: Vec<String>,
-    /// Timers that run.
+    /// Timers that have not fired.
     pub(super) timers: Vec<Timer>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct ReverseRequests {
     last: i64,
 }
 
-/// A reverse request.
+/// A reverse request that has no reply yet.
 #[derive(Debug)]
 struct OpenReverseRequest {
     /// The engine's number for it.
@@ -171,7 +171,7 @@ impl State {
         }
     }
 
-    /// Nobody needs the responses any more.
+    /// Drops all requests: their responses are no longer needed.
     pub(super) fn abandon_reverse_requests(&mut self) {
         let replies = self.reverse.abandon();
         self.effects.extend(replies);

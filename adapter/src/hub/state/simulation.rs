@@ -26,7 +26,7 @@ const FIRST: ClientId = ClientId(1);
 const RESUMES: [&str; 3] = ["continue", "next", "stepOut"];
 const FILES: [&str; 2] = ["/a.cs", "/b.cs"];
 
-/// Plays these bytes.
+/// Runs a simulation whose actions come from these bytes.
 ///
 /// # Panics
 /// When a rule is broken.

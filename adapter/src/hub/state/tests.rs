@@ -672,7 +672,7 @@ proptest! {
                 break;
             }
         }
-        // Everything the engine owes comes in the end; then nobody waits any more.
+        // Everything the engine owes comes in the end; then no client waits any more.
         while !scenario.requests.is_empty() && !scenario.ended {
             scenario.reply(0);
         }

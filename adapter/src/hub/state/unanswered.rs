@@ -10,7 +10,7 @@ use crate::hub::event::{ClientId, ClientRequest};
 const MAX_UNANSWERED: usize = 1024;
 
 impl State {
-    /// Adds a request.
+    /// Counts a request as unanswered.
     ///
     /// # Errors
     /// When the client has too many; the request must then be refused.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::super::{debuggee::Debuggee, socket};
 use super::{PROBE, ports, sockets};
 
-/// How long it may take until nobody uses the port, and then until it is closed.
+/// How long it may take until the port is unused, and then until it is closed.
 const LIMIT: Duration = Duration::from_secs(1);
 /// Most of an answer that is read.
 const ANSWER_BYTES: usize = 64 * 1024;
@@ -25,9 +25,8 @@ const KEY: &str = "dGFuZGVtIGNsb3NlcyBpdA==";
 /// A port that a process was made to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Opened {
-    /// Who opened it.
+    /// The process that opened the port.
     pub(super) process: Debuggee,
-    /// Its number.
     pub(super) port: u16,
 }
 

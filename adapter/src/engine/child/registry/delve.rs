@@ -53,7 +53,7 @@ impl Profile for Delve {
         ])
     }
 
-    /// It reads memory.
+    /// Delve evaluates none of the program's code for these.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Known(&["variables", "source", "exceptionInfo", "readMemory", "disassemble"])
     }

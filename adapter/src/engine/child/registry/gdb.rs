@@ -1,5 +1,5 @@
 //! Native code through `gdb -i dap` (gdb 14 and later). It never sends `runInTerminal`, so it starts
-//! it through a shell that puts pipes of ours in place.
+//! it through a shell that puts our pipes in place.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ del tandem
 
 /// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and forgets every frame and value
 /// that clients hold. Here it only forgets the contents of values, which the function may have changed. A breakpoint inside the called
-/// function is a stop all the same.
+/// function is still a stop.
 const CALLS_ARE_NOT_RUNS: &str = r#"python exec("""
 def tandem():
     import sys, gdb, gdb.dap.events, gdb.dap.varref
@@ -192,7 +192,7 @@ impl Profile for Gdb {
         false
     }
 
-    /// A `gdbserver`.
+    /// The address of a `gdbserver`.
     fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
         let port = port.as_str().map_or_else(|| port.to_string(), str::to_owned);
         Some(json!({ "target": format!("{host}:{port}") }))

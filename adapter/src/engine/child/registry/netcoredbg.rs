@@ -40,7 +40,7 @@ impl Profile for Netcoredbg {
         &DESCRIPTION
     }
 
-    /// It runs getters.
+    /// It runs getters for variables.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Known(&[])
     }

@@ -98,7 +98,7 @@ impl Session {
         self.close_opened().await;
     }
 
-    /// Remembers what planning has opened. Nobody sees to it later in a session that is over already.
+    /// Stores the debugger that planning has opened. In a session that is over already it would stay open.
     pub(super) fn keep_opened(&self, opened: Option<Opened>, over: bool) {
         match opened {
             Some(opened) if over => opened.close(),
@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// Ends the session for the hub: an attached program keeps running, a launched one ends with its pipes.
-    pub(in super::super) async fn release(self: &Arc<Self>, terminate: bool) {
+    pub(in super::super) async fn disconnect(self: &Arc<Self>, terminate: bool) {
         self.handle(Event::Released);
         self.planning.close();
         // A build looks every few milliseconds whether it is to give up.
@@ -278,7 +278,7 @@ impl Session {
         }
     }
 
-    /// The handle was dropped: no more requests come, and nobody listens.
+    /// The handle was dropped: no more requests come, and no events are read.
     pub(in super::super) fn abandon(self: &Arc<Self>) {
         self.give_up.cancel();
         self.handle(Event::Released);

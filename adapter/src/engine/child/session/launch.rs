@@ -36,7 +36,7 @@ impl Session {
             // A build runs in its own thread.
             self.give_up.cancel();
             // An attach does not end the program.
-            self.release(!attach).await;
+            self.disconnect(!attach).await;
         }
         outcome
     }

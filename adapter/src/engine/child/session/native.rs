@@ -107,7 +107,7 @@ fn rows_of<'a>(answer: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut
     answer[key].as_array_mut().into_iter().flatten()
 }
 
-/// `{x = 3, y = 4}`.
+/// A one-line summary such as `{x = 3, y = 4}`.
 fn summary(parts: &Value) -> String {
     let list = parts["variables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text = String::from("{");

@@ -30,7 +30,7 @@ impl Session {
         }
     }
 
-    /// The same without it.
+    /// The capabilities without the panic filter.
     pub(super) fn adapters_own(&self, capabilities: &Value) -> Value {
         let mut own = capabilities.clone();
         if let Some(filters) = own["exceptionBreakpointFilters"].as_array_mut() {

@@ -33,7 +33,7 @@ impl Conditions {
         self.checked.insert(condition, problem);
     }
 
-    /// The adapter said so.
+    /// Stores a failure that the adapter reported.
     pub(in super::super) fn failed(&mut self, failed: FailedCondition) {
         self.failed = Some(failed);
     }

@@ -55,7 +55,7 @@ pub(in super::super) struct KeptStep {
 }
 
 impl KeptStep {
-    /// A thread is to step.
+    /// Records the thread of a step request.
     pub(in super::super) fn begin(&mut self, arguments: &Value) {
         *self = Self { thread: arguments["threadId"].as_i64(), is_interrupted: false };
     }
@@ -79,7 +79,7 @@ impl KeptStep {
 /// Whether the debugger in a program that is attached to is to be corrected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) enum Correction {
-    /// It needs none.
+    /// No correction is needed.
     #[default]
     None,
     /// It could not be corrected yet.

@@ -24,7 +24,7 @@ impl Panics {
         self.functions = arguments.clone();
     }
 
-    /// Whether nobody has chosen yet whether the program stops at panics.
+    /// Whether it is not decided yet whether the program stops at panics.
     pub(in super::super) fn is_open(&self) -> bool {
         self.wanted.is_none()
     }

@@ -49,7 +49,7 @@ impl ChildState {
         self.stops
     }
 
-    /// Whether a pause that nobody requested only repeats a reported stop.
+    /// Whether an unrequested pause only repeats a reported stop.
     pub(in super::super) fn has_reported(&self, stop: &Value) -> bool {
         stop["reason"] == "pause" && self.motion.is_stopped_unpaused()
     }

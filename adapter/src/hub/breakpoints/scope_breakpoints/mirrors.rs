@@ -21,9 +21,9 @@ use crate::hub::event::ClientId;
 pub enum EchoesMirrors {
     /// An agent does not: what it sends is what it wants.
     Never,
-    /// An editor may.
+    /// An editor that may or may not.
     Maybe,
-    /// This one does.
+    /// An editor that is known to do so.
     Always,
 }
 
