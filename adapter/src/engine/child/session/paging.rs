@@ -100,8 +100,8 @@ impl Asking<'_> {
         Ok(page.of_children((elements, others)))
     }
 
-    /// Elements that are below a row of their own, or after one for each range of them. Those before the page are not
-    /// read, and the page begins that much earlier in what is.
+    /// Elements that are below a row of their own, or below one row for each range. Rows of elements before the
+    /// page are not read, and the page begins that much earlier in those that are.
     async fn read_further(
         &self,
         elements: &mut Vec<Value>,
