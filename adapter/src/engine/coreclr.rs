@@ -71,7 +71,7 @@ use outbox::Outbox;
 pub(crate) use runtimes::installed_runtimes;
 use session::Session;
 
-/// What is known of the built-in engine without starting it.
+/// Description of the built-in engine, available without starting it.
 pub const DESCRIPTION: Description = Description {
     name: "coreclr",
     languages: "C#, F#, Visual Basic",
@@ -137,12 +137,13 @@ const STACK: usize = 16 << 20;
 pub struct CoreClr {
     inbox: mpsc::Sender<Input>,
     broker: Broker,
-    /// Set as soon as somebody wants the session to end, so that a build or a start in progress gives up.
+    /// Set when the session is to end, so that a build or launch in progress is abandoned.
     ending: Arc<AtomicBool>,
-    /// The engine's thread waits for the program to stand still, which a busy one may never do.
+    /// Set while the engine's thread waits for the program to stop, which may take for ever in a busy
+    /// program.
     stopping: Arc<AtomicBool>,
     hang_watchdog: Arc<HangWatchdog>,
-    /// Where what a client answered goes; the engine's thread takes it while it waits for that.
+    /// Delivers clients' answers to the engine's thread while it waits for one.
     answers: mpsc::Sender<Result<Value, Failure>>,
 }
 
@@ -177,7 +178,7 @@ impl CoreClr {
 impl Engine for CoreClr {
     fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: Reply) {
         if request.command == "terminate" && self.hang_watchdog.hangs() {
-            // Who hangs hears nobody.
+            // A hung runtime does not respond to a polite request.
             request.arguments = json!({ BY_FORCE: true });
         }
         let is_end = request.command == "disconnect"

@@ -1,10 +1,11 @@
-//! The program at a stop, for whoever reads its values or writes them in place. Nothing of it runs for that: what does is a call.
+//! The stopped program, for code that reads its values or writes them in place. Nothing runs in the program
+//! here: running code is a call.
 
 use super::debuggee::Debuggee;
 use super::types::TypeSystem;
 use super::values::Values;
 
-/// What it takes to go the way to a value, and to say what is there.
+/// The parts of a session that walk to a value and read it.
 #[derive(Clone, Copy)]
 pub(super) struct AtStop<'a> {
     pub(super) debuggee: &'a Debuggee,

@@ -63,7 +63,7 @@ const KNOWN: [&str; 62] = [
     "targetArchitecture",
     "terminateTimeout",
     "token",
-    // What other editors and their plug-ins add.
+    // Added by other editors and their plug-ins.
     "adapter",
     "build",
     "label",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_refused_by_name() {
+    fn unsupported_attributes_are_refused_by_name() {
         for fine in [json!({}), json!({ "targetArchitecture": "x86_64", "pipeTransport": null })] {
             assert_eq!(refuse(&fine), Ok(()));
         }

@@ -77,19 +77,19 @@ type SiteKey = (usize, u32, Spot);
 
 struct Wanted {
     id: i64,
-    /// As the hub sent it.
+    /// The DAP breakpoint, as the hub sent it.
     request: Value,
     /// Sites it is bound to.
     sites: Vec<SiteKey>,
-    /// Where it ended up.
+    /// Location where it bound; `None` while it is unbound.
     place: Option<Location>,
     document: String,
     hits: u64,
-    /// What was last reported of its condition, which fails again at every hit.
+    /// Last reported problem of its condition, which fails again at every hit.
     condition_problem: Option<String>,
     /// Why it will never bind.
     problem: Option<String>,
-    /// What people should know of where it bound.
+    /// Remarks for users about the location where it bound.
     remarks: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Breakpoints {
     places: BTreeMap<BreakpointScope, Vec<Wanted>>,
     sites: Vec<BoundLocation>,
     entry: Option<Breakpoint>,
-    /// Where handlers are about to hear of an exception that nobody catches.
+    /// Where the runtime is about to notify handlers of an exception that nothing catches.
     pub(super) heard: Option<Breakpoint>,
     /// Where the program asks for a stop at an exception that it caught for the user's code.
     pub(super) asked: Option<Breakpoint>,
@@ -163,7 +163,7 @@ impl Breakpoints {
         let mut old = self.places.remove(&scope).unwrap_or_default();
         let mut new: Vec<Wanted> = Vec::with_capacity(requests.len());
         for request in requests {
-            // What is wanted as before keeps its id, its sites and its count.
+            // An unchanged request keeps its id, its sites and its hit count.
             if let Some(at) = old.iter().position(|wanted| wanted.request == *request) {
                 new.push(old.remove(at));
                 continue;
@@ -206,7 +206,7 @@ impl Breakpoints {
         self.places.values().flatten().any(|wanted| !wanted.is_bound() && wanted.problem.is_none())
     }
 
-    /// Takes out sites nobody wants any more.
+    /// Removes sites that no breakpoint uses any more.
     fn sweep(&mut self) {
         let wanted: Vec<_> = self.places.values().flatten().flat_map(|wanted| wanted.sites.clone()).collect();
         self.sites.retain(|site| {
@@ -257,13 +257,13 @@ impl Wanted {
             body["column"] = json!(at.point.column);
             body["endLine"] = json!(at.point.end_line);
             body["endColumn"] = json!(at.point.end_column);
-            // Whoever asked for a line knows the file.
+            // A client that asked for a line knows the file.
             if !self.request["line"].is_number() {
                 body["source"] = json!({ "path": self.document, "name": self.document.rsplit('/').next() });
             }
         }
         if !self.is_bound() {
-            // What the runtime said when it was to be set is why it is not.
+            // The runtime's refusal to set it is the reason why it is not bound.
             let refused = (!self.remarks.is_empty()).then(|| self.remarks.join("; "));
             let why = self.problem.clone().or(refused).unwrap_or_else(|| pending.to_owned());
             body["message"] = json!(why);
@@ -289,7 +289,7 @@ impl Wanted {
     }
 }
 
-/// What no evaluation could make sense of in a log message.
+/// The first expression of a log message that cannot be parsed.
 fn wrong_in_message(message: &str) -> Option<String> {
     pieces(message).into_iter().find_map(|piece| match piece {
         Piece::Expression(text) => {

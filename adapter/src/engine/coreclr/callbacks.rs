@@ -1,4 +1,4 @@
-//! What the runtime tells: each callback is answered by exactly one resume, now or when the clients let the program run.
+//! Runtime callbacks: each is answered by exactly one resume, now or when the clients resume the program.
 
 use cordebug::callback::Callback;
 use cordebug::frame::Breakpoint;
@@ -19,7 +19,7 @@ impl Session {
         match self.debuggee.run {
             Run::Over => return,
             Run::Running => {}
-            // The program stands: this happened before it did, and is dealt with when it goes on.
+            // The program is stopped: this happened before the stop, and is handled when the program resumes.
             Run::None | Run::Held | Run::Stopped { .. } => return self.inbox.defer(callback),
         }
         if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) {
@@ -33,11 +33,11 @@ impl Session {
             && let Some(process) = &self.debuggee.process
             && let Err(error) = process.resume()
         {
-            tracing::warn!(%error, "the program could not go on after a callback");
+            tracing::warn!(%error, "the program could not be resumed after a callback");
         }
     }
 
-    /// Makes the step whose turn has come; the program stands for a callback. Says whether there was one.
+    /// Makes the step whose turn has come, at a callback. Returns whether there was one.
     fn make_due_step(&mut self) -> bool {
         let Some((thread, command, arguments)) = self.calls.stuck.take_due_step() else { return false };
         self.debuggee.run = Run::Stopped { thread };
@@ -48,7 +48,7 @@ impl Session {
         true
     }
 
-    /// Acts on one callback; leaves `run` as it is when the program shall go on.
+    /// Handles one callback; leaves `run` unchanged if the program is to continue.
     fn deal_with(&mut self, callback: Callback) {
         // It may have been deferred, and a list been made since.
         self.debuggee.threads.forget_list();
@@ -57,7 +57,7 @@ impl Session {
             Callback::StepComplete { thread, stepper, reason } => {
                 self.step_completed(&thread, &stepper, reason);
             }
-            // The step was asked for where it calls this: that is no news.
+            // The step was requested at this very call, so reporting it would be redundant.
             Callback::Break { thread } if self.stepping.steps_over_here(&self.types.modules, &thread) => {}
             Callback::Break { thread } => {
                 self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// What must be noticed even while code of the program runs for an evaluation.
+    /// Records changes that matter even while code of the program runs for an evaluation.
     pub(super) fn bookkeeping(&mut self, callback: Callback) {
         self.debuggee.threads.forget_list();
         match callback {
@@ -132,7 +132,7 @@ impl Session {
         }
         let id = thread.id().unwrap_or(0);
         match self.evaluate_hit(id, breakpoint) {
-            // What a condition ran had the other threads go on.
+            // Evaluating a condition may have resumed the other threads.
             HitOutcome::GoOn => self.stepping.hold_others_again(&self.debuggee),
             HitOutcome::Stop { hit, failed } => {
                 let mut more = json!({ "hitBreakpointIds": hit });

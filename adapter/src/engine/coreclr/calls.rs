@@ -1,10 +1,12 @@
 //! Running code of the program for us: getters, methods, constructors, new strings.
 //!
-//! The thread of the stop runs the code; the others stand still at first, so that looking does not move the program. Each
-//! call has a deadline: past half of it the others run too, in case it waits for one of them; past the whole it is aborted,
-//! first politely, then not ([`phase`]); and when even that does not end it, or may end the program ([`wait_detection`], [`abort_safety`]), it is
-//! left where it is ([`stuck`]) and the session goes on. [`running`] is the loop that does so.
-//! Requests that come meanwhile wait; stops and exceptions inside the call are not the clients'.
+//! The thread of the stop runs the code; the others stay suspended at first, so that inspecting does not move
+//! the program. Each call has a deadline: after half of it the others run too, in case the call waits for one
+//! of them; after the whole it is aborted, first politely, then rudely ([`phase`]). If even that does not end
+//! it, or might end the program ([`wait_detection`], [`abort_safety`]), the call stays on its thread
+//! ([`stuck`]) and the session continues. [`running`] is the loop that does so.
+//! Requests that arrive in the meantime wait; stops and exceptions inside the call are not reported to
+//! clients.
 
 mod abort_safety;
 pub(super) mod arguments;
@@ -26,9 +28,9 @@ use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::values::Values;
 use stuck::StuckCalls;
 
-/// How long a call may run that somebody asked for.
+/// Time limit of a call that a client requested.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
-/// How long a call may run that only makes a row nicer.
+/// Time limit of a call that only improves how a row looks.
 pub(super) const DISPLAY_LIMIT: Duration = Duration::from_millis(400);
 
 /// Where, and under which conditions, code of the program may run.
@@ -37,7 +39,7 @@ pub(super) struct EvalContext {
     pub(super) thread: u32,
     /// Whose names are visible, counted from the top.
     pub(super) frame: usize,
-    /// Whether code of the program may run at all: looking while hovering must not change anything.
+    /// Whether code of the program may run: an evaluation for a hover must not change anything.
     pub(super) runs: bool,
     pub(super) limit: Duration,
 }
@@ -72,7 +74,7 @@ impl FuncEval {
 }
 
 impl AtStop<'_> {
-    /// What a call gave, as a value: primitives by themselves, objects by a handle.
+    /// The result of a call, as a value: primitives inline, objects by a handle.
     pub(super) fn given(&self, value: Option<ClrValue>, ty: &Ty, name: &str) -> Result<Val, Failure> {
         let Some(value) = value else { return Ok(Val::null()) };
         let ty = match ty.direct() {
@@ -82,7 +84,7 @@ impl AtStop<'_> {
         let Some(inner) = bare(&value) else {
             return Ok(Val::constant_of(super::evaluator::Constant::Null, ty));
         };
-        // A number in a box is of its own type, and an enum would be taken for one.
+        // A boxed number has its own type; a boxed enum would look like its number.
         let is_boxed_enum =
             !ty.is_value() && self.types.enum_storage(&self.types.declared_ty(&inner)).is_some();
         if inner.as_string().is_none()

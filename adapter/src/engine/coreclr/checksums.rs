@@ -67,7 +67,7 @@ fn hash_around<D: Digest>(before: &[u8], after: &[u8]) -> Vec<u8> {
     D::new().chain_update(before).chain_update(id).chain_update(after).finalize().to_vec()
 }
 
-/// The checksums as symbol servers are told them: header `SymbolChecksum`.
+/// The checksums in the format of the header `SymbolChecksum` for symbol servers.
 pub(super) fn header(checksums: &[PdbChecksum]) -> String {
     let each = checksums.iter().map(|checksum| format!("{}:{}", checksum.algorithm, digits(&checksum.hash)));
     each.collect::<Vec<_>>().join(";")

@@ -1,10 +1,11 @@
-//! Expressions that the C# compiler of an SDK evaluates: it compiles them in a process of its own, and the program runs what comes of that
-//! like any other call of an evaluation. Which expressions those are is decided elsewhere.
+//! Expressions that the C# compiler of an SDK evaluates: a separate process compiles them, and the program
+//! runs the result like any other call of an evaluation. Other modules decide which expressions those are.
 //!
-//! In reading order: [`Compiler`] (the owner of it all), [`frame`] and [`codes`] (what an expression can use), [`sdk`] (whose compiler),
-//! [`program`] (the program that asks it, made once) and [`process`] (that program as it runs), [`wire`] (what is said to it),
-//! [`expressions`] (what it answered, kept), [`loading`] (compiled code into the program). `helper/` is the program's source in C#,
-//! `in_program/` what runs in the debugged program.
+//! In reading order: [`Compiler`] (owns all of it), [`frame`] and [`codes`] (what an expression can use),
+//! [`sdk`] (whose compiler), [`program`] (the compiler's host program, built once) and [`process`] (that
+//! program as it runs), [`wire`] (messages to it), [`expressions`] (its cached answers), [`loading`] (loads
+//! compiled code into the program). `helper/` is the host program's source in C#, `in_program/` runs in the
+//! debugged program.
 
 mod codes;
 mod expressions;
@@ -37,7 +38,7 @@ use super::session::Session;
 use super::types::Ty;
 
 pub(super) use expressions::Finding;
-pub(super) use loading::is_ours;
+pub(super) use loading::is_injected;
 
 /// How long the compiler's process may take to say that it is there, and to answer a request. The first on a busy machine takes seconds.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -50,7 +51,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// Longest expression, bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// What an expression came to.
+/// Outcome of an expression.
 pub(super) enum Outcome {
     Value(Val),
     /// It was called for what it does.
@@ -61,7 +62,7 @@ pub(super) enum Outcome {
 pub(super) enum NoOutcome {
     /// There is no compiler, or the program takes no code.
     Unavailable(Unavailable),
-    /// It does not compile.
+    /// Compiler errors.
     Findings(Vec<Finding>),
     /// It was refused, or failed, or took too long.
     Failed(Failure),
@@ -95,14 +96,14 @@ pub(super) struct Unavailable {
 }
 
 impl Unavailable {
-    /// No SDK can be used.
+    /// The reason is that no SDK can be used.
     fn sdk(why: String) -> Self {
         let hint =
             "install a .NET SDK, or name the folder of one in the launch attribute `expressionCompiler`";
         Self { why, hint: Some(hint) }
     }
 
-    /// What is refused because only a compiler understands it.
+    /// Refuses something that only a compiler understands.
     pub(super) fn needed_for(&self, what: &str) -> Failure {
         let message = format!("{what} needs the C# compiler of a .NET SDK: {}", self.why);
         let failure = Failure::new(ErrorCode::EvaluationFailed, message);
@@ -122,7 +123,7 @@ impl Unavailable {
     }
 }
 
-/// The compiler's process, and what it was told.
+/// The compiler's process, and the modules that it has received.
 struct Helper {
     process: Process,
     sent: HashSet<usize>,
@@ -143,7 +144,7 @@ pub(super) struct Compiler {
     expressions: Expressions,
     /// How assemblies get into the program, once that is known.
     way: Option<Way>,
-    /// What the program can load.
+    /// File names of the assemblies that the program can load.
     platform: Option<Vec<String>>,
     /// Of the assembly that was made last.
     number: u32,
@@ -153,7 +154,7 @@ impl Compiler {
     /// As a launch or attach asks for it. `variable` is the environment it says.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` if the attribute is malformed.
     pub(super) fn parse(
         attributes: &Value,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -201,7 +202,7 @@ impl Compiler {
         call(session, site, &frame, (&loaded, &code), shown).map_err(NoOutcome::Failed)
     }
 
-    /// Finds out whether there is a compiler at all, before anything of the program runs for it.
+    /// Finds out whether there is a compiler, before anything of the program runs for it.
     fn sdks_looked_for(&mut self) -> Result<(), NoOutcome> {
         if self.program.is_none()
             && self.unavailable.is_none()
@@ -263,7 +264,7 @@ impl Compiler {
         }
     }
 
-    /// What the compiler makes of an expression, and the modules it knows.
+    /// Asks the compiler about an expression; also returns the modules that the compiler knows.
     fn asked(
         &mut self,
         session: &mut Session,
@@ -321,7 +322,7 @@ impl Compiler {
             .cloned()
             .partition(|module| module.pdb.is_ok());
         modules.extend(users.into_iter().chain(others));
-        modules.retain(|module| !module.is_dynamic() && !is_ours(&module.path));
+        modules.retain(|module| !module.is_dynamic() && !is_injected(&module.path));
         let Some(helper) = &mut self.helper else { return Err(self.broken("it is gone").into()) };
         let gone: Vec<usize> =
             helper.sent.iter().copied().filter(|id| !modules.iter().any(|module| module.id == *id)).collect();
@@ -529,7 +530,7 @@ fn is_there(session: &Session, compiled: &Compiled) -> bool {
     }
 }
 
-/// A module, as the compiler's process is told about it.
+/// A module, encoded for the compiler's process.
 fn reference(module: &Loaded) -> Vec<u8> {
     let file = module.is_framework().then_some(&module.path).filter(|path| path.is_absolute());
     match (file, module.image()) {

@@ -17,28 +17,28 @@ use super::cor;
 use super::threads::Threads;
 use crate::io::{Child, ExitInfo};
 
-/// Where the program stands.
+/// Run state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
     /// No program, or not under our control yet.
     None,
     /// Attached, before the clients have configured: callbacks wait.
     Held,
-    /// It runs.
+    /// Running under the debugger.
     Running,
-    /// It stands, and clients know it. The thread the stop is about.
+    /// It is stopped, and clients know. `thread`: the thread that the stop is about.
     Stopped { thread: u32 },
     /// It has ended, or was detached from.
     Over,
 }
 
-/// The program.
+/// The debugged program.
 pub(super) struct Debuggee {
     pub(super) run: Run,
     pub(super) child: Option<Child>,
     /// Whether it runs without a debugger.
     pub(super) no_debug: bool,
-    /// It has ended, though its end was not told yet: the debugging library must not look at it any more.
+    /// It has ended, though its end was not reported yet: the debugging library must not access it any more.
     pub(super) dead: bool,
     /// How often an evaluation has written to it.
     pub(super) times_written: Cell<u64>,
@@ -52,7 +52,7 @@ pub(super) struct Debuggee {
     /// How the program ended, and whether that was reported.
     pub(super) exit: Option<ExitInfo>,
     pub(super) end_reported: bool,
-    /// Set while the engine's thread waits for the program to stand still.
+    /// Set while the engine's thread waits for the program to stop.
     stopping: Arc<AtomicBool>,
 }
 
@@ -103,7 +103,7 @@ impl Debuggee {
 
     /// Stops the program wherever it is. .NET Core 3.1 cannot stop a thread that never leaves managed code: then this
     /// waits until it does, or until the program ends.
-    pub(super) fn stand(&self, process: &Process) -> cordebug::Result<()> {
+    pub(super) fn stop(&self, process: &Process) -> cordebug::Result<()> {
         self.stopping.store(true, Ordering::Relaxed);
         let stopped = process.stop();
         self.stopping.store(false, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! `disassemble`: the machine code of compiled methods with the source it came from, and of any other memory without.
 //!
-//! What a method's code is comes from the runtime ([`methods`]), what its bytes mean from a decoder ([`instructions`]).
+//! The runtime tells where a method's code is ([`methods`]), a decoder what its bytes mean
+//! ([`instructions`]).
 
 mod instructions;
 mod methods;
@@ -21,7 +22,7 @@ pub(super) use methods::Compiled;
 /// Most instructions one request gets.
 const MAX_INSTRUCTIONS: i64 = 10_000;
 
-/// What is known of machine code.
+/// Machine code seen so far.
 #[derive(Default)]
 pub(super) struct Disassembly {
     /// Methods whose code was shown.
@@ -49,7 +50,7 @@ impl Disassembly {
                 "`instructionCount` must be from 0 to {MAX_INSTRUCTIONS}, `instructionOffset` from -{MAX_INSTRUCTIONS} to {MAX_INSTRUCTIONS}"
             )));
         }
-        debuggee.must_stand("code can be disassembled")?;
+        debuggee.require_stop("code can be disassembled")?;
         let method = self.method_around(debuggee, types, address);
         let list = match &method {
             Some(method) => debuggee.instructions_of(method),
@@ -105,7 +106,8 @@ impl Sources {
     }
 }
 
-/// A row where there is no instruction, with an address of its own, as far from the last one as it is.
+/// A row without an instruction, at an address that differs from all others, as far from the last row as its
+/// index is.
 fn nothing(list: &[Instruction], asked: u64, index: i64) -> Value {
     let address = match (list.first(), list.last()) {
         (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),

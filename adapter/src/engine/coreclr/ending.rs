@@ -51,12 +51,12 @@ impl Session {
             }
             (false, Some(process)) => {
                 self.end_children(false);
-                let let_go = self.let_go(&process);
-                if let Err(failure) = &let_go {
+                let released = self.release(&process);
+                if let Err(failure) = &released {
                     self.outbox.note(&failure.to_string());
                 }
                 self.end(None);
-                let_go?;
+                released?;
             }
             (true, Some(process)) => {
                 match &self.debuggee.child {
@@ -64,7 +64,7 @@ impl Session {
                         // The debugging library does not survive the end of a program it is just talking to, and the next
                         // one is debugged by the same library in the same process: it must be at rest.
                         if arguments["restart"] == true && self.debuggee.run == Run::Running {
-                            self.debuggee.stand(&process).unwrap_or_default();
+                            self.debuggee.stop(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
                         if arguments["restart"] == true {
@@ -88,14 +88,15 @@ impl Session {
         Ok(Value::Null)
     }
 
-    /// Waits until the debugging library has noticed the end of the program and can be shut down: this process goes on, and an
-    /// instance that was not shut down keeps its threads, descriptors and memory.
+    /// Waits until the debugging library has noticed the end of the program and can be shut down: this
+    /// process continues, and an instance that was not shut down keeps its threads, descriptors and memory.
     fn library_rests(&mut self, process: &Process) {
         let deadline = Instant::now() + KILL_LIMIT;
         while self.debuggee.debugger.is_some() {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Input::Callback(Callback::ExitProcess)) => self.process_ended(),
-                // What was said before the end is in its way. There is no program any more that could refuse.
+                // Callbacks from before the end block it. The program is gone, so resuming cannot fail in a
+                // way that matters.
                 Ok(Input::Callback(_)) => process.resume().unwrap_or_default(),
                 Ok(other) => self.inbox.postpone(other),
                 Err(_) => {
@@ -106,11 +107,12 @@ impl Session {
         }
     }
 
-    /// Leaves the program as if there had been no debugger. One that ends meanwhile needs no more.
-    fn let_go(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
+    /// Leaves the program as if there had been no debugger. If the program ends in the meantime, nothing is
+    /// left to do.
+    fn release(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let mut steps = || -> Result<(), Failure> {
             if self.debuggee.run == Run::Running {
-                self.debuggee.stand(process).map_err(cor("stop the program to detach from it"))?;
+                self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
             }
             self.breakpoints.remove_all();
             self.stepping.give_up(self.debuggee.process.as_deref());
@@ -127,15 +129,16 @@ impl Session {
         steps().or_else(|failure| if failure.code == ErrorCode::NoSession { Ok(()) } else { Err(failure) })
     }
 
-    /// Lets what threads have run into already be told, and to nobody's interest: a thread that waits at a breakpoint to be
-    /// heard when the debugger leaves crashes or stays there for ever. The program stands again in the end; `false` when it
-    /// has ended.
+    /// Answers what threads have run into already, without reporting it: a thread that waits at a breakpoint
+    /// to report it when the debugger leaves crashes or blocks for ever. The program is stopped at the end;
+    /// `false` if it has exited.
     fn settle(&mut self, process: &Rc<Process>) -> Result<bool, Failure> {
         let deadline = Instant::now() + QUIET_LIMIT;
         let resume = || process.resume().map_err(cor("resume the program"));
-        // What it stands for is answered, too; one that is not configured stands for the first of these.
-        let stands = usize::from(self.debuggee.run != Run::Held);
-        for _ in 0..self.inbox.forget_deferred() + stands {
+        // The callback of the current stop needs an answer, too; a program that is not configured is held at
+        // the first one.
+        let current = usize::from(self.debuggee.run != Run::Held);
+        for _ in 0..self.inbox.forget_deferred() + current {
             resume()?;
         }
         loop {
@@ -145,11 +148,11 @@ impl Session {
                     return Ok(false);
                 }
                 Ok(Input::Callback(_)) if Instant::now() < deadline => resume()?,
-                // It stands where it told this.
+                // It is stopped at this callback.
                 Ok(Input::Callback(_)) => return Ok(true),
                 Ok(other) => self.inbox.postpone(other),
                 Err(_) => {
-                    self.debuggee.stand(process).map_err(cor("stop the program to detach from it"))?;
+                    self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
                     if process.has_queued_callbacks() != Ok(true) || Instant::now() > deadline {
                         return Ok(true);
                     }
@@ -159,8 +162,8 @@ impl Session {
         }
     }
 
-    /// Lets go of the program, which stands. A call of an evaluation that is still on a thread keeps the runtime from it:
-    /// then the program runs until that has ended.
+    /// Detaches from the stopped program. While a call of an evaluation is still on a thread, the runtime
+    /// refuses: then the program runs until the call has ended.
     fn detach(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let deadline = Instant::now() + LAST_CALL_LIMIT;
         loop {
@@ -196,7 +199,7 @@ impl Session {
         }
     }
 
-    /// Ends the program whatever it wants; its end is told when it comes.
+    /// Kills the program; its end is reported when it comes.
     pub(super) fn end_by_force(&mut self) -> Result<Value, Failure> {
         match &self.debuggee.child {
             Some(child) => {
@@ -229,21 +232,21 @@ impl Session {
             return asked;
         };
         child.signal(Signal::TERM);
-        // One that was suspended from its terminal's keyboard hears it when it goes on.
+        // A program that was suspended from its terminal's keyboard receives the signal when it continues.
         child.signal(Signal::CONT);
         // Not here: on its way out the program calls back, and must be answered.
         let (broker, pid, mut exit) = (self.broker.clone(), child.pid(), child.exit());
         let wake = move || {
             let runtime = broker.runtime();
-            let deaf = runtime.block_on(async {
+            let ignores_signal = runtime.block_on(async {
                 let patience = tokio::time::Instant::now() + WAKE_LIMIT;
                 let mut suspended = 0;
                 loop {
                     let look = tokio::time::Instant::now() + WAKE_LOOK;
                     match tokio::time::timeout_at(look, exit.wait_for(Option::is_some)).await {
                         Ok(_) => return false,
-                        // One that reads in the background of its terminal is suspended again and again (SIGTTIN), and
-                        // hears nobody.
+                        // A program that reads in the background of its terminal is suspended again and again
+                        // (SIGTTIN), and never handles the signal.
                         Err(_) if suspended > MAX_SUSPENSIONS => return true,
                         Err(_) if look >= patience => return false,
                         Err(_) if is_suspended(pid) => {
@@ -254,7 +257,7 @@ impl Session {
                     }
                 }
             });
-            if deaf {
+            if ignores_signal {
                 broker.kill();
             }
         };
@@ -299,7 +302,7 @@ impl Session {
         }
     }
 
-    /// The session ends.
+    /// Ends the session: the program has exited, or was detached from.
     pub(super) fn end(&mut self, info: Option<ExitInfo>) {
         self.close(info);
         self.report_end();
@@ -344,7 +347,8 @@ impl Session {
     }
 }
 
-/// Kills a program and waits for its end. One that takes longer tells it all the same, when it comes.
+/// Kills a program and waits for its end. If that takes longer than the limit, the end is reported when it
+/// comes.
 fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
     child.signal(Signal::KILL);
     let deadline = Instant::now() + KILL_LIMIT;

@@ -1,9 +1,12 @@
-//! What people type, in C#: parsed, bound and evaluated by the crate `csharp-expr`; here is the program it asks about.
+//! Evaluates C# expressions of users: the crate `csharp-expr` parses, binds and evaluates them; this module
+//! connects it to the program.
 //!
-//! In reading order: [`request`] (what clients ask) and [`prepared`] (expressions that are asked again and again), [`handover`] (to a compiler), [`scope`] (what is in sight),
-//! [`library`] (types from metadata), [`evaluation`] (both sides of the crate's traits); what that is made of: [`reading`], [`getters`], [`statics`] and
-//! [`memory`], [`calling`], [`making`] and [`marshal_in`] (values into the program), [`type_objects`], [`sequences`] and [`keyed`] (items, and the
-//! program's own order); [`objects`] (for the rows of the variables view), [`completions`].
+//! In reading order: [`request`] (requests of clients) and [`prepared`] (expressions that are evaluated
+//! repeatedly), [`handover`] (to a compiler), [`scope`] (names in scope), [`library`] (types from metadata),
+//! [`evaluation`] (both sides of the crate's traits). Its parts: [`reading`], [`getters`], [`statics`] and
+//! [`memory`], [`calling`], [`making`] and [`marshal_in`] (values into the program), [`type_objects`],
+//! [`sequences`] and [`keyed`] (items, and the program's own order); [`objects`] (for the rows of the
+//! variables view), [`completions`].
 
 mod calling;
 mod completions;

@@ -37,11 +37,12 @@ use crate::engine::coreclr::types::TypeSystem;
 const MAX_DEPTH: usize = 10;
 /// The same where there are several.
 const MAX_DEPTH_OF_SEVERAL: usize = 2;
-/// Most inner exceptions of one that are told.
+/// Most inner exceptions of one that are reported.
 const MAX_INNER: u32 = 16;
 /// Deepest line of base types.
 const MAX_BASE_DEPTH: usize = 64;
-/// What the runtime throws, in a way, when a program ends itself by `Environment.FailFast` or a fatal error ends it.
+/// The runtime's exception for a program that ends itself by `Environment.FailFast` or ends with a fatal
+/// error.
 const FATAL: &str = "System.ExecutionEngineException";
 /// How deep a handler is looked for.
 const MAX_STACK_DEPTH: usize = 1000;
@@ -57,7 +58,7 @@ pub(super) struct Exceptions {
     thrown: Thrown,
 }
 
-/// What is under way on the threads.
+/// Exceptions in progress on the threads.
 #[derive(Default)]
 struct Thrown {
     /// Threads whose exception has passed user code on its search for a handler.
@@ -66,18 +67,20 @@ struct Thrown {
     carried: Carried,
     /// Why the program fails fast, once it does.
     reason: Option<String>,
-    /// The runtime was asked to tell nothing of what no user code sees: each exception told costs the program a stop.
+    /// The runtime was asked not to report exceptions that no user code sees: each report costs the program a
+    /// stop.
     is_only_users: bool,
 }
 
 impl Session {
-    /// The runtime tells of one point of an exception's life.
+    /// The runtime reports one point of an exception's life.
     pub(super) fn thrown(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
         let id = thread.id().unwrap_or(0);
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
             self.exceptions.watch_for_handlers(&self.types, &mut self.breakpoints);
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
-            self.exceptions.hear_of_users_only(self.debuggee.process.as_deref(), self.options.just_my_code);
+            self.exceptions
+                .report_user_exceptions_only(self.debuggee.process.as_deref(), self.options.just_my_code);
         }
         let at = match kind {
             exception::FIRST_CHANCE => {
@@ -85,7 +88,7 @@ impl Session {
                     note_thrown(&self.types, &self.outbox, thread, place.map(|(frame, _)| frame));
                 }
                 self.exceptions.thrown.passed_user_code.remove(&id);
-                self.exceptions.thrown.carried.another_is_thrown();
+                self.exceptions.thrown.carried.count_other_exception();
                 if self.options.just_my_code {
                     return;
                 }
@@ -123,13 +126,13 @@ impl Session {
         let is_to_hear =
             self.exceptions.thrown.is_only_users && self.exceptions.minds_all(self.options.just_my_code);
         if is_to_hear || self.debuggee.process.is_some() && self.exceptions.is_to_watch_for_requests() {
-            self.while_standing(|session| {
+            self.while_stopped(|session| {
                 session.exceptions.watch_for_requested_stops(&session.types, &mut session.breakpoints);
                 if !is_to_hear {
                     return Ok(());
                 }
                 let process = session.debuggee.process()?;
-                session.exceptions.hear_of_all(&process)
+                session.exceptions.report_all_exceptions(&process)
             })?;
         }
         Ok(answer)
@@ -221,7 +224,7 @@ impl Exceptions {
         let thrown = debuggee.threads.exception_of(&thread).map_err(cor("read the exception"))?;
         let mut details = types.details(debuggee, sources, &thrown, MAX_DEPTH);
         if details["stackTrace"].is_null() {
-            // It has only just been thrown: where the thread stands is where it comes from.
+            // It has only just been thrown: the thread's current stack is its origin.
             let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
             let lines: Vec<String> =
                 frames.iter().filter_map(|frame| types.stack_line(sources, frame)).collect();
@@ -255,22 +258,24 @@ impl Exceptions {
         thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
     }
 
-    /// From now on the runtime tells of all exceptions; the program stands. What a debugger before us asked for holds until then.
-    pub(super) fn hear_of_all(&mut self, process: &Process) -> Result<(), Failure> {
-        process.tell_exceptions_outside_user_code(true).map_err(cor("hear of all exceptions"))?;
+    /// Has the runtime report all exceptions from now on; the program is stopped. Until then, the request of
+    /// an earlier debugger applies.
+    pub(super) fn report_all_exceptions(&mut self, process: &Process) -> Result<(), Failure> {
+        process.tell_exceptions_outside_user_code(true).map_err(cor("enable reports of all exceptions"))?;
         self.thrown.is_only_users = false;
         Ok(())
     }
 
-    /// The same for those that user code sees, unless others matter; the program stands.
-    fn hear_of_users_only(&mut self, process: Option<&Process>, just_my_code: bool) {
+    /// Has the runtime report only exceptions that user code sees, unless others matter; the program is
+    /// stopped.
+    fn report_user_exceptions_only(&mut self, process: Option<&Process>, just_my_code: bool) {
         if self.thrown.is_only_users || self.minds_all(just_my_code) {
             return;
         }
         let Some(process) = process else { return };
         match process.tell_exceptions_outside_user_code(false) {
             Ok(_) => self.thrown.is_only_users = true,
-            Err(error) => tracing::debug!(%error, "exceptions that matter to nobody are told"),
+            Err(error) => tracing::debug!(%error, "reports of irrelevant exceptions stay enabled"),
         }
     }
 }
@@ -352,7 +357,7 @@ impl TypeSystem {
         names
     }
 
-    /// What an exception was thrown because of: one, or of an `AggregateException` several.
+    /// The inner exceptions of an exception: one, or several for an `AggregateException`.
     fn inner_exceptions(&self, thrown: &ClrValue) -> Vec<ClrValue> {
         // An array; before .NET 6 a collection around one.
         let list = self

@@ -1,11 +1,12 @@
-//! A runtime that hangs: noticed, told, and its session kept able to end.
+//! Watchdog for a runtime that hangs: detects and reports the hang, and keeps the session able to end.
 //!
-//! A runtime can hang in two ways. It does not answer a call of the debugging library, and the engine's thread waits in it for
-//! ever. Or it tries for ever to bring its threads to a stop: early .NET 9 does, about once in two thousand stops of a
-//! program whose threads come and go. Then nothing is told any more, and a step never ends. A thread of our own sees both from
-//! outside: nothing passes between us and the runtime, and every thread of the program sleeps, though something is under way. The
-//! second is fixed ([`dead_threads`]), and a cause of the first is kept from coming about ([`first_calls`]); for the rest the clients are told,
-//! requests are refused, and the session can be ended.
+//! A runtime can hang in two ways. Either it does not return from a call of the debugging library, and the
+//! engine's thread waits in it for ever. Or it tries for ever to stop its threads: early .NET 9 does, about
+//! once in two thousand stops of a program whose threads start and end. Then the runtime reports nothing
+//! more, and a step never ends. A separate thread sees both from outside: nothing passes between Tandem and
+//! the runtime, and every thread of the program sleeps, though something is in progress. The second hang is
+//! fixed ([`dead_threads`]), and one cause of the first is prevented ([`first_calls`]); for the rest Tandem
+//! notifies the clients, refuses requests, and keeps the session able to end.
 
 mod dead_threads;
 mod first_calls;
@@ -25,12 +26,12 @@ pub(super) use first_calls::FirstCalls;
 use super::overflow;
 use crate::engine::Reply;
 
-/// Between two looks.
+/// Time between two samples.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many looks in a row must find the same hang before it is fixed, and before it is reported.
 const FIX: u32 = 2;
 const TELL: u32 = 5;
-/// What the runtime calls its debugging threads (.NET 5 and later).
+/// Name of the runtime's debugging threads (.NET 5 and later).
 const HELPER: &str = ".NET Debugger";
 /// Name of the engine's thread, and of those that the debugging library starts from it.
 pub(super) const ENGINE: &str = "coreclr-engine";
@@ -57,12 +58,12 @@ impl HangWatchdog {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
     }
 
-    /// The request, to be answered later by somebody else; none when the watch has answered already.
+    /// The request, to be answered later elsewhere; `None` if the watchdog has answered already.
     pub(super) fn take(&self) -> Option<Reply> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The answer; to nobody when the watch has answered already.
+    /// Answers the request, unless the watchdog has answered already.
     pub(super) fn answer(&self, result: Result<Value, Failure>) {
         if let Some(reply) = self.take() {
             reply.send(result);
@@ -74,7 +75,7 @@ impl HangWatchdog {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// What a request is answered meanwhile.
+    /// The answer to requests while the runtime hangs.
     pub(super) fn failure() -> Failure {
         Failure::new(
             ErrorCode::EngineFailed,
@@ -87,7 +88,7 @@ impl HangWatchdog {
     pub(super) fn watch(self: &Arc<Self>, pid: u32, runtime: Runtime, note: impl Fn(&str) + Send + 'static) {
         let own = self.clone();
         let watch = move || own.look_on(&Tasks::of(pid), &|| fix(pid, &runtime), &note);
-        // Without it nobody says why nothing happens; requests have deadlines all the same.
+        // Without it a hang goes unexplained; requests still have deadlines.
         if let Err(error) = std::thread::Builder::new().name("hang_watchdog".into()).spawn(watch) {
             tracing::warn!(%error, "a runtime that hangs will not be noticed");
         }
@@ -98,7 +99,7 @@ impl HangWatchdog {
         while !self.over.load(Ordering::Relaxed) && tasks.folder.exists() {
             std::thread::sleep(PAUSE);
             let now = Look::take(tasks, Some(&before));
-            found = if now.stands_still_since(&before) { found + 1 } else { 0 };
+            found = if now.is_hung_since(&before) { found + 1 } else { 0 };
             if now.activity != before.activity && self.hangs.swap(false, Ordering::Relaxed) {
                 note("The program's runtime has resumed.");
             } else if found == FIX && now.tries > before.tries {
@@ -122,14 +123,16 @@ impl HangWatchdog {
 fn fix(pid: u32, runtime: &Runtime) {
     match dead_threads::end_wait(pid, runtime) {
         Ok(true) => tracing::warn!(pid, "the runtime waited for a thread that had ended, and does no more"),
-        Ok(false) => tracing::warn!(pid, "the runtime waits for threads that stand, and why is not known"),
+        Ok(false) => {
+            tracing::warn!(pid, "the runtime waits for threads that are stopped, for an unknown reason")
+        }
         Err(error) => {
             tracing::warn!(pid, %error, "the runtime's wait for its threads could not be looked at")
         }
     }
 }
 
-/// What is seen at one moment.
+/// A sample of the runtime's activity.
 #[derive(Debug)]
 struct Look {
     activity: Activity,
@@ -147,13 +150,13 @@ impl Look {
         look
     }
 
-    /// Nothing was said, and yet something is under way.
+    /// Whether nothing was reported although something is in progress.
     fn is_silent_since(&self, before: &Self) -> bool {
         let trying = self.tries.saturating_sub(before.tries) >= FEWEST_TRIES;
         self.activity == before.activity && (self.activity.is_inside() || trying)
     }
 
-    fn stands_still_since(&self, before: &Self) -> bool {
+    fn is_hung_since(&self, before: &Self) -> bool {
         self.asleep && self.is_silent_since(before)
     }
 }

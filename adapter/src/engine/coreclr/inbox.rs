@@ -1,4 +1,4 @@
-//! What comes to the engine's thread, in order, and what of it waits.
+//! Inputs of the engine's thread, in order, and those that wait.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -13,7 +13,7 @@ use super::retrieval::Retrieved;
 use crate::engine::{EngineRequest, Reply};
 use crate::io::ExitInfo;
 
-/// What comes to the engine's thread.
+/// An input of the engine's thread.
 pub(super) enum Input {
     /// A request; dropping `reply` answers "the engine has ended".
     Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
@@ -25,7 +25,7 @@ pub(super) enum Input {
     Retrieved(Box<Retrieved>),
     /// No child process is debugged any more.
     ChildrenEnded,
-    /// The session is over.
+    /// Ends the engine's thread.
     Shutdown,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Inbox {
     client_answers: Receiver<Result<Value, Failure>>,
     /// Callbacks that came while the program was held or stopped; each is answered when it runs again.
     deferred: VecDeque<Callback>,
-    /// What came while code of the program ran for us.
+    /// Inputs that arrived while code of the program ran for an evaluation.
     postponed: VecDeque<Input>,
 }
 
@@ -53,17 +53,17 @@ impl Inbox {
         self.sender.clone()
     }
 
-    /// What was postponed first, else what comes next.
+    /// The next input: a postponed one first.
     pub(super) fn next(&mut self) -> Option<Input> {
         self.postponed.pop_front().or_else(|| self.inputs.recv().ok())
     }
 
-    /// What comes next, past what was postponed.
+    /// The next new input; leaves postponed ones.
     pub(super) fn recv_timeout(&self, limit: Duration) -> Result<Input, RecvTimeoutError> {
         self.inputs.recv_timeout(limit)
     }
 
-    /// What has come, past what was postponed.
+    /// A new input that has arrived already; leaves postponed ones.
     pub(super) fn try_recv(&self) -> Option<Input> {
         self.inputs.try_recv().ok()
     }
@@ -91,7 +91,7 @@ impl Inbox {
         self.deferred.drain(..).len()
     }
 
-    /// What a client has answered.
+    /// A client's answer, if one has arrived.
     pub(super) fn client_answer(&self) -> Result<Result<Value, Failure>, TryRecvError> {
         self.client_answers.try_recv()
     }

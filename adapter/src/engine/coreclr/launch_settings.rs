@@ -1,4 +1,5 @@
-//! `Properties/launchSettings.json`: what `dotnet run` and the IDEs give a program. What the launch itself says wins.
+//! `Properties/launchSettings.json`: settings that `dotnet run` and the IDEs apply to a program. Attributes
+//! of the launch override them.
 //!
 //! Only profiles that run the project itself are understood; browsers, containers and web servers are not started.
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 /// Largest file read, bytes.
 const LARGEST: u64 = 1024 * 1024;
 
-/// What a profile gives.
+/// Settings of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LaunchSettings {
     /// Its name and file, for people.
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_last_commas_are_no_json_and_are_taken_out() {
+    fn comments_and_trailing_commas_are_removed_before_parsing() {
         let text = "\u{feff}{ // one, }\n \"a//b\": [1, 2, ], /* \" , } */ \"c\\\"/*\": {\"d\": 1,}, }";
         let read: Value = serde_json::from_str(&strict(text)).unwrap();
         assert_eq!(read, serde_json::json!({ "a//b": [1, 2], "c\"/*": { "d": 1 } }));

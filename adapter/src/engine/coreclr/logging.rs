@@ -1,20 +1,18 @@
-//! The attribute `logging`: what is said in the debug console of modules, exceptions and ends. Nothing of it is, unless asked for.
+//! The attribute `logging`: whether the debug console reports modules, exceptions and exits. All of it is off
+//! by default.
 
 use dap_wire::Failure;
 use serde_json::Value;
 
 use super::program::Attributes;
 
-/// What is said.
+/// Kinds of messages that are on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Logging {
-    /// `moduleLoad`.
     pub(super) module_load: bool,
-    /// `exceptions`: each that the runtime tells a debugger of, as it is thrown.
+    /// `exceptions`: each exception that the runtime reports to a debugger, when it is thrown.
     pub(super) exceptions: bool,
-    /// `threadExit`.
     pub(super) thread_exit: bool,
-    /// `processExit`.
     pub(super) process_exit: bool,
 }
 
@@ -22,7 +20,7 @@ impl Logging {
     /// Reads the attribute; `ignored` gets what means nothing here.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` when it is no object, or one of its flags no flag.
+    /// `INVALID_PARAMETER` when it is not an object, or one of its flags is not a flag.
     pub(super) fn parse(attribute: &Value, ignored: &mut Vec<String>) -> Result<Self, Failure> {
         let map = match attribute {
             Value::Null => return Ok(Self::default()),

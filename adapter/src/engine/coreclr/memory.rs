@@ -20,7 +20,7 @@ pub(super) fn reference(address: u64) -> String {
 /// The address a request is about: a memory reference under `key`, and `offset`, bytes.
 ///
 /// # Errors
-/// `INVALID_PARAMETER`.
+/// `INVALID_PARAMETER` if it is not an address.
 pub(super) fn address(arguments: &Value, key: &str) -> Result<u64, Failure> {
     let text = arguments[key].as_str().unwrap_or_default();
     let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
@@ -34,7 +34,7 @@ impl Debuggee {
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
         let address = address(arguments, "memoryReference")?;
         let count = arguments["count"].as_u64().unwrap_or(0).min(MAX_READ) as u32;
-        self.must_stand("memory can be read")?;
+        self.require_stop("memory can be read")?;
         let bytes = match count {
             0 => Vec::new(),
             count => self.process()?.read_memory(address, count).unwrap_or_default(),
@@ -44,7 +44,7 @@ impl Debuggee {
     }
 
     /// Refuses what needs a stopped program.
-    pub(super) fn must_stand(&self, what: &str) -> Result<(), Failure> {
+    pub(super) fn require_stop(&self, what: &str) -> Result<(), Failure> {
         match self.run {
             Run::Stopped { .. } => Ok(()),
             _ => Err(Failure::new(ErrorCode::NotStopped, format!("{what} at a stop only")).quiet()),

@@ -8,7 +8,7 @@ use super::modules::Loaded;
 use super::names::{is_generated, without_arity};
 use super::stack::LIGHTWEIGHT;
 
-/// What a lambda is called.
+/// Display name of a lambda.
 pub(super) const LAMBDA: &str = "<lambda>";
 /// Deepest nesting of compiler-generated names.
 const MAX_DEPTH: usize = 16;
@@ -44,7 +44,8 @@ pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Wr
     Written { owner, name: source_name(metadata.method_name(method), MAX_DEPTH), method }
 }
 
-/// What a method is called without the type and method it is in: `Total`, `Count.get`, `Local`. `name` is its name in the metadata.
+/// The name of a method without its type and enclosing method: `Total`, `Count.get`, `Local`. `name` is its
+/// name in the metadata.
 pub(super) fn short_name(name: &str) -> String {
     let written = source_name(name, MAX_DEPTH);
     match written.rsplit_once('.') {
@@ -81,7 +82,7 @@ fn source_name(name: &str, deeper: usize) -> String {
     }
 }
 
-/// What stands between the brackets that are open, and what follows.
+/// The text between the open brackets, and the text after them.
 fn split_brackets(text: &str) -> Option<(&str, &str)> {
     let mut open = 1;
     for (at, letter) in text.char_indices() {

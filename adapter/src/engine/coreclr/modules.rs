@@ -17,7 +17,7 @@ use cordebug::runtime::Runtime;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::compiled::is_ours;
+use super::compiled::is_injected;
 use super::retrieval::Retrieval;
 use super::retrieval::symbol_files::PdbIdentity;
 use super::retrieval::symbol_options::Scope;
@@ -27,13 +27,13 @@ use framework::Framework;
 /// Where the symbols of a module come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Who built it.
+    /// The build of the module.
     Builder,
-    /// A decompiler.
+    /// The decompiler.
     Decompiler,
 }
 
-/// One module.
+/// A module of the program, with its symbols.
 pub(super) struct Loaded {
     pub(super) id: usize,
     pub(super) module: Module,
@@ -67,7 +67,7 @@ const HIDING: [&str; 3] =
 const UNSEEN: [&str; 1] = ["DebuggerHiddenAttribute"];
 
 impl Loaded {
-    /// Its metadata.
+    /// Its metadata, read on first use.
     pub(super) fn image(&self) -> Option<&Image> {
         let open = || {
             if self.is_dynamic {
@@ -123,7 +123,7 @@ impl Loaded {
         Some(format!("`{}` has no symbols: {problem}{}", self.name(), self.by_servers()))
     }
 
-    /// What symbol servers said, to go on a sentence with.
+    /// Results of the symbol servers, to continue a sentence.
     fn by_servers(&self) -> String {
         self.servers.borrow().as_ref().map(|said| format!("; {said}")).unwrap_or_default()
     }
@@ -143,7 +143,7 @@ impl Loaded {
         self.pdb.is_ok() && self.origin == Origin::Decompiler
     }
 
-    /// What it says of its PDB; `None` for one whose file was not opened yet, or that has none.
+    /// The identity of its PDB; `None` for a module whose file was not opened yet, or that has none.
     pub(super) fn identity(&self) -> Option<PdbIdentity> {
         self.image.get()?.as_ref().and_then(PdbIdentity::of)
     }
@@ -231,7 +231,7 @@ impl Loaded {
     }
 }
 
-/// All modules.
+/// The modules of the program.
 #[derive(Default)]
 pub(super) struct Modules {
     list: Vec<Rc<Loaded>>,
@@ -250,12 +250,12 @@ impl Modules {
         self.framework = if runtime.inside { Framework::Inside } else { Framework::of(&runtime.folder) };
     }
 
-    /// The folder of a program with an executable of its own: what is bundled into it has its symbols there.
+    /// The folder of a program with its own executable: modules bundled into it have their symbols there.
     pub(super) fn set_program_folder(&mut self, folder: &Path) {
         self.symbol_paths.push(folder.to_path_buf());
     }
 
-    /// Folders that were named, and that of a program with an executable of its own.
+    /// The configured folders, and the folder of a program with its own executable.
     pub(super) fn symbol_paths(&self) -> &[PathBuf] {
         &self.symbol_paths
     }
@@ -263,7 +263,7 @@ impl Modules {
     /// The attribute `symbolPaths`, and more folders.
     ///
     /// # Errors
-    /// When it is no list of strings.
+    /// When it is not an array of strings.
     pub(super) fn set_symbol_paths(&mut self, attribute: &Value, more: Vec<PathBuf>) -> Result<(), Failure> {
         let wrong =
             || Failure::invalid(format!("`symbolPaths` must be an array of folders, not {attribute}"));
@@ -300,7 +300,8 @@ impl Modules {
     /// The module behind a handle.
     pub(super) fn of(&self, module: &Module) -> Option<Rc<Loaded>> {
         let found = self.list.iter().find(|loaded| loaded.module.is(module));
-        // Before .NET 10 a type that was found by its handle has modules of its own, which lie where the others do.
+        // Before .NET 10 a type that was found by its handle has different module objects, with the same
+        // addresses as the others.
         let lying_there = || {
             let base = module.base_address().ok().filter(|base| *base != 0)?;
             self.list.iter().find(|loaded| loaded.module.base_address().ok() == Some(base))
@@ -313,7 +314,7 @@ impl Modules {
         self.list.iter().find(|loaded| loaded.id == id).cloned()
     }
 
-    /// All of them.
+    /// All modules, in the order of loading.
     pub(super) fn all(&self) -> &[Rc<Loaded>] {
         &self.list
     }
@@ -332,7 +333,7 @@ impl Modules {
     pub(super) fn list(&self, arguments: &Value) -> Value {
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
         let count = number("moduleCount").filter(|count| *count > 0).unwrap_or(usize::MAX);
-        let shown = || self.list.iter().filter(|loaded| !is_ours(&loaded.path));
+        let shown = || self.list.iter().filter(|loaded| !is_injected(&loaded.path));
         let page = shown().skip(number("startModule").unwrap_or(0)).take(count);
         let list: Vec<Value> = page.map(|loaded| loaded.full_body()).collect();
         json!({ "modules": list, "totalModules": shown().count() })

@@ -2,7 +2,7 @@
 
 use cordebug::value::element;
 
-/// Words that are no names in C# unless `@` stands before them.
+/// Keywords, which are names in C# only with a leading `@`.
 const RESERVED: [&str; 77] = [
     "abstract",
     "as",
@@ -85,7 +85,7 @@ const RESERVED: [&str; 77] = [
 
 /// A variable's or member's name as an expression has it: `@class`.
 pub(super) fn written_name(name: &str) -> String {
-    // `this` is a name of ours for what it says.
+    // `this` is Tandem's name for the object itself.
     match RESERVED.contains(&name) && name != "this" {
         true => format!("@{name}"),
         false => name.to_owned(),

@@ -1,4 +1,4 @@
-//! `noDebug`: the program runs with its stdio in everybody's hand, and no debugger looks at it.
+//! `noDebug`: the program runs without a debugger; all clients share its stdio.
 //!
 //! It is built, started and ended as any other ([`super::start`]); it begins when the clients have configured.
 

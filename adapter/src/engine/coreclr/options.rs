@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::logging::Logging;
 use super::program::Attributes;
 
-/// The options.
+/// Options of a launch or attach that apply to the whole session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) just_my_code: bool,

@@ -1,11 +1,11 @@
-//! What the engine tells the hub, and asks of a client. No state: who tells something has decided it.
+//! Messages from the engine to the hub, and requests to a client. No state: the callers make the decisions.
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::engine::EngineEvent;
 
-/// The way to the hub.
+/// Sender of messages to the hub.
 pub(super) struct Outbox {
     sender: UnboundedSender<EngineEvent>,
 }

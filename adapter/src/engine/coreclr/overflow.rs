@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::io::Broker;
 
-/// What the runtime prints first.
+/// The beginning of the runtime's message.
 const SAID: &[u8] = b"Stack overflow.\n";
-/// Between two looks at a program whose words are not seen.
+/// Pause between two checks of a program whose output is not visible.
 const BLIND_PAUSE: Duration = Duration::from_secs(2);
 /// Between two looks at a program that is in such a handler, or said so, and how many must find it there.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -21,8 +21,8 @@ const SLEEPING_CALLS: [&str; 2] = ["35", "230"];
 /// SIGSEGV in a set of signals: 11 (signal(7)), counted from bit 0.
 const SEGMENTATION_FAULT: u64 = 1 << 10;
 
-/// Watches the program until it ends; `note` is for people. What is printed in a client's terminal is not seen: there the program
-/// is looked at from time to time.
+/// Watches the program until it ends; `note` is for people. Output in a client's terminal is not visible:
+/// there the program is checked from time to time.
 pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(&str) + Send + 'static) {
     let own = broker.clone();
     broker.runtime().spawn(async move {

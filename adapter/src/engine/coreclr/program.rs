@@ -19,11 +19,11 @@ use crate::io::terminal::Pty;
 
 /// A program ready to be started.
 pub(super) struct Program {
-    /// What to spawn.
+    /// The process to spawn.
     pub(super) spec: SpawnSpec,
     /// The assembly whose entry method is the program's, when it is known.
     pub(super) assembly: Option<PathBuf>,
-    /// Where it is to run.
+    /// Console that it runs in.
     pub(super) console: Console,
     /// The programs that it starts are what people mean, as those of `dotnet test`.
     pub(super) starts_programs: bool,
@@ -71,7 +71,7 @@ impl Attributes<'_> {
         let pair = |(name, value): (&String, &Value)| match value {
             Value::Null => Ok((name.clone(), None)),
             Value::String(text) => Ok((name.clone(), Some(text.clone()))),
-            // Without the quotes that JSON wants, and nobody means.
+            // Without the quotes that JSON requires, and the user did not intend.
             Value::Number(_) | Value::Bool(_) => Ok((name.clone(), Some(value.to_string()))),
             _ => Err(wrong()),
         };
@@ -184,7 +184,7 @@ fn refuse_native(program: &Path) -> Result<(), Failure> {
         .hint("leave `engine` out, or name `lldb` or `gdb`, which debug it as native code"))
 }
 
-/// Nothing is there; of a file with no .NET ending nobody knows what it should have been.
+/// The error for a program that does not exist; without a .NET extension its kind is unknown.
 fn absent(given: &str, target: &Path) -> Failure {
     let failure = executable::absent(given, target);
     let ending = target.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -265,7 +265,7 @@ fn command(
     } else {
         let able = if attributes.flag("noDebug", false)? { Able::Kernel } else { Able::Own };
         executable::refuse_foreign(&target, able)?;
-        // An app host runs the assembly of its own name.
+        // An app host runs the assembly with the same name.
         let mut assembly = PathBuf::from(format!("{}.dll", target.display()));
         if !assembly.exists() {
             // It may have it inside.

@@ -26,7 +26,7 @@ use test_project::Runner;
 /// The first SDK that runs a C# file without a project.
 const RUNS_FILES: u32 = 10;
 
-/// A project's program.
+/// The command that starts a project's program.
 #[derive(Debug)]
 pub(super) struct Launchable {
     /// Its assembly, or an executable: the app host, or what the project's own `RunCommand` says.
@@ -94,7 +94,7 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
     builds::say(sdk.tell, &test_project::announcement(project, runner));
     match runner {
         Runner::Itself => started(project, &properties, &options),
-        // What the project's own program does, if it has one, is nothing.
+        // The project's own program, if it has one, does nothing.
         Runner::VsTest => {
             let assembly = PathBuf::from(properties.text("TargetPath"));
             let cwd = assembly.parent().map(Path::to_path_buf);
@@ -121,7 +121,7 @@ fn existing(project: &Path, assembly: PathBuf, options: &Options) -> Result<Path
     ))
 }
 
-/// What is started for a project with these properties.
+/// The command that starts a project with these properties.
 fn started(project: &Path, properties: &Properties, options: &Options) -> Result<Launchable, Failure> {
     let failed = |reason: String, hint: &str| {
         let message = format!("cannot start `{}`: {reason}", project.display());
@@ -153,7 +153,7 @@ fn started(project: &Path, properties: &Properties, options: &Options) -> Result
         (true, true) if properties.is("SelfContained") && command.is_file() && target.is_file() => command,
         (true, true) => existing(project, target, options)?,
         (_, false) if by_dotnet => {
-            // A server of its own starts the project (Blazor's, for one): `dotnet server.dll …`.
+            // A server (Blazor's, for one) starts the project: `dotnet server.dll …`.
             let assembly = arguments.iter().position(|word| word.ends_with(".dll"));
             let Some(assembly) = assembly else {
                 return failed(

@@ -1,4 +1,5 @@
-//! What a request is refused with because of how the program is: it runs, or has ended, be it while the request was answered.
+//! Refuses requests that do not fit the state of the program: it is running, or has ended, maybe while the
+//! request was answered.
 
 use crate::engine::coreclr::debuggee::Debuggee;
 use dap_wire::command::needs_stop;
@@ -7,8 +8,9 @@ use dap_wire::{ErrorCode, Failure};
 use super::debuggee::Run;
 
 impl Debuggee {
-    /// Whether a request can be answered as the program is now. While it runs what needs a stop is refused, though the program may
-    /// stand already: at a stop that was not dealt with yet, and would be passed by.
+    /// Whether a request can be answered in the program's current state. While it runs, requests that need a
+    /// stop are refused, even if the program has stopped already: that stop was not handled yet, and the
+    /// request would skip it.
     pub(super) fn check_run(&self, command: &str) -> Result<(), Failure> {
         let has_died = || self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some());
         if self.run != Run::None && has_died() {
@@ -21,8 +23,8 @@ impl Debuggee {
         Ok(())
     }
 
-    /// What a request failed with, or that the program has ended meanwhile, which is then why: the debugging library only knows that
-    /// it could not read something.
+    /// The failure of a request, or the fact that the program has ended in the meantime, which is then the
+    /// reason: the debugging library only knows that it could not read something.
     pub(super) fn unless_ended(&self, command: &str, failure: Failure) -> Failure {
         let is_debugged = !self.no_debug && !matches!(self.run, Run::None | Run::Over);
         // An evaluation that has seen the end says so itself.

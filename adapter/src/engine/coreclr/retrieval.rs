@@ -1,8 +1,9 @@
 //! Sources and symbols that are not here: fetched from where Source Link and symbol servers have them, or decompiled. Everything that
 //! takes time runs on a [`background`] thread; what comes of it reaches the engine's thread through its inbox ([`arrivals`]).
 //!
-//! What may be fetched is decided in [`source_link_options`] and [`symbol_options`]; how, in [`source_files`], [`symbol_files`] and
-//! [`decompiler`]; what is said of a source that is not here, in [`ways`].
+//! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
+//! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`ways`] explains a source that is
+//! missing.
 
 mod arrivals;
 mod background;
@@ -42,7 +43,7 @@ const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
 /// A document: its module's id and its row.
 pub(super) type Document = (usize, u32);
 
-/// What came of work in the background.
+/// Result of work in the background.
 pub(super) enum Retrieved {
     /// A source, for those who asked for it; its text when only this session has it.
     Source { document: Document, text: Option<String> },
@@ -50,7 +51,7 @@ pub(super) enum Retrieved {
     Symbols { module: usize, found: Result<Pdb, String> },
     /// A module was decompiled, or why not.
     Decompiled { module: usize, made: Result<Pdb, Failure> },
-    /// Somebody does not wait any more for the module to be decompiled.
+    /// A client no longer waits for the module to be decompiled.
     GivenUp { module: usize },
 }
 
@@ -75,9 +76,9 @@ pub(super) struct Retrieval {
     background: OnceCell<Option<Background>>,
     /// Sources that were fetched in this session; their texts where the cache does not have them.
     fetched: RefCell<HashMap<Document, Option<String>>>,
-    /// Sources that somebody asked for and that were not allowed.
+    /// Requested sources whose download was not allowed.
     pub(super) refused: RefCell<HashSet<Document>>,
-    /// Modules that are being decompiled, and who waits for each.
+    /// Modules that are being decompiled, with the requests that wait for each.
     decompiling: HashMap<usize, Vec<Waiting>>,
     /// Modules that could not be decompiled.
     undecompiled: HashMap<usize, Failure>,
@@ -127,12 +128,12 @@ impl Retrieval {
         self.filter.scope_of(module)
     }
 
-    /// The user's cache.
+    /// The user's cache; `None` if the user has none.
     pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
         self.cache.as_ref()
     }
 
-    /// Ends everything that is under way; who waits is answered that the engine has ended.
+    /// Cancels all work in progress; waiting requests are answered that the engine has ended.
     pub(super) fn stop(&mut self) {
         self.decompiling.clear();
         drop(self.background.take());
@@ -144,7 +145,8 @@ impl Retrieval {
         self.background.get_or_init(start).as_ref()
     }
 
-    /// Looks for the symbols of a module that has none, on servers; [`Retrieved::Symbols`] tells the end of it. Says whether it does.
+    /// Searches servers for the symbols of a module that has none; [`Retrieved::Symbols`] reports the result.
+    /// Returns whether the search began.
     pub(super) fn find_symbols(&self, loaded: &Loaded) -> bool {
         if !self.has_servers || self.scope_of(&loaded.name()) != Scope::Everywhere {
             return false;
@@ -204,7 +206,7 @@ impl Retrieval {
         let mut fetched = self.fetched.borrow_mut();
         let held: usize = fetched.values().flatten().map(String::len).sum();
         if text.as_ref().is_some_and(|text| held + text.len() > MAX_IN_MEMORY) {
-            // It is fetched again when somebody wants to see it.
+            // It is fetched again for the next request.
             return;
         }
         fetched.insert(document, text);
@@ -235,9 +237,9 @@ impl Retrieval {
         (!loaded.path.is_file()).then(|| "it has no file that could be decompiled".into())
     }
 
-    /// Decompiles a module, unless that is under way already; [`Retrieved::Decompiled`] tells the end of it. `folders` have the
-    /// assemblies that it uses. What was begun goes on when nobody waits any more: who asks again has it then. Says whether it
-    /// begins now.
+    /// Decompiles a module, unless that is in progress already; [`Retrieved::Decompiled`] reports the result.
+    /// `folders` contain the assemblies that it references. The work continues when no request waits any
+    /// more, so that a later request finds the result. Returns whether it begins now.
     pub(super) fn decompile(
         &mut self,
         loaded: &Loaded,
@@ -287,7 +289,8 @@ impl Retrieval {
         Ok(())
     }
 
-    /// A module was decompiled, or not: who waits for it. Those that wait for what failed are answered.
+    /// Takes the requests that wait for a module, which was decompiled or not. After a failure, those that
+    /// wait for it are answered.
     fn decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<Waiting> {
         let waiting = self.decompiling.remove(&module).unwrap_or_default();
         let Err(failure) = made else { return waiting };
@@ -298,7 +301,7 @@ impl Retrieval {
         Vec::new()
     }
 
-    /// Answers whoever does not wait any more.
+    /// Answers cancelled requests.
     fn given_up(&mut self, module: usize) {
         let Some(waiting) = self.decompiling.get_mut(&module) else { return };
         for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
@@ -306,7 +309,7 @@ impl Retrieval {
         }
     }
 
-    /// What was decompiled in an earlier session, for a module without symbols.
+    /// The decompiled symbols of an earlier session, for a module without symbols.
     pub(super) fn decompiled_before(&self, identity: &PdbIdentity) -> Option<Pdb> {
         if self.decompiler.is_off() {
             return None;

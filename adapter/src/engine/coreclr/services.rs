@@ -33,7 +33,8 @@ pub(super) fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(digits.get(..end)?, 16).ok()
 }
 
-/// The ports, none of which the runtime waits for; `None` when it waits for none as they are. What a port says first counts.
+/// The ports, rewritten so that the runtime waits for none; `None` if it waits for none already. The first of
+/// contradicting options of a port applies.
 fn without_waiting(ports: &str) -> Option<String> {
     let waits = |port: &str| {
         let mut said = port.split(',').skip(1).map(|word| word.trim().to_ascii_lowercase());
@@ -58,7 +59,7 @@ pub(super) fn compile_everything(env: &mut Vec<(String, Option<String>)>) {
     }
 }
 
-/// What a variable is in an environment that changes ours: the last change counts.
+/// The value of a variable in an environment that changes Tandem's: the last change applies.
 pub(super) fn variable_in(env: &[(String, Option<String>)], name: &str) -> Option<String> {
     match env.iter().rev().find(|(changed, _)| changed == name) {
         Some((_, value)) => value.clone(),
@@ -235,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_runtime_wait_is_taken_away_and_named() {
+    fn variables_that_make_the_runtime_wait_are_removed_and_reported() {
         let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         let mut env = vec![
             pair("COMPlus_DefaultDiagnosticPortSuspend", "1"),
             pair("DOTNET_DiagnosticPorts", "/a"),
             pair("DOTNET_DefaultDiagnosticPortSuspend", "1"),
-            // What is said last counts.
+            // The last value applies.
             pair("DOTNET_DefaultDiagnosticPortSuspend", "0"),
         ];
         let said = keep_from_waiting(&mut env);

@@ -91,10 +91,11 @@ impl Session {
         }
     }
 
-    /// Takes inputs until the session has ended. The program is killed with the child handle, if it still lives.
+    /// Handles inputs until the session has ended. The program is killed with the child handle if it is still
+    /// running.
     pub(super) fn run(mut self) {
         while let Some(input) = self.inbox.next() {
-            // What a request or a callback reads while the program stands is read from it once.
+            // Memory that a request or a callback reads while the program is stopped is read once.
             let stands =
                 matches!(self.debuggee.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
             let _standing = stands.then(cordebug::imports::memory::assume_stopped);
@@ -189,7 +190,7 @@ impl Session {
             {
                 let thread = self.debuggee.thread_of(arguments)?;
                 self.calls.stuck.step_when_call_ends(&self.outbox, thread, step, arguments);
-                self.go_on().map(|()| Value::Null)
+                self.resume().map(|()| Value::Null)
             }
             "stepInTargets" => self.step_in_targets(arguments),
             "gotoTargets" => {
@@ -211,7 +212,7 @@ impl Session {
         self.children.watch(root, following, &self.broker, self.outbox.sender(), self.inbox.sender());
     }
 
-    /// The program as it stands.
+    /// Read access to the stopped program.
     pub(super) fn at_stop(&self) -> AtStop<'_> {
         AtStop::new(&self.debuggee, &self.types, &self.values)
     }
@@ -220,8 +221,8 @@ impl Session {
         self.ending.load(Ordering::Relaxed)
     }
 
-    /// Does something that needs the program to stand, whether it stands or not.
-    pub(super) fn while_standing<T>(
+    /// Does something that needs a stopped program, and stops it for that if necessary.
+    pub(super) fn while_stopped<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -229,18 +230,19 @@ impl Session {
             return work(self);
         }
         let process = self.debuggee.process()?;
-        self.debuggee.stand(&process).map_err(cor("stop the program for a moment"))?;
+        self.debuggee.stop(&process).map_err(cor("stop the program for a moment"))?;
         let done = work(self);
         process.resume().map_err(cor("resume the program"))?;
         done
     }
 
-    /// Stops the program behind what the runtime already had to tell: after attaching, all its modules and threads.
-    /// Says whether it is this stop that holds; else one of those callbacks stopped it.
-    fn stand_settled(&mut self, process: &Process) -> Result<bool, Failure> {
+    /// Stops the program after the callbacks that were already queued: after attaching, those of all its
+    /// modules and threads. Returns whether the program is at this stop; otherwise one of those callbacks
+    /// stopped it.
+    fn stop_settled(&mut self, process: &Process) -> Result<bool, Failure> {
         let deadline = Instant::now() + SETTLE_LIMIT;
         loop {
-            self.debuggee.stand(process).map_err(cor("pause the program"))?;
+            self.debuggee.stop(process).map_err(cor("pause the program"))?;
             let told = self.inbox.try_recv();
             let more = told.is_some() || process.has_queued_callbacks() == Ok(true);
             if !more || Instant::now() > deadline {
@@ -259,7 +261,7 @@ impl Session {
     }
 
     /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
-    pub(super) fn go_on(&mut self) -> Result<(), Failure> {
+    pub(super) fn resume(&mut self) -> Result<(), Failure> {
         self.forget_stop();
         self.exceptions.forget_stop();
         self.debuggee.threads.forget_exception();
@@ -288,7 +290,7 @@ impl Session {
     fn set_breakpoints(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
         let scope = BreakpointScope::of(command, arguments, &self.types, &self.sources)?;
         let requests = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
-        self.while_standing(|session| {
+        self.while_stopped(|session| {
             let Self { breakpoints, types, sources, .. } = session;
             Ok(match scope {
                 BreakpointScope::Instructions => breakpoints.set_at_instructions(
@@ -316,7 +318,7 @@ impl Session {
             return Err(Failure::new(ErrorCode::NotRunning, "the program is not running").quiet());
         }
         let process = self.debuggee.process()?;
-        if !self.stand_settled(&process)? {
+        if !self.stop_settled(&process)? {
             return Ok(Value::Null);
         }
         let threads = process.threads().map_err(cor("list the threads"))?;
@@ -337,10 +339,10 @@ impl Session {
         Ok(Value::Null)
     }
 
-    /// The program stands now, and clients are told.
+    /// The program has stopped: notifies clients.
     pub(super) fn stopped(&mut self, reason: &str, thread: u32, more: Value) {
         self.debuggee.run = Run::Stopped { thread };
-        tracing::debug!(reason, thread, "the program stands");
+        tracing::debug!(reason, thread, "the program has stopped");
         self.calls.stuck.forget_step();
         self.stepping.give_up(self.debuggee.process.as_deref());
         let mut body = json!({ "reason": reason, "threadId": thread, "allThreadsStopped": true });
@@ -348,6 +350,6 @@ impl Session {
             body.extend(more.clone());
         }
         self.outbox.tell("stopped", body);
-        self.decompile_where_it_stands(thread);
+        self.decompile_top_frame(thread);
     }
 }

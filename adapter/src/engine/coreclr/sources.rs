@@ -31,7 +31,7 @@ const DECOMPILED: i64 = 1 << 47;
 /// Where sources are, and what was found out about them.
 #[derive(Default)]
 pub(super) struct Sources {
-    /// `sourceFileMap`: what compiled paths begin with, and what stands there here. Longest first.
+    /// `sourceFileMap`: compiled path prefixes and their local replacements. Longest first.
     map: Vec<(String, String)>,
     /// The same for the addresses of Source Link; a `*` stands for one name between slashes.
     addresses: Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub(super) struct Sources {
     cache: Option<Arc<Cache>>,
     /// Folders or files that clients reach by links: where the compiler saw them, and how the clients spell them.
     links: RefCell<Vec<(String, String)>>,
-    /// Files that a client spells as the compiler did: that spelling is everybody's then.
+    /// Files that a client spells as the compiler did: all clients get that spelling.
     plain: RefCell<Vec<String>>,
     bodies: RefCell<HashMap<Document, Value>>,
 }
@@ -122,7 +122,7 @@ impl Sources {
     /// Reads `sourceFileMap` and its other spellings, and `requireExactSource`.
     ///
     /// # Errors
-    /// When it is no object of strings.
+    /// When it is not an object of strings.
     pub(super) fn parse(attributes: &Value, cache: Option<Arc<Cache>>) -> Result<Self, Failure> {
         let trimmed = |path: String| path.trim_end_matches(['/', '\\']).to_owned();
         let map = path_map::read(attributes)?.into_iter();
@@ -306,7 +306,7 @@ fn reference(loaded: &Loaded, document: u32) -> i64 {
     if loaded.is_decompiled() { number | DECOMPILED } else { number }
 }
 
-/// The engine's number of the source of a method that nobody has symbols of.
+/// The engine's source reference of a method without symbols.
 pub(super) fn reference_of_method(module: usize, method: u32) -> i64 {
     OF_METHOD | (module as i64) << 24 | i64::from(method & 0x00ff_ffff)
 }
@@ -321,8 +321,9 @@ fn method_of(reference: i64) -> Option<(usize, u32)> {
 }
 
 impl Session {
-    /// `source`: a text that is here, embedded in a PDB, fetched or decompiled. What takes time answers later, and others are answered
-    /// meanwhile. `moduleId` (of a frame) without a source asks for the code of that module, or why there is none.
+    /// `source`: an available text, embedded in a PDB, fetched or decompiled. Slow sources are answered
+    /// later, and other requests in the meantime. `moduleId` (of a frame) without a source requests the code
+    /// of that module, or the reason why there is none.
     pub(super) fn source(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
         let asked = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
         let asked = asked.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
@@ -378,7 +379,7 @@ impl Session {
                     }
                     return Ok(Value::Null);
                 }
-                // Whoever forbids it wants what else there is.
+                // A user who forbids the download wants the alternatives.
                 Err(_)
                     if self.retrieval.source_link.forbids(&remote.url)
                         && self.retrieval.can_decompile(loaded) => {}

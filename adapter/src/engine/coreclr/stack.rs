@@ -28,11 +28,11 @@ pub(super) use transitions::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
 pub(super) const MAX_DEPTH: usize = 10_000;
-/// What stands where the walk ended before the stack did.
+/// The last row of a stack whose walk ended early.
 const MORE: &str = "[More Frames]";
 /// Numbers of frames from here on are those of async callers; those of the thread's own frames count from 0.
 pub(super) const WAITING: usize = 1 << 20;
-/// Numbers from here on are those of rows that are no frame.
+/// Numbers from here on belong to rows that are not frames.
 pub(super) const MARK: usize = 2 << 20;
 /// Numbers from here on are those of methods that have thrown and ended.
 const ENDED: usize = 3 << 20;
@@ -58,23 +58,24 @@ pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
     Err(Failure::invalid(text).hint("look at `$exception` in the top frame of the thread").quiet())
 }
 
-/// Where code stands, and what its generic parameters are.
+/// A position in code, and the arguments of its generic parameters.
 struct CodePlace<'a> {
     loaded: &'a Loaded,
-    /// MethodDef token.
+    /// Token of the MethodDef row.
     method: u32,
     il: Option<u32>,
     arguments: &'a [String],
 }
 
-/// How a frame is shown: under which number, and whether the thread stands there.
+/// How a frame is shown: under which number, and whether the thread is executing it.
 struct Shown {
     reference: i64,
     on_top: bool,
 }
 
 impl Session {
-    /// `stackTrace`. As long as nobody asked how far the async callers go, `totalFrames` says that there are more.
+    /// `stackTrace`. Until a client has requested the async callers, `totalFrames` only says that there are
+    /// more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
         let number =
@@ -87,7 +88,8 @@ impl Session {
         }
         let origin = self.exceptions.origin(&self.debuggee, &self.types, id, &frames);
         let wanted = if levels == 0 { usize::MAX } else { levels };
-        // Each caller takes a while to find: editors ask for the top frame first, and for the others when somebody looks.
+        // Each caller takes time to find: editors request the top frame first, and the others when the user
+        // opens them.
         if start.saturating_add(wanted) <= rows.len() && !self.values.is_known_who_waits(id) {
             let more = usize::from(self.types.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
@@ -204,9 +206,10 @@ impl TypeSystem {
         self.method_body(options, sources, retrieval, place, Shown { reference, on_top })
     }
 
-    /// DAP `StackFrame` of a place in a method. Editors fold frames whose source is `deemphasize`d, and do not go there at a
-    /// stop: code that is not the user's is, but not when it is where the thread stands and there is something to see. Where there
-    /// is nothing, just-my-code or not, they go to the nearest frame that has something.
+    /// DAP `StackFrame` of a position in a method. Editors fold frames whose source is `deemphasize`d, and do
+    /// not go there at a stop. Code of libraries is deemphasized, except in the frame where the thread is
+    /// executing if it has a source. If that frame has none, just-my-code or not, editors go to the nearest
+    /// frame that has one.
     fn method_body(
         &self,
         options: &Options,

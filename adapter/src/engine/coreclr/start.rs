@@ -37,7 +37,7 @@ use crate::engine::process_name;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long the debugging library may take to shake hands with a runtime that has started.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-/// How long a debugger that has let go of a process may take to hang up.
+/// How long a debugger that has detached from a process may take to disconnect.
 const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
 
 impl Session {
@@ -147,8 +147,8 @@ impl Session {
         Ok(())
     }
 
-    /// The debugging library does not survive the program's end before its own handshake is over, which the first
-    /// callback shows.
+    /// Waits for the first callback: the debugging library does not survive the program's end before its
+    /// handshake is over, which that callback shows.
     fn wait_for_first_callback(&mut self) {
         let deadline = Instant::now() + HANDSHAKE_LIMIT;
         while !self.inbox.has_deferred() {
@@ -189,7 +189,7 @@ impl Session {
             .hint("the .NET engine debugs .dll files, app hosts, .csproj files and project folders"),
             (_, Some(info)) => {
                 let quoted =
-                    if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+                    if words.is_empty() { String::new() } else { format!("; its last output: {words}") };
                 failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))
                     .hint("run it without a debugger to see whether it starts; is it a .NET program?")
             }
@@ -211,7 +211,7 @@ impl Session {
         let inbox = self.inbox.sender();
         debugger
             .start(move |callback| {
-                // After the session's end nobody needs to know.
+                // After the session's end the callback does not matter.
                 drop(inbox.send(Input::Callback(callback)));
             })
             .map_err(cor("start the debugging library"))?;
@@ -296,9 +296,9 @@ impl Session {
         self.wait_for_first_callback();
         if !was_held
             && let Err(failure) =
-                self.debuggee.process().and_then(|process| self.exceptions.hear_of_all(&process))
+                self.debuggee.process().and_then(|process| self.exceptions.report_all_exceptions(&process))
         {
-            tracing::debug!(%failure, "exceptions are told as the debugger before this one has asked");
+            tracing::debug!(%failure, "exceptions are reported as an earlier debugger has requested");
         }
         self.calls.first_calls.start(pid);
         if program.is_none() {
@@ -350,12 +350,12 @@ fn held(pid: u32) -> Result<StartupHold, Failure> {
     Ok(hold)
 }
 
-/// What is known of a runtime that starts.
+/// State of a runtime that starts.
 #[derive(Default)]
 struct Starting {
-    /// It still matters.
+    /// The start is still wanted.
     wanted: AtomicBool,
-    /// It is there.
+    /// The runtime was found.
     found: AtomicBool,
 }
 

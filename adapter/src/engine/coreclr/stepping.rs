@@ -1,8 +1,9 @@
 //! Steps: over, into and out of statements of user code, on one thread or across threads.
 //!
-//! A step is one [`Step`] from the request to its stop. The runtime's stepper does the plain part; where it comes down
-//! is checked ([`landing`]) and may need another go; an `await` ([`awaits`]) leads through breakpoints of our own, and so do
-//! what calls return ([`returns`]) and what they pass on ([`callbacks`]). Any other stop gives the step up.
+//! A step is one [`Step`] from the request to its stop. The runtime's stepper does the plain part; each
+//! landing is checked ([`landing`]) and may need another go; an `await` ([`awaits`]) uses internal
+//! breakpoints, and so do return values of calls ([`returns`]) and methods that calls receive
+//! ([`callbacks`]). Any other stop cancels the step.
 
 mod alone;
 mod awaits;
@@ -36,7 +37,7 @@ use targets::Target;
 /// How deep a statement is looked for below code without source.
 const MAX_FRAMES: usize = 200;
 
-/// Which way.
+/// Direction of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Over,
@@ -52,30 +53,30 @@ struct Began {
     frame: Option<u64>,
 }
 
-/// The statement a step began in, or goes on from.
+/// The statement that a step began in, or continues from.
 struct Origin {
     module: usize,
     method: u32,
-    /// Its IL range.
+    /// The statement's IL range.
     statement: (u32, u32),
     /// Where its frame ends on the stack: a recursive call has another.
     frame: Option<u64>,
 }
 
-/// A step under way.
+/// A step in progress.
 pub(super) struct Step {
     way: Way,
     thread: u32,
     stepper: Option<Stepper>,
     began: Option<Began>,
     origin: Option<Origin>,
-    /// Of one machine instruction: it ends wherever it comes down.
+    /// It covers one machine instruction, and ends wherever that leads.
     is_instruction: bool,
     /// The call to go into, by its IL offset in the statement.
     target: Option<u32>,
     /// It began in an async method.
     is_async: bool,
-    /// It is on its way out of code it shall not end in, back to the statement where it began.
+    /// It is leaving code that it must not end in, back to the statement where it began.
     returning: bool,
     awaiting: Awaiting,
     returns: Returns,
@@ -134,11 +135,11 @@ impl Stepping {
         if let Some(step) = self.step.take() {
             step.give_up();
         }
-        self.let_others_go(process);
+        self.release_others(process);
     }
 }
 
-/// Where a thread stands.
+/// A thread's current position in code.
 struct Position {
     loaded: Rc<Loaded>,
     function: Function,
@@ -157,8 +158,9 @@ impl Position {
         Some(pdb.statement(self.method, self.il, self.size))
     }
 
-    /// Whether the code here has no source of its own, so that no step ends in it. Behind an `await` that has none either;
-    /// but whoever comes back there from a call is in the rest of the statement. `jumped`: nobody came back from a call.
+    /// Whether the code here has no source, so that no step ends in it. The code after an `await` has none
+    /// either; but a thread that returns there from a call is in the rest of the statement. `jumped`: the
+    /// thread did not return from a call.
     fn is_hidden(&self, jumped: bool) -> bool {
         let Ok(pdb) = &self.loaded.pdb else { return false };
         let range = pdb.hidden_range(self.method, self.il, self.size);
@@ -183,8 +185,9 @@ impl Position {
         Some(Began { module: self.loaded.id, method: self.method, point, frame: self.frame })
     }
 
-    /// Whether the source here is the place where a step began, whose code the compiler put into several pieces: control has
-    /// come from an earlier piece to a later one. From a later to an earlier one, or to the same, it comes by a loop.
+    /// Whether the source here is the statement where a step began, whose code the compiler split into
+    /// several pieces: control has moved from an earlier piece to a later one. It reaches an earlier piece,
+    /// or the same one, through a loop.
     fn is_later_piece_of(&self, began: &Began, is_async: bool) -> bool {
         let point = self.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(self.method, self.il));
         let place = |at: &SequencePoint| (at.document, at.line, at.column, at.end_line, at.end_column);
@@ -202,9 +205,9 @@ impl Position {
         })
     }
 
-    /// What a step from here must leave: the statement, and code without source. Of an async method only what is
-    /// next to the statement: elsewhere may be another await, which is a step of its own. Code that leads back to where the
-    /// statement begins is none of it: a loop visits the statement anew.
+    /// The code that a step from here must leave: the statement, and code without source. In an async method
+    /// only what is next to the statement: other code may contain another await, which is a separate step.
+    /// Code that leads back to the beginning of the statement is excluded: a loop enters the statement again.
     fn ranges(&self, is_async: bool) -> Vec<(u32, u32)> {
         let Ok(pdb) = &self.loaded.pdb else { return Vec::new() };
         let mut hidden = pdb.hidden_ranges(self.method, self.size);
@@ -268,7 +271,7 @@ impl Session {
         }
         self.stepping.hold_others(&self.debuggee, arguments)?;
         self.stepping.step = Some(step);
-        self.go_on()?;
+        self.resume()?;
         Ok(Value::Null)
     }
 
@@ -283,7 +286,7 @@ impl Session {
         {
             (step.way, step.target) = (Way::Into, Some(call));
         }
-        // What the preparation runs makes every frame stale, but neither the thread nor `from`.
+        // Preparing may run code, which makes every frame stale, but neither the thread nor `from`.
         if !self.prepare_awaits(step, thread, from) && !self.prepare_end(step, thread, from) {
             step.stepper = Some(match step.way {
                 Way::Out => self.types.stepper_out(&self.options, thread)?,
@@ -343,7 +346,7 @@ impl Modules {
         self.position_of(&thread.frames(1).ok()?.into_iter().next()?)
     }
 
-    /// The statement of the user's that leads to where a thread stands.
+    /// The statement of user code that leads to a thread's current position.
     fn calling_statement(&self, thread: &Thread) -> Option<Position> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         let positions = frames.iter().filter_map(|frame| self.position_of(frame));

@@ -14,7 +14,7 @@ use super::session::Session;
 use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// What the runtime calls its own threads begins like that.
+/// The runtime's names of its own threads begin with this.
 const RUNTIME: &str = ".NET ";
 /// The kernel keeps 15 letters of a name, and this thread has it nowhere else.
 const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
@@ -22,16 +22,16 @@ const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
 /// Lowest and highest address of a frame.
 pub(super) type StackRange = (u64, u64);
 
-/// What a thread that stopped at an exception stands with.
+/// State of a thread that stopped at an exception.
 struct AtException {
     thread: u32,
-    /// What the stop is about where the thread throws nothing: the program has caught it already.
+    /// The exception of the stop if the thread throws none: the program has caught it already.
     given: Option<Handle>,
-    /// Of the frame that has thrown, where the runtime is about to tell handlers: what it does above is no place of the program's.
+    /// The frame that threw, if the runtime is about to call handlers: frames above it are not the program's.
     below: Option<StackRange>,
 }
 
-/// What is known of the program's threads.
+/// State of the program's threads.
 #[derive(Default)]
 pub(super) struct Threads {
     /// Those that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
@@ -73,7 +73,7 @@ impl Threads {
         self.at_exception = Some(AtException { thread, given, below: None });
     }
 
-    /// The thread at the exception stands where handlers are about to hear of it; this frame has thrown.
+    /// The thread at the exception is about to call handlers of it; this frame has thrown.
     pub(super) fn exception_thrown_below(&mut self, below: StackRange) {
         if let Some(at) = &mut self.at_exception {
             at.below = Some(below);
@@ -93,8 +93,8 @@ impl Threads {
         self.left.get(&thread).copied().or_else(|| at_exception?.below)
     }
 
-    /// Frames of a call that could not be ended are not the program's own: they are left out. So are those of a runtime that is
-    /// about to tell handlers of an exception.
+    /// Frames of a call that could not be ended are not the program's own: they are left out. So are those of
+    /// a runtime that is about to call handlers of an exception.
     pub(super) fn without_left(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
         let Some(top) = self.own_top(thread) else { return frames };
         match frames.iter().position(|frame| frame.stack_range() == Ok(top)) {
@@ -126,7 +126,7 @@ impl Session {
             return Ok(list.clone());
         }
         // Callbacks that came meanwhile are dealt with afterwards, and forget the list.
-        self.while_standing(|session| {
+        self.while_stopped(|session| {
             let threads = session.debuggee.process()?.threads().map_err(cor("list the threads"))?;
             let named = threads.iter().filter_map(|thread| {
                 Some((thread.id().ok()?, session.types.named(&session.debuggee, thread)))
@@ -146,7 +146,7 @@ impl TypeSystem {
         let managed = object.as_ref().and_then(|object| self.number_field(object, "_managedThreadId"));
         let given = object.and_then(|object| self.text_field(&object, "_name"));
         let name = given.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| {
-            // The operating system's name, where the runtime gave it one.
+            // The operating system's name, if the runtime has set one.
             let comm = debuggee
                 .pid
                 .and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
@@ -208,7 +208,7 @@ mod tests {
         threads.begin("threads");
         assert_eq!(threads.listed, Some(list.clone()));
         threads.begin("continue");
-        assert_eq!(threads.listed, None, "the program went on in between");
+        assert_eq!(threads.listed, None, "the program ran in between");
         threads.listed = Some(list);
         threads.forget_list();
         assert_eq!(threads.listed, None);

@@ -32,6 +32,6 @@ pub(super) struct TypeSystem {
     names: RefCell<HashMap<String, Result<TypeKey, usize>>>,
     /// Definitions and members, as expressions are bound to them.
     pub(super) library: RefCell<Library>,
-    /// IL of short getters.
+    /// IL of short getters; `None` for a getter that cannot be interpreted.
     pub(super) getters: RefCell<HashMap<TypeKey, Option<Vec<u8>>>>,
 }

@@ -1,8 +1,12 @@
-//! What is in a variable: its text, its type, and what is inside it.
+//! Values of variables: their text, their type, and their contents.
 //!
-//! In reading order: [`path`] (ways to values), [`loading`] (from ways to values), [`tuples`] (names of their elements), [`references`] (what clients hold of a stop), [`locals`] and
-//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composed`] (texts), [`members`] (fields), [`items`], [`chains`], [`together`], [`computed`] and [`contiguous`] (collections), [`inside`] (all that a value opens to), [`groups`] (of members),
-//! [`properties`] and [`displays`] (what runs when it is asked for), [`rows`] (what clients see), [`setting`].
+//! In reading order: [`path`] (paths to values), [`loading`] (from paths to values), [`tuples`] (names of
+//! their elements), [`references`] (references that clients hold during a stop), [`locals`] and [`hoisted`]
+//! (starts of paths), [`constants`] (which have none), [`show`], [`primitive`], [`numbers`], [`framework`],
+//! [`reflection`] and [`composed`] (texts), [`members`] (fields), [`items`], [`chains`], [`together`],
+//! [`computed`] and [`contiguous`] (collections), [`inside`] (all that a value opens to), [`groups`] (of
+//! members), [`properties`] and [`displays`] (run only when a client requests them), [`rows`] (of the
+//! variables view), [`setting`].
 
 pub(super) mod chains;
 pub(super) mod composed;
@@ -44,14 +48,14 @@ use super::types::Ty;
 pub(super) use path::{Path, Root, Step, bare};
 pub(super) use references::{Node, References, Returned};
 
-/// In place of the expression that leads to a value, where there is none: to what a call returned.
+/// Replaces the expression of a value that has none: the return value of a call.
 pub(crate) const UNNAMED: &str = "$returned";
 /// Longest string shown, UTF-16 units; longer ones are cut and say so.
 pub(crate) const MAX_TEXT_LEN: u32 = 4096;
 /// Most rows of one answer, when the client says how many it wants, and when it does not. More are behind a row that opens.
 pub(crate) const MAX_ROWS: usize = 10_000;
 pub(crate) const MAX_UNASKED: usize = 1_000;
-/// Longest string given to somebody who copies it, UTF-16 units.
+/// Longest string that is returned for copying, UTF-16 units.
 pub(crate) const MAX_COPY: u32 = 1 << 20;
 
 /// Frames of a thread at one stop, from the top.
@@ -81,7 +85,7 @@ pub(crate) struct Holder {
 pub(super) struct Values {
     pub(super) references: References,
     pub(super) stack: RefCell<Option<Stack>>,
-    /// What the value fetched last is in.
+    /// The object that holds the value fetched last.
     pub(super) holder: RefCell<Option<Holder>>,
     /// Types whose display took too long, or broke: they are not asked again.
     pub(super) mute: RefCell<HashSet<String>>,

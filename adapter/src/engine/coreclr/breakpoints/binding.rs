@@ -36,7 +36,7 @@ impl Breakpoints {
         match place {
             BreakpointScope::Functions => self.bind_function(options, sources, wanted, loaded),
             BreakpointScope::Source(path) => self.bind_line(options, sources, path, wanted, loaded),
-            // Not by modules: its code is there already, or it is no place to stop at.
+            // Not bound by modules: the code exists already, or the address is not a place to stop at.
             BreakpointScope::Instructions => return,
         }
         if loaded.is_optimized && !loaded.is_framework && wanted.is_bound_in(loaded) {
@@ -109,8 +109,8 @@ impl Breakpoints {
                 .as_ref()
                 .ok()
                 .and_then(|pdb| pdb.points(method).iter().find(|point| !point.is_hidden()).copied());
-            // A method without statements of its own, a kickoff say, has nothing to stop at, but code without symbols
-            // has its first instruction.
+            // A method without statements, a kickoff for example, has nothing to stop at; code without
+            // symbols has its first instruction.
             if point.is_some() || loaded.pdb.is_err() {
                 self.bind_at(
                     options,
@@ -161,7 +161,7 @@ impl Breakpoints {
         }
     }
 
-    /// A module came: what waited for it binds, and clients are told.
+    /// A module was loaded: binds the breakpoints that waited for it, and notifies clients.
     pub(in crate::engine::coreclr) fn bind_in(
         &mut self,
         types: &TypeSystem,
@@ -187,7 +187,8 @@ impl Breakpoints {
         self.places = places;
     }
 
-    /// A module came whose missing symbols may be why: whoever waits for a breakpoint is notified.
+    /// A module without symbols was loaded, which may be why breakpoints are pending: clients that wait for
+    /// one are notified.
     pub(in crate::engine::coreclr) fn tell_why_pending(
         &self,
         types: &TypeSystem,

@@ -34,9 +34,9 @@ const KEYWORDS: [(&str, &str); 17] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     module: Option<String>,
-    /// What the name ends with; several where it may mean several methods.
+    /// The end of the method's qualified name; several where it may mean several methods.
     paths: Vec<String>,
-    /// What a conversion converts to.
+    /// The type that a conversion operator converts to.
     returns: Option<String>,
     parameters: Option<Vec<String>>,
 }
@@ -107,7 +107,7 @@ impl Name {
             if !self.paths.iter().any(fits) {
                 continue;
             }
-            // A state machine's own method stands behind the one that was written, which is found itself.
+            // The `MoveNext` of a state machine accompanies the method in the source, which is found itself.
             if pdb.is_some_and(|pdb| pdb.kickoff(method).is_some()) {
                 continue;
             }
@@ -145,8 +145,8 @@ impl Name {
     }
 }
 
-/// What a method may be called by: as it was written, by its name in the metadata, an accessor as its property or event, that of an
-/// indexer as `this[]`.
+/// The names by which a method may be requested: as written in the source, as in the metadata, an accessor as
+/// its property or event, an indexer's accessor as `this[]`.
 fn called(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Vec<String> {
     let written = methods::written(metadata, pdb, method);
     let owner = without_arity(&metadata.type_name(written.owner));
@@ -164,7 +164,7 @@ fn called(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Vec<String> {
     names
 }
 
-/// What stands behind the last dot.
+/// The part after the last dot.
 fn last_part(path: &str) -> &str {
     path.rsplit('.').find(|part| !part.is_empty()).unwrap_or_default()
 }
@@ -177,7 +177,7 @@ fn ends_with_path(name: &str, path: &str) -> bool {
 /// Generic arguments do not tell methods apart here.
 fn without_generics(path: &str) -> String {
     let (mut plain, mut open, letters) = (String::new(), 0usize, path.trim());
-    // `<lambda>` is a name of ours.
+    // `<lambda>` is a name that Tandem invented, not a generic argument list.
     for (at, letter) in letters.char_indices() {
         let is_lambda = letters.get(at..).is_some_and(|rest| rest.starts_with("<lambda>"));
         match letter {

@@ -1,4 +1,4 @@
-//! What a hit of a breakpoint means: conditions, hit counts, log messages.
+//! Evaluates hits of breakpoints: conditions, hit counts, log messages.
 
 use cordebug::frame::Breakpoint;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::hit_condition::{condition_failed, hit_condition};
 use crate::engine::log_message::{Piece, line_body, pieces};
 
-/// What a hit means.
+/// The outcome of a hit.
 pub(crate) enum HitOutcome {
     /// Nothing: a condition does not hold, or only something was logged.
     GoOn,
     /// The program stops for these breakpoints.
     Stop {
-        /// Their ids.
+        /// Ids of the breakpoints that were hit.
         hit: Vec<i64>,
         /// Conditions that could not be evaluated, each with the reason.
         failed: Vec<String>,
@@ -65,7 +65,7 @@ impl Session {
                 .map(|text| self.condition_holds(text, thread, (key.0, key.1, il)));
             match condition {
                 Some(Ok(false)) => continue,
-                // Neither a count nor a log message hides it: nobody knows what they should have done.
+                // Neither a hit count nor a log message hides a failed condition: their effect depends on it.
                 Some(Err(failure)) => {
                     let text = request["condition"].as_str().unwrap_or_default();
                     let problem = condition_failed(text, &failure.to_string());
@@ -110,7 +110,7 @@ impl Session {
     }
 }
 
-/// What is in the braces of a log message, as an expression: with an alignment or a format it is written as C# would.
+/// The expression in the braces of a log message; an alignment or format is written as C# would.
 pub(super) fn in_csharp(expression: &str) -> String {
     match clauses(expression) {
         Some((value, clauses)) => format!("$\"{{({value}){clauses}}}\""),
@@ -118,7 +118,8 @@ pub(super) fn in_csharp(expression: &str) -> String {
     }
 }
 
-/// Cuts `total,8:F2` before its alignment or format; `None` where there is neither. The colon of `a ? b : c` is no format.
+/// Cuts `total,8:F2` before its alignment or format; `None` if it has neither. The colon of `a ? b : c` does
+/// not start a format.
 fn clauses(expression: &str) -> Option<(&str, &str)> {
     let (mut open, mut choices) = (0usize, 0usize);
     let mut letters = expression.char_indices().peekable();

@@ -43,7 +43,7 @@ impl Breakpoints {
         let method = method.ok_or_else(|| format!("no method that is known has its code at {spelled}"))?;
         let offset = method.offset_of(address).filter(|_| debuggee.is_instruction(&method, address));
         let offset = offset.ok_or_else(|| format!("no instruction begins at {spelled}"))?;
-        // Where a statement begins somebody may have a breakpoint on its line: two at one instruction would stop twice.
+        // A line breakpoint may exist where a statement begins: two at one instruction would stop twice.
         let il = method.il_that_begins_at(offset);
         let spot = il.map_or(Spot::Machine(offset), Spot::Il);
         let set = || match il {

@@ -46,14 +46,14 @@ const NAMES: [(&str, &[&str]); 37] = [
 pub(super) struct Operator {
     /// The methods it may be.
     pub(super) methods: Vec<String>,
-    /// What a conversion converts to.
+    /// The type that a conversion converts to.
     pub(super) to: Option<String>,
 }
 
-/// Cuts `Money.operator +` into `Money` and the operator; `None` where there is none.
+/// Cuts `Money.operator +` into `Money` and the operator; `None` if the text names no operator.
 ///
 /// # Errors
-/// When the word `operator` stands there, but no operator of C#'s.
+/// When the word `operator` is followed by something other than an operator of C#.
 pub(super) fn split(text: &str) -> Option<Result<(&str, Operator), ()>> {
     let is_word = |at: usize| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());

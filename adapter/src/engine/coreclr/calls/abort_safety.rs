@@ -11,12 +11,12 @@ use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::stack::MAX_DEPTH;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// What a static constructor is called.
+/// Metadata name of a static constructor.
 const CLASS_CONSTRUCTOR: &str = ".cctor";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached {
-    /// Not its method yet.
+    /// The call has not reached its method.
     Nothing,
     /// A static constructor that its method needs: the runtime aborts the call when that is over.
     ClassConstructor,
@@ -24,8 +24,8 @@ pub(super) enum Reached {
 }
 
 impl TypeSystem {
-    /// How far a call of `function` on a thread has come; `below` is the frame it stands on. The program must stand. What
-    /// cannot be known is nothing.
+    /// How far a call of `function` on a thread has come; `below` is the frame under the call. The program
+    /// must be stopped. If it is unknown: nothing.
     pub(super) fn reached(
         &self,
         debuggee: &Debuggee,
@@ -39,7 +39,7 @@ impl TypeSystem {
         };
         let own = below.and_then(|below| frames.iter().position(|frame| frame.stack_range() == Ok(below)));
         let Some(own) = own else { return Reached::Nothing };
-        // What has no metadata are stubs of the runtime's on the way to a method.
+        // Frames without metadata are stubs of the runtime on the way to a method.
         let methods = || frames.iter().take(own).filter_map(|frame| frame.function().ok());
         if !methods().next_back().is_some_and(|outermost| self.is_called(&outermost, function)) {
             return Reached::Nothing;
@@ -50,7 +50,7 @@ impl TypeSystem {
     }
 
     /// Whether the outermost method can be the one that was called. An override has the same name; a delegate calls any method.
-    /// What the runtime calls by itself are static constructors and methods of the core library.
+    /// The runtime itself calls static constructors and methods of the core library.
     fn is_called(&self, outermost: &Function, called: Option<&Function>) -> bool {
         let Some((is_core, name)) = self.name_of(outermost) else { return false };
         let is_same = || {

@@ -40,7 +40,7 @@ enum Ready {
     Bits(u32, Vec<u8>),
     /// The value as it is: a reference.
     As(Path),
-    /// What is behind it: a struct, out of its box.
+    /// The contents of a boxed struct.
     Inside(Path),
     /// The same for a parameter that takes a copy of it.
     Copy(Path),
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// A nullable for a method of its own, where the value is not one in the program.
+    /// A nullable for a method of the nullable itself, if the value does not exist in the program yet.
     fn whole_nullable(&mut self, site: &EvalContext, this: &Val, ty: &Ty) -> Result<Option<Path>, Failure> {
         if let Data::At(path) = &this.data
             && let Some(inner) = bare(&self.at_stop().fetch(path)?)

@@ -1,5 +1,5 @@
-//! How a call is brought to an end that takes too long, or that nobody waits for any more. Decides only: whoever runs the call looks at the
-//! program, and does what is decided.
+//! State machine that ends a call which takes too long or was cancelled. Decides only: the caller inspects
+//! the program and acts on the decision.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ const BEGIN_LIMIT: Duration = Duration::from_millis(500);
 /// How long an aborted call may take to end.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Where a call stands. Times are counted from its beginning.
+/// State of a call. Times are counted from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EvalPhase {
-    /// It runs, and may.
+    /// It runs within its time limit.
     Running,
     /// It is to end, since then, and was not aborted yet.
     Wanted { since: Duration },
@@ -24,23 +24,23 @@ pub(super) enum EvalPhase {
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// It is complete.
+    /// The call returned.
     Completed,
     /// It ended with an exception.
     Threw,
     /// Time has passed; `is_wanted`: it has taken too long, was cancelled, or the session ends.
     Waited { is_wanted: bool },
-    /// It stands where it may be aborted, or must not be.
+    /// Whether it is now at a point where it may be aborted.
     Looked(Safety),
     /// The runtime has taken the request to abort it.
     AbortTaken,
     /// The runtime has refused it.
     AbortRefused,
-    /// It goes on after it was aborted; what keeps it.
+    /// It continues after an abort, because of this obstacle.
     Kept(Option<Keeper>),
 }
 
-/// Whether a call may be aborted where it stands.
+/// Whether a call may be aborted at its current point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Safety {
     Safe,
@@ -50,27 +50,26 @@ pub(super) enum Safety {
     WaitsRepeatedly,
 }
 
-/// What keeps an aborted call from its end.
+/// The obstacle that prevents an aborted call from ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeper {
     Wait,
     StaticConstructor,
 }
 
-/// What is to be done next.
+/// The next action of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     GoOn,
-    /// Give its result to whoever asked.
+    /// Return its result.
     TakeResult,
-    /// Give its exception to whoever asked.
+    /// Return its exception.
     TakeException,
-    /// Tell whoever asked that it was aborted.
+    /// Report that it was aborted.
     TellAborted,
     /// Look whether it may be aborted.
     Look,
     Abort,
-    /// Look what keeps it.
     LookWhatKeepsIt,
     /// Last resort: the thread is unwound without its handlers.
     AbortRudely,
@@ -104,7 +103,7 @@ impl GivenUp {
 }
 
 impl EvalPhase {
-    /// Whether nobody has asked it to end yet.
+    /// Whether its end has not been requested yet.
     pub(super) fn is_running(self) -> bool {
         self == Self::Running
     }
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_ends_by_itself_gives_what_it_ended_with() {
+    fn call_that_ends_by_itself_returns_its_result_or_exception() {
         let going = (SOON, Event::Waited { is_wanted: false }, Action::GoOn);
         tell(&[going, (SOON, Event::Completed, Action::TakeResult)]);
         tell(&[going, (SOON, Event::Threw, Action::TakeException)]);
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_aborted_call_ends_with_is_not_its_result() {
+    fn aborted_call_never_returns_its_result_or_exception() {
         let aborted = [
             (LATE, WANTED, Action::Look),
             (LATE, Event::Looked(Safety::Safe), Action::Abort),

@@ -1,4 +1,4 @@
-//! Lets a call run, and ends it when it takes too long. What is to be done at which moment [`super::phase`] decides.
+//! Runs a call, and ends it when it takes too long. [`super::phase`] decides each action.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ impl Session {
         let (site, what) = (call.site, call.what);
         // Threads that cannot be held back run; the call does not depend on it.
         call.hold_others(&self.debuggee, !together);
-        call.go_on()?;
+        call.resume()?;
         let start = Instant::now();
         let mut waits = Waits::of(self.debuggee.pid, site.thread);
         let mut phase = EvalPhase::Running;
@@ -107,7 +107,7 @@ impl Session {
                 Ok(Input::Callback(callback))
                     if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) =>
                 {
-                    call.go_on()?;
+                    call.resume()?;
                     (None, None)
                 }
                 Ok(Input::Callback(Callback::EvalComplete { eval, .. })) => {
@@ -123,7 +123,7 @@ impl Session {
                 }
                 Ok(Input::Callback(callback)) => {
                     self.bookkeeping(callback);
-                    call.go_on()?;
+                    call.resume()?;
                     (None, None)
                 }
                 Ok(other) => {
@@ -145,7 +145,7 @@ impl Session {
                         together = true;
                         call.halt(&mut self.debuggee, "stop a call that may wait for another thread")?;
                         call.hold_others(&self.debuggee, false);
-                        call.go_on()?;
+                        call.resume()?;
                     }
                     phase.next(start.elapsed(), Event::Waited { is_wanted })
                 }
@@ -160,7 +160,7 @@ impl Session {
                     }
                     tracing::debug!(what, ?safety, ?phase, "a call is to end");
                     if !call.is_core && action == Action::GoOn {
-                        call.go_on()?;
+                        call.resume()?;
                     }
                     action
                 }
@@ -170,7 +170,7 @@ impl Session {
                     let action = phase.next(start.elapsed(), Event::Kept(keeper));
                     if action == Action::AbortRudely {
                         call.eval.rude_abort().map_err(cor("abort a call that does not end"))?;
-                        call.go_on()?;
+                        call.resume()?;
                     }
                     action
                 }
@@ -206,21 +206,21 @@ struct Call<'a> {
     process: &'a Process,
     site: &'a EvalContext,
     what: &'a str,
-    /// What it calls, if that is a method.
+    /// The method it calls, if it calls one.
     function: Option<&'a Function>,
-    /// The frame below it.
+    /// The frame below the call.
     top: Option<StackRange>,
     is_core: bool,
 }
 
 impl Call<'_> {
-    fn go_on(&self) -> Result<(), Failure> {
+    fn resume(&self) -> Result<(), Failure> {
         self.process.resume().map_err(cor(format!("run `{}`", self.what)))
     }
 
     /// Stops the program while the call runs in it.
     fn halt(&self, debuggee: &mut Debuggee, why: &str) -> Result<(), Failure> {
-        debuggee.stand(self.process).map_err(|error| match error.hresult {
+        debuggee.stop(self.process).map_err(|error| match error.hresult {
             CORDBG_E_PROCESS_TERMINATED => {
                 debuggee.dead = true;
                 ended(self.what)
@@ -229,11 +229,11 @@ impl Call<'_> {
         })
     }
 
-    /// Has the other threads stand still from the next resume on, or run.
-    fn hold_others(&self, debuggee: &Debuggee, stand: bool) {
+    /// Suspends the other threads from the next resume on, or releases them.
+    fn hold_others(&self, debuggee: &Debuggee, hold: bool) {
         let thread = debuggee.thread(self.site.thread).ok();
-        if let Some(Err(error)) = thread.map(|thread| self.process.hold_others(&thread, stand)) {
-            tracing::debug!(%error, stand, "the other threads could not be suspended or resumed");
+        if let Some(Err(error)) = thread.map(|thread| self.process.hold_others(&thread, hold)) {
+            tracing::debug!(%error, hold, "the other threads could not be suspended or resumed");
         }
     }
 
@@ -241,7 +241,8 @@ impl Call<'_> {
         debuggee.thread(self.site.thread).is_ok_and(|thread| thread.waits() == Ok(true))
     }
 
-    /// Whether it may be aborted. The program stands then, but on .NET Core, unless it waits repeatedly.
+    /// Whether it may be aborted. The program is stopped for this, except on .NET Core unless it waits
+    /// repeatedly.
     fn look(&self, debuggee: &mut Debuggee, types: &TypeSystem, waits: &Waits) -> Result<Safety, Failure> {
         if !self.is_core {
             self.halt(debuggee, "stop a call that is to be aborted")?;
@@ -253,7 +254,7 @@ impl Call<'_> {
             if self.thread_waits(debuggee) {
                 return Ok(Safety::WaitsRepeatedly);
             }
-            self.go_on()?;
+            self.resume()?;
         }
         Ok(Safety::Safe)
     }
@@ -261,7 +262,7 @@ impl Call<'_> {
     /// Asks the runtime to abort it.
     fn abort(&self, debuggee: &mut Debuggee) -> Result<Event, Failure> {
         if !self.is_core {
-            // While it stands: one that ends just while it is asked to abort may abort what runs after it.
+            // While it is stopped: aborting a call that is just ending may abort the code that runs after it.
             return Ok(if self.eval.abort().is_ok() { Event::AbortTaken } else { Event::AbortRefused });
         }
         // The runtime stops the program for this itself, for less long than we could.
@@ -269,13 +270,14 @@ impl Call<'_> {
             tracing::debug!(%error, "a running call could not be aborted");
             self.halt(debuggee, "stop a call that takes too long")?;
             self.eval.abort().map_err(cor("abort a call that takes too long"))?;
-            self.go_on()?;
+            self.resume()?;
         }
         Ok(Event::AbortTaken)
     }
 
-    /// What keeps it from its end after an abort. The program stands. A wait that did not end by the first abort does not end by
-    /// the second either, and without its end a static constructor would keep others waiting for ever.
+    /// The obstacle that prevents an aborted call from ending. The program is stopped. A wait that did not
+    /// end on the first abort does not end on the second, and an unfinished static constructor would block
+    /// other threads for ever.
     fn keeper(&self, debuggee: &Debuggee, types: &TypeSystem) -> Option<Keeper> {
         let reached = || types.reached(debuggee, self.site.thread, self.top, self.function);
         if !self.is_core && reached() != Reached::Method {

@@ -1,9 +1,10 @@
 //! Calls that nothing could end: .NET 5 and later cannot wake a thread that waits, for a lock or asleep, so a call that
 //! blocks stays on its thread. On .NET Core one that waits again and again stays, which it is not safe to abort.
 //!
-//! The session lives with it. The frames of such a call are not shown, nothing of it stops the program, and the thread's own
-//! frames stay readable. When the program goes on, so does the call; as soon as its wait is over the runtime aborts it, or, on .NET
-//! Core, when it ends by itself; and the thread stands again where it stood at the stop: a step that was asked for meanwhile is made from there.
+//! The session continues with it. Tandem hides the frames of such a call, nothing in it stops the program,
+//! and the thread's own frames stay readable. When the program resumes, so does the call. As soon as its wait
+//! is over, the runtime aborts it; on .NET Core it ends by itself. Then the thread is back at its stop, and a
+//! step that was requested in the meantime starts there.
 
 use cordebug::callback::Callback;
 use cordebug::thread::Thread;
@@ -38,12 +39,12 @@ impl StuckCalls {
         self.on(thread).is_some()
     }
 
-    /// What they are, for people.
+    /// Descriptions of the calls, for users.
     pub(crate) fn named(&self) -> String {
         self.calls.iter().map(|left| format!("`{}`", left.what)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Somebody wants something else now.
+    /// Drops the waiting step, because a client requested something else.
     pub(crate) fn forget_step(&mut self) {
         self.step = None;
     }
@@ -60,7 +61,7 @@ impl StuckCalls {
         )
     }
 
-    /// A call stays where it is, above this frame. The program stands.
+    /// Leaves a call on its thread, above this frame. The program is stopped.
     pub(super) fn leave(&mut self, threads: &mut Threads, thread: u32, below: StackRange, what: &str) {
         threads.leave_call(thread, below);
         self.calls.push(Left { thread, what: what.to_owned() });

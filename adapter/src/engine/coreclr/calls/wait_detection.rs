@@ -49,7 +49,7 @@ impl Waits {
         again
     }
 
-    /// Whether it begins a second wait by then. The first is the wait it stands in.
+    /// Whether it begins a second wait by then. The first is the wait it is in now.
     fn begins_more_than_one(&self, before: u64, until: Instant) -> bool {
         loop {
             if self.begun().is_some_and(|now| now > before + 1) {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_again_and_again_is_known_and_who_is_gone_does_not() {
+    fn repeated_waits_are_detected_and_a_missing_thread_has_none() {
         let own = std::process::id();
         let (tell, told) = std::sync::mpsc::channel();
         let waiter = std::thread::spawn(move || {

@@ -38,7 +38,7 @@ const SILENT: Duration = Duration::from_secs(5);
 const COMING: Duration = Duration::from_millis(100);
 /// How long a runtime that has found the semaphores may take until it is held.
 const GRACE: Duration = Duration::from_millis(50);
-/// Child processes that are debugged at a time; each has a host of its own, of some 20 MiB.
+/// Child processes debugged at a time; each has its own host process, which takes about 20 MiB.
 const MAX_FOLLOWED: usize = 64;
 /// Child processes that are not .NET programs and are reported.
 const MAX_REPORTED: usize = 20;
@@ -62,7 +62,7 @@ enum Stage {
 /// A process whose runtime will be held.
 struct Ready {
     hold: StartupHold,
-    /// What it executes, and since when.
+    /// The process's identity, and since when it has it.
     identity: Identity,
     since: Instant,
     /// When it is too late, for a runtime that had started already.
@@ -75,7 +75,7 @@ struct Ready {
 pub(super) struct Channels {
     pub(super) hub: UnboundedSender<EngineEvent>,
     pub(super) engine: Sender<Input>,
-    /// Its own.
+    /// Sender of this follower's own queue.
     pub(super) orders: Sender<Order>,
 }
 

@@ -1,5 +1,5 @@
-//! What a process runs: a .NET program, a tool of the .NET SDK, a debugger, or anything else. Known from its executable and its
-//! command line alone, as soon as it has executed them.
+//! Identity of a process: a .NET program, a tool of the .NET SDK, a debugger, or anything else. Determined by
+//! its executable and command line alone, as soon as it has executed them.
 //!
 //! Not here: whether its runtime has started.
 
@@ -37,7 +37,7 @@ const SMALL: u64 = 1024 * 1024;
 /// Executables that are remembered.
 const MAX_KNOWN: usize = 256;
 
-/// What a process runs.
+/// Identity of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
     /// A .NET program that can be held before its first code.
@@ -50,12 +50,12 @@ pub(super) enum Identity {
     Debugger,
     /// A program of another user, which this one may not debug.
     OtherUser {
-        /// For users.
+        /// Program name, for users.
         name: String,
         /// It is a .NET program, as far as that can be seen.
         is_dotnet: bool,
     },
-    /// A program without a .NET runtime of its own; it may load one later, or execute another program.
+    /// A program that does not contain a .NET runtime; it may load one later, or execute another program.
     Other(Program),
 }
 
@@ -66,16 +66,16 @@ impl Identity {
     }
 }
 
-/// A program.
+/// Name and path of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
-    /// For users.
+    /// Name, for users.
     pub(super) name: String,
     /// Its assembly, or its executable.
     pub(super) path: PathBuf,
 }
 
-/// What is known of an executable, whatever its arguments are.
+/// Classification of an executable, independent of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Executable {
     /// It finds a .NET runtime and starts it.
@@ -99,7 +99,7 @@ impl Identities {
         Self { user: rustix::process::geteuid().as_raw(), known: HashMap::new(), symbol_paths }
     }
 
-    /// What a process runs; `None` when it has ended, or has not quite started.
+    /// Identifies a process; `None` if it has ended or has not quite started.
     pub(super) fn of(&mut self, pid: u32) -> Option<Identity> {
         let (executable, words) = command_of(pid);
         let command = words.first()?;

@@ -67,7 +67,7 @@ impl Watchdog {
         self.send('-', pid);
     }
 
-    /// Nobody is going to attach to this process.
+    /// Gives up a process that no host will attach to.
     pub(super) fn release(&mut self, pid: u32) {
         self.send('!', pid);
     }
@@ -151,7 +151,7 @@ pub(in super::super) fn run(root: Option<u32>, symbol_paths: &[PathBuf]) -> anyh
     Ok(outcome.and(release_all(held.into_iter(), symbol_paths))?)
 }
 
-/// Releases the runtimes that nobody attaches to.
+/// Releases the runtimes that no host attaches to.
 fn release_all(held: impl Iterator<Item = u32>, symbol_paths: &[PathBuf]) -> Result<(), Failure> {
     let holds: Vec<(u32, StartupHold)> =
         held.filter_map(|pid| Some((pid, StartupHold::join(pid).ok()?))).collect();

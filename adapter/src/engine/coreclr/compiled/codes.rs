@@ -1,5 +1,5 @@
-//! Types as the compiler's process is sent them: by modules and tokens, with generic parameters left open. What they mean to C# is
-//! found out there.
+//! Types encoded for the compiler's process: by modules and tokens, with generic parameters left open. The
+//! process works out what they mean in C#.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::engine::coreclr::types::ty::primitive_name;
 /// Deepest nesting of a type that is sent.
 const MAX_DEPTH: usize = 48;
 
-/// A type.
+/// An encoded type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Code {
     /// By its element type (ECMA-335 II.23.1.16).
@@ -85,7 +85,7 @@ impl Code {
         }
     }
 
-    /// A TypeDef, TypeRef or TypeSpec of a module, without generic arguments of its own.
+    /// A TypeDef, TypeRef or TypeSpec of a module, without generic arguments.
     pub(super) fn of_plain_token(loaded: &Loaded, token: u32) -> Self {
         Self::of_token(loaded, token, Vec::new(), Arguments::default(), MAX_DEPTH)
     }
@@ -108,7 +108,7 @@ impl Code {
         }
     }
 
-    /// Without `ref`.
+    /// The type without `ref`.
     pub(super) fn direct(self) -> Self {
         match self {
             Self::Reference(of) => *of,

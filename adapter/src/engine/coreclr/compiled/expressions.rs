@@ -1,5 +1,5 @@
-//! What was compiled: kept by the text and the place in the code, so that an expression costs one call when it is asked for again. What
-//! the compiler refused is kept too.
+//! Cache of compiled expressions, by text and code location: evaluating one again costs a single call.
+//! Compiler errors are cached too.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::engine::coreclr::modules::Loaded;
 /// Most expressions that are kept; then all are released, in the program as well.
 pub(super) const MAX_KEPT: usize = 512;
 
-/// What the compiler says of an expression.
+/// A diagnostic of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// For example `CS0103`.
@@ -40,17 +40,17 @@ pub(super) struct Code {
     pub(super) is_any: bool,
 }
 
-/// What came of compiling an expression.
+/// Result of compiling an expression.
 #[derive(Clone)]
 pub(super) enum Compiled {
-    /// In the program.
+    /// Loaded into the program.
     Loaded(Rc<Loaded>, Rc<Code>),
     /// Refused by the compiler, or by its process.
     Refused(Vec<Finding>),
     Failed(String),
 }
 
-/// What the compiler's process answers.
+/// An answer of the compiler's process.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Code(Code),
@@ -60,7 +60,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// `None` for what is no answer.
+    /// Parses an answer; `None` if it is malformed.
     pub(super) fn read(message: &[u8]) -> Option<Self> {
         let mut parts = Parts::of(message);
         Some(match parts.byte()? {
@@ -109,7 +109,7 @@ struct Entry {
     compiled: Compiled,
 }
 
-/// What was compiled, by module, method and text.
+/// Compiled expressions, by module, method and text.
 #[derive(Default)]
 pub(super) struct Expressions {
     kept: HashMap<(usize, u32), HashMap<String, Vec<Entry>>>,
@@ -136,7 +136,7 @@ impl Expressions {
             .is_some_and(|entries| entries.iter().any(|entry| matches!(entry.compiled, Compiled::Loaded(..))))
     }
 
-    /// What a text was compiled to where its names mean the same variables. `modules`: how many there ever were.
+    /// The compiled form of a text if its names mean the same variables. `modules`: how many there ever were.
     pub(super) fn find(&self, frame: &Frame, text: &str, modules: usize) -> Option<Compiled> {
         let entries = self.kept.get(&(frame.loaded.id, frame.method))?.get(text)?;
         let places = frame.places();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_none() {
+    fn malformed_answer_is_rejected() {
         for rubbish in [&b""[..], b"E", b"D\xff\xff\xff\xff", b"Unhandled exception", b"E\x01\x00\x00\x00"] {
             assert_eq!(Answer::read(rubbish), None, "{rubbish:?}");
         }

@@ -1,5 +1,5 @@
-//! What an expression can use where it is evaluated: the code around it, its `using` directives, its variables. Nothing of the program
-//! runs for it.
+//! The scope of an expression where it is evaluated: the code around it, its `using` directives, its
+//! variables. Reads only; no code of the program runs.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub(super) struct Variable {
     pub(super) path: Option<Path>,
     code: Code,
     dynamics: Vec<bool>,
-    /// In C#.
+    /// The value of a constant, as C# source; `None` for a variable.
     constant: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Variable {
 pub(super) struct Frame {
     pub(super) loaded: Rc<Loaded>,
     pub(super) method: u32,
-    /// What its generic parameters stand for: its types', then its own.
+    /// Arguments of its generic parameters: its type's, then its own.
     pub(super) types: Vec<Ty>,
     pub(super) variables: Vec<Variable>,
 }

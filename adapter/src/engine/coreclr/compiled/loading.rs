@@ -17,15 +17,15 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::{OBJECT, STRING};
 use crate::engine::coreclr::values::Path;
 
-/// What runs in the program to load the rest.
+/// Source of the loader, which runs in the program and loads the rest.
 pub(super) const LOADER_SOURCE: &str = include_str!("in_program/Loader.cs");
 pub(super) const LOADER: &str = "TandemLoader";
 /// What assemblies of expressions are called, before their numbers.
 pub(super) const EXPRESSION: &str = "TandemExpression";
 const BYTES: Ty = Ty::Primitive(element::U1);
 
-/// Whether a module is one that was loaded for an expression: nothing that people have in their program.
-pub(in crate::engine::coreclr) fn is_ours(module: &FilePath) -> bool {
+/// Whether a module was loaded for an expression, and is therefore not part of the user's program.
+pub(in crate::engine::coreclr) fn is_injected(module: &FilePath) -> bool {
     let name = module.to_string_lossy();
     let number = name.strip_prefix(EXPRESSION);
     name == LOADER || number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
@@ -40,7 +40,7 @@ pub(super) enum Way {
     Plain,
 }
 
-/// Whether the program can load an assembly at all.
+/// Whether the program can load an assembly.
 pub(super) fn is_possible(session: &Session) -> bool {
     load_of_bytes(session).is_some()
 }
@@ -52,7 +52,7 @@ fn load_of_bytes(session: &Session) -> Option<Method> {
 /// Loads an assembly as the runtime loads bytes: it finds what the program itself can load.
 ///
 /// # Errors
-/// From the program.
+/// Exceptions of the program.
 pub(super) fn load_plainly(
     session: &mut Session,
     site: &EvalContext,
@@ -67,7 +67,7 @@ pub(super) fn load_plainly(
 /// Loads an assembly beside the code of a module.
 ///
 /// # Errors
-/// From the program.
+/// Exceptions of the program.
 pub(super) fn load(
     session: &mut Session,
     site: &EvalContext,
@@ -85,9 +85,9 @@ pub(super) fn load(
     loaded(session, name)
 }
 
-/// Lets go of all assemblies of expressions.
+/// Unloads all assemblies of expressions.
 ///
-/// # Errors
+/// Exceptions of the program.
 /// From the program.
 pub(super) fn unload(session: &mut Session, site: &EvalContext, way: &Way) -> Result<(), Failure> {
     let Way::Loader(loader) = way else { return Ok(()) };
@@ -182,7 +182,7 @@ fn bytes(session: &mut Session, site: &EvalContext, bytes: &[u8]) -> Result<Val,
     }
 }
 
-/// The module of an assembly of ours, which the program has just loaded.
+/// The module of an assembly that was just loaded for an expression.
 fn loaded(session: &Session, name: &str) -> Result<Rc<Loaded>, Failure> {
     let found = session.types.modules.all().iter().rev().find(|loaded| loaded.path == FilePath::new(name));
     found
@@ -201,10 +201,10 @@ mod tests {
     #[test]
     fn modules_of_ours_are_known_by_their_names() {
         for ours in ["TandemLoader", "TandemExpression1", "TandemExpression4711"] {
-            assert!(is_ours(FilePath::new(ours)), "{ours}");
+            assert!(is_injected(FilePath::new(ours)), "{ours}");
         }
         for other in ["TandemExpressions.dll", "/app/TandemLoader", "TandemExpression1.dll", "System.Linq"] {
-            assert!(!is_ours(FilePath::new(other)), "{other}");
+            assert!(!is_injected(FilePath::new(other)), "{other}");
         }
     }
 }

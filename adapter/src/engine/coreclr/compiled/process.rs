@@ -1,4 +1,5 @@
-//! The compiler's process: started, asked, answered within a time limit, ended. What is asked is not known here.
+//! The compiler's process: starts it, sends requests, waits for answers within a time limit, ends it. Does
+//! not know the meaning of requests.
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -23,11 +24,11 @@ const MAX_COMPLAINT_TIME: Duration = Duration::from_millis(500);
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoAnswer {
-    /// The process has ended, or said something that is no answer.
+    /// The process has ended, or wrote something that is not an answer.
     Ended,
-    /// It took too long.
+    /// The time limit has passed.
     Late,
-    /// Nobody wants it any more.
+    /// The caller cancelled the request, or the session is ending.
     Cancelled,
 }
 
@@ -42,10 +43,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it.
+    /// Starts the compiler's process.
     ///
     /// # Errors
-    /// `LAUNCH_FAILED`.
+    /// `LAUNCH_FAILED` if it cannot be started.
     pub(super) fn start(broker: &Broker, spec: &SpawnSpec) -> Result<Self, Failure> {
         let (mut child, pipes) = broker.spawn_helper(spec)?;
         child.release()?;
@@ -102,7 +103,7 @@ impl Process {
         drop(self.requests.send(request));
     }
 
-    /// The next answer.
+    /// Waits for the next answer.
     ///
     /// # Errors
     /// Why there is none; then the process is of no use any more.

@@ -1,8 +1,9 @@
 //! The program that asks an SDK's compiler: its source is inside of us, and that very compiler makes it, once, into the user's cache. Not
 //! its process ([`super::process`]).
 //!
-//! A folder of the cache is complete when it is there: it is made under another name first, so hosts that make it at the same time do not
-//! see each other's halves. Where there can be no cache it is made in a folder of the session's.
+//! A folder of the cache is complete when it exists: it is built under another name first, so hosts that
+//! build it at the same time do not see each other's partial results. Without a cache it is built in a folder
+//! of the session.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -49,9 +50,10 @@ const BUILD_LIMIT: Duration = Duration::from_secs(90);
 const PATIENCE: u32 = 60;
 /// Most memory that its objects may take, bytes: an expression that the compiler cannot finish ends there.
 const MAX_HEAP: u64 = 1 << 30;
-/// A half of a cache that nobody has finished in this time is a leftover.
+/// Age at which an unfinished part of a cache is a leftover.
 const UNFINISHED: Duration = Duration::from_secs(60 * 60);
-/// What the process needs of our environment; the debugged program's settings, profilers and start-up hooks are not for it.
+/// Variables that the process needs from Tandem's environment. The debugged program's settings, profilers and
+/// start-up hooks do not apply to it.
 const KEPT: [&str; 5] = ["HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"];
 
 /// A program that is ready to be started.
@@ -74,7 +76,7 @@ impl Program {
     ) -> Result<Self, Failure> {
         let cache = cache(variable);
         let folder = cache.as_ref().map(|cache| cache.join(key(sdk)));
-        if let Some(folder) = folder.clone().filter(|folder| is_ours(folder)) {
+        if let Some(folder) = folder.clone().filter(|folder| is_private(folder)) {
             return Ok(Self { folder, sdk: sdk.clone(), _scratch: None });
         }
         if let (Some(cache), Some(folder)) = (cache, folder) {
@@ -98,7 +100,7 @@ impl Program {
         drop(std::fs::remove_dir_all(&self.folder));
     }
 
-    /// How it is started.
+    /// The command that starts it.
     pub(super) fn spec(&self) -> SpawnSpec {
         SpawnSpec {
             program: self.sdk.dotnet.clone(),
@@ -131,7 +133,7 @@ fn environment() -> Vec<(String, Option<String>)> {
     unset.chain(set.map(|(name, value)| (name.into(), Some(value.into())))).collect()
 }
 
-/// The folder of the user's cache; none when nobody has a home.
+/// The folder of the user's cache; `None` if the user has no home directory.
 fn cache(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let named = variable("XDG_CACHE_HOME").filter(|folder| folder.starts_with('/')).map(PathBuf::from);
     let base = named.or_else(|| Some(Path::new(&variable("HOME")?).join(".cache")))?;
@@ -150,12 +152,12 @@ fn key(sdk: &Sdk) -> String {
     format!("{}-{hash}", sdk.version)
 }
 
-/// Whether a folder is there and nobody else can have put anything into it.
-fn is_ours(folder: &Path) -> bool {
+/// Whether a folder holds the program and no other user can have put anything into it.
+fn is_private(folder: &Path) -> bool {
     let own = rustix::process::getuid().as_raw();
-    let of_ours = |path: &Path| std::fs::symlink_metadata(path).ok().filter(|found| found.uid() == own);
-    let is_private = of_ours(folder).is_some_and(|found| found.is_dir() && found.mode() & 0o022 == 0);
-    is_private && of_ours(&folder.join(format!("{NAME}.dll"))).is_some_and(|found| found.is_file())
+    let own_file = |path: &Path| std::fs::symlink_metadata(path).ok().filter(|found| found.uid() == own);
+    let is_own_folder = own_file(folder).is_some_and(|found| found.is_dir() && found.mode() & 0o022 == 0);
+    is_own_folder && own_file(&folder.join(format!("{NAME}.dll"))).is_some_and(|found| found.is_file())
 }
 
 fn make_in_cache(sdk: &Sdk, cache: &Path, folder: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Failure> {
@@ -173,7 +175,7 @@ fn make_in_cache(sdk: &Sdk, cache: &Path, folder: &Path, give_up: &dyn Fn() -> b
     let made = make(sdk, &half, give_up).and_then(|()| match std::fs::rename(&half, folder) {
         Ok(()) => Ok(()),
         // Another host was quicker.
-        Err(_) if is_ours(folder) => Ok(()),
+        Err(_) if is_private(folder) => Ok(()),
         Err(error) => Err(unusable(error)),
     });
     drop(std::fs::remove_dir_all(&half));
@@ -314,10 +316,10 @@ mod tests {
     fn a_folder_that_others_can_write_to_is_not_used() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        assert!(!is_ours(folder.path()), "there is no program in it");
+        assert!(!is_private(folder.path()), "there is no program in it");
         std::fs::write(folder.path().join(format!("{NAME}.dll")), "").unwrap();
-        assert!(is_ours(folder.path()));
+        assert!(is_private(folder.path()));
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(!is_ours(folder.path()));
+        assert!(!is_private(folder.path()));
     }
 }

@@ -11,7 +11,7 @@ pub(super) enum Choice {
     /// The newest that is found.
     #[default]
     Auto,
-    /// None.
+    /// No compiler: expressions that need one are refused.
     Off,
     /// The one in this folder.
     In(PathBuf),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_none_it_is_said_where_it_was_looked_for() {
+    fn missing_sdk_error_lists_the_searched_folders() {
         let empty = tempfile::tempdir().unwrap();
         let reason = find(&Choice::Auto, &[empty.path().to_owned()]).unwrap_err();
         assert!(reason.contains(&empty.path().display().to_string()), "{reason}");

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_message_reads_back_unchanged() {
         let mut message = Message::new(b'E');
         message.number(7).text("naïve").flag(true).list(&["a", "bc"], |message, text| {
             message.text(text);

@@ -5,15 +5,15 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 /// Longest instruction, bytes (Intel SDM, volume 2, 2.3.11).
 pub(super) const MAX_INSTRUCTION_LEN: u64 = 15;
 
-/// One instruction.
+/// A decoded machine instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Instruction {
-    /// Of its first byte.
+    /// Address of its first byte.
     pub(super) address: u64,
     pub(super) bytes: Vec<u8>,
-    /// In Intel's notation.
+    /// Text in Intel syntax.
     pub(super) text: String,
-    /// Whether the bytes are an instruction at all.
+    /// Whether the bytes are a valid instruction.
     pub(super) is_valid: bool,
 }
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_before_an_instruction_is_found_from_somewhere_before() {
+    fn instructions_before_an_address_are_found_from_a_misaligned_start() {
         // Begins in the middle of an instruction.
         let list = decode_around(&CODE[2..], 0x1002, 0x100b);
         let known = list.iter().position(|at| at.address == 0x100b).unwrap();

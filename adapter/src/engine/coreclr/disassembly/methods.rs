@@ -23,7 +23,7 @@ const PAGE: u64 = 4096;
 /// The machine code of a method.
 pub(in crate::engine::coreclr) struct Compiled {
     pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
-    /// MethodDef token.
+    /// Token of its MethodDef row.
     pub(in crate::engine::coreclr) token: u32,
     pub(in crate::engine::coreclr) code: NativeCode,
     chunks: Vec<Chunk>,

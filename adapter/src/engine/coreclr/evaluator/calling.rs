@@ -67,8 +67,8 @@ impl Session {
         self.call(site, &method, this, arguments, &format!("{short}.{name}(…)"))
     }
 
-    /// What an object's `ToString` gives, which may be null.
-    pub(super) fn said_of(&mut self, val: &Val, site: &EvalContext) -> Result<Option<String>, Failure> {
+    /// The result of an object's `ToString`; `None` if it is null.
+    pub(super) fn to_string_of(&mut self, val: &Val, site: &EvalContext) -> Result<Option<String>, Failure> {
         let actual = self.at_stop().actual(val)?;
         let chain = self.types.chain(&actual);
         let method =
@@ -219,7 +219,7 @@ impl TypeSystem {
     }
 }
 
-/// What a call of a typed tree gave, seen as what it is called there.
+/// The result of a call in a typed tree, under its name there.
 pub(super) fn called(val: Val, name: &str) -> Val {
     match val.data {
         Data::At(path) => {

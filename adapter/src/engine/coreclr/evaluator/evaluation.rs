@@ -27,9 +27,9 @@ pub(super) struct Evaluation<'a> {
     session: RefCell<&'a mut Session>,
     site: EvalContext,
     sight: &'a Sight,
-    /// What it may do.
+    /// Effects that the evaluation may have.
     allowed: Effects,
-    /// The object that it is about, where it stands in no frame.
+    /// The object that the expression is about, if it is not evaluated in a frame.
     about: Option<&'a Path>,
     since: Instant,
     rounds: Cell<usize>,
@@ -79,7 +79,7 @@ impl<'a> Evaluation<'a> {
         EvalContext { runs: site.runs && self.allowed >= Effects::Calls, ..site }
     }
 
-    /// Whether classes are initialised that nobody has used yet.
+    /// Whether classes are initialised that the program has not used yet.
     fn initialises(&self) -> bool {
         self.allowed >= Effects::Calls && !self.looks.get()
     }
@@ -385,7 +385,7 @@ impl Target for Evaluation<'_> {
     }
 
     fn text_of(&self, val: &Val) -> Result<String, Failure> {
-        self.session().said_of(val, &self.site()).map(Option::unwrap_or_default)
+        self.session().to_string_of(val, &self.site()).map(Option::unwrap_or_default)
     }
 
     fn formatted(&self, val: &Val, format: &str) -> Result<String, Failure> {

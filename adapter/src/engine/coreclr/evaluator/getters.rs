@@ -22,7 +22,7 @@ const MAX_CODE_LEN: usize = 48;
 const MAX_DEPTH: usize = 4;
 
 impl AtStop<'_> {
-    /// What a getter gives, if that can be known without running it.
+    /// The value of a getter, if it can be determined without running it.
     pub(super) fn interpreted(&self, on: &Val, loaded: &Rc<Loaded>, owner: &Ty, getter: u32) -> Option<Val> {
         self.interpreted_to(on, loaded, owner, getter, MAX_DEPTH)
     }

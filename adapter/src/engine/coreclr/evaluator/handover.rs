@@ -27,7 +27,7 @@ impl Session {
             && !self.calls.looks_only
     }
 
-    /// What an expression gives that was compiled before; none where it was not.
+    /// The value of an expression that was compiled before; `None` if it was not.
     pub(super) fn compiled_before(&mut self, asked: Asked<'_>) -> Option<Result<Outcome, Failure>> {
         let was = self.may_compile(asked) && self.was_compiled(asked.text, asked.site);
         was.then(|| self.compiled(asked).map_err(|no| no.into_failure(asked.text)))
@@ -49,7 +49,8 @@ impl Session {
         })
     }
 
-    /// What has a lambda means to the compiler exactly what it means to C#; none where it cannot be asked, or knows less than we do.
+    /// Lambdas mean to the compiler exactly what they mean in C#; `None` if the compiler cannot be asked, or
+    /// knows less than Tandem.
     pub(super) fn compiled_for_lambdas(
         &mut self,
         prepared: &Prepared,
@@ -66,7 +67,7 @@ impl Session {
         }
     }
 
-    /// What the compiler makes of an expression that is wrong as far as is known here.
+    /// Asks the compiler about an expression that is wrong as far as Tandem knows.
     pub(super) fn compiled_though_wrong(
         &mut self,
         failure: Failure,
@@ -84,8 +85,8 @@ impl Session {
         }
     }
 
-    /// What the compiler makes of an expression whose evaluation here failed; `before` says how often the program had run, and was
-    /// written to, until then.
+    /// Asks the compiler about an expression whose evaluation here failed; `before` says how often the
+    /// program had run, and was written to, until then.
     pub(super) fn compiled_after(
         &mut self,
         failure: Failure,
@@ -136,7 +137,7 @@ impl Session {
 }
 
 impl Debuggee {
-    /// How often the program was let run, and was written to.
+    /// How often the program was resumed, and written to.
     pub(super) fn times_changed(&self) -> (u64, u64) {
         (self.process().map_or(0, |process| process.resumes()), self.times_written.get())
     }

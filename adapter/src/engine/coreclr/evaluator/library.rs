@@ -24,7 +24,8 @@ const MAX_NAMES: usize = 10_000;
 /// Most extension methods that completions offer.
 const MAX_EXTENSIONS: usize = 500;
 
-/// What was read. What is loaded later may complete types that could not be found before, so it counts for so many modules.
+/// Cache of types read from metadata. A module that is loaded later may complete types that could not be
+/// found before, so the cache holds for this number of modules.
 #[derive(Default)]
 pub(crate) struct Library {
     modules: usize,
@@ -121,7 +122,7 @@ impl TypeSystem {
         let read = || {
             let loaded = self.modules.by_id(def.module)?;
             let metadata = &loaded.image()?.metadata;
-            // What a class implements for an interface alone is not found by way of the class.
+            // A member that a class implements for an interface only is not accessible through the class.
             let infos =
                 metadata.property_infos(def.token).into_iter().filter(|info| !info.name.contains('.'));
             let all = infos.filter_map(|info| self.read_property(&loaded, def, &info));

@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// Writes a value to a place; gives what is there then.
+    /// Writes a value to a location; returns the value there afterwards.
     pub(super) fn stored(
         &mut self,
         path: &Path,
@@ -115,7 +115,7 @@ impl AtStop<'_> {
         target.set_bytes(&bytes).map_err(cor(what()))
     }
 
-    /// What is written to: of a `ref` variable or field what it refers to.
+    /// The value to write to: for a `ref` variable or field, the value that it refers to.
     fn place(&self, path: &Path) -> Result<ClrValue, Failure> {
         let value = self.fetch(path)?;
         if value.element_type() != Ok(element::BYREF) {

@@ -13,13 +13,13 @@ use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::contiguous::Contiguous;
 use crate::engine::coreclr::values::{Path, Root, Step};
 
-/// What is said of structs that the debugging library has no value for.
+/// Refusal for structs that the debugging library has no value for.
 pub(super) const UNREADABLE: &str = "is a struct in memory that cannot be read";
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
 impl AtStop<'_> {
-    /// What a pointer points to, so many elements on.
+    /// The value that a pointer points to, offset by `index` elements.
     pub(super) fn pointed_at(&self, path: &Path, to: &Ty, index: i64) -> Result<Val, Failure> {
         let name = if index == 0 { format!("(*{})", path.name) } else { format!("{}[{index}]", path.name) };
         if index == 0 {

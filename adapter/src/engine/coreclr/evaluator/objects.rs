@@ -29,8 +29,9 @@ impl Session {
         }
     }
 
-    /// What the `ToString` gives that a class or one of its bases has for itself; none for what only says the type's name.
-    pub(crate) fn said_by(
+    /// The result of the `ToString` that a class or one of its bases defines; `None` for the default, which
+    /// returns the type's name.
+    pub(crate) fn own_to_string(
         &mut self,
         path: &Path,
         ty: &Ty,
@@ -41,7 +42,7 @@ impl Session {
         if owner.is_none_or(|owner| matches!(owner.as_str(), "System.Object" | "System.ValueType")) {
             return Ok(None);
         }
-        self.said_of(&Val::at(path.clone(), ty.clone()), site)
+        self.to_string_of(&Val::at(path.clone(), ty.clone()), site)
     }
 
     /// A property that is known without running anything.

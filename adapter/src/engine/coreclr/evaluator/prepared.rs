@@ -22,7 +22,7 @@ use crate::engine::coreclr::values::Values;
 /// Most expressions that are kept; when there are more all are dropped.
 const MAX_KEPT: usize = 512;
 
-/// Where an expression stands, as far as that decides what it means.
+/// The context that determines the meaning of an expression.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct BindContext {
     /// How many modules there were: one more may mean something else by a name.
@@ -30,13 +30,13 @@ pub(crate) struct BindContext {
     module: usize,
     method: u32,
     il: u32,
-    /// What its generic parameters stand for.
+    /// Arguments of its generic parameters.
     arguments: Vec<Ty>,
-    /// The type of the object that it is about, where it stands in no frame.
+    /// The type of the object that the expression is about, if it is not evaluated in a frame.
     about: Option<Ty>,
 }
 
-/// An expression with what it means where it stands.
+/// An expression bound in its context.
 pub(crate) struct Prepared {
     pub(super) sight: Rc<Sight>,
     pub(super) meaning: Meaning,
@@ -45,7 +45,7 @@ pub(crate) struct Prepared {
     pub(super) effect: (Effects, Span),
     /// Whether a lambda is worked out item by item.
     pub(super) has_lambda: bool,
-    /// Whether a dot behind the text goes on with it.
+    /// Whether a dot after the text continues the expression.
     pub(super) is_primary: bool,
 }
 
@@ -89,7 +89,7 @@ impl From<Failure> for Unprepared {
 }
 
 impl Session {
-    /// An expression as it is kept for a place, or else bound anew in what `look` sees.
+    /// The cached expression of a context, or else a newly bound one in the scope that `look` returns.
     pub(super) fn prepared(
         &mut self,
         asked: Asked<'_>,
@@ -121,8 +121,8 @@ impl Session {
         sight: Sight,
         expected: Option<&Ty>,
     ) -> Result<Prepared, Unprepared> {
-        let expr =
-            parse(asked.text).map_err(|diagnostic| Unprepared::Wrong(told(&diagnostic, asked.text)))?;
+        let expr = parse(asked.text)
+            .map_err(|diagnostic| Unprepared::Wrong(diagnostic_failure(&diagnostic, asked.text)))?;
         let evaluation = Evaluation::new(self, asked.site, &sight, Effects::None, asked.about);
         let bound = bind(&expr, &sight.scope, expected, &evaluation);
         let prepared = with_meaning(bound, sight, asked.text)?;
@@ -131,7 +131,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// Where a frame stands; none for one whose names are looked up each time.
+    /// The context of a frame; `None` for a frame whose names are looked up each time.
     pub(super) fn place_of(&self, site: &EvalContext) -> Option<BindContext> {
         if site.frame >= crate::engine::coreclr::stack::WAITING {
             return None;
@@ -158,7 +158,7 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// Where an expression about objects of a type stands.
+    /// The context of expressions about objects of a type.
     pub(super) fn place_about(&self, ty: &Ty) -> BindContext {
         let about = Some(ty.clone());
         BindContext {
@@ -181,14 +181,14 @@ impl Values {
     }
 }
 
-/// What was bound in a sight.
+/// Pairs a binding with the scope that it was bound in.
 pub(super) fn with_meaning(
     bound: Result<Bound, Refusal>,
     sight: Sight,
     text: &str,
 ) -> Result<Prepared, Unprepared> {
     let bound = bound.map_err(|refusal| match refusal {
-        Refusal::Wrong(diagnostic) => Unprepared::Wrong(told(&diagnostic, text)),
+        Refusal::Wrong(diagnostic) => Unprepared::Wrong(diagnostic_failure(&diagnostic, text)),
         Refusal::NeedsCompiler { what, span } => Unprepared::NeedsCompiler { what, span },
     })?;
     let (effect, has_lambda) = match &bound.meaning {
@@ -205,8 +205,8 @@ pub(super) fn with_meaning(
     })
 }
 
-/// What the parser or binder found wrong, with its place.
-pub(super) fn told(diagnostic: &Diagnostic, text: &str) -> Failure {
+/// The error that the parser or binder found, with its location.
+pub(super) fn diagnostic_failure(diagnostic: &Diagnostic, text: &str) -> Failure {
     at(failed(diagnostic.to_string()), diagnostic.span, text)
 }
 

@@ -24,7 +24,7 @@ use crate::engine::coreclr::values::{Path, Step, bare};
 const LIST: &str = "System.Collections.Generic.List`1";
 
 impl Session {
-    /// What a property of an object gives: without running anything where its getter only reads fields.
+    /// The value of a property of an object; nothing runs if its getter only reads fields.
     pub(super) fn property_in(
         &mut self,
         on: &Val,
@@ -89,7 +89,7 @@ impl Session {
         self.call(site, &method, Some(on), &[], &shown)
     }
 
-    /// What an indexer gives; what is stored is read where it is.
+    /// The value of an indexer; a stored item is read at its location.
     pub(super) fn indexed(
         &mut self,
         of: &Val,
@@ -169,7 +169,7 @@ impl AtStop<'_> {
             if class == *owner {
                 return Some(own);
             }
-            // What a class does for an interface alone has a name of its own.
+            // The member that a class implements for an interface only has a qualified name.
             if is_interface
                 && let Some((module, token)) = self.types.definition(&class)
                 && let Some(image) = module.image()
@@ -185,7 +185,7 @@ impl AtStop<'_> {
                 && let Some(image) = found.loaded.image()
                 && image.metadata.is_virtual(getter)
             {
-                // One that begins anew does not override what is asked for.
+                // A `new` slot does not override the requested getter.
                 let is_new = image.metadata.is_new_slot(getter) && !is_interface;
                 if !is_new {
                     return Some((found.loaded, found.owner, getter));
@@ -195,7 +195,7 @@ impl AtStop<'_> {
         if is_interface { None } else { Some(own) }
     }
 
-    /// What an array knows without being asked.
+    /// Properties of an array that are known without a call.
     fn known_of_array(&self, on: &Val, name: &str) -> Result<Option<Val>, Failure> {
         if !matches!(name, "Length" | "LongLength" | "Rank") {
             return Ok(None);

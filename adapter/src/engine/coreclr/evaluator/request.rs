@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::calling::called;
 use super::evaluation::Evaluation;
-use super::prepared::{BindContext, Prepared, Unprepared, in_value, told, with_meaning};
+use super::prepared::{BindContext, Prepared, Unprepared, diagnostic_failure, in_value, with_meaning};
 use super::scope::Sight;
 use super::{Constant, Data, Format, Val, failed};
 use crate::engine::coreclr::at_stop::AtStop;
@@ -20,14 +20,14 @@ use crate::engine::coreclr::stack::MARK;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::{Node, Path, UNNAMED};
 
-/// How long getters may run for somebody who only points at something.
+/// Time limit of getters for a hover.
 const HOVER_LIMIT: Duration = Duration::from_secs(2);
 
-/// What an evaluation may do to the program.
+/// Effects that an evaluation may have on the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowed {
     Everything,
-    /// Getters and indexers, for who hovers.
+    /// Getters and indexers, for a hover.
     Hovering,
     /// The same, for who asked for no more.
     NoSideEffects,
@@ -39,16 +39,16 @@ pub(super) struct Asked<'a> {
     pub(super) text: &'a str,
     pub(super) site: &'a EvalContext,
     pub(super) allowed: Allowed,
-    /// Where it stands, if what it means there is kept.
+    /// Its context, if its binding is cached.
     pub(super) place: Option<&'a BindContext>,
-    /// The object that it is about, where it stands in no frame.
+    /// The object that it is about, if it is not evaluated in a frame.
     pub(super) about: Option<&'a Path>,
 }
 
-/// What an expression gives.
+/// Result of an expression.
 pub(super) enum Outcome {
     Val(Val),
-    /// A call that returns nothing.
+    /// A call of a `void` method.
     Nothing,
     Type(Ty),
     Namespace(String),
@@ -57,10 +57,10 @@ pub(super) enum Outcome {
 /// Whether a text is an expression as far as its grammar goes; what its names mean is known at a stop.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The error, and its location.
 pub(in crate::engine::coreclr) fn check_syntax(text: &str) -> Result<(), Failure> {
     let (text, _) = Format::split(text);
-    parse(text.trim()).map(drop).map_err(|diagnostic| told(&diagnostic, text.trim()))
+    parse(text.trim()).map(drop).map_err(|diagnostic| diagnostic_failure(&diagnostic, text.trim()))
 }
 
 impl Session {
@@ -83,7 +83,7 @@ impl Session {
         self.answer_with(found, &format, &site)
     }
 
-    /// What an expression gives in a frame.
+    /// Evaluates an expression in a frame.
     fn outcome(&mut self, text: &str, site: &EvalContext, allowed: Allowed) -> Result<Outcome, Failure> {
         let place = self.at_stop().place_of(site);
         let text = text.trim();
@@ -91,7 +91,7 @@ impl Session {
         self.answer_of(asked, &|session| session.at_stop().sight_at(site, text))
     }
 
-    /// What an expression gives; `look` finds what is in sight, where that is not known yet.
+    /// Evaluates an expression; `look` finds the names in scope, if they are not cached.
     pub(super) fn answer_of(
         &mut self,
         asked: Asked<'_>,
@@ -244,7 +244,7 @@ impl Session {
         Ok(answer["result"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// For conditions of breakpoints, which stand at this method and offset.
+    /// Evaluates a condition of breakpoints, which are at this method and offset.
     pub(crate) fn condition_holds(
         &mut self,
         text: &str,
@@ -299,8 +299,8 @@ impl Session {
         site: &EvalContext,
     ) -> Result<Val, Failure> {
         let behind = format!("{}{}", " ".repeat(start), text.get(start..).unwrap_or_default());
-        let to = parse(target).map_err(|diagnostic| told(&diagnostic, target))?;
-        let value = parse(&behind).map_err(|diagnostic| told(&diagnostic, text))?;
+        let to = parse(target).map_err(|diagnostic| diagnostic_failure(&diagnostic, target))?;
+        let value = parse(&behind).map_err(|diagnostic| diagnostic_failure(&diagnostic, text))?;
         let sight = self.at_stop().sight_at(site, text)?;
         let evaluation = Evaluation::new(self, site, &sight, Effects::None, None);
         let bound = bind_assignment(&to, &value, &sight.scope, &evaluation);
@@ -318,7 +318,7 @@ impl Session {
         let path = place.path().cloned();
         let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
         let prepared = match prepared {
-            // What may take the type of its place is compiled as an assignment.
+            // An expression that may take the type of its target is compiled as an assignment.
             Err(unprepared) if !path.name.contains(UNNAMED) => {
                 let assignment = format!("{} = {new}", path.name);
                 let start = assignment.len() - new.len();
@@ -355,7 +355,7 @@ impl Session {
         }
     }
 
-    /// A value somebody wants by an expression.
+    /// The value of an expression.
     pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<Val, Failure> {
         match self.outcome(text, site, Allowed::Everything)? {
             Outcome::Val(val) => Ok(val),

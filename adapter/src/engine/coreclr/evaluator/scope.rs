@@ -1,4 +1,5 @@
-//! What is in sight in a frame, or for an expression about one object: static types for the binder, and ways to the values.
+//! Names in scope in a frame, or for an expression about one object: static types for the binder, and paths
+//! to the values.
 
 use csharp_expr::bind::{Imports, Scope, Variable};
 use csharp_expr::types::Ty;
@@ -21,7 +22,7 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    /// What an expression about an object of a type sees.
+    /// The scope of an expression about an object of a type.
     pub(super) fn of(ty: &Ty) -> Self {
         let scope = Scope { this: Some(ty.clone()), class: Some(ty.clone()), ..Scope::default() };
         Self { scope, ..Self::default() }

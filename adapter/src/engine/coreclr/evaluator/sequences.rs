@@ -160,7 +160,7 @@ impl TypeSystem {
             || self.full_name(actual) == "System.Collections.ArrayList"
     }
 
-    /// What a sequence of this type has items of.
+    /// The item type of a sequence type.
     pub(super) fn item_of(&self, ty: &Ty) -> Option<Ty> {
         if let Ty::Vector(of) | Ty::Array(of, _) = ty {
             return Some((**of).clone());
@@ -170,7 +170,7 @@ impl TypeSystem {
         found.next().and_then(|ty| ty.arguments().first().cloned())
     }
 
-    /// `IEnumerable<T>`.
+    /// The type `IEnumerable<T>`.
     pub(super) fn sequence_of(&self, of: &Ty) -> Result<Ty, Failure> {
         self.ty_generic(SEQUENCE, vec![of.clone()]).ok_or_else(|| failed("there are no sequences here"))
     }

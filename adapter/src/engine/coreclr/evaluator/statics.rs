@@ -97,8 +97,8 @@ impl Session {
         };
         let mut path = Path::new(root, &shown);
         path.tuple = self.types.names_in(&field.ty);
-        // A field of zeros may be one whose class nobody has used yet; in C# looking at it would initialise the class.
-        // Who only looks leaves it to the next who evaluates.
+        // A field of zeros may belong to a class that the program has not used yet; in C#, reading it would
+        // initialise the class. An evaluation that only looks leaves that to the next one that may run code.
         let is_there = |session: &Self| {
             session
                 .at_stop()

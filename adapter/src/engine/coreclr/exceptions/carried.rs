@@ -1,5 +1,6 @@
-//! Exceptions that tasks carry: an async method catches what it does not handle, keeps it in its task, and whoever awaits that
-//! throws it again. Whether such an exception, or any other, has left the user's code. Not who awaits.
+//! Exceptions carried by tasks: an async method catches an exception that it does not handle, stores it in
+//! its task, and the code that awaits the task throws it again. Decides whether such an exception, or any
+//! other, has left the user's code. Does not find the awaiting code.
 //!
 //! Of an exception that passed user code the runtime reports the first handler alone. From .NET 9 it reports all handlers of chosen
 //! exceptions; before, it is asked to report those of every exception while a task carries one.
@@ -19,13 +20,13 @@ use crate::engine::coreclr::types::TypeSystem;
 
 /// Most exceptions that are kept in mind; the oldest is forgotten.
 const MAX_KEPT: usize = 32;
-/// Most other exceptions that are told for the sake of one.
+/// Most other exceptions that are reported because of one.
 const MAX_OTHERS: u32 = 200;
 /// Most bytes of a method's exception clauses that are read.
 const LARGEST_SECTION: u32 = 64 * 1024;
-/// What ends a task without failure.
+/// The exception that ends a task without a failure.
 const CANCELLATION: &str = "System.OperationCanceledException";
-/// On methods of libraries that catch what is no concern of the user's.
+/// Attribute on methods of libraries that catch exceptions which do not concern the user.
 const UNCONCERNED: &str = "System.Diagnostics.DebuggerDisableUserUnhandledExceptionsAttribute";
 /// Where assertions catch the exceptions that they expect: the outermost class, or a namespace that ends in a dot. What tests throw
 /// otherwise is caught elsewhere in their frameworks.
@@ -48,40 +49,40 @@ const MAX_CALLERS: usize = 24;
 /// Where a library asks for a stop at an exception, by class and name.
 const REQUEST: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
 
-/// An exception that may be thrown again, or has been told.
+/// An exception that may be thrown again, or was reported.
 struct One {
     /// Weak: most are never seen again.
     exception: Handle,
-    /// The runtime tells of all its handlers.
+    /// The runtime reports all its handlers.
     is_forced: bool,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Exceptions to keep in mind.
 #[derive(Default)]
 pub(super) struct Carried {
     list: Vec<One>,
-    /// How many others were told since the last one came.
+    /// How many other exceptions were reported since the last one was added.
     others: u32,
     /// The breakpoint was set, or cannot be.
     is_watched: bool,
 }
 
 impl Carried {
-    /// Whether one needs that all exceptions are told.
+    /// Whether one needs reports of all exceptions.
     pub(super) fn is_unforced(&self) -> bool {
-        self.list.iter().any(|one| !one.is_forced && !one.is_told)
+        self.list.iter().any(|one| !one.is_forced && !one.is_reported)
     }
 
-    /// An exception is told that may be any.
-    pub(super) fn another_is_thrown(&mut self) {
+    /// Counts a reported exception that may be any.
+    pub(super) fn count_other_exception(&mut self) {
         self.others = self.others.saturating_add(1);
         if self.others > MAX_OTHERS {
-            self.list.retain(|one| one.is_forced || one.is_told);
+            self.list.retain(|one| one.is_forced || one.is_reported);
         }
     }
 
-    /// Forgets them all, and has the runtime do the same; the program stands.
+    /// Forgets them all, and has the runtime do the same; the program is stopped.
     pub(super) fn put_all_down(&mut self) {
         self.list.drain(..).for_each(One::put_down);
     }
@@ -120,7 +121,7 @@ impl Session {
         let Some(object) = object(&thrown) else { return };
         let known = self.exceptions.thrown.carried.position(&thrown);
         let one = known.and_then(|at| self.exceptions.thrown.carried.list.get_mut(at));
-        let was_told = one.is_some_and(|one| std::mem::replace(&mut one.is_told, true));
+        let was_told = one.is_some_and(|one| std::mem::replace(&mut one.is_reported, true));
         if was_told
             || !self.exceptions.filters.stop(When::UserUnhandled, &self.types.exception_types(&thrown))
         {
@@ -214,7 +215,8 @@ impl Exceptions {
         if !passed && known.is_none() {
             return false;
         }
-        // What leaves user code on this very stack is told while its frames are there, wherever the library releases it.
+        // An exception that leaves user code on this very stack is reported while its frames exist, wherever
+        // the library releases it.
         if (is_users || !passed) && types.passes_on(debuggee, frame, il) {
             if known.is_none() {
                 self.carry(debuggee, types, &thrown);
@@ -229,7 +231,7 @@ impl Exceptions {
             return false;
         }
         let was_told = match known.and_then(|at| self.thrown.carried.list.get_mut(at)) {
-            Some(one) => std::mem::replace(&mut one.is_told, true),
+            Some(one) => std::mem::replace(&mut one.is_reported, true),
             None => {
                 self.remember(&thrown, false, true);
                 false
@@ -248,19 +250,20 @@ impl Exceptions {
         let is_forced = match object(thrown).map(|object| object.tell_each_handler(true)) {
             Some(Ok(())) => true,
             Some(Err(error)) => {
-                tracing::debug!(%error, "all exceptions are told for one that a task carries");
+                tracing::debug!(%error, "all exceptions are reported because of one that a task carries");
                 false
             }
             None => return,
         };
         self.remember(thrown, is_forced, false);
-        if !is_forced && let Err(failure) = debuggee.process().and_then(|process| self.hear_of_all(&process))
+        if !is_forced
+            && let Err(failure) = debuggee.process().and_then(|process| self.report_all_exceptions(&process))
         {
-            tracing::debug!(%failure, "what becomes of a carried exception is not told");
+            tracing::debug!(%failure, "the handlers of a carried exception are not reported");
         }
     }
 
-    /// Sets the breakpoint where libraries ask for a stop, the first time it matters; the program stands.
+    /// Sets the breakpoint where libraries request a stop, the first time it matters; the program is stopped.
     pub(in crate::engine::coreclr) fn watch_for_requested_stops(
         &mut self,
         types: &TypeSystem,
@@ -280,22 +283,23 @@ impl Exceptions {
         breakpoints.asked = function.and_then(|function| function.set_breakpoint(0).ok());
     }
 
-    fn remember(&mut self, thrown: &ClrValue, is_forced: bool, is_told: bool) {
+    fn remember(&mut self, thrown: &ClrValue, is_forced: bool, is_reported: bool) {
         match object(thrown).map(|object| object.weak_handle()) {
-            Some(Ok(exception)) => self.thrown.carried.add(One { exception, is_forced, is_told }),
+            Some(Ok(exception)) => self.thrown.carried.add(One { exception, is_forced, is_reported }),
             Some(Err(error)) => tracing::debug!(%error, "an exception cannot be kept in mind"),
             None => {}
         }
     }
 
-    /// Whether libraries' requests for a stop matter, and nothing would tell of them yet.
+    /// Whether libraries' requests for a stop matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_requests(&self) -> bool {
         !self.thrown.carried.is_watched && self.filters.mind(When::UserUnhandled)
     }
 }
 
 impl Debuggee {
-    /// What a method catches by type. The debugging library has the IL alone; the rest lies around it in the program.
+    /// The exception types that a method catches. The debugging library has only the IL; the exception
+    /// clauses lie around it in the program.
     fn catches(&self, function: &Function) -> Option<Vec<Catch>> {
         let (process, code) = (self.process.as_ref()?, function.il_address().ok()?);
         let size = u64::from(function.il_size().ok()?);

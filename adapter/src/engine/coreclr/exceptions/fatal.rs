@@ -1,14 +1,16 @@
 //! Why a program fails fast: the runtime prints it to stderr before it tells the debugger, and keeps it nowhere that a debugger
 //! reads. Not for exceptions, which carry their own message.
 
-/// What the runtime's words begin with: for `FailFast`, and for what it cannot go on from itself; and where its stack begins.
+/// The beginning of the runtime's message, for `FailFast` and for a fatal error of its own; and the beginning
+/// of its stack trace.
 const BEGINS: [&str; 2] = ["Process terminated.", "Fatal error."];
 const STACK: &str = "\n   at ";
-/// So much of what was printed is looked at, and so much of a reason is told, bytes.
+/// Most printed output that is searched, and longest reason that is reported, bytes.
 pub(super) const LOOKED_AT: usize = 64 * 1024;
 const MAX_REASON_LEN: usize = 4096;
 
-/// The reason in what the program printed last: the argument of `Environment.FailFast`, or the runtime's own words.
+/// The reason in the program's latest output: the argument of `Environment.FailFast`, or the runtime's
+/// message.
 pub(super) fn reason(words: &str) -> Option<String> {
     let ends = BEGINS.iter().filter_map(|begins| Some(words.rfind(begins)? + begins.len()));
     let at = ends.max()?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// When an exception matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// As soon as it is thrown in user code, or passes it (any at all without just-my-code).
+    /// As soon as it is thrown in user code, or passes it (anywhere without just-my-code).
     Thrown,
     /// When code that is not the user's catches what passed user code.
     UserUnhandled,
@@ -123,7 +123,7 @@ impl Filters {
     }
 }
 
-/// What nothing catches, user code does not catch either.
+/// An unhandled exception is not handled by user code either.
 fn applies(when: When, at: When) -> bool {
     when == at || (when == When::UserUnhandled && at == When::Unhandled)
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_has_the_name_that_other_debuggers_give_it() {
+    fn filter_accepts_the_name_used_by_other_debuggers() {
         let mut filters = Filters::default();
         let told = filters.set(&json!({ "filters": ["user-unhandled"] }));
         assert_eq!(told["breakpoints"][0]["verified"], true);

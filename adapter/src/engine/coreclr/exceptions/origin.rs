@@ -1,5 +1,6 @@
-//! Where an exception was thrown that another stack throws again: a task keeps it, and `await` or `GetResult` throws it anew. The
-//! methods it was thrown in have ended; the exception itself still knows their places. Not the frames of the thread.
+//! The origin of an exception that another stack throws again: a task stores it, and `await` or `GetResult`
+//! rethrows it. The methods that threw it have ended; the exception still knows their locations. Does not
+//! handle the frames of the thread.
 
 use std::rc::Rc;
 
@@ -18,7 +19,7 @@ use crate::engine::coreclr::types::TypeSystem;
 /// A place an exception passed.
 pub(in crate::engine::coreclr) struct ThrowLocation {
     pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
-    /// MethodDef token.
+    /// Token of its MethodDef row.
     pub(in crate::engine::coreclr) method: u32,
     /// IL offset, if it is known.
     pub(in crate::engine::coreclr) il: Option<u32>,
@@ -55,8 +56,8 @@ impl TypeSystem {
         places.iter().take(MAX_FRAMES).filter_map(place).collect()
     }
 
-    /// The IL offset that a frame is shown at: its own, or where it has thrown when it only keeps the exception for its task
-    /// by now, in code without a place, and calls whoever awaits that.
+    /// The IL offset that a frame is shown at: its current one, or the offset that threw if the method, in
+    /// code without a source, only stores the exception in its task by now and calls the awaiting code.
     pub(in crate::engine::coreclr) fn il_shown(
         &self,
         frame: &Frame,
@@ -94,8 +95,8 @@ impl Exceptions {
         let mut places = types.places_of(&thrown);
         let live: Vec<_> = frames.iter().take(2 * MAX_FRAMES).map(|frame| types.method_of(frame)).collect();
         places.truncate(first_live(&places, &live));
-        // An async method that keeps the exception in its task may call whoever awaits that: it stands elsewhere than where it
-        // has thrown.
+        // An async method that stores the exception in its task may call the awaiting code: its offset is no
+        // longer the one that threw.
         let stands_there = |place: &ThrowLocation, frame: &Frame| {
             let line = || place_of(frame, place).line();
             at != When::UserUnhandled || place.line() == line()
@@ -121,7 +122,7 @@ impl Exceptions {
         places.find(|place| types.modules.is_users(&place.loaded, place.method))
     }
 
-    /// The same for people.
+    /// The origin as a line of text, for users.
     pub(super) fn origin_line(
         &self,
         debuggee: &Debuggee,
@@ -149,7 +150,7 @@ impl Exceptions {
     }
 }
 
-/// Where a frame stands in the method of a place.
+/// A frame's position in the method of a location.
 fn place_of(frame: &Frame, place: &ThrowLocation) -> ThrowLocation {
     ThrowLocation { loaded: place.loaded.clone(), method: place.method, il: frame.il_offset().ok() }
 }

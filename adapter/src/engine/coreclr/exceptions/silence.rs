@@ -1,9 +1,9 @@
 //! Exceptions that the program no longer reports, because the debugger is about to leave it. Does not detach.
 //!
-//! A thread that throws looks once whether a debugger is there, and then waits until it may report the exception: while the
-//! program stands, that is after the debugger has gone. It then stops the program for a debugger that never answers
-//! (`SendExceptionEventsWorker` in the runtime's debugger.cpp). So nothing must be reported for a while before the detach:
-//! neither what user code throws, nor the rest.
+//! A thread that throws checks once for a debugger, and then waits until it may report the exception: while
+//! the program is stopped, that is after the debugger has gone. It then stops the program for a debugger that
+//! never answers (`SendExceptionEventsWorker` in the runtime's debugger.cpp). So nothing may be reported for
+//! a while before the detach: neither exceptions of user code nor others.
 
 use std::os::unix::fs::FileExt;
 
@@ -20,7 +20,8 @@ pub(in super::super) struct Silence {
 }
 
 impl Exceptions {
-    /// Has the program report no exception that is caught; it stands. What is on its way is still reported.
+    /// Stops the program's reports of caught exceptions; the program is stopped. Reports already in progress
+    /// still arrive.
     pub(in super::super) fn silence_exceptions(
         &mut self,
         debuggee: &Debuggee,
@@ -56,7 +57,7 @@ impl Silence {
             if now == [0; 4] { memory.write_all_at(&1_u32.to_le_bytes(), self.note) } else { Ok(()) }
         };
         if let Err(error) = written() {
-            tracing::debug!(%error, "the next debugger hears only of exceptions that user code sees, unless it asks for all");
+            tracing::debug!(%error, "the next debugger receives only exceptions that user code sees, unless it asks for all");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! An exception that nobody catches, and handlers of `AppDomain.UnhandledException`.
+//! Unhandled exceptions, and handlers of `AppDomain.UnhandledException`.
 //!
-//! The runtime tells of such an exception when its handlers have returned. One that waits, or ends the program, would leave it
-//! untold; so the stop is where the handlers are about to be called, before the first of them runs. Before .NET 10 that is
-//! optimised code of the framework, so no evaluation can run code there; and without handlers it does not come by there, and
-//! the runtime tells at once ([`super`]).
+//! The runtime reports such an exception after its handlers have returned. A handler that waits, or ends the
+//! program, would prevent the report. So the stop is where the handlers are about to be called, before the
+//! first of them runs. Before .NET 10 that is optimised code of the framework, so no evaluation can run code
+//! there. Without handlers that code is not reached, and the runtime reports immediately ([`super`]).
 
 use cordebug::frame::{Breakpoint, Frame};
 use cordebug::thread::Thread;
@@ -17,27 +17,28 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::threads::StackRange;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Methods that handlers come by, by class and name, and which of their arguments is the exception. From .NET 10 on the framework
-/// calls the handlers; before, the runtime does, and makes what they are given.
+/// Methods on the way to handlers, by class and name, and which of their arguments is the exception. In .NET
+/// 10 and later the framework calls the handlers; before, the runtime does, and creates their arguments.
 const WAYS: [(&str, &str, u32); 2] =
     [("System.AppContext", "OnUnhandledException", 0), ("System.UnhandledExceptionEventArgs", ".ctor", 1)];
 
 /// Most frames of the runtime's own that are looked at.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
 
-/// What is known of handlers.
+/// State of the watch for handlers.
 #[derive(Default)]
 pub(super) struct Heard {
     /// The breakpoint was set, or cannot be.
     is_watched: bool,
     /// Which argument of the method with the breakpoint is the exception.
     exception: u32,
-    /// Exceptions that handlers hear of, by thread: they were told already.
+    /// Exceptions that were reported before their handlers ran, by thread.
     told: Vec<(u32, Handle)>,
 }
 
 impl Session {
-    /// Handlers are about to hear of an exception; or somebody makes the same for purposes of their own.
+    /// Handlers are about to run for an exception; or code of the program calls the same method for other
+    /// purposes.
     pub(in crate::engine::coreclr) fn about_to_be_heard(&mut self, thread: &Thread) {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
         let frames = thread.frames(2).unwrap_or_default();
@@ -45,7 +46,7 @@ impl Session {
         let is_thrown = |frame: &Frame| same(&frame.argument(exception).ok()?, &thrown);
         let ranges: Vec<StackRange> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
         let [(_, above), below] = ranges.as_slice() else { return };
-        // Whoever calls from managed code has no frame of the runtime's between.
+        // Managed callers have no frame of the runtime in between.
         let internal = thread.internal_frames(MAX_RUNTIME_FRAMES).unwrap_or_default();
         let is_runtimes = internal.iter().any(|(_, address)| (*above..below.1).contains(address));
         if !is_runtimes || frames.first().and_then(is_thrown) != Some(true) {
@@ -62,7 +63,7 @@ impl Session {
 }
 
 impl Breakpoints {
-    /// Whether a breakpoint is the one handlers come by.
+    /// Whether a breakpoint is the one on the way to handlers.
     pub(in crate::engine::coreclr) fn is_heard(&self, hit: &Breakpoint) -> bool {
         self.heard.as_ref().is_some_and(|own| own.is(hit))
     }
@@ -87,17 +88,17 @@ impl Exceptions {
                 self.thrown.heard.exception = exception;
             }
             None => {
-                tracing::debug!("an exception that nobody catches is told when its handlers have returned")
+                tracing::debug!("an unhandled exception is reported after its handlers have returned")
             }
         }
     }
 
-    /// Whether handlers matter, and nothing would tell of them yet.
+    /// Whether handlers matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_handlers(&self) -> bool {
         !self.thrown.heard.is_watched && self.filters.mind(When::Unhandled)
     }
 
-    /// Whether the exception a thread throws was told before its handlers heard of it.
+    /// Whether the exception that a thread throws was reported before its handlers ran.
     pub(super) fn was_heard(&mut self, thread: &Thread) -> bool {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return false };
         let told = &mut self.thrown.heard.told;

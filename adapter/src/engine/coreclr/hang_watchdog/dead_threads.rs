@@ -17,10 +17,10 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, MemorySize, OpKind, Registe
 const MAX_THREADS: i32 = 10_000;
 /// How far behind the instruction that takes the count's address the one that counts may be.
 const NEAR: usize = 4;
-/// Larger files are no runtime, in bytes.
+/// Larger files are not a runtime, bytes.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// Ends the wait; says whether it was such a wait. Only for a program of which every thread stands.
+/// Ends the wait; returns whether it was such a wait. Only for a program whose threads are all stopped.
 pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
     if runtime.inside {
         // Its folder is that of its libraries; the code it runs is the executable's, among much else.
@@ -38,7 +38,7 @@ pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
         let read = memory.read_exact_at(&mut word, runtime.base.saturating_add(*address));
         read.is_ok() && (0..MAX_THREADS).contains(&i32::from_le_bytes(word))
     };
-    // What the file's data says first: few words are left to look for in its code.
+    // The initial data of the file leaves few words to search for in its code.
     let waiting: BTreeSet<u64> = image.words_of_ones().filter(waits).collect();
     let counts = image.counted(&waiting);
     tracing::debug!(?counts, "words that may count the threads that are waited for");
@@ -133,7 +133,8 @@ fn counts(instruction: &Instruction) -> bool {
         && matches!(instruction.memory_size(), MemorySize::UInt32 | MemorySize::Int32)
 }
 
-/// What the instruction here counts, if it says where that is.
+/// The address that the instruction here increments or decrements atomically, if it is relative to the
+/// instruction pointer.
 fn locked_at(code: &[u8], address: u64) -> Option<u64> {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let instruction = decoder.decode();
@@ -141,7 +142,7 @@ fn locked_at(code: &[u8], address: u64) -> Option<u64> {
         .then(|| instruction.ip_rel_memory_address())
 }
 
-/// What an instruction soon after this one counts, where this one says.
+/// The same for an instruction soon after this one, which loads the address.
 fn locked_behind(code: &[u8], address: u64, words: &BTreeSet<u64>) -> Option<u64> {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let place = decoder.decode();

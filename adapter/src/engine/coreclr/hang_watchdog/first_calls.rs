@@ -1,11 +1,12 @@
-//! A thread's first call of managed code: a program that is stopped in the midst of it would hang at the next request.
+//! A thread's first call of managed code: a program that is stopped during it would hang at the next request.
 //!
-//! .NET tells the debugger of a thread when it first runs managed code, by a breakpoint of its own there. Where that code was
-//! compiled ahead and is run for the first time, the breakpoint is placed under a lock that steppers, breakpoints and calls
-//! need, and under that lock the thread can come to wait for the program to go on (dotnet/runtime, issue 65047). It happens to
-//! the finalizer, which begins two seconds after the program, and to the first thread that the program starts: who steps just then
-//! meets it in a few of a hundred sessions. So where a stop finds such a thread it alone resumes until it is
-//! through. No code of the program runs then.
+//! .NET reports a thread to the debugger when it first runs managed code, by an internal breakpoint there. If
+//! that code was compiled ahead of time and runs for the first time, the breakpoint is placed under a lock
+//! that steppers, breakpoints and calls need, and under that lock the thread may wait for the program to
+//! resume (dotnet/runtime, issue 65047). It happens to the finalizer, which begins two seconds after the
+//! program, and to the first thread that the program starts: a few of a hundred sessions that step at that
+//! moment hang. So if a stop finds such a thread, Tandem resumes it alone until it is past its first call. No
+//! code of the program runs then.
 //!
 //! Not for threads that have managed code on their stacks, nor for the finalizer of .NET Core 3.1, whose threads have no names.
 
@@ -21,10 +22,10 @@ use cordebug::thread::Thread;
 use crate::engine::coreclr::inbox::Input;
 use crate::engine::coreclr::session::Session;
 
-/// What the runtime calls its thread that runs finalizers, and how the names of all its threads begin.
+/// Name of the runtime's thread that runs finalizers, and prefix of the names of all its threads.
 const FINALIZER: &str = ".NET Finalizer";
 const RUNTIMES: &str = ".NET ";
-/// How long a thread's first call may take until it is told.
+/// How long a thread's first call may take until it is reported.
 const LIMIT: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
 /// How many looks in a row find a thread where it was, asleep, when it waits for something else than the debugger.
@@ -32,7 +33,7 @@ const UNMOVED: u32 = 10;
 /// More places than this are not kept.
 const MAX_KEPT: usize = 16;
 
-/// Which threads may be in the midst of their first call.
+/// Threads that may be in their first call.
 #[derive(Default)]
 pub(in crate::engine::coreclr) struct FirstCalls {
     /// The last stop that was looked at: how often the program had been resumed.
@@ -42,7 +43,7 @@ pub(in crate::engine::coreclr) struct FirstCalls {
     passed: BTreeSet<u32>,
     /// Where the finalizer waits for other things than the debugger.
     calm: BTreeSet<String>,
-    /// A thread of the program has begun. What the first of them runs is ready for all others.
+    /// A thread of the program has begun. The code that the first one runs is then compiled for all others.
     first_has_begun: bool,
 }
 
@@ -55,7 +56,7 @@ impl FirstCalls {
             tasks(pid).filter_map(|task| id_of(&task)).filter(|id| Some(*id) != self.finalizer).collect();
     }
 
-    /// The runtime has told of a thread.
+    /// The runtime has reported a thread.
     pub(in crate::engine::coreclr) fn has_begun(&mut self, thread: u32) {
         self.first_has_begun |= self.passed.insert(thread) && Some(thread) != self.finalizer;
     }
@@ -99,9 +100,9 @@ fn id_of(task: &Path) -> Option<u32> {
     task.file_name()?.to_str()?.parse().ok()
 }
 
-/// The stack pointer of a thread that waits without a limit; empty while it runs. proc(5), `/proc/pid/task/tid/syscall`: number, six
-/// arguments, stack and program pointers. Nobody who waits for the debugger has a limit, futex(2)'s fourth argument; a
-/// finalizer that waits for work has.
+/// The stack pointer of a thread that waits without a timeout; empty while it runs. proc(5),
+/// `/proc/pid/task/tid/syscall`: number, six arguments, stack and program pointers. A thread that waits for
+/// the debugger has no timeout, futex(2)'s fourth argument; a finalizer that waits for work has.
 fn busy_at(task: &Path) -> Option<String> {
     let now = std::fs::read_to_string(task.join("syscall")).ok()?;
     let words: Vec<&str> = now.split_ascii_whitespace().collect();
@@ -113,7 +114,7 @@ fn busy_at(task: &Path) -> Option<String> {
 }
 
 impl Session {
-    /// Lets threads come through their first calls, if the program stands in the midst of one.
+    /// Resumes threads until they are past their first calls, if the program was stopped during one.
     pub(in crate::engine::coreclr) fn pass_first_calls(&mut self) {
         let (Some(pid), Some(process)) = (self.debuggee.pid, self.debuggee.process.clone()) else { return };
         if self.calls.first_calls.looked_at.replace(process.resumes()) == Some(process.resumes()) {
@@ -129,7 +130,7 @@ impl Session {
                 let outcome = self.run_alone(&process, &thread, (&task(pid, id), &place));
                 tracing::debug!(id, place, ?outcome, "a thread was resumed alone");
             }
-            // What has not moved waits for something else, as it will at the next stop.
+            // A thread that has not moved waits for something else, as it will at the next stop.
             let now = busy_at(&task(pid, id));
             if now.as_ref() == Some(&place) && Some(id) == self.calls.first_calls.finalizer {
                 if self.calls.first_calls.calm.len() < MAX_KEPT {
@@ -142,7 +143,8 @@ impl Session {
         self.calls.first_calls.looked_at = Some(process.resumes());
     }
 
-    /// Lets one thread go on until it waits for work or something is told. The program stands before and after.
+    /// Resumes one thread until it waits for work or the runtime reports something. The program is stopped
+    /// before and after.
     fn run_alone(
         &mut self,
         process: &Process,
@@ -150,35 +152,35 @@ impl Session {
         place: (&Path, &str),
     ) -> cordebug::Result<()> {
         process.hold_others(thread, true)?;
-        let outcome = process.resume().and_then(|()| self.stand_when_through(process, place));
+        let outcome = process.resume().and_then(|()| self.stop_after_first_call(process, place));
         process.hold_nobody()?;
         outcome
     }
 
-    fn stand_when_through(
+    fn stop_after_first_call(
         &mut self,
         process: &Process,
         (task, place): (&Path, &str),
     ) -> cordebug::Result<()> {
         let deadline = Instant::now() + LIMIT;
-        let (mut stands, mut unmoved) = (false, 0);
+        let (mut is_stopped, mut unmoved) = (false, 0);
         loop {
-            match self.inbox.recv_timeout(if stands { Duration::ZERO } else { LOOK }) {
+            match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { LOOK }) {
                 Ok(Input::Callback(callback)) if is_bookkeeping(&callback) => {
                     self.bookkeeping(callback);
-                    // What told it stands at this: one stop is enough.
-                    if stands {
+                    // The callback itself stops the program: one stop is enough.
+                    if is_stopped {
                         process.resume()?;
                     }
-                    stands = true;
+                    is_stopped = true;
                 }
-                // As at any other stop, it is dealt with when the program goes on.
+                // As at any other stop, it is handled when the program resumes.
                 Ok(Input::Callback(callback)) if !matches!(callback, Callback::ExitProcess) => {
                     self.inbox.defer(callback);
-                    if !stands {
-                        self.debuggee.stand(process)?;
+                    if !is_stopped {
+                        self.debuggee.stop(process)?;
                     }
-                    stands = true;
+                    is_stopped = true;
                 }
                 Ok(other) => {
                     let is_end = matches!(other, Input::Callback(_) | Input::Exited(_) | Input::Shutdown);
@@ -187,14 +189,14 @@ impl Session {
                         return Ok(());
                     }
                 }
-                Err(_) if stands => return Ok(()),
+                Err(_) if is_stopped => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
                     let now = busy_at(task);
                     unmoved = if now.as_deref() == Some(place) { unmoved + 1 } else { 0 };
                     if now.is_none() || unmoved == UNMOVED || Instant::now() > deadline {
-                        self.debuggee.stand(process)?;
-                        stands = true;
+                        self.debuggee.stop(process)?;
+                        is_stopped = true;
                     }
                 }
             }

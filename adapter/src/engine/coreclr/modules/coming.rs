@@ -1,4 +1,5 @@
-//! Modules that come and go: what the runtime is told about them, and what binds in them.
+//! Loading and unloading of modules: settings that the runtime gets for them, and breakpoints that bind in
+//! them.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::Loaded;
 use crate::engine::coreclr::children::is_of_sdk;
-use crate::engine::coreclr::compiled::is_ours;
+use crate::engine::coreclr::compiled::is_injected;
 use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::options::Options;
 use crate::engine::coreclr::runtime_async::FIRST_KNOWING;
@@ -28,7 +29,7 @@ impl Session {
         let in_memory = self.debuggee.image_in_memory(&module);
         let loaded = self.types.modules.load(module, in_memory, &self.retrieval);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
-        if is_ours(&loaded.path) {
+        if is_injected(&loaded.path) {
             return;
         }
         prepare_for_debugging(&loaded, &self.options);
@@ -63,7 +64,7 @@ impl Session {
     /// A module from bytes was given symbols, after it came.
     pub(crate) fn symbols_given(&mut self, module: &Module, symbols: &Stream) {
         let read = symbols.read().map_err(|error| error.to_string());
-        let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no sound portable PDB".into()));
+        let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no valid portable PDB".into()));
         let loaded = match parsed {
             Ok(pdb) => self.types.modules.give_symbols(module, pdb),
             Err(problem) => return tracing::debug!(problem, "symbols from memory are not used"),
@@ -74,7 +75,7 @@ impl Session {
         }
     }
 
-    /// A module that came without symbols has some now; the program stands.
+    /// A module that was loaded without symbols has some now; the program is stopped.
     pub(crate) fn given_symbols(&mut self, loaded: &Rc<Loaded>) {
         prepare_for_debugging(loaded, &self.options);
         if loaded.is_user_code {
@@ -84,10 +85,10 @@ impl Session {
         self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, loaded);
     }
 
-    /// A module went.
+    /// A module was unloaded.
     pub(crate) fn module_unloaded(&mut self, module: &Module) {
         if let Some(loaded) = self.types.modules.remove(module) {
-            if is_ours(&loaded.path) {
+            if is_injected(&loaded.path) {
                 return;
             }
             self.outbox.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
@@ -110,7 +111,7 @@ impl Session {
     /// The program's own assembly: the entry stop, and notes about what will not work in it.
     fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
         if is_of_sdk(&loaded.path) {
-            // Nobody means the program that starts theirs.
+            // Users do not mean the program that starts theirs.
         } else if let Err(problem) = &loaded.pdb {
             self.outbox.note(&format!(
                 "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. Build it with \
@@ -134,7 +135,7 @@ impl Session {
 }
 
 impl Debuggee {
-    /// The assembly a module was loaded from, when that was no file but bytes.
+    /// The assembly of a module that was loaded from bytes, not from a file.
     fn image_in_memory(&self, module: &Module) -> Option<Image> {
         let is_elsewhere = || module.name().is_ok_and(|name| !Path::new(&name).exists());
         // Its file may be gone, or never have been: bundled into the program's executable.

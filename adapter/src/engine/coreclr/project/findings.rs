@@ -7,11 +7,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Value, json};
 
-/// Longer lines are nobody's finding, bytes.
+/// Longer lines are not findings, bytes.
 const MAX_LINE_LEN: usize = 16 << 10;
 
-/// MSBuild's canonical form, `origin(line,column): error CODE: message [project]`, where the place and, of a task's own words, the
-/// code may be absent. Learn, "MSBuild and Visual Studio format for diagnostic messages".
+/// MSBuild's canonical form, `origin(line,column): error CODE: message [project]`, where the location and, in
+/// a task's message, the code may be absent. Learn, "MSBuild and Visual Studio format for diagnostic
+/// messages".
 static CANONICAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"^\s*(?:\d+>)?(?P<origin>[^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?[\d,-]*\))?\s*:? ?(?:[\w.]+ )?\b(?P<severity>error|warning)(?: (?P<code>[A-Za-z]+\d+))?\s*: (?P<message>.*?)(?:\s+\[(?P<project>[^\[\]]*proj)(?:::[^\[\]]*)?\])?$",
@@ -36,8 +37,9 @@ pub(super) fn output(line: &str) -> Option<Output> {
         .then(|| Output { project: project.to_owned(), assembly: path.to_path_buf() })
 }
 
-/// An error or a warning as `data.diagnostics` has it: `file`, 1-based `line` and `column`, `severity`, `code`, `message`. What has no
-/// place of its own is at the beginning of its project, or of `target`. `folder`: where relative names of files begin.
+/// An error or a warning as `data.diagnostics` has it: `file`, 1-based `line` and `column`, `severity`,
+/// `code`, `message`. A finding without a location is at the beginning of its project, or of `target`.
+/// `folder`: base of relative file names.
 pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Value> {
     if text.len() > MAX_LINE_LEN || !(text.contains("error") || text.contains("warning")) {
         return None;
@@ -48,7 +50,7 @@ pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Val
     let (origin, project) = (part("origin").trim(), part("project"));
     let is_file = !part("line").is_empty() || folder.join(origin).is_file();
     if part("code").is_empty() && !is_file && !origin.is_empty() {
-        // A program's own words, as of a test's: `my error: none`.
+        // Output of a program, for example of a test: `my error: none`.
         return None;
     }
     let file = match (is_file && !origin.is_empty(), project.is_empty()) {
@@ -115,8 +117,8 @@ mod tests {
                 "/p/app.csproj:9:4 error MSB4025 The project file could not be loaded.",
             ),
             (
-                "/p/app.csproj(9,4): error : the task's own words [/p/app.csproj]",
-                "/p/app.csproj:9:4 error  the task's own words",
+                "/p/app.csproj(9,4): error : the task's own text [/p/app.csproj]",
+                "/p/app.csproj:9:4 error  the task's own text",
             ),
             (
                 "error NU1605: Detected package downgrade",
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_no_findings() {
+    fn other_lines_are_not_findings() {
         for line in [
             "  Restore completed in 20 ms",
             "    0 Error(s)",

@@ -1,4 +1,5 @@
-//! What a launch names: a project, a solution, or a C# file that is a program by itself. Looks at names and files only, and asks no SDK.
+//! Kind of a launch target: a project, a solution, or a C# file that is a program by itself. Reads names and
+//! files only; runs no SDK.
 
 use std::path::{Path, PathBuf};
 
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_is_known_by_its_name_its_folder_and_its_first_lines() {
+    fn target_kind_is_known_by_its_name_its_folder_and_its_first_lines() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);

@@ -17,7 +17,7 @@ pub(in super::super) struct Options {
 }
 
 impl Options {
-    /// Those of a launch.
+    /// Reads the build options of a launch.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, with the attribute that is wrong.
@@ -50,7 +50,7 @@ impl Options {
         own.of_build().into_iter().chain(self.arguments.iter().filter(sets).cloned()).collect()
     }
 
-    /// What was asked for, for people.
+    /// The requested options, for people.
     pub(super) fn described(&self) -> String {
         let parts = [&self.configuration, &self.framework, &self.runtime].into_iter().flatten();
         let parts: Vec<&str> = parts.map(String::as_str).collect();

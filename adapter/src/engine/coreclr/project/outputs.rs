@@ -1,4 +1,5 @@
-//! What a build has made: whose it is, whether it is a program, and which is the newest. For SDKs that cannot be asked.
+//! Outputs of a build: their project, whether they are programs, and which is the newest. For SDKs that
+//! cannot be asked.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +99,7 @@ mod tests {
         let release = build("Release/net9.0");
         assert_eq!(newest(&project, &[], &options("debug")).unwrap(), debug);
         assert_eq!(newest(&project, &[], &options("Release")).unwrap(), release);
-        // What the build itself says counts more than what is newer.
+        // The build's own report overrides a newer file.
         let said = Output { project: "shop".into(), assembly: debug.clone() };
         assert_eq!(newest(&project, &[said], &Options::default()).unwrap(), debug);
     }

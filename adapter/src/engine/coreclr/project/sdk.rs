@@ -22,7 +22,7 @@ const MAX_LINES: usize = 10_000;
 /// The first SDK whose MSBuild answers questions while it builds (17.8).
 const ANSWERS: u32 = 8;
 
-/// What is asked of a project.
+/// Properties of a project that are evaluated.
 const PROPERTIES: [&str; 12] = [
     "TargetPath",
     "TargetFramework",
@@ -65,7 +65,7 @@ impl Properties {
     }
 }
 
-/// What a build gave.
+/// Results of a build.
 #[derive(Debug, Default)]
 pub(in crate::engine::coreclr) struct Built {
     /// Of a project, when the SDK can say so.
@@ -86,7 +86,7 @@ impl Sdk<'_> {
     /// The major version of the SDK that is taken in a folder; 0 when there is none, which a build then says.
     ///
     /// # Errors
-    /// `CANCELLED`.
+    /// `CANCELLED` if the launch was cancelled.
     pub(super) fn version(&self, folder: &Path) -> Result<u32, Failure> {
         let answer = self.ask(folder, ["--version"].map(String::from).to_vec())?;
         let version = answer
@@ -152,7 +152,7 @@ impl Sdk<'_> {
         Ok(Built { properties, outputs })
     }
 
-    /// What a project would be built to, without building it.
+    /// The properties of a project's build, without building it.
     ///
     /// # Errors
     /// `BUILD_FAILED` with what the SDK says, `CANCELLED`.
@@ -181,7 +181,7 @@ impl Sdk<'_> {
     /// The projects of a solution, in its order.
     ///
     /// # Errors
-    /// `CANCELLED`.
+    /// `CANCELLED` if the launch was cancelled.
     pub(super) fn projects(&self, solution: &Path) -> Result<Vec<PathBuf>, Failure> {
         let folder = folder_of(solution);
         let arguments = vec!["sln".to_owned(), solution.display().to_string(), "list".into()];

@@ -9,7 +9,7 @@ use super::sdk::Properties;
 /// Who runs the tests of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Runner {
-    /// Its own program.
+    /// The project's own program.
     Itself,
     /// A host that the SDK starts.
     VsTest,
@@ -23,7 +23,7 @@ pub(super) fn runner(properties: &Properties) -> Option<Runner> {
     properties.is("IsTestProject").then_some(Runner::VsTest)
 }
 
-/// What a person reads of it, before it starts.
+/// The message about a test project before it starts.
 pub(super) fn announcement(project: &Path, runner: Runner) -> String {
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     match runner {

@@ -1,5 +1,5 @@
-//! What came of work in the background, on the engine's thread: symbols are given to their modules, breakpoints bind in them, and who
-//! waited for a source gets it.
+//! Results of work in the background, on the engine's thread: modules get their symbols, breakpoints bind in
+//! them, and waiting requests for sources are answered.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::engine::coreclr::modules::{Loaded, Origin};
 use crate::engine::coreclr::session::Session;
 
 impl Session {
-    /// Takes up what came.
+    /// Handles a result.
     pub(in crate::engine::coreclr) fn retrieved(&mut self, what: Retrieved) {
         match what {
             Retrieved::Source { document, text } => {
@@ -61,7 +61,8 @@ impl Session {
         }
     }
 
-    /// Gives a module symbols. The program stands while breakpoints bind in it; where none can, it is not stopped.
+    /// Adds symbols to a module. The program is stopped while breakpoints bind in it; if none can, it keeps
+    /// running.
     fn take_up(&mut self, loaded: &Loaded, pdb: Pdb, origin: Origin) -> Option<Rc<Loaded>> {
         if matches!(self.debuggee.run, Run::Over | Run::None) {
             return None;
@@ -78,7 +79,7 @@ impl Session {
             self.outbox.tell("module", json!({ "reason": "changed", "module": taken.body() }));
             return Some(taken);
         }
-        let taken = self.while_standing(|session| {
+        let taken = self.while_stopped(|session| {
             let Some(loaded) = session.types.modules.adopt(id, pdb, origin) else { return Ok(None) };
             session.sources.forget_module(id);
             session.given_symbols(&loaded);
@@ -95,7 +96,7 @@ impl Session {
         taken
     }
 
-    /// Has a module decompiled, for somebody who waits or because the program stands there.
+    /// Has a module decompiled, for a waiting request or because the program is stopped in it.
     pub(in crate::engine::coreclr) fn decompile(&mut self, loaded: &Loaded, waiting: Option<Waiting>) {
         let mut folders: Vec<PathBuf> = self
             .types
@@ -128,8 +129,9 @@ impl Session {
         Ok(Value::Null)
     }
 
-    /// Where the program stands in a library without a source, and clients are to see libraries, it is decompiled.
-    pub(in crate::engine::coreclr) fn decompile_where_it_stands(&mut self, thread: u32) {
+    /// If the program is stopped in a library without a source, and clients are to see libraries, decompiles
+    /// it.
+    pub(in crate::engine::coreclr) fn decompile_top_frame(&mut self, thread: u32) {
         if self.options.just_my_code || self.retrieval.decompiler.is_off() {
             return;
         }

@@ -1,5 +1,5 @@
-//! The thread on which downloads and decompilers run, so that the engine's own never waits for them. It has a runtime of its own and
-//! ends, with all that runs on it, when its handle is dropped.
+//! The thread that runs downloads and decompilers, so that the engine's thread never waits for them. It has a
+//! separate async runtime and ends, with all that runs on it, when its handle is dropped.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const END_LIMIT: Duration = Duration::from_millis(500);
 /// A handle to the thread.
 pub(super) struct Background {
     runtime: Handle,
-    /// Set when nobody wants anything any more.
+    /// Set when all results have become useless.
     pub(super) over: Arc<AtomicBool>,
     /// Dropped, it ends the thread.
     end: Option<oneshot::Sender<()>>,
@@ -23,7 +23,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Starts the thread.
+    /// Starts the thread and its runtime.
     ///
     /// # Errors
     /// When there can be no more threads or descriptors.

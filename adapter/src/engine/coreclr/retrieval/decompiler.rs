@@ -22,17 +22,18 @@ use crate::engine::builds::command;
 /// The program, and where `dotnet tool install --global` puts it.
 const PROGRAM: &str = "ilspycmd";
 const TOOLS: &str = ".dotnet/tools";
-/// How people get it.
+/// Command that installs the decompiler.
 pub(in crate::engine::coreclr) const INSTALL: &str = "dotnet tool install --global ilspycmd";
 /// How long it may take to say what it can, and to decompile one assembly.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_secs(180);
 /// Largest PDB that is read, bytes.
 const LARGEST: u64 = 256 * 1024 * 1024;
-/// Most lines of what it says that are kept, for when it fails, and most folders with assemblies that it is told about.
+/// Most lines of its output that are kept, for when it fails, and most folders with assemblies that are
+/// passed to it.
 const LAST_LINES: usize = 3;
 const MAX_FOLDERS: usize = 32;
-/// Folder of the cache.
+/// Folder of decompiled sources in the cache.
 const FOLDER: &str = "decompiled";
 /// How the folders begin that it writes to.
 const SCRATCH: &str = "tandem-decompiler-";
@@ -40,12 +41,12 @@ const SCRATCH: &str = "tandem-decompiler-";
 /// The attribute `decompiler`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Choice {
-    /// `off`.
+    /// `off`: no decompiler.
     Off,
     /// Where people have it.
     #[default]
     Auto,
-    /// This program.
+    /// The program with this path.
     Named(PathBuf),
 }
 
@@ -77,7 +78,7 @@ impl Decompiler {
         Ok(Self { choice, found: OnceCell::new() })
     }
 
-    /// Whether there shall be none.
+    /// Whether the decompiler is disabled.
     pub(in crate::engine::coreclr) fn is_off(&self) -> bool {
         self.choice == Choice::Off
     }
@@ -100,17 +101,17 @@ impl Decompiler {
 
 /// An assembly to decompile.
 pub(super) struct Assembly {
-    /// Its file.
+    /// Path of the assembly's file.
     pub(super) path: PathBuf,
-    /// What its PDB must be.
+    /// The identity that its PDB must have.
     pub(super) identity: PdbIdentity,
-    /// A PDB of its own, whose names of variables are used.
+    /// Its existing PDB, whose names of variables are used.
     pub(super) names: Option<PathBuf>,
     /// Folders with the assemblies that it uses.
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// What was decompiled before, for the module with this identity.
+/// The cached PDB of an earlier decompilation, for the module with this identity.
 pub(in crate::engine::coreclr) fn kept(cache: &Cache, identity: &PdbIdentity) -> Option<Pdb> {
     let folder = folder_of(identity)?;
     let name = folder.join(PDB);
@@ -129,11 +130,12 @@ fn folder_of(identity: &PdbIdentity) -> Option<PathBuf> {
     Some(Path::new(FOLDER).join(key.split('/').nth(1)?))
 }
 
-/// Decompiles an assembly. What it makes is kept where the cache can be written to, each source as a file of its own.
+/// Decompiles an assembly. The result is kept in the cache if it is writable, with each source in its own
+/// file.
 ///
 /// # Errors
-/// `UNSUPPORTED` when the program cannot write PDBs; `COMMAND_FAILED` with its last words when it fails or makes something else;
-/// `CANCELLED` when `give_up` holds meanwhile.
+/// `UNSUPPORTED` when the program cannot write PDBs; `COMMAND_FAILED` with the end of its output when it
+/// fails or produces something else; `CANCELLED` when `give_up` becomes true.
 pub(super) fn decompile(
     program: &Path,
     cache: Option<&Cache>,
@@ -164,7 +166,7 @@ pub(super) fn decompile(
         option.push(pdb);
         option
     });
-    // Without the names is better than not at all.
+    // A PDB without the names is better than none.
     let ways = with_names.map(Some).into_iter().chain([None]);
     let mut last = String::new();
     for names in ways {
@@ -181,7 +183,7 @@ pub(super) fn decompile(
     Err(failed(program, assembly, &last))
 }
 
-/// What the program's help says.
+/// The help text of the program.
 fn abilities(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failure> {
     let mut command = of(program);
     command.arg("--help");
@@ -296,7 +298,7 @@ impl Scratch {
         sweep(&folder);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let own = folder.join(format!("{SCRATCH}{}-{number}", std::process::id()));
-        // Whoever made one of this name before, it is not used.
+        // A folder of this name that already exists is not used.
         std::fs::DirBuilder::new().mode(0o700).create(&own)?;
         Ok(Self(own))
     }

@@ -16,7 +16,7 @@ use crate::engine::coreclr::checksums;
 /// How much one source may be.
 const LIMITS: Limits =
     Limits { bytes: 16 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(60) };
-/// Folder of the cache.
+/// Folder of downloaded sources in the cache.
 const FOLDER: &str = "sources";
 
 /// A source that is somewhere else.
@@ -26,13 +26,13 @@ pub(in crate::engine::coreclr) struct Remote {
     pub(in crate::engine::coreclr) url: String,
     /// The path as the compiler saw it.
     pub(in crate::engine::coreclr) document: String,
-    /// Of the text.
+    /// Checksum of its text, from the PDB.
     pub(in crate::engine::coreclr) checksum: Option<Checksum>,
 }
 
 /// A source that was fetched.
 pub(in crate::engine::coreclr) struct Fetched {
-    /// Its text.
+    /// Text of the source.
     pub(in crate::engine::coreclr) text: String,
     /// Whether the cache has it.
     pub(in crate::engine::coreclr) is_kept: bool,
@@ -93,7 +93,7 @@ pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) 
     Path::new(path).strip_prefix(folder).ok()?.components().next()?.as_os_str().to_str()
 }
 
-/// Fetches a source.
+/// Downloads a source.
 ///
 /// # Errors
 /// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` by what the server does; `ACCESS_DENIED` for a redirection to a host that

@@ -4,7 +4,7 @@ use dap_wire::Failure;
 use download::Address;
 use serde_json::Value;
 
-/// Most patterns.
+/// Most patterns of one session.
 const MAX_PATTERNS: usize = 200;
 
 /// Patterns of addresses, and whether each allows or forbids.
@@ -51,7 +51,8 @@ impl SourceLinkOptions {
         Ok(Self { rules })
     }
 
-    /// Takes up what somebody allows or forbids while the session runs; it holds instead of what was said of the same pattern.
+    /// Adds rules of a client that arrive while the session runs; each replaces the earlier rule of the same
+    /// pattern.
     pub(in crate::engine::coreclr) fn extend(&mut self, more: Self) {
         self.rules.retain(|(pattern, _)| !more.rules.iter().any(|(other, _)| other == pattern));
         self.rules.extend(more.rules);
@@ -109,7 +110,7 @@ impl Pattern {
             && (ends_at_once || glob(path, &format!("/{own_path}")))
     }
 
-    /// How specific it is.
+    /// How specific the pattern is: its characters without `*`.
     fn letters(&self) -> usize {
         let count = |parts: &[String; 3]| {
             parts.iter().map(|part| part.chars().filter(|letter| *letter != '*').count()).sum()
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_allowed_until_somebody_says_so_and_the_most_specific_pattern_holds() {
+    fn nothing_is_allowed_by_default_and_the_most_specific_pattern_wins() {
         let github = "https://raw.githubusercontent.com/me/it/0123/a.cs";
         assert!(!allows(&Value::Null, github));
         assert!(!allows(&json!({}), github));
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_by_name() {
+    fn invalid_pattern_is_refused_by_name() {
         for (wrong, named) in [
             (json!([]), "must map"),
             (json!({ "*": true }), "`*: true`"),

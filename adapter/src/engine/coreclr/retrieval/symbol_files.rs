@@ -1,6 +1,6 @@
-//! PDBs from symbol servers (SSQP): asked for by the id in the module, compared with that and with the module's checksums, and kept in a
-//! cache with the layout of a server. What a server sends is parsed only after its size is known, and used only when it is the
-//! module's.
+//! PDBs from symbol servers (SSQP): requested by the id in the module, compared with that and with the
+//! module's checksums, and kept in a cache with the layout of a server. A server's response is parsed only
+//! after its size is known, and used only if it is the module's PDB.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,7 @@ const AT_A_TIME: usize = 4;
 /// After how many failures in a row a server is not asked any more.
 const MAX_FAILURES: u32 = 2;
 
-/// What a module says of its PDB.
+/// Identity of a module's PDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine::coreclr) struct PdbIdentity {
     /// The path that the compiler wrote.
@@ -45,7 +45,7 @@ impl PdbIdentity {
         Some(symbol_key(&self.written, &self.id)?.to_lowercase())
     }
 
-    /// Reads a PDB that somebody else has made for the module: it has the id, and never the checksum.
+    /// Reads a PDB that another program has generated for the module: it has the id, and never the checksum.
     pub(in crate::engine::coreclr) fn read_unchecked(&self, file: &[u8]) -> Option<Pdb> {
         Pdb::parse(file.to_vec()).filter(|pdb| pdb.is_of(&self.id))
     }
@@ -53,12 +53,12 @@ impl PdbIdentity {
     /// Reads a PDB that must be the module's.
     ///
     /// # Errors
-    /// What it is instead.
+    /// A description of the file, if it is not the module's PDB.
     pub(in crate::engine::coreclr) fn read(&self, file: &[u8]) -> Result<Pdb, &'static str> {
         if file.starts_with(b"Microsoft C/C++ MSF") {
             return Err("a Windows PDB, which cannot be read here");
         }
-        let pdb = Pdb::parse(file.to_vec()).ok_or("no sound portable PDB")?;
+        let pdb = Pdb::parse(file.to_vec()).ok_or("no valid portable PDB")?;
         if !pdb.is_of(&self.id) {
             return Err("the PDB of another build");
         }
@@ -71,9 +71,9 @@ impl PdbIdentity {
 
 /// Whose symbols are looked for.
 pub(super) enum Module {
-    /// What is known of it.
+    /// The identity of its PDB.
     Known(PdbIdentity),
-    /// A file that nobody has opened yet.
+    /// A file that was not opened yet.
     File(PathBuf),
 }
 
@@ -100,7 +100,7 @@ impl SymbolServers {
     /// # Errors
     /// Why there is none, for people: what each server said. Empty for a module that has no PDB.
     pub(super) async fn find(&self, client: &Client, module: Module) -> Result<Pdb, String> {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let _place = self.places.acquire().await;
         let identity = match module {
             Module::Known(identity) => Some(identity),

@@ -11,12 +11,12 @@ use super::source_link_options::glob;
 /// Microsoft's symbol server, and the hosts it sends clients on to.
 const MICROSOFT: (&str, &[&str]) =
     ("https://msdl.microsoft.com/download/symbols", &["*.blob.core.windows.net"]);
-/// NuGet's, likewise.
+/// NuGet's server, in the same form.
 const NUGET: (&str, &[&str]) = ("https://symbols.nuget.org/download/symbols", &["globalcdn.nuget.org"]);
 /// Most folders and servers, and most modules of a list.
 const MAX_ENTRIES: usize = 100;
 
-/// A symbol server.
+/// A symbol server, with the hosts that it may redirect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine::coreclr) struct Server {
     /// Its address, without a slash at the end.
@@ -37,11 +37,11 @@ enum Filter {
 /// Where the symbols of one module are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::coreclr) enum Scope {
-    /// Everywhere.
+    /// All symbol locations, including servers.
     Everywhere,
     /// Inside it, beside it, and where the compiler wrote them.
     Beside,
-    /// Nowhere.
+    /// None: the module is excluded.
     Nowhere,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::engine::coreclr) struct SymbolOptions {
     pub(in crate::engine::coreclr) folders: Vec<PathBuf>,
     /// In the order in which they are asked.
     pub(in crate::engine::coreclr) servers: Vec<Server>,
-    /// `cachePath`.
+    /// `cachePath`: folder of the cache.
     pub(in crate::engine::coreclr) cache: Option<PathBuf>,
     filter: Filter,
 }
@@ -91,7 +91,7 @@ impl SymbolOptions {
                 other => ignored.push(format!("symbolOptions.{other}")),
             }
         }
-        // Servers that somebody named are asked first.
+        // Configured servers are asked first.
         for (name, (base, redirects)) in
             [("searchMicrosoftSymbolServer", MICROSOFT), ("searchNuGetOrgSymbolServer", NUGET)]
         {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_by_name_and_what_means_nothing_is_named() {
+    fn invalid_values_are_refused_by_name_and_unknown_names_are_reported() {
         for (value, named) in [
             (json!([]), "`symbolOptions`"),
             (json!({ "searchPaths": "/x" }), "`symbolOptions.searchPaths`"),

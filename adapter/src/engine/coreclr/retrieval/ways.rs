@@ -1,4 +1,4 @@
-//! What is said of a source that is not here: every way in which it could be had, and what each takes.
+//! Explains a source that is missing: every way to get it, and the requirements of each.
 
 use dap_wire::{ErrorCode, Failure};
 use download::Address;

@@ -26,14 +26,15 @@ const MAX_WAITERS: u32 = 16;
 const MAX_FRAMES: usize = 256;
 /// The field of a box with the state machine.
 const MACHINE: &str = "StateMachine";
-/// What whoever awaits an async iterator, or a pooled state machine, waits for instead of a task.
+/// Fields of an async iterator, or a pooled state machine, that awaiting code waits for instead of a task.
 const SOURCES: [&str; 2] = [ITEM, "_valueTaskSource"];
-/// What whoever awaits the next item of a stream waits for.
+/// The field that the consumer of a stream waits for.
 pub(crate) const ITEM: &str = "<>v__promiseOfValueOrEnd";
-/// A task's field with whoever goes on when it completes.
+/// A task's field with the continuation that runs when it completes.
 const CONTINUATION: &str = "m_continuationObject";
-/// Fields of what is no task that lead towards the state machine that goes on, in the order they are tried: of a value task's
-/// source, of a delegate, of the wrappers that carry a context or a name for tracing.
+/// Fields of other objects that lead towards the continuing state machine, in the order in which they are
+/// tried: of a value task's source, of a delegate, of the wrappers that carry a context or a name for
+/// tracing.
 const LINKS: [&str; 6] = ["_continuationState", "_target", "m_action", "_continuation", "_action", "m_task"];
 
 /// A method that waits for another one to complete.
@@ -49,15 +50,15 @@ pub(crate) struct Waiting {
     pub(crate) machine: Path,
 }
 
-/// What comes after an async method.
-pub(crate) enum GoesOn {
+/// Code that continues after an async method.
+pub(crate) enum Continuation {
     /// The method that awaits it.
     Directly,
     /// A method behind others that no step ends in, with its state machine.
     In(Box<Waiting>, ClrValue),
     /// Only code that no step ends in awaits it.
     Nowhere,
-    /// Nobody is known to await it.
+    /// No code is known to await it.
     Unknown,
 }
 
@@ -84,17 +85,22 @@ impl AtStop<'_> {
         self.waits_in(&holder)
     }
 
-    /// Who goes on in code that can be stopped in when the async method with this state machine ends.
-    pub(crate) fn goes_on_behind(&self, options: &Options, machine: &ClrValue) -> GoesOn {
-        let mut found = GoesOn::Unknown;
+    /// The code that continues, and that a step can end in, when the async method with this state machine
+    /// ends.
+    pub(crate) fn continuation_of(&self, options: &Options, machine: &ClrValue) -> Continuation {
+        let mut found = Continuation::Unknown;
         let mut machine = machine.clone();
         for _ in 0..MAX_CHAIN_LEN {
             let Some((waiting, next)) = self.awaiter(&machine) else { break };
             if self.types.can_stop_in(options, &waiting) {
-                let is_direct = matches!(found, GoesOn::Unknown);
-                return if is_direct { GoesOn::Directly } else { GoesOn::In(Box::new(waiting), next) };
+                let is_direct = matches!(found, Continuation::Unknown);
+                return if is_direct {
+                    Continuation::Directly
+                } else {
+                    Continuation::In(Box::new(waiting), next)
+                };
             }
-            found = GoesOn::Nowhere;
+            found = Continuation::Nowhere;
             machine = next;
         }
         found
@@ -121,8 +127,8 @@ impl AtStop<'_> {
         None
     }
 
-    /// The method that waits for the next item of the stream whose method was resumed and is on top, and its state machine.
-    /// None for another method, or while nobody waits.
+    /// The method that waits for the next item of the stream whose method was resumed and is on top, and its
+    /// state machine. `None` for another method, or while no code waits.
     pub(crate) fn waits_for_item(&self, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
         let machine = frames.first()?.argument(0).ok()?;
         let item = self.types.field_named(&machine, ITEM)?;
@@ -205,7 +211,7 @@ impl TypeSystem {
         tasks.into_iter().find(|object| self.field_named(object, CONTINUATION).is_some())
     }
 
-    /// Whether a thread goes on with an async method, which may have async callers.
+    /// Whether a thread resumes an async method, which may have async callers.
     pub(super) fn is_resumed(&self, frames: &[Frame]) -> bool {
         self.resumed_machine(frames).is_some()
     }
@@ -229,13 +235,13 @@ impl TypeSystem {
         None
     }
 
-    /// What the awaiter of a method waits for: its task, or what represents one.
+    /// The object that the awaiter of a method waits for: its task, or a substitute.
     fn outcome_of(&self, machine: &ClrValue) -> Option<ClrValue> {
         SOURCES.iter().find_map(|source| self.field_named(machine, source)).or_else(|| self.task_of(machine))
     }
 
-    /// The box of the state machine that goes on when something completes: of several the first; of a task that stands for
-    /// others (`WhenAll`, `Unwrap`, `ContinueWith`) the one behind it.
+    /// The box of the state machine that continues when something completes: the first of several; for a task
+    /// that represents others (`WhenAll`, `Unwrap`, `ContinueWith`), the one after it.
     fn next_box(&self, completing: &ClrValue, left: &mut usize) -> Option<ClrValue> {
         let object = bare(completing)?;
         let source = SOURCES.iter().find_map(|source| self.field_named(&object, source));

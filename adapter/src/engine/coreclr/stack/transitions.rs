@@ -8,7 +8,7 @@ use super::{MAX_DEPTH, Row};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::Debuggee;
 
-/// What a method is called that was made at run time and has no metadata.
+/// Name of a method that was generated at run time and has no metadata.
 pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
 /// Most frames of the runtime's own that are looked at.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
@@ -30,13 +30,13 @@ impl Debuggee {
             // Stacks grow down, and a frame's address is its lowest: this many begin below it.
             let below =
                 frames.partition_point(|frame| frame.stack_range().is_ok_and(|(start, _)| start <= address));
-            // How the runtime came to a handler is no call of its method.
+            // The runtime's way into a handler is not a call of its method.
             let is_behind_handler =
                 below.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
             // A call out lies in the frame of who made it, what else there is between two.
             let at = below.saturating_sub(usize::from(kind == Internal::ManagedToNative));
             let is_between = at > 0 && at < frames.len();
-            // A lightweight function has a frame of its own.
+            // A lightweight function has its own frame.
             if is_between && !is_behind_handler && kind != Internal::LightweightFunction {
                 placed.push((at, name(kind)));
             }
@@ -54,7 +54,7 @@ impl Debuggee {
     }
 }
 
-/// What people call a frame of the runtime's own.
+/// Display name of a runtime frame.
 pub(super) fn name(kind: Internal) -> &'static str {
     match kind {
         Internal::ManagedToNative => "[Managed to Native Transition]",

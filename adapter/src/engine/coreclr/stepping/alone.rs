@@ -1,4 +1,4 @@
-//! DAP `singleThread`: one thread runs, the others stand until the next stop.
+//! DAP `singleThread`: one thread runs, the others stay suspended until the next stop.
 
 use cordebug::debugger::Process;
 use dap_wire::Failure;
@@ -14,7 +14,7 @@ impl Session {
     pub(crate) fn continue_request(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.stepping.hold_others(&self.debuggee, arguments)?;
         let alone = self.stepping.alone.is_some();
-        self.go_on()?;
+        self.resume()?;
         Ok(json!({ "allThreadsContinued": !alone }))
     }
 }
@@ -45,8 +45,8 @@ impl Stepping {
         debuggee.process()?.hold_others(&thread, true).map_err(cor("hold the other threads"))
     }
 
-    /// The program is stopped or detached from: no thread is held any more.
-    pub(super) fn let_others_go(&mut self, process: Option<&Process>) {
+    /// Releases all threads: the program is stopped or detached from.
+    pub(super) fn release_others(&mut self, process: Option<&Process>) {
         if let Some(process) = process.filter(|_| self.alone.is_some())
             && let Err(error) = process.hold_nobody()
         {

@@ -1,9 +1,10 @@
 //! Steps across `await`: the next statement may come later and on another thread, and the caller that waits is not on
 //! the stack.
 //!
-//! Over an await: a breakpoint where the method yields; when it is met, one where it goes on, for the same state
-//! machine. Out of an async method that was resumed: the runtime is asked to call `Task.NotifyDebuggerOfWaitCompletion`
-//! when whoever awaits the method's task goes on, and a breakpoint waits there.
+//! Over an await: a breakpoint where the method yields; when it is hit, one where the method resumes, for the
+//! same state machine. Out of an async method that was resumed: the runtime is asked to call
+//! `Task.NotifyDebuggerOfWaitCompletion` when the code that awaits the method's task continues, and a
+//! breakpoint is set there.
 
 use crate::engine::coreclr::types::TypeSystem;
 use std::rc::Rc;
@@ -26,12 +27,12 @@ use crate::engine::coreclr::values::bare;
 const TASK: &str = "System.Threading.Tasks.Task";
 /// Asks for a call of [`NOTIFIED`].
 const NOTIFY: &str = "SetNotificationForWaitCompletion";
-/// What the runtime calls when an awaited task has completed.
+/// The method that the runtime calls when an awaited task has completed.
 const NOTIFIED: &str = "NotifyDebuggerOfWaitCompletion";
 /// Deepest stack between a state machine and the method that began it.
 const MAX_FRAMES: usize = 32;
 
-/// What a step waits for besides its stepper.
+/// Breakpoints that a step waits for besides its stepper.
 pub(super) enum Awaiting {
     Nothing,
     /// The method may yield within the statement.
@@ -40,14 +41,14 @@ pub(super) enum Awaiting {
         places: Vec<(Breakpoint, AwaitStep)>,
         machine: Machine,
     },
-    /// It has yielded; here it goes on.
+    /// It has yielded; it resumes here.
     Resume {
         breakpoint: Breakpoint,
         machine: Machine,
     },
     /// The method's task completes.
     Completion(Breakpoint),
-    /// The method gives an item, or its end, to whoever waits for it, which goes on here.
+    /// The method returns an item, or its end, to its consumer, which resumes here.
     Consumer {
         breakpoint: Breakpoint,
         machine: Machine,
@@ -145,7 +146,7 @@ impl Session {
         let last = pdb.last_statement(from.method).map(|last| last.il);
         let is_left = step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty());
         if (is_left || ahead.is_empty()) && self.types.gives_items(thread) {
-            // Its consumer goes on at any statement that gives an item; others are left to the stepper.
+            // Its consumer resumes at any statement that returns an item; others are left to the stepper.
             step.awaiting = self.at_stop().consumer(thread).unwrap_or(Awaiting::Nothing);
             return is_left && !matches!(step.awaiting, Awaiting::Nothing);
         }
@@ -155,7 +156,7 @@ impl Session {
         }
         if is_left {
             return self.wait_for_completion(step, thread).unwrap_or_else(|failure| {
-                // Whoever awaits a source of its own, not a task, is called on this thread as a rule.
+                // The awaiter of a custom source, not of a task, is usually called on this thread.
                 tracing::debug!(%failure, "no notice of the task's completion");
                 false
             });
@@ -175,8 +176,8 @@ impl Session {
         false
     }
 
-    /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and a plain
-    /// step finds it.
+    /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and
+    /// a plain step finds it.
     fn wait_for_completion(&mut self, step: &mut Step, thread: &Thread) -> Result<bool, Failure> {
         let frames = thread.frames(MAX_FRAMES).map_err(cor("walk the stack"))?;
         if self.types.is_called_by_its_beginning(&frames) {
@@ -190,7 +191,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Asks for a call when whoever awaits a task goes on.
+    /// Asks for a call when the code that awaits a task continues.
     pub(super) fn notify_when_awaited(&mut self, step: &mut Step, task: ClrValue) -> Result<(), Failure> {
         let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
         let (core, class) = self.types.type_named(TASK).ok_or_else(|| lost(TASK))?;
@@ -212,13 +213,13 @@ impl Session {
         Ok(())
     }
 
-    /// A breakpoint of the step under way was met. `true` when it was one: it is nobody else's affair.
+    /// A breakpoint was hit. `true` if it belongs to the step in progress, and so to nothing else.
     pub(crate) fn step_breakpoint(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
         let Some(mut step) = self.stepping.step.take_if(|step| step.awaiting.is_met_by(hit)) else {
             return false;
         };
         let id = thread.id().unwrap_or(0);
-        tracing::trace!(thread = id, of = step.thread, "a step comes to a breakpoint of its own");
+        tracing::trace!(thread = id, of = step.thread, "a step reached its breakpoint");
         let arrived = match &step.awaiting {
             Awaiting::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
             Awaiting::Resume { machine, .. } | Awaiting::Consumer { machine, .. } => {
@@ -247,7 +248,7 @@ impl Session {
                 Awaiting::Yield { loaded: loaded.clone(), places, machine: Machine::Unknown }.clear();
                 let Some(at) = at else { return Ok(()) };
                 let set = || loaded.module.function(at.method)?.set_breakpoint(at.resume_il);
-                let breakpoint = set().map_err(cor("set a breakpoint where the method goes on"))?;
+                let breakpoint = set().map_err(cor("set a breakpoint where the method resumes"))?;
                 if let Some(stepper) = step.stepper.take() {
                     stepper.deactivate().unwrap_or_default();
                 }
@@ -259,7 +260,7 @@ impl Session {
                 resume.clear();
                 step.thread = thread.id().unwrap_or(0);
                 // The rest of the statement, which may await again.
-                let lost = || Failure::new(ErrorCode::EngineFailed, "the method that goes on has no frame");
+                let lost = || Failure::new(ErrorCode::EngineFailed, "the resumed method has no frame");
                 let position = self.types.modules.position(thread).ok_or_else(lost)?;
                 self.set_out(step, thread, &position)?;
             }

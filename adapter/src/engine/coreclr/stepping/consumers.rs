@@ -1,6 +1,6 @@
-//! Where whoever awaits the method that a step leaves goes on, and whoever asked a stream for its next item: at the `await` where it
-//! waits, or, when the item comes before it waits, behind the `await` that it is coming to on a thread of its own. Everything is read;
-//! nothing runs.
+//! Ends of steps in awaiting code: where the awaiter of a method that a step leaves resumes, or the consumer
+//! of a stream. That is the `await` where it waits or, if the item comes before it waits, the code after the
+//! `await` that it is about to reach on another thread. Reads only; no code of the program runs.
 
 use clr_metadata::il;
 use clr_metadata::pdb::AwaitStep;
@@ -13,7 +13,7 @@ use super::{MAX_FRAMES, Position, Step, Way};
 use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::stack::awaiting::{GoesOn, ITEM, Waiting};
+use crate::engine::coreclr::stack::awaiting::{Continuation, ITEM, Waiting};
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::bare;
 
@@ -23,17 +23,18 @@ const MAX_THREADS: usize = 256;
 const MAX_FIELDS: usize = 512;
 
 impl Session {
-    /// Where a step ends behind the code that awaits the async method on top. None when that code itself is such a place, is on
-    /// this stack, or is not known. Where no step can end, people are told, and there is nothing to wait for.
+    /// Where a step ends in the code that awaits the async method on top. `None` if the stepper finds that
+    /// code itself, if it is on this stack, or if it is not known. If no step can end there, users are
+    /// notified, and there is nothing to wait for.
     pub(super) fn caller(&mut self, thread: &Thread) -> Option<Awaiting> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         if self.types.is_called_by_its_beginning(&frames) {
             return None;
         }
         let machine = own_argument(thread)?;
-        match self.at_stop().goes_on_behind(&self.options, &machine) {
-            GoesOn::In(waiting, machine) => resumes(&waiting, &machine),
-            GoesOn::Nowhere => {
+        match self.at_stop().continuation_of(&self.options, &machine) {
+            Continuation::In(waiting, machine) => resumes(&waiting, &machine),
+            Continuation::Nowhere => {
                 let (loaded, method) = self.types.method_of(frames.first()?)?;
                 let name = loaded.method_display(method);
                 self.outbox.note_lost_step(&format!(
@@ -41,19 +42,20 @@ impl Session {
                 ));
                 Some(Awaiting::Nothing)
             }
-            GoesOn::Directly | GoesOn::Unknown => None,
+            Continuation::Directly | Continuation::Unknown => None,
         }
     }
 
-    /// Prepares a step that leaves the last method of the user's on a stack, which a library has called. It ends where the user's code that
-    /// waits for that library goes on; a stepper would end in whatever the thread runs next. `false` when it leaves no such method.
+    /// Prepares a step that leaves the last user method on a stack, which a library has called. It ends where
+    /// the user code that waits for that library resumes; a stepper would end in whatever the thread runs
+    /// next. `false` if it leaves no such method.
     pub(super) fn prepare_end(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> bool {
         if !self.options.just_my_code || step.target.is_some() || !from.is_left_by(step.way) {
             return false;
         }
         let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
         let is_known = |frame: &Frame| self.types.method_of(frame).is_some();
-        // Nobody has called the program's `Main`; a stack that is cut off may lead to anybody.
+        // The program's `Main` has no caller; a truncated stack may lead to anything.
         if frames.len() >= MAX_FRAMES || !frames.iter().skip(1).any(is_known) {
             return false;
         }
@@ -72,7 +74,7 @@ impl Session {
         if waits.is_none()
             && let Some(task) = self.types.task_on(&frames)
         {
-            // Whoever will await it may only be about to.
+            // Code that will await it may only be about to do so.
             match self.notify_when_awaited(step, task) {
                 Ok(()) => return true,
                 Err(failure) => tracing::debug!(%failure, "no notice of the task's completion"),
@@ -141,7 +143,7 @@ impl TypeSystem {
 }
 
 impl AtStop<'_> {
-    /// Where whoever wants the next item of the stream on top goes on. None when it is on this stack, or nobody is known.
+    /// Where the consumer of the stream on top resumes. `None` if it is on this stack, or not known.
     pub(super) fn consumer(&self, thread: &Thread) -> Option<Awaiting> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         if self.types.is_called_by_its_beginning(&frames) {
@@ -167,15 +169,15 @@ impl Position {
         }
     }
 
-    /// The `await` that the method here comes to next; none where it is no async method, or behind the last.
+    /// The next `await` of the method here; `None` if it is not an async method, or past the last one.
     fn await_ahead(&self) -> Option<AwaitStep> {
         let awaits = self.loaded.pdb.as_ref().ok()?.await_steps(self.method);
         awaits.into_iter().filter(|at| at.resume_il > self.il).min_by_key(|at| at.resume_il)
     }
 
-    /// A breakpoint where the method goes on behind an `await`, whether it had to wait there or not.
+    /// A breakpoint where the method continues after an `await`, whether it had to wait there or not.
     fn break_behind(&self, at: &AwaitStep) -> Option<Breakpoint> {
-        // What is complete already is not waited for: a branch leads past the wait.
+        // A completed task is not waited for: a branch leads past the wait.
         let passes = |branch: &&il::Branch| branch.il < at.yield_il && branch.target > at.resume_il;
         let branches = il::branches(&self.function.il_bytes().ok()?);
         let past = branches.iter().filter(passes).max_by_key(|branch| branch.il).map(|branch| branch.target);
@@ -184,7 +186,7 @@ impl Position {
     }
 }
 
-/// Where a method goes on that waits.
+/// Where a waiting method resumes.
 fn resumes(waiting: &Waiting, machine: &ClrValue) -> Option<Awaiting> {
     let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
     let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;

@@ -13,7 +13,7 @@ use crate::engine::coreclr::stepping::Stepping;
 use crate::engine::coreclr::types::TypeSystem;
 
 impl Session {
-    /// `goto`.
+    /// Handles `goto`.
     pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
         let il = match self.stepping.target(arguments)? {
@@ -38,7 +38,8 @@ impl Session {
 }
 
 impl Stepping {
-    /// `gotoTargets`: statements of a line that the thread of the stop may go to: those of its own method.
+    /// `gotoTargets`: statements of a line that the thread of the stop may go to, which are those of its
+    /// current method.
     pub(crate) fn goto_targets(
         &mut self,
         debuggee: &Debuggee,

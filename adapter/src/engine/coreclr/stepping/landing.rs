@@ -1,4 +1,4 @@
-//! Where a step comes down: a stop, or a place people do not want to be.
+//! Decides whether a step ends where it has landed, or continues because users do not want to stop there.
 
 use clr_metadata::il::Call;
 use clr_metadata::metadata::Metadata;
@@ -12,10 +12,10 @@ use crate::engine::coreclr::options::Options;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// What the compiler calls the `finally` of an iterator.
+/// The compiler's name of an iterator's `finally`.
 const FINALLY: &str = "<>m__Finally";
 
-/// What comes after a landing.
+/// The action after a landing.
 enum Next {
     Stop,
     /// A step of this kind, from here.
@@ -33,7 +33,7 @@ impl Session {
         if !step.is_instruction
             && let Some(position) = self.types.modules.position(thread)
         {
-            tracing::trace!(reason, method = position.method, il = position.il, "a step comes down");
+            tracing::trace!(reason, method = position.method, il = position.il, "a step landed");
             self.returned_at(&mut step, thread, &position, reason);
             match self.another_go(&mut step, thread, &position, reason) {
                 Ok(true) => return self.stepping.step = Some(step),
@@ -87,7 +87,7 @@ impl TypeSystem {
 }
 
 impl Position {
-    /// Where a step began in a `finally` of the method here: that of an iterator is a method of its own.
+    /// Whether a step began in a `finally` of the method here: that of an iterator is a separate method.
     fn is_finally(&self, began: &Began) -> bool {
         let is_finally = |metadata: &Metadata| metadata.method_name(began.method).starts_with(FINALLY);
         began.module == self.loaded.id && self.loaded.image().is_some_and(|image| is_finally(&image.metadata))
@@ -110,8 +110,8 @@ impl Position {
 fn next_move(step: &mut Step, at: &Position, reason: u32) -> Next {
     let Ok(pdb) = &at.loaded.pdb else { return Next::Stop };
     let Some(first) = pdb.first_statement(at.method) else {
-        // What the compiler made: the constructor of a closure, the `Main` around an async one. What is stepped into may
-        // still lie ahead: a state machine is made before it is begun.
+        // Compiler-generated: the constructor of a closure, the `Main` around an async one. The target of a
+        // step into may still lie ahead: a state machine is created before it is started.
         step.returning = step.way == Way::Into;
         return Next::Go(if step.returning { Way::Into } else { Way::Out });
     };

@@ -1,5 +1,6 @@
-//! What the calls of a statement return while it is stepped over, and what the method returns that is stepped out of: a breakpoint
-//! of our own behind each call of the user's code, where ICorDebug can still read the value. Whatever cannot be read is left out.
+//! Return values of the calls in a statement that is stepped over, and of a method that is stepped out of: an
+//! internal breakpoint after each call of user code, where ICorDebug can still read the value. Values that
+//! cannot be read are left out.
 
 use std::mem;
 
@@ -56,7 +57,7 @@ impl Returns {
 }
 
 impl Session {
-    /// A breakpoint behind a call was met. `true` when it was one: it is nobody else's affair.
+    /// A breakpoint was hit. `true` if it follows a call of the step, and so belongs to nothing else.
     pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
         let is_own = |step: &Step| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
         let Some(mut step) = self.stepping.step.take_if(|step| is_own(step)) else { return false };
@@ -71,7 +72,7 @@ impl Session {
         true
     }
 
-    /// A step comes down: maybe right behind a call, or out of what was called.
+    /// Handles a landing of a step: it may be right after a call, or outside the method that was called.
     pub(super) fn returned_at(&mut self, step: &mut Step, thread: &Thread, at: &Position, reason: u32) {
         self.read_returns(step, thread);
         if reason != step::RETURN {
@@ -86,7 +87,8 @@ impl Session {
         }
     }
 
-    /// Reads what the call returned that the statement's own frame stands behind. `false` in any other frame.
+    /// Reads the return value of the call that the statement's frame is right after. `false` in any other
+    /// frame.
     fn read_returns(&mut self, step: &mut Step, thread: &Thread) -> bool {
         if step.returns.armed.is_empty() || thread.id() != Ok(step.thread) {
             return false;
@@ -105,7 +107,7 @@ impl Session {
         true
     }
 
-    /// Reads what a call returned, if a frame stands right behind it.
+    /// Reads the return value of a call, if a frame is right after it.
     fn read_return(&mut self, step: &mut Step, frame: &Frame, call: &Call) -> bool {
         // The runtime refuses it anywhere else.
         let Ok(value) = frame.return_value(call.il) else { return false };

@@ -14,7 +14,7 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stepping::Stepping;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// What a `targetId` stands for, until the program runs.
+/// The target of a `targetId`, valid until the program runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     /// A call in the statement on top of a thread's stack, by its IL offset.
@@ -43,7 +43,7 @@ impl Session {
     /// `stepInTargets`: what the rest of a statement calls and a step can go into.
     pub(crate) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (thread, index) = self.at_stop().frame_asked(arguments)?;
-        // Only the statement on top goes on with calls; the others are in one.
+        // Only the statement on top continues with calls; the others are in one.
         let top = if index == 0 { self.at_stop().frame_at(thread, 0).ok() } else { None };
         let position = top.as_ref().and_then(|frame| self.types.modules.position_of(frame));
         let Some((position, frame)) = position.zip(top) else { return Ok(json!({ "targets": [] })) };
@@ -72,7 +72,7 @@ impl TypeSystem {
         below.find(|at| (at.loaded.id, at.method) == (origin.module, origin.method))?.current_call()
     }
 
-    /// What a call is called, if it may lead to code of the user's: to a method of theirs, or through a delegate.
+    /// The label of a call, if it may lead to user code: to a user method, or through a delegate.
     pub(super) fn call_label(&self, loaded: &Loaded, token: u32) -> Option<String> {
         let metadata = &loaded.image()?.metadata;
         let (owner, name, own) = metadata.called(token)?;
@@ -126,7 +126,7 @@ impl Stepping {
         })
     }
 
-    /// The call a `stepIn` shall go into.
+    /// The call that a `stepIn` is to go into.
     pub(super) fn chosen_call(&self, arguments: &Value, of: u32) -> Result<Option<u32>, Failure> {
         match self.target(arguments)? {
             None => Ok(None),

@@ -83,7 +83,7 @@ impl TypeSystem {
             })
     }
 
-    /// The element type an enum is stored as; `None` for what is no enum.
+    /// The element type that an enum is stored as; `None` for any other type.
     pub(crate) fn enum_storage(&self, ty: &Ty) -> Option<u32> {
         let Ty::Named(named) = ty else { return None };
         named.is_value.then_some(())?;
@@ -97,7 +97,7 @@ impl TypeSystem {
         }
     }
 
-    /// What a nullable type may hold.
+    /// The underlying type of a nullable type.
     pub(crate) fn nullable(&self, ty: &Ty) -> Option<Ty> {
         match ty {
             Ty::Named(named) if named.arguments.len() == 1 && self.full_name(ty) == "System.Nullable`1" => {

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_PARTS: usize = 1000;
 
 impl TypeSystem {
-    /// The runtime's type.
+    /// The runtime's handle of a type.
     pub(crate) fn runtime_type(&self, debuggee: &Debuggee, thread: u32, ty: &Ty) -> Result<Type, Failure> {
         let what = || format!("use the type `{}`", self.csharp(ty));
         let lost = || Failure::invalid(format!("the type `{}` is not known to the runtime", self.csharp(ty)));

@@ -1,4 +1,4 @@
-//! What a type is.
+//! Types of the program: how they are read from signatures, and how they are displayed.
 
 use clr_metadata::signature::Signature;
 pub(crate) use csharp_expr::types::{
@@ -11,7 +11,7 @@ use crate::engine::coreclr::types::TypeSystem;
 
 /// Longest name of a type, characters.
 const MAX_NAME_LEN: usize = 2000;
-/// What a type without a name is called.
+/// Display name of a type without a name.
 const ANONYMOUS: &str = "<Anonymous Type>";
 
 impl TypeSystem {
@@ -112,7 +112,7 @@ impl TypeSystem {
         }
     }
 
-    /// As C# spells it, with namespace; cut where nobody reads on.
+    /// As C# spells it, with namespace; truncated at the longest readable length.
     pub(crate) fn csharp(&self, ty: &Ty) -> String {
         let spelled = self.spelled(ty);
         match spelled.char_indices().nth(MAX_NAME_LEN) {

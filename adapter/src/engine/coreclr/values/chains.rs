@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 pub(super) const CONCURRENT: &str = "System.Collections.Concurrent.ConcurrentDictionary`2";
 /// Longest chain of nodes that is followed.
 const MAX_CHAIN_LEN: u32 = 2_000_000;
-/// A way of more steps begins anew at a handle: each is walked whenever what it leads to is looked at.
+/// Most steps of a path before it restarts at a handle: each step is walked whenever the value is read.
 const MAX_WAY_LEN: usize = 32;
-/// How often a long walk looks whether somebody still waits for it, nodes.
+/// Nodes between two checks whether a client still waits for a long walk.
 const LOOKS: u32 = 1 << 12;
 /// Most locks of a dictionary, each of which counts its items.
 const MAX_LOCKS: u32 = 1 << 16;

@@ -15,7 +15,7 @@ use crate::engine::coreclr::types::TypeSystem;
 
 /// Most members that are shown in a row.
 const MAX_MEMBERS: usize = 16;
-/// What a member shows that must run to be known.
+/// Text of a member that must run to be known.
 const UNKNOWN: &str = "…";
 pub(crate) const GENERATED: &str = "System.Runtime.CompilerServices.CompilerGeneratedAttribute";
 const PRINT: &str = "PrintMembers";
@@ -29,12 +29,12 @@ pub(super) struct Composed {
 }
 
 struct Part {
-    /// What stands before its text.
+    /// The text before the member's.
     label: String,
     way: Way,
 }
 
-/// Where a member is.
+/// How a member is read.
 enum Way {
     Steps(Vec<Step>),
     /// A property of this class, which computes.
@@ -46,7 +46,7 @@ impl Composed {
     fn text(&self, mut text_of: impl FnMut(&Way) -> Option<String>) -> String {
         let shown = self.parts.iter().take(MAX_MEMBERS).map(|part| {
             let text = text_of(&part.way).unwrap_or_else(|| UNKNOWN.into());
-            // A record inside a record has no braces of its own.
+            // A record inside a record is shown without its own braces.
             let inner = text
                 .strip_prefix('{')
                 .and_then(|text| text.strip_suffix(" }}").map(|text| format!("{text} }}")));
@@ -110,7 +110,7 @@ impl TypeSystem {
         })
     }
 
-    /// What the text of a value is made of; none for what is neither pair, tuple nor record.
+    /// The parts of a value's text; `None` for a value that is not a pair, tuple or record.
     pub(super) fn composed(&self, value: &ClrValue, ty: &Ty, name: &str) -> Option<Composed> {
         let fields = |open: &str, names: &[&str], close: &'static str| {
             let part = |field: &&str| {
@@ -149,8 +149,8 @@ impl TypeSystem {
         Some(elements)
     }
 
-    /// What a record prints of itself: its public fields and properties, those of its bases first. None where its author wrote what
-    /// is printed.
+    /// The members that a record prints: its public fields and properties, those of its bases first. `None`
+    /// if its author wrote the printing method.
     fn record(&self, value: &ClrValue, ty: &Ty) -> Option<Composed> {
         let is_record = |owner: &Ty| self.is_generated(owner, PRINT);
         if !self.is_user_type(ty) || is_record(ty) != Some(true) {

@@ -15,7 +15,7 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 
 const INLINE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
-/// What the compiler calls the struct of a fixed buffer, and the field it begins with.
+/// Compiler-generated name of a fixed buffer's struct, and the field that it begins with.
 const BUFFER: &str = "e__FixedBuffer";
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
@@ -24,10 +24,10 @@ const REFERENCE: u64 = 8;
 pub(crate) struct Contiguous {
     pub(crate) count: u32,
     pub(crate) of: Ty,
-    /// Of the first.
+    /// Address of the first element.
     pub(crate) address: u64,
     size: u64,
-    /// To the first.
+    /// The step to the first element.
     first: Step,
 }
 

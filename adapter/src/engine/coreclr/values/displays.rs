@@ -68,7 +68,8 @@ impl Session {
         Some(self.composed_display(path, &composed, format, site))
     }
 
-    /// What the display of an object's type gives; that of a framework's type where the object says nothing without.
+    /// The display of an object's type; a framework type's default display if the object has no text
+    /// otherwise.
     fn displayed(&mut self, path: &Path, is_plain: bool, site: &EvalContext) -> Option<Display> {
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
         let ty = self.types.declared_ty(&value);
@@ -99,7 +100,7 @@ impl Session {
         }
     }
 
-    /// What an object says of itself: its `ToString`, if it is its own, and if the launch said that it may be asked.
+    /// The object's own text: its `ToString`, if its class defines one and the launch allows calling it.
     pub(super) fn own_text(&mut self, path: &Path, site: &EvalContext) -> Option<String> {
         if !self.options.allow_to_string || !site.runs {
             return None;
@@ -111,10 +112,10 @@ impl Session {
         if self.values.mute.borrow().contains(&key) {
             return None;
         }
-        match self.said_by(path, &ty, site) {
+        match self.own_to_string(path, &ty, site) {
             Ok(text) => text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()),
             Err(failure) => {
-                tracing::debug!(%failure, key, "an object gave no text");
+                tracing::debug!(%failure, key, "an object returned no text");
                 self.mute(format!("`{key}`"), key, &failure);
                 None
             }
@@ -170,7 +171,8 @@ impl Session {
         Ok(text)
     }
 
-    /// The proxy of an object, when its type has one: an object that is made now, for somebody looks inside.
+    /// The proxy of an object, if its type has one: an object that is created now, because a client expands
+    /// it.
     pub(super) fn proxy(&mut self, path: &Path, ty: &Ty, site: &EvalContext) -> Option<Path> {
         let named = self.types.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.types.definition(&owner)?;

@@ -31,7 +31,7 @@ const MAX_WHOLE_LEN: u32 = 1 << 20;
 /// Longest BigInteger that is read, words.
 const MAX_WORDS: u32 = 1 << 16;
 
-/// What a Task is in, by the bits of its state; the first that is set tells.
+/// States of a Task, by the bits of its state field; the first bit that is set decides.
 const TASK_STATES: [(u32, &str); 7] = [
     (0x20_0000, "Faulted"),
     (0x40_0000, "Canceled"),
@@ -162,7 +162,7 @@ impl TypeSystem {
         Some(if address == 0 { text } else { format!("{text}%{address}") })
     }
 
-    /// What a task is in, and what it gave. Its `Id` would be made up for whoever asks.
+    /// A task's status and result. Its `Id` is left out: reading it would create one.
     fn task(&self, debuggee: &Debuggee, value: &ClrValue, format: &Format, deeper: usize) -> Option<String> {
         let state = self.number_field(value, "m_stateFlags")?;
         let status = TASK_STATES.iter().find(|(bit, _)| state & bit != 0).map_or("Created", |(_, name)| name);

@@ -1,5 +1,5 @@
-//! Groups of members, as Visual Studio has them: which members stand in one, the rows that open to them, and what a dynamic object
-//! says of itself. Static members are in [`super::properties`].
+//! Groups of members, as in Visual Studio: which members belong to one, the rows that open to them, and the
+//! members that a dynamic object reports. Static members are in [`super::properties`].
 
 use clr_metadata::members::Access;
 use dap_wire::Failure;
@@ -29,7 +29,7 @@ const MAX_DYNAMIC: u32 = 1_000;
 /// Which members of an object are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Those that stand beside the groups.
+    /// Those next to the groups.
     Shown,
     /// Those in the group of what is not public.
     NonPublic,
@@ -47,8 +47,8 @@ impl Part {
     }
 }
 
-/// Whether a member stands in the group of what is not public: what a library, which is none of the user's code, keeps for itself. A
-/// member that says how debuggers shall show it is shown.
+/// Whether a member belongs to the group of non-public members: the private members of libraries. A member
+/// with an attribute that tells debuggers how to show it is shown.
 pub(super) fn is_grouped(declaring: &Loaded, access: Access, browsable: Option<i64>) -> bool {
     let is_private = !matches!(access, Access::Public | Access::Protected);
     is_private && !declaring.is_user_code && browsable.is_none()
@@ -111,7 +111,7 @@ impl AtStop<'_> {
         let value = Val::at(inner, crate::engine::coreclr::types::ty::OBJECT);
         let mut row = Row::new(name, What::Here(value, way), "property");
         if !is_dictionary {
-            // What is kept is a copy.
+            // The stored value is a copy.
             row.attributes.push("readOnly");
         }
         Some(row)

@@ -1,5 +1,5 @@
-//! Variables that live in closures and state machines, as if they were locals: which field is which variable, and which of
-//! them are in scope.
+//! Variables hoisted into closures and state machines, shown like locals: maps fields to variables, and finds
+//! those in scope.
 
 use cordebug::value::Value as ClrValue;
 
@@ -17,7 +17,6 @@ const MAX_DEPTH: usize = 16;
 
 /// Which variables of a state machine are in scope.
 pub(crate) enum Alive {
-    /// All of them.
     Everything,
     /// Those whose IL range, by their numbers, has this offset.
     At(u32, Vec<(u32, u32)>),
@@ -46,7 +45,7 @@ pub(crate) fn holds_closure(name: &str) -> bool {
     CLOSURES.iter().any(|begin| name.starts_with(begin))
 }
 
-/// What the compiler keeps in a field.
+/// Meaning of a compiler-generated field.
 #[derive(Debug, PartialEq, Eq)]
 enum Kept<'a> {
     /// A variable, and its number in a state machine.
@@ -54,7 +53,7 @@ enum Kept<'a> {
     This,
     /// The closure with variables of an outer block, and its number in a state machine.
     Closure(Option<usize>),
-    /// Something of its own.
+    /// Anything else.
     Nothing,
 }
 
@@ -100,7 +99,7 @@ impl<'a> Kept<'a> {
 }
 
 impl AtStop<'_> {
-    /// Variables that live in a closure or state machine; an inner one hides an outer one of the same name.
+    /// Variables in a closure or state machine; an inner one hides an outer one of the same name.
     pub(crate) fn hoisted(&self, path: &Path, alive: &Alive, found: &mut Vec<(String, Path)>) {
         self.hoisted_in(path, alive, MAX_DEPTH, found);
     }

@@ -1,4 +1,4 @@
-//! What is inside a value: items, fields, properties, proxies, statics.
+//! Contents of a value: items, fields, properties, proxies, statics.
 
 use std::collections::HashMap;
 
@@ -33,20 +33,20 @@ pub(crate) struct Row {
     pub(crate) kind: &'static str,
     pub(crate) access: Option<Access>,
     pub(crate) attributes: Vec<&'static str>,
-    /// What is at its path, with its type, where that was read together with others.
+    /// The value at its path, with its type, if it was read together with others.
     pub(crate) read: Option<(Ty, Constant)>,
 }
 
-/// What a row shows.
+/// Contents of a row.
 pub(crate) enum What {
     At(Path),
-    /// A value that is not in the program, and the expression that gives it.
+    /// A value that is not in the program, and the expression that evaluates to it.
     Here(Val, String),
     /// Something that runs when it is asked for, and the expression that does the same.
     Lazy(Node, String),
     /// Rows under a heading, its text, and the expression that opens to them.
     Group(Node, String, Option<String>),
-    /// A remark.
+    /// A remark in place of a value.
     Said(String),
     Failed(Failure),
 }
@@ -58,7 +58,7 @@ impl Row {
 }
 
 impl Session {
-    /// The rows of a node.
+    /// The child rows of a node.
     pub(super) fn rows_of(
         &mut self,
         node: &Node,
@@ -162,7 +162,7 @@ impl Session {
                 let read = self.at_stop().read_together(&items).map(|(ty, read)| (ty, read.into_iter()));
                 let (ty_read, mut read) = read.unzip();
                 rows.extend(items.into_iter().map(|(name, item)| {
-                    // Items have the names that the collection's declaration gives them.
+                    // Items have tuple names from the collection's declaration.
                     let tuple = path.tuple.as_ref().and_then(|names| {
                         self.types.names_within(
                             names,
@@ -281,7 +281,7 @@ impl Session {
                 super::path::Step::Field { up, .. } => chain.get(..up).unwrap_or_default(),
                 _ => &[],
             };
-            // What the property gives now is not what is in the field of the one it overrides.
+            // The value of the property now differs from the field of the one that it overrides.
             if auto.and_then(|info| info.getter).is_some_and(|getter| {
                 metadata.is_virtual(getter) && derived.iter().any(|ty| self.types.overrides(ty, &member.name))
             }) {
@@ -343,7 +343,7 @@ impl Session {
         Ok(rows)
     }
 
-    /// What is in a member that is shown as its own members. One that holds itself has an end, too.
+    /// The members of a member that is replaced by them in the list. A cycle ends at a maximal depth.
     fn instead_of_it(&mut self, way: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
         let deep = self.values.rooted.get();
         if deep >= MAX_DEPTH {
@@ -355,7 +355,8 @@ impl Session {
         rows
     }
 
-    /// Adds the properties that a class declares; returns whether any of them stands in the group of what is not public.
+    /// Adds the properties that a class declares; returns whether any of them belongs to the group of
+    /// non-public members.
     #[expect(clippy::too_many_arguments, reason = "the rows so far, and what is wanted of the class")]
     fn property_rows(
         &mut self,
@@ -429,7 +430,7 @@ impl Session {
 }
 
 impl Values {
-    /// What the calls of the step before returned, in the frame where it ended.
+    /// Return values of the calls in the last step, in the frame where it ended.
     fn returned_rows(&self, thread: u32, index: usize) -> Vec<Row> {
         let here = self.references.returned.iter().filter(|(of, _)| (*of, 0) == (thread, index));
         let row = |returned: &Returned| {

@@ -32,7 +32,7 @@ const COUNTED: [(&str, &[&str]); 8] = [
 enum Layout {
     /// An array, used from its start: field of the array, items.
     Front(&'static str, u32),
-    /// A part of an array: its field, where the part begins, items; what an index stands behind.
+    /// A part of an array: its field, where the part begins, items; the field that an index is relative to.
     Part(&'static str, u32, u32, &'static str),
     /// A ring: field of the array, where it begins, items.
     Ring(&'static str, u32, u32),
@@ -69,7 +69,7 @@ impl AtStop<'_> {
             (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok())
         };
         let indexed = |at: u32| (format!("[{at}]"), format!("{}[{at}]", path.name));
-        // What has no indexer is reached by LINQ.
+        // Collections without an indexer are accessed through LINQ.
         let counted = |at: u32| (format!("[{at}]"), format!("{}.ElementAt({at})", path.name));
         if let Some(array) = inner.as_array() {
             let lengths = array.dimensions().unwrap_or_default();
@@ -217,7 +217,7 @@ impl TypeSystem {
         })
     }
 
-    /// The name of an item with this key, and the expression that gives it.
+    /// The name of an item with this key, and the expression that evaluates to it.
     pub(super) fn keyed_by(&self, debuggee: &Debuggee, path: &Path, key: &ClrValue) -> (String, String) {
         let shown = self.show(debuggee, key).text;
         (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))

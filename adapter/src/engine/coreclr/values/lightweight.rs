@@ -14,9 +14,9 @@ pub(super) const METHOD: &str = "System.Reflection.Emit.DynamicMethod";
 pub(super) const GIVEN_OUT: &str = "System.Reflection.Emit.DynamicMethod.RTDynamicMethod";
 /// What compiled expression trees are passed in front of their own arguments.
 const CLOSURE: &str = "System.Runtime.CompilerServices.Closure";
-/// Longest name that is told.
+/// Longest name that is shown, characters.
 const MAX_NAME: usize = 200;
-/// Most parameters that are told.
+/// Most parameters that are shown.
 const MAX_PARAMETERS: u32 = 32;
 /// Most such methods of one exception.
 const MAX_METHODS: u32 = 1000;

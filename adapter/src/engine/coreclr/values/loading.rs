@@ -60,7 +60,8 @@ impl AtStop<'_> {
         })
     }
 
-    /// The type an argument or local was declared with. The runtime tells of a reference only what it refers to.
+    /// The declared type of an argument or local. For a reference the runtime reports only the type that it
+    /// refers to.
     fn variable_ty(&self, path: &Path) -> Option<Ty> {
         let (thread, frame) = path.frame()?;
         path.steps.is_empty().then_some(())?;
@@ -146,7 +147,7 @@ impl AtStop<'_> {
         })
     }
 
-    /// What a nullable value that is not null holds.
+    /// The value of a nullable that is not null.
     pub(crate) fn out_of_nullable(&self, val: Val) -> Result<Val, Failure> {
         let Some(inner) = self.types.nullable(&val.ty) else { return Ok(val) };
         match val.data {

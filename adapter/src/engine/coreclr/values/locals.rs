@@ -19,7 +19,7 @@ use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, written_name};
 use crate::engine::coreclr::stack::MAX_DEPTH;
 
-/// What the fields of `Static` locals begin with.
+/// Prefix of the fields of `Static` locals.
 const KEPT: &str = "$STATIC$";
 
 impl AtStop<'_> {
@@ -33,7 +33,7 @@ impl AtStop<'_> {
         if fresh.is_none() {
             // The top frame alone is what conditions need, and each further one takes the runtime a while.
             let asked = if index == 0 { 1 } else { (index + 1).next_multiple_of(8) };
-            // How much there is above the program's own frames nobody knows.
+            // The number of frames above the program's own ones is unknown.
             let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { asked };
             let frames = self.debuggee.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
             let frames = self.debuggee.threads.without_left(thread, frames);
@@ -71,7 +71,8 @@ impl AtStop<'_> {
         let il = frame.il_offset();
         let is_state_machine = pdb.is_some_and(|pdb| pdb.kickoff(token).is_some());
         let has_this = !metadata.is_static(token);
-        // Of a lambda's closure, too, people know the variables only; and of an iterator's `finally`, a method of its own.
+        // Of a lambda's closure users know only the variables; likewise of an iterator's `finally`, which is
+        // a separate method.
         let is_closure = is_closure(metadata.simple_name(metadata.owner_of(token)))
             || metadata.method_name(token).starts_with("<>m__Finally");
         if has_this && (is_state_machine || is_closure) {

@@ -22,7 +22,7 @@ pub(crate) struct Member {
     pub(crate) loaded: Rc<Loaded>,
     /// TypeDef token of the class that declares it.
     pub(crate) class: u32,
-    /// FieldDef token.
+    /// Token of its FieldDef row.
     pub(crate) token: u32,
     pub(crate) access: Access,
     pub(crate) read_only: bool,

@@ -21,7 +21,7 @@ use crate::engine::coreclr::values::Values;
 /// Longest way whose values are kept for the next that begins alike, steps.
 const MAX_KEPT_LEN: usize = 64;
 
-/// Where a path starts.
+/// Start of a path.
 #[derive(Clone)]
 pub(crate) enum Root {
     Argument {
@@ -54,18 +54,18 @@ pub(crate) enum Root {
     },
 }
 
-/// One step inwards.
+/// One step of a path, into a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A field declared so many base types up.
     Field { up: usize, token: u32 },
     /// An element of an array, in row-major order.
     Element(u32),
-    /// What a pointer points to.
+    /// The target of a pointer.
     Behind,
 }
 
-/// A way to a value.
+/// A path to a value in the program.
 #[derive(Clone)]
 pub(crate) struct Path {
     pub(crate) root: Root,
@@ -150,7 +150,7 @@ impl Root {
 }
 
 impl AtStop<'_> {
-    /// Walks a path.
+    /// Walks a path to its value.
     pub(crate) fn fetch(&self, path: &Path) -> Result<ClrValue, Failure> {
         let Some((last, before)) = path.steps.split_last() else { return self.start(path) };
         if path.steps.contains(&Step::Behind) || before.len() > MAX_KEPT_LEN {
@@ -163,7 +163,8 @@ impl AtStop<'_> {
         holder.field(&class, token).map_err(cor(what()))
     }
 
-    /// What the value at the end of a path is in, walked from where it parts from the path before.
+    /// The holder of the value at the end of a path, walked from where the path differs from the previous
+    /// one.
     pub(crate) fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
         let resumes = self.debuggee.process()?.resumes();
         let null = || null_on_the_way(path);
@@ -203,7 +204,7 @@ impl AtStop<'_> {
         steps.iter().try_fold(self.start(path)?, |value, step| self.types.one_step(&value, *step, path))
     }
 
-    /// What a path starts at.
+    /// The value at the start of a path.
     fn start(&self, path: &Path) -> Result<ClrValue, Failure> {
         let what = || format!("read `{}`", path.name);
         match &path.root {
@@ -219,7 +220,7 @@ impl AtStop<'_> {
                 self.debuggee.threads.exception_of(&self.debuggee.thread(*thread)?).map_err(cor(what()))
             }
             Root::Static { thread, frame, ty, token } => {
-                // An async caller has no thread of its own.
+                // An async caller has no thread.
                 let frame = if *frame < WAITING { *frame } else { 0 };
                 let frame = self.frame_at(*thread, frame)?;
                 ty.static_field(*token, &frame).map_err(cor(what()))

@@ -2,7 +2,7 @@
 
 use cordebug::value::element;
 
-/// As C# writes it.
+/// A string literal as C# writes it.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -24,8 +24,8 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What does not show, looks like a plain space, moves a terminal's cursor, turns the text around it, or has no look that everybody knows
-/// (private use). Letters are joined by some such signs, which stay.
+/// Whether a character is invisible, looks like a plain space, moves a terminal's cursor, turns the text
+/// around it, or has no standard glyph (private use). Joiners between letters are visible.
 fn is_unseen(letter: char) -> bool {
     // The wide space of East Asian texts is a sign like their others.
     let is_space = ![' ', '\u{3000}'].contains(&letter) && letter.is_whitespace();
@@ -37,7 +37,7 @@ fn is_unseen(letter: char) -> bool {
     letter.is_control() || is_space || is_format || is_private
 }
 
-/// `120 'x'`.
+/// A character with its code: `120 'x'`.
 pub(crate) fn character(unit: u16, hex: bool) -> String {
     let letter = match unit {
         0x27 => "\\'".into(),
@@ -64,7 +64,7 @@ pub(crate) fn hexadecimal(kind: u32, value: i128) -> String {
     }
 }
 
-/// System.TimeSpan as its `ToString` gives it: `1.02:03:04.5000000`.
+/// System.TimeSpan in the format of its `ToString`: `1.02:03:04.5000000`.
 pub(crate) fn time_span(bytes: &[u8]) -> Option<String> {
     let ticks = i64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
     let all = ticks.unsigned_abs();
@@ -92,7 +92,7 @@ pub(crate) fn date_time(bytes: &[u8]) -> Option<String> {
     Some(format!("{} {}", date(ticks)?, time_of_day(ticks % DAY)))
 }
 
-/// 100 ns in a day.
+/// Units of 100 ns in a day.
 pub(crate) const DAY: i64 = 864_000_000_000;
 
 /// The day of a time in 100 ns since year 1: `2020-02-29`.
@@ -138,7 +138,7 @@ mod tests {
             quoted("a\0\u{7}\u{1b}[31m\u{85}\u{2028}ä\t\u{202e}b"),
             "\"a\\0\\u0007\\u001b[31m\\u0085\\u2028ä\\t\\u202eb\""
         );
-        // What cannot be seen is written out, wherever it stands; what joins letters, and letters of all scripts, are not.
+        // Invisible characters are escaped in any position; joiners, and letters of all scripts, are not.
         assert_eq!(
             quoted("1\u{a0}2\u{202f}3\u{ad}4\u{e000}5\u{e0041}6\u{2003}"),
             "\"1\\u00a02\\u202f3\\u00ad4\\ue0005\\U000e00416\\u2003\""

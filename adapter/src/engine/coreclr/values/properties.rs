@@ -15,11 +15,11 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Most items of a sequence that must run to give them.
+/// Most items of a sequence that must run to enumerate them.
 const MAX_RESULTS: usize = 10_000;
 
 impl Session {
-    /// The items of a sequence, which runs to give them.
+    /// The items of a sequence, which runs to enumerate them.
     pub(super) fn results(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
         let val = self.at_stop().val_at(path.clone())?;
         let items = self.sequence(&val, MAX_RESULTS + 1, site)?;
@@ -54,7 +54,7 @@ impl Session {
         Ok(rows)
     }
 
-    /// Adds those of one class; returns whether any of them stands in the group of what is not public.
+    /// Adds those of one class; returns whether any of them belongs to the group of non-public members.
     fn statics_of(&mut self, ty: &Ty, part: Part, rows: &mut Vec<Row>, site: &EvalContext) -> bool {
         let Some((loaded, token)) = self.types.definition(ty) else { return false };
         let Some(image) = loaded.image() else { return false };

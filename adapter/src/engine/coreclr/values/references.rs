@@ -12,14 +12,14 @@ use crate::engine::coreclr::evaluator::{Format, Val};
 use crate::engine::coreclr::stack::awaiting::Waiting;
 use crate::engine::coreclr::types::Ty;
 
-/// What a `variablesReference` stands for.
+/// The target of a `variablesReference`.
 #[derive(Clone)]
 pub(crate) enum Node {
     /// Arguments and locals of a frame.
     Locals { thread: u32, index: usize },
-    /// What the generic parameters of a frame's code stand for.
+    /// The arguments of the generic parameters of a frame's code.
     Types { thread: u32, index: usize },
-    /// What is inside a value.
+    /// The contents of a value.
     Inside(Path, Format),
     /// The items of a collection from this one on.
     Rest(Path, Format, usize),
@@ -27,9 +27,9 @@ pub(crate) enum Node {
     Raw(Path),
     /// A property, which runs code of the program when it is asked for.
     Property { of: Path, name: String, way: String },
-    /// The items of something that must run to give them.
+    /// The items of a sequence that must run to enumerate them.
     Results(Path),
-    /// What a library's object keeps for itself.
+    /// The non-public members of a library's object.
     NonPublic(Path),
     /// The members that a dynamic object says it has.
     Dynamic(Path),
@@ -46,11 +46,11 @@ impl Node {
     }
 }
 
-/// What a call returned in the step that led to this stop.
+/// The return value of a call in the step that led to this stop.
 pub(crate) struct Returned {
     /// The call's IL offset.
     pub(crate) il: u32,
-    /// What was called.
+    /// The name of the called method.
     pub(crate) name: String,
     pub(crate) val: Val,
 }

@@ -14,7 +14,7 @@ const LOW_BITS: [u32; 3] = [12, 13, 14];
 /// Methods of a class lie behind each other in blocks, bytes from each other, behind this many bytes.
 const METHOD_ALIGNMENT: u64 = 8;
 const BLOCK: u64 = 24;
-/// In the handle of a type that is no class or array.
+/// Set in the handle of a type that is not a class or array.
 const DESCRIBED: u64 = 2;
 
 impl TypeSystem {
@@ -49,10 +49,11 @@ impl TypeSystem {
 
     /// The type that a `System.RuntimeType` is of.
     pub(super) fn type_behind(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<Ty> {
-        // A class of somebody else's that is called so may have anything in such a field.
+        // A user class with the same name may have anything in such a field.
         self.definition(&self.declared_ty(value)).filter(|(loaded, _)| loaded.is_core())?;
         let handle = self.word_field(value, "m_handle")?;
-        // What is no class or array, such as a generic parameter, is marked so; the debugging library takes it for one and dies.
+        // A type that is not a class or array, such as a generic parameter, has this mark; the debugging
+        // library would treat it as a class and crash.
         (handle & DESCRIBED == 0).then_some(())?;
         let kind = debuggee.process().ok()?.type_at(handle).ok()?;
         Some(self.ty_of_runtime(&kind)).filter(|ty| *ty != Ty::Other)
@@ -62,9 +63,10 @@ impl TypeSystem {
         self.type_behind(debuggee, &bare(&self.field_named(value, "m_declaringType")?)?)
     }
 
-    /// Reflection fills in a method's name when somebody asks for it first; which one it is stands in the runtime's own description of
-    /// it: the low bits of its token in itself, the others in the block that it is in. How many are low depends on the
-    /// runtime; a token that is none of the class's methods is not taken, nor one of several that may be meant.
+    /// Reflection fills in a method's name on the first request. The runtime's description of the method
+    /// identifies it: the low bits of its token are in the description, the others in its block. The number
+    /// of low bits depends on the runtime; a token that does not match exactly one of the class's methods is
+    /// rejected.
     fn method_behind(&self, debuggee: &Debuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_handle")?;
         let process = debuggee.process().ok()?;

@@ -90,7 +90,7 @@ impl Session {
         site: &EvalContext,
     ) -> Result<Value, Failure> {
         let format = Format { hex: arguments["format"]["hex"] == true, ..Format::default() };
-        // What was written is shown as it is now in its place.
+        // The new value is shown as it now is at its location.
         let shown_of = if place.path().is_some() { place } else { value };
         match &shown_of.data {
             Data::Constant(constant) => {

@@ -24,7 +24,7 @@ pub(crate) struct Shown {
     pub(crate) items: u32,
     /// Whether there is anything inside.
     pub(crate) opens: bool,
-    /// What its type wants a row with it to be called.
+    /// The row name that its type asks for.
     pub(crate) name: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl TypeSystem {
             let method = function.ok().and_then(|function| {
                 let loaded = self.modules.of(&function.module().ok()?)?;
                 let token = function.token().ok()?;
-                // Code made at run time has no metadata of its own.
+                // Code generated at run time has no metadata.
                 loaded.image()?;
                 Some(match token & 0x00ff_ffff {
                     0 => self.lightweight_target(debuggee, inner).unwrap_or_else(|| LIGHTWEIGHT.into()),
@@ -222,7 +222,7 @@ impl TypeSystem {
         let kind = match (constant, ty) {
             (Constant::Decimal(_), ty) if !matches!(ty, Ty::Named(_)) => "decimal".into(),
             (constant, Ty::Null | Ty::Other) => self.csharp(&constant.ty()),
-            // What is in a variable of type object is told by its own type.
+            // A value in a variable of type object is shown with its own type.
             (constant, Ty::Primitive(element::OBJECT)) if *constant != Constant::Null => {
                 self.csharp(&constant.ty())
             }
@@ -244,7 +244,7 @@ impl TypeSystem {
         }
     }
 
-    /// As `ToString` gives it: `Read, Write`.
+    /// In the format of `ToString`: `Read, Write`.
     pub(crate) fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
         self.enum_parts(ty, number).map(|parts| parts.join(", "))
     }

@@ -1,5 +1,5 @@
-//! Items that are numbers side by side in an array: a whole page of them is read at once, not one by one. What is not read so is
-//! fetched like any other value.
+//! Numbers side by side in an array: a whole page of them is read at once, not one by one. Other items are
+//! fetched one at a time.
 
 use cordebug::value::element;
 
@@ -12,7 +12,8 @@ use crate::engine::coreclr::types::Ty;
 const MAX_READ: u32 = 1 << 20;
 
 impl AtStop<'_> {
-    /// The items at the ends of these ways, which begin at one place; none where they are no numbers of one array.
+    /// The items at the ends of these paths, which have a common start; `None` unless they are numbers of one
+    /// array.
     pub(super) fn read_together(&self, items: &[(String, Path)]) -> Option<(Ty, Vec<Constant>)> {
         let first = items.first().map(|(_, path)| path)?;
         let (_, before) = first.steps.split_last()?;
