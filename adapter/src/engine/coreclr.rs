@@ -1,13 +1,15 @@
-//! The built-in .NET engine: ICorDebug in our own process, nothing to install beside the runtime.
+//! The built-in .NET engine: ICorDebug in Tandem's own process; nothing to install besides the runtime.
 //!
-//! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
-//! through one [`inbox`], in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run), [`dotnet_command`], [`project`] (building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose library it
-//! needs), [`ending`], [`in_terminal`], [`children`] (its child processes), [`overflow`], [`hang_watchdog`], [`no_debug`] (`noDebug`), [`callbacks`] (callbacks), [`refusals`],
-//! [`modules`], [`sources`], [`retrieval`] (what is not here), [`checksums`], [`breakpoints`], [`stepping`],
-//! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
-//! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
-//! spells them), [`calls`] (running code of the program), [`evaluator`] (what people type), [`compiled`] (what of it the compiler of an SDK evaluates).
+//! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks
+//! reach it through one [`inbox`], in order. In reading order: [`session`] (the thread's loop and the
+//! commands), [`program`] (the program to run), [`dotnet_command`], [`project`] (building it),
+//! [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (its debugging
+//! library), [`ending`], [`in_terminal`], [`children`] (child processes), [`overflow`], [`hang_watchdog`],
+//! [`no_debug`] (`noDebug`), [`callbacks`], [`refusals`], [`modules`], [`sources`], [`retrieval`] (missing
+//! sources and symbols), [`checksums`], [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`methods`]
+//! (names in the source), [`disassembly`] and [`memory`] (code and data by address), [`values`] (of
+//! variables), [`types`] and [`names`] (types, and how C# spells them), [`calls`] (running code of the
+//! program), [`evaluator`] (expressions of users), [`compiled`] (expressions for the compiler of an SDK).
 
 mod at_stop;
 mod attributes;
@@ -102,13 +104,13 @@ pub const DESCRIPTION: Description = Description {
             runs_files: false,
         },
     ],
-    // The views of ASP.NET Core, by the names that VS Code and its C# extension have for them.
+    // The views of ASP.NET Core, under the language ids of VS Code and its C# extension.
     breakpoints_in: &["razor", "aspnetcorerazor"],
     ..Description::NONE
 };
 
-/// What launch attributes mean for .NET: what to start, where, with which variables; built first when it is a project. For
-/// another debugger of .NET. `tell` gets the build's events.
+/// Resolves launch attributes for .NET: the program to start, where, and with which variables; builds a
+/// project first. Also for other .NET debuggers. `tell` receives the build's events.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, `LAUNCH_FAILED`, `NOT_DEBUGGABLE`, `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` without a
@@ -130,7 +132,7 @@ pub fn watch_children(root: Option<u32>, symbol_paths: &[PathBuf]) -> anyhow::Re
     children::watchdog::run(root, symbol_paths)
 }
 
-/// Stack of the engine's thread, bytes: what people type is walked part by part, as deep as it is nested.
+/// Stack of the engine's thread, bytes: expressions are walked recursively, as deep as they are nested.
 const STACK: usize = 16 << 20;
 
 /// A handle to the engine's thread.
@@ -193,19 +195,19 @@ impl Engine for CoreClr {
         } else if self.hang_watchdog.hangs() {
             return reply.send(Err(HangWatchdog::failure()));
         }
-        // A thread that has ended drops the request, and that is an answer.
+        // If the thread has ended, the request is dropped, which answers it.
         drop(self.inbox.send(Input::Request { request, cancel, reply }));
     }
 
     fn reverse_reply(&self, _ask: i64, result: Result<Value, Failure>) {
-        // It asks one thing; once it has ended it needs no answer.
+        // The thread asks one thing at a time; after its end it needs no answer.
         drop(self.answers.send(result));
     }
 }
 
 impl Drop for CoreClr {
     fn drop(&mut self) {
-        // An engine that has ended needs no telling.
+        // An engine that has ended is not notified.
         drop(self.inbox.send(Input::Shutdown));
     }
 }

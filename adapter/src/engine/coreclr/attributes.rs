@@ -1,10 +1,11 @@
-//! The attributes of a launch or attach that mean something here, and those of an editor's own bookkeeping; whatever else a
-//! configuration has is named to its author. Not their values: who uses an attribute checks it.
+//! Launch and attach attributes with a meaning here, and those of editors; Tandem names all others to the
+//! author of the configuration. Does not check values: the user of an attribute does.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-/// What docs/launch-configuration.md describes, for any engine: a configuration may be one for several.
+/// Attributes in docs/launch-configuration.md, of any engine: a configuration may be shared by several
+/// engines.
 const KNOWN: [&str; 62] = [
     "agentAccess",
     "args",
@@ -71,7 +72,7 @@ const KNOWN: [&str; 62] = [
     "restart",
 ];
 
-/// What VS Code itself uses of a configuration.
+/// Attributes that VS Code itself uses.
 const EDITORS: [&str; 18] = [
     "type",
     "name",
@@ -93,7 +94,7 @@ const EDITORS: [&str; 18] = [
     "trace",
 ];
 
-/// One message that names the attributes which mean nothing; none when all mean something.
+/// One message that names the attributes without a meaning; `None` if there are none.
 pub(super) fn complaint(arguments: &Value) -> Option<String> {
     let is_unknown = |name: &&String| {
         !name.starts_with("__") && !KNOWN.contains(&name.as_str()) && !EDITORS.contains(&name.as_str())
@@ -109,7 +110,8 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
     Some(format!("{}: the {are} nothing to the .NET engine; {them} ignored", unknown.join(", ")))
 }
 
-/// Refuses attributes that ask for what there is not, and without which the configuration would mean something else.
+/// Refuses attributes that request missing features, and without which the configuration would mean something
+/// else.
 ///
 /// # Errors
 /// `UNSUPPORTED` naming the attribute.
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_attribute_that_is_documented_is_known() {
-        // Other debuggers' are translated before.
+        // Attributes of other debuggers are translated before.
         let documented = include_str!("../../../../docs/launch-configuration.md");
         let (documented, _theirs) = documented.split_once("<!-- configurations -->").unwrap();
         let rows = documented.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());

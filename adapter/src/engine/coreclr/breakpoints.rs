@@ -1,7 +1,8 @@
-//! Breakpoints: what clients want, where it binds, and whether a hit counts.
+//! Breakpoints: requests of clients, where they bind, and whether a hit counts.
 //!
-//! Several breakpoints may want one place, each with its own condition. So the program gets one breakpoint per *site*
-//! (method and offset in its code), and a hit is evaluated for each breakpoint that wants the site.
+//! Several breakpoints may need the same location, each with its own condition. So the program gets one
+//! breakpoint per *site* (method and offset in its code), and a hit is evaluated for each breakpoint of the
+//! site.
 
 mod binding;
 mod functions;
@@ -31,7 +32,7 @@ use crate::engine::log_message::{Piece, pieces};
 use binding::why_pending;
 use functions::Name;
 
-/// Which list of requests a breakpoint is in: each request replaces one.
+/// The list of requests that a breakpoint belongs to: each request replaces one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum BreakpointScope {
     /// `setFunctionBreakpoints`.
@@ -63,16 +64,16 @@ impl BreakpointScope {
     }
 }
 
-/// Where in a method's code a site is.
+/// Position of a site in a method's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spot {
-    /// At an IL offset, in whatever code is made of it.
+    /// At an IL offset, in any compiled code of the method.
     Il(u32),
-    /// At an offset in its machine code.
+    /// At an offset in one machine code of the method.
     Machine(u32),
 }
 
-/// Module, MethodDef token, and where in it.
+/// Module, MethodDef token, and position.
 type SiteKey = (usize, u32, Spot);
 
 struct Wanted {
@@ -114,7 +115,7 @@ pub(super) struct Breakpoints {
 }
 
 impl Breakpoints {
-    /// Replaces those of a list that bind in modules.
+    /// Replaces breakpoints of a list that bind in modules.
     pub(super) fn set_in_modules(
         &mut self,
         types: &TypeSystem,
@@ -136,7 +137,7 @@ impl Breakpoints {
         })
     }
 
-    /// Replaces those at instructions.
+    /// Replaces breakpoints at instructions.
     pub(super) fn set_at_instructions(
         &mut self,
         disassembly: &mut Disassembly,
@@ -152,7 +153,7 @@ impl Breakpoints {
         })
     }
 
-    /// Replaces a list; `bind`: puts a new one where it belongs. `pending`: why what does not bind does not.
+    /// Replaces a list; `bind` binds a new breakpoint. `pending`: why unbound ones are not bound.
     fn replace(
         &mut self,
         scope: BreakpointScope,
@@ -189,7 +190,7 @@ impl Breakpoints {
         is_entry
     }
 
-    /// Takes everything out of the program.
+    /// Removes all breakpoints from the program.
     pub(super) fn remove_all(&mut self) {
         for site in self.sites.drain(..) {
             // A process that is going away has none left.
@@ -201,7 +202,7 @@ impl Breakpoints {
         self.places.clear();
     }
 
-    /// Whether one waits for code to bind in.
+    /// Whether a breakpoint waits for code to bind in.
     pub(super) fn has_pending(&self) -> bool {
         self.places.values().flatten().any(|wanted| !wanted.is_bound() && wanted.problem.is_none())
     }
@@ -220,7 +221,7 @@ impl Breakpoints {
 }
 
 impl Wanted {
-    /// One that is not bound, with what is wrong with its request.
+    /// A new, unbound breakpoint, with the error in its request.
     fn new(id: i64, request: &Value) -> Self {
         let wrong_condition = || {
             let condition = request["condition"].as_str()?;
@@ -249,7 +250,7 @@ impl Wanted {
         self.sites.iter().any(|site| site.0 == loaded.id)
     }
 
-    /// DAP `Breakpoint`; `pending`: why what has not bound yet has not.
+    /// DAP `Breakpoint`; `pending`: why an unbound one is not bound yet.
     fn body(&self, pending: &str) -> Value {
         let mut body = json!({ "id": self.id, "verified": self.is_bound() });
         if let Some(at) = &self.place {
@@ -274,7 +275,7 @@ impl Wanted {
         body
     }
 
-    /// Why it has not bound, where it may bind in one assembly only.
+    /// Why it is not bound, if it may bind in one assembly only.
     fn in_its_module(&self, pending: &str) -> String {
         match self.request["modulePath"].as_str() {
             Some(named) => format!("it is only for `{named}`: {pending}"),

@@ -50,7 +50,7 @@ impl Session {
 
     /// Handles one callback; leaves `run` unchanged if the program is to continue.
     fn deal_with(&mut self, callback: Callback) {
-        // It may have been deferred, and a list been made since.
+        // The callback may have been deferred, and a thread list cached since.
         self.debuggee.threads.forget_list();
         match callback {
             Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint),
@@ -155,7 +155,7 @@ impl Session {
                 tracing::debug!(%error, "the debugging library did not end in order");
             }
         }
-        // A program we started is over when its exit code is known.
+        // A program that Tandem has started is over when its exit code is known.
         if self.debuggee.child.is_none() {
             self.ended_by_itself(None);
         }

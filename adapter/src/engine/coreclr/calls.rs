@@ -1,4 +1,4 @@
-//! Running code of the program for us: getters, methods, constructors, new strings.
+//! Runs code of the program for evaluations: getters, methods, constructors, new strings.
 //!
 //! The thread of the stop runs the code; the others stay suspended at first, so that inspecting does not move
 //! the program. Each call has a deadline: after half of it the others run too, in case the call waits for one
@@ -33,30 +33,30 @@ pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit of a call that only improves how a row looks.
 pub(super) const DISPLAY_LIMIT: Duration = Duration::from_millis(400);
 
-/// Where, and under which conditions, code of the program may run.
+/// The location and the conditions under which code of the program may run.
 #[derive(Clone, Copy)]
 pub(super) struct EvalContext {
     pub(super) thread: u32,
-    /// Whose names are visible, counted from the top.
+    /// The frame whose names are visible, counted from the top.
     pub(super) frame: usize,
     /// Whether code of the program may run: an evaluation for a hover must not change anything.
     pub(super) runs: bool,
     pub(super) limit: Duration,
 }
 
-/// Calls of the program's code: whether there may be any, and what of earlier ones is still under way.
+/// Calls of the program's code: whether they are allowed, and earlier ones that are still running.
 #[derive(Default)]
 pub(super) struct FuncEval {
-    /// The request that is answered now may run no code of the program.
+    /// The current request may run no code of the program.
     pub(super) looks_only: bool,
-    /// Those that nothing could end.
+    /// Calls that could not be ended.
     pub(super) stuck: StuckCalls,
-    /// Threads of the program's own that have not begun.
+    /// Threads of the program that have not begun.
     pub(super) first_calls: FirstCalls,
 }
 
 impl FuncEval {
-    /// Why nothing may run there.
+    /// Why nothing may run there, if so.
     fn refusal(&self, site: &EvalContext, what: &str) -> Option<Failure> {
         if self.looks_only {
             let message = format!(
@@ -104,7 +104,7 @@ impl AtStop<'_> {
 }
 
 impl Values {
-    /// A way to an object that stays good until the program runs on.
+    /// A path to an object, valid until the program resumes.
     pub(super) fn held(&self, value: &ClrValue, name: &str) -> Option<Path> {
         let heap = value.as_reference().filter(|reference| reference.is_null() == Ok(false));
         let object = match heap {

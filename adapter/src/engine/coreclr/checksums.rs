@@ -1,4 +1,4 @@
-//! Checksums in PDBs and assemblies: of source files, with whatever line ends, and of PDBs.
+//! Checksums in PDBs and assemblies: of source files, with any line ends, and of PDBs.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use clr_metadata::pdb::Pdb;
 use clr_metadata::pdb::documents::Checksum;
 use sha1::Digest;
 
-/// A checksum's algorithm, as DAP names it, and its digits.
+/// A checksum's algorithm, in DAP's spelling, and its digits.
 pub(super) fn spelled(checksum: &Checksum) -> (&'static str, String) {
     match checksum {
         Checksum::Sha1(hash) => ("SHA1", digits(hash)),
@@ -19,8 +19,8 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The text that was compiled, where this is it but for its line ends: a checkout changes those, and so may a server. `None` when it is
-/// another text.
+/// The compiled text, if `text` is the same except for line ends, which a checkout or a server may change.
+/// `None` if it is another text.
 pub(super) fn as_compiled<'a>(wanted: &Checksum, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     let fits = |text: &[u8]| match wanted {
         Checksum::Sha1(hash) => sha1::Sha1::digest(text).as_slice() == hash.as_slice(),
@@ -48,8 +48,8 @@ pub(super) fn as_compiled<'a>(wanted: &Checksum, text: &'a [u8]) -> Option<Cow<'
     fits(&dos).then_some(Cow::Owned(dos))
 }
 
-/// Whether a PDB's file is the one that the assembly with these checksums was built with; `true` when it has none that is known. `pdb`
-/// was parsed from `file`.
+/// Whether a PDB's file belongs to the assembly with these checksums; `true` if it has none of a known kind.
+/// `pdb` was parsed from `file`.
 pub(super) fn is_of(checksums: &[PdbChecksum], pdb: &Pdb, file: &[u8]) -> bool {
     let Some((before, after)) = pdb.around_id(file) else { return false };
     checksums.iter().all(|checksum| match checksum.algorithm.as_str() {

@@ -1,8 +1,9 @@
-//! The processes that the debugged program starts, as the engine's thread sees them: .NET programs among them are debugged too, each
-//! in a child session, or are reported.
+//! Child processes of the debugged program, from the view of the engine's thread: .NET programs among them
+//! are debugged as well, each in a child session, or are reported.
 //!
-//! In reading order: [`follower`] (the thread that finds processes and holds their runtimes), [`identity`] (what a process runs),
-//! [`watchdog`] (the process that outlives a killed host). Not here: the sessions (`server::child_hosts`).
+//! In reading order: [`follower`] (the thread that finds processes and holds their runtimes), [`identity`]
+//! (of a process), [`watchdog`] (the process that outlives a killed host). Not here: the sessions
+//! (`server::child_hosts`).
 
 mod follower;
 mod identity;
@@ -23,12 +24,12 @@ use crate::io::descendants::Descendants;
 use follower::{Channels, Follower};
 pub(super) use identity::is_of_sdk;
 
-/// Attribute of a child session's `attach`: what the process runs.
+/// Attribute of a child session's `attach`: the program of the process.
 pub(super) const PROGRAM: &str = "tandemProgram";
 /// Attribute of a child session's `attach`: the runtime is held before its first code.
 pub(super) const HELD: &str = "tandemHeld";
 
-/// Attributes of the parent session that hold for its child sessions.
+/// Attributes of the parent session that apply to its child sessions.
 const INHERITED: [&str; 10] = [
     "justMyCode",
     "enableStepFiltering",
@@ -49,11 +50,11 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Root {
     pub(super) pid: u32,
-    /// The debugger started it: what it starts ends with the session.
+    /// The debugger started it: its child processes end with the session.
     pub(super) launched: bool,
 }
 
-/// What happens to child processes.
+/// Treatment of child processes.
 #[derive(Debug, Clone)]
 pub(super) struct Following {
     /// They are debugged, not only reported.
@@ -64,7 +65,7 @@ pub(super) struct Following {
 }
 
 impl Following {
-    /// By the attributes of the parent session. `symbol_paths` are those of its runtime.
+    /// Treatment by the attributes of the parent session. `symbol_paths` are those of its runtime.
     pub(super) fn new(follow: bool, attributes: &Value, symbol_paths: &[PathBuf]) -> Self {
         let mut attach = json!({ "engine": "coreclr" });
         for name in INHERITED.into_iter().filter(|name| !attributes[*name].is_null()) {
@@ -100,7 +101,7 @@ impl Default for Children {
 }
 
 impl Children {
-    /// Finds from now on what this process starts.
+    /// Starts finding child processes of this process.
     pub(super) fn watch(
         &mut self,
         root: Root,
@@ -122,7 +123,7 @@ impl Children {
         events: UnboundedSender<EngineEvent>,
         inbox: Sender<Input>,
     ) -> std::io::Result<()> {
-        // A process that was attached to may have children already: they are not new.
+        // A process that was attached to may have old child processes.
         let tree = match root.launched {
             true => Descendants::of(root.pid)?,
             false => Descendants::of_running(root.pid)?,
@@ -137,7 +138,7 @@ impl Children {
         Ok(())
     }
 
-    /// Records a breakpoint request of the session's clients, which holds for child processes, too.
+    /// Records a breakpoint request of the session's clients, which applies to child processes, too.
     pub(super) fn record_breakpoints(&self, command: &str, arguments: &Value) {
         record_breakpoints(&self.breakpoints, command, arguments);
     }

@@ -40,12 +40,14 @@ use super::types::Ty;
 pub(super) use expressions::Finding;
 pub(super) use loading::is_injected;
 
-/// How long the compiler's process may take to say that it is there, and to answer a request. The first on a busy machine takes seconds.
+/// How long the compiler's process may take to report that it is ready, and to answer a request. The first
+/// takes seconds on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(20);
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Which messages are understood here.
+/// Version of the messages.
 const PROTOCOL: u32 = 1;
-/// What compiled code throws when an `await` of it takes too long, and how long it waits at a time. `helper/Wrapper.cs` has both.
+/// The exception of compiled code when one of its `await`s takes too long, and the length of one wait.
+/// `helper/Wrapper.cs` has both, too.
 const LATE: &str = "__tandemLate";
 const WAIT: Duration = Duration::from_millis(50);
 /// Longest expression, bytes.
@@ -54,17 +56,17 @@ const MAX_TEXT: usize = 64 * 1024;
 /// Outcome of an expression.
 pub(super) enum Outcome {
     Value(Val),
-    /// It was called for what it does.
+    /// It was called for its effect.
     Nothing,
 }
 
-/// Why an expression has no value.
+/// Reason for not having a value.
 pub(super) enum NoOutcome {
-    /// There is no compiler, or the program takes no code.
+    /// There is no compiler, or the program cannot load code.
     Unavailable(Unavailable),
     /// Compiler errors.
     Findings(Vec<Finding>),
-    /// It was refused, or failed, or took too long.
+    /// It was refused, failed, or took too long.
     Failed(Failure),
 }
 
@@ -75,7 +77,7 @@ impl From<Failure> for NoOutcome {
 }
 
 impl NoOutcome {
-    /// As a request is answered.
+    /// The failure that answers a request.
     pub(super) fn into_failure(self, text: &str) -> Failure {
         match self {
             Self::Unavailable(why) => {
@@ -91,7 +93,7 @@ impl NoOutcome {
 #[derive(Debug, Clone)]
 pub(super) struct Unavailable {
     why: String,
-    /// What to do about it; none where nothing can be done.
+    /// The remedy; `None` if there is none.
     hint: Option<&'static str>,
 }
 
@@ -113,7 +115,7 @@ impl Unavailable {
         }
     }
 
-    /// What failed without a compiler, with what a compiler would need.
+    /// Adds to a failure the requirements of a compiler, which was missing.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
         let message =
             format!("{}; the expression needs the C# compiler of a .NET SDK: {}", failure.message, self.why);
@@ -129,29 +131,29 @@ struct Helper {
     sent: HashSet<usize>,
 }
 
-/// The compiler of an SDK, and all that was compiled for one program.
+/// The compiler of an SDK, and all expressions compiled for one program.
 #[derive(Default)]
 pub(super) struct Compiler {
     choice: Choice,
-    /// The environment that says where SDKs and the cache are.
+    /// Variables that name the folders of SDKs and of the cache.
     roots: Vec<PathBuf>,
     cache: Vec<(String, String)>,
-    // Before the program it runs, which may go with it.
+    // Dropped before its program, whose folder may be removed.
     helper: Option<Helper>,
     program: Option<Program>,
-    /// Why there is no compiler, once that is known.
+    /// Why there is no compiler, once it is known.
     unavailable: Option<Unavailable>,
     expressions: Expressions,
-    /// How assemblies get into the program, once that is known.
+    /// How assemblies are loaded into the program, once it is known.
     way: Option<Way>,
     /// File names of the assemblies that the program can load.
     platform: Option<Vec<String>>,
-    /// Of the assembly that was made last.
+    /// Number of the latest assembly.
     number: u32,
 }
 
 impl Compiler {
-    /// As a launch or attach asks for it. `variable` is the environment it says.
+    /// Reads the attribute of a launch or attach. `variable` looks up the environment of that.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if the attribute is malformed.
@@ -163,13 +165,13 @@ impl Compiler {
         Ok(Self {
             choice: Choice::parse(&attributes["expressionCompiler"])?,
             roots: sdk::roots(variable),
-            // The user's, whatever the program is to believe.
+            // The variables of the user, independent of the program's environment.
             cache: cache.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect(),
             ..Self::default()
         })
     }
 
-    /// Whether a text was given to the compiler before, in this method.
+    /// Whether the compiler has seen a text before, in this method.
     fn knows(&self, session: &Session, site: &EvalContext, text: &str) -> bool {
         let at = || {
             let (loaded, method, _) = session.at_stop().code_at(site.thread, site.frame)?;
@@ -231,7 +233,7 @@ impl Compiler {
         self.number += 1;
         let name = format!("{}{}", loading::EXPRESSION, self.number);
         let (ids, answer) = match self.asked(session, site, frame, text) {
-            // It may have ended long ago, or be asked for the last time as it ends.
+            // It may have ended long ago, or may be ending during this request.
             Err(NoOutcome::Failed(failure))
                 if self.helper.is_none() && failure.code == ErrorCode::EngineFailed =>
             {
@@ -247,7 +249,7 @@ impl Compiler {
                 let code = Rc::new(code);
                 let way = self.way(session, site, &ids)?;
                 let loaded = loading::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
-                // Modules have come, also ours.
+                // Modules were loaded, including injected ones.
                 let count = session.types.modules.count();
                 self.expressions.keep(frame, text, count, Compiled::Loaded(loaded.clone(), code.clone()));
                 Ok((loaded, code))
@@ -284,7 +286,7 @@ impl Compiler {
         Ok((ids, answer))
     }
 
-    /// Lets go of what was compiled before when it is too much.
+    /// Unloads compiled expressions if there are too many.
     fn make_room(&mut self, session: &mut Session, site: &EvalContext) -> Result<(), Failure> {
         if !self.expressions.is_full() {
             return Ok(());
@@ -296,7 +298,8 @@ impl Compiler {
         }
     }
 
-    /// Makes sure that the compiler's process knows the program's modules. Gives their ids, the most important first.
+    /// Makes sure that the compiler's process knows the program's modules. Returns their ids, the most
+    /// important first.
     fn prepared(
         &mut self,
         session: &mut Session,
@@ -340,7 +343,7 @@ impl Compiler {
         Ok(modules.iter().map(|module| number(module.id)).collect())
     }
 
-    /// Starts the compiler's process: that of the first SDK with which it works.
+    /// Starts the compiler's process with the first SDK that works.
     fn start(&mut self, session: &Session) -> Result<Helper, NoOutcome> {
         if let Some(program) = &self.program {
             let spec = program.spec();
@@ -368,7 +371,7 @@ impl Compiler {
     fn start_with(&mut self, session: &Session, sdk: &Sdk) -> Result<Helper, Failure> {
         let variable =
             |name: &str| self.cache.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        // One that does not work may have been damaged: it is made once more.
+        // A program that does not work may be damaged: it is built once more.
         for is_last in [false, true] {
             let program = Program::for_sdk(sdk, &variable, &|| gives_up(session))?;
             match self.begin(session, &program.spec()) {
@@ -407,7 +410,8 @@ impl Compiler {
         Ok(Helper { process, sent: HashSet::new() })
     }
 
-    /// Sends a request and waits for its answer. A process that does not answer is ended; the next request starts another.
+    /// Sends a request and waits for its answer. A process that does not answer is killed; the next request
+    /// starts another.
     fn ask(&mut self, session: &Session, request: Message) -> Result<Answer, Failure> {
         let Some(helper) = &self.helper else { return Err(self.broken("it is gone")) };
         helper.process.send(request.done());
@@ -439,14 +443,14 @@ impl Compiler {
         }
     }
 
-    /// The compiler's process is of no use any more.
+    /// Drops the compiler's process, which is no longer usable.
     fn broken(&mut self, why: &str) -> Failure {
         self.helper = None;
         Failure::new(ErrorCode::EngineFailed, format!("cannot query the C# compiler: {why}"))
             .hint("the next expression restarts it")
     }
 
-    /// How assemblies get into the program; the loader is loaded by the first.
+    /// How assemblies are loaded into the program; the first call loads the loader.
     fn way(&mut self, session: &mut Session, site: &EvalContext, ids: &[u32]) -> Result<Way, Failure> {
         if let Some(way) = &self.way {
             return Ok(way.clone());
@@ -479,7 +483,7 @@ fn could_not_start(no: NoAnswer) -> Failure {
     }
 }
 
-/// Calls what an expression was compiled to.
+/// Calls the compiled form of an expression.
 fn call(
     session: &mut Session,
     site: &EvalContext,
@@ -522,7 +526,7 @@ fn call(
     Ok(if code.is_void { Outcome::Nothing } else { Outcome::Value(val) })
 }
 
-/// Whether what was compiled is still loaded.
+/// Whether the compiled form is still loaded.
 fn is_there(session: &Session, compiled: &Compiled) -> bool {
     match compiled {
         Compiled::Loaded(loaded, _) => session.types.modules.by_id(loaded.id).is_some(),
@@ -539,7 +543,7 @@ fn reference(module: &Loaded) -> Vec<u8> {
             message.number(number(module.id)).text(&path.to_string_lossy());
             message.done()
         }
-        // As it was loaded: its file may be another by now.
+        // The bytes as they were loaded: the file may have changed.
         (None, Some(image)) => {
             let mut message = Message::new(b'M');
             message.number(number(module.id)).bytes(image.metadata.bytes());
@@ -572,8 +576,8 @@ fn failed(message: impl Into<String>) -> Failure {
 }
 
 impl Session {
-    /// Evaluates an expression with the C# compiler of an SDK, which runs code of the program. `site` says where, and how long the
-    /// code may run.
+    /// Evaluates an expression with the C# compiler of an SDK, which runs code of the program. `site`: the
+    /// frame, and the time limit of the code.
     pub(super) fn evaluate_compiled(&mut self, text: &str, site: &EvalContext) -> Result<Outcome, NoOutcome> {
         let mut compiler = std::mem::take(&mut self.compiler);
         let outcome = compiler.evaluate(self, site, text);
@@ -581,7 +585,7 @@ impl Session {
         outcome
     }
 
-    /// Whether the compiler evaluated an expression in the method of a frame before.
+    /// Whether the compiler has evaluated an expression in the method of a frame before.
     pub(super) fn was_compiled(&self, text: &str, site: &EvalContext) -> bool {
         self.compiler.knows(self, site, text)
     }

@@ -1,6 +1,7 @@
-//! The program that is debugged: its process as the operating system and the debugging library know it, and whether it runs.
+//! The debugged program: its process, as the operating system and the debugging library know it, and its run
+//! state.
 //!
-//! Not what is in it: that is [`super::types`]' and [`super::values`]'.
+//! Its types are in [`super::types`], its values in [`super::values`].
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use crate::io::{Child, ExitInfo};
 /// Run state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
-    /// No program, or not under our control yet.
+    /// No program, or not under control yet.
     None,
     /// Attached, before the clients have configured: callbacks wait.
     Held,
@@ -42,7 +43,7 @@ pub(super) struct Debuggee {
     pub(super) dead: bool,
     /// How often an evaluation has written to it.
     pub(super) times_written: Cell<u64>,
-    /// Of the program, launched or attached to.
+    /// Process id of the program, launched or attached to.
     pub(super) pid: Option<u32>,
     pub(super) debugger: Option<Debugger>,
     pub(super) process: Option<Rc<Process>>,
@@ -101,8 +102,8 @@ impl Debuggee {
         }
     }
 
-    /// Stops the program wherever it is. .NET Core 3.1 cannot stop a thread that never leaves managed code: then this
-    /// waits until it does, or until the program ends.
+    /// Stops the program at any point. .NET Core 3.1 cannot stop a thread that never leaves managed code:
+    /// then this blocks until it does, or until the program ends.
     pub(super) fn stop(&self, process: &Process) -> cordebug::Result<()> {
         self.stopping.store(true, Ordering::Relaxed);
         let stopped = process.stop();

@@ -1,4 +1,5 @@
-//! `disassemble`: the machine code of compiled methods with the source it came from, and of any other memory without.
+//! `disassemble`: the machine code of compiled methods with their source lines, and of any other memory
+//! without.
 //!
 //! The runtime tells where a method's code is ([`methods`]), a decoder what its bytes mean
 //! ([`instructions`]).
@@ -25,13 +26,14 @@ const MAX_INSTRUCTIONS: i64 = 10_000;
 /// Machine code seen so far.
 #[derive(Default)]
 pub(super) struct Disassembly {
-    /// Methods whose code was shown.
+    /// Methods whose code was disassembled.
     compiled: Vec<Rc<Compiled>>,
 }
 
 impl Disassembly {
-    /// `disassemble`: `instructionCount` instructions from `memoryReference` + `offset` bytes + `instructionOffset` instructions
-    /// on. Where there is none, before a method or behind it, a row says so (DAP: exactly as many as asked for).
+    /// `disassemble`: `instructionCount` instructions from `memoryReference` + `offset` bytes +
+    /// `instructionOffset` instructions on. Missing ones, before or after a method, are marked as such (DAP:
+    /// exactly as many as requested).
     pub(super) fn disassemble(
         &mut self,
         debuggee: &Debuggee,
@@ -56,7 +58,7 @@ impl Disassembly {
             Some(method) => debuggee.instructions_of(method),
             None => debuggee.instructions_around(address, first, count),
         };
-        // An address within an instruction stands for that one.
+        // An address inside an instruction means that instruction.
         let at = list.partition_point(|instruction| instruction.end() <= address);
         let mut rows = Vec::new();
         let mut shown = None;
@@ -72,7 +74,8 @@ impl Disassembly {
 }
 
 impl Sources {
-    /// DAP `DisassembledInstruction`. `shown` is the document of the row before: its name need not be said again.
+    /// DAP `DisassembledInstruction`. `shown` is the document of the previous row, whose name is not
+    /// repeated.
     fn row(
         &self,
         retrieval: &Retrieval,

@@ -14,12 +14,13 @@ const VALUES: [(&[&str], &str); 6] = [
     (&["--project", "-p"], "project"),
     (&["--file"], "project"),
 ];
-/// Options of `dotnet run` that its build takes: those with a value of their own first.
+/// Options of `dotnet run` that apply to its build: those with a value first.
 const BUILDS: [&str; 4] = ["-v", "--verbosity", "-a", "--arch"];
 const SWITCHES: [&str; 6] =
     ["--no-restore", "--self-contained", "--sc", "--no-self-contained", "--force", "--no-cache"];
 
-/// The attributes of what a launch of `dotnet` with arguments stands for; `None` when it stands for itself.
+/// The attributes that a launch of `dotnet` with arguments is equivalent to; `None` if it is a program like
+/// any other.
 pub(super) fn meant(attributes: &Value) -> Option<Value> {
     let program = Path::new(attributes["program"].as_str()?);
     if program.file_name()? != "dotnet" {
@@ -41,7 +42,8 @@ pub(super) fn meant(attributes: &Value) -> Option<Value> {
     Some(meant)
 }
 
-/// Whether what a launch runs is a command of the SDK, which starts the programs that people mean: `dotnet test`, `dotnet run`.
+/// Whether a launch runs a command of the SDK whose child processes are the programs to debug: `dotnet test`,
+/// `dotnet run`.
 pub(super) fn starts_programs(attributes: &Value) -> bool {
     let is_dotnet = attributes["program"]
         .as_str()
@@ -91,11 +93,11 @@ fn run(words: &[&str], attributes: &Value) -> Value {
         } else if file.is_none() && own.is_empty() && is_file(word, attributes) {
             file = Some(word);
         } else {
-            // Whatever it does not know is the program's.
+            // Unknown options belong to the program.
             own.push(word);
         }
     }
-    // Without a project it is the one of the folder where it runs.
+    // The default project is that of the working directory.
     let folder =
         attributes["cwd"].as_str().or_else(|| attributes["__workspaceFolder"].as_str()).unwrap_or(".");
     let project = meant["project"].as_str().or(file).unwrap_or(folder).to_owned();
@@ -112,7 +114,7 @@ fn run(words: &[&str], attributes: &Value) -> Value {
     meant
 }
 
-/// A C# file that `dotnet run` takes for the program.
+/// Whether `dotnet run` treats a word as a C# file.
 fn is_file(word: &str, attributes: &Value) -> bool {
     let folder = attributes["cwd"].as_str().map_or_else(PathBuf::new, PathBuf::from);
     word.ends_with(".cs") && folder.join(word).is_file()

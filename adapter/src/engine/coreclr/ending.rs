@@ -1,4 +1,4 @@
-//! The end of a debugged program: detached from, asked to end, killed, or ended by itself; reported once.
+//! The end of a debugged program: detach, request to end, kill, or exit; reported once.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -20,25 +20,26 @@ use crate::engine::SIGNAL_PENDING;
 use crate::io::ExitInfo;
 use crate::io::child::{is_suspended, signal_group};
 
-/// How long nothing is reported before a program counts as quiet, and how long that is waited for, before detaching.
+/// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for that,
+/// before detaching.
 const QUIET: Duration = Duration::from_millis(50);
 const QUIET_LIMIT: Duration = Duration::from_secs(2);
-/// How long a call that could not be aborted may take to end when the program is detached from.
+/// How long a call that could not be aborted may take to end before the detach.
 const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a killed program may take to end.
 const KILL_LIMIT: Duration = Duration::from_secs(3);
-/// How long after SIGTERM a program that is suspended is resumed, so that it receives the signal.
+/// How long after SIGTERM a suspended program is resumed, so that it receives the signal.
 const WAKE_LIMIT: Duration = Duration::from_secs(3);
-/// How often it is looked at meanwhile.
+/// Pause between two checks in that time.
 const WAKE_LOOK: Duration = Duration::from_millis(50);
-/// How often one that is suspended again meanwhile is resumed.
+/// How often a program that is suspended again is resumed.
 const MAX_SUSPENSIONS: u32 = 5;
 
 impl Session {
-    /// Ends the program or lets it continue alone; the hub waits for this answer.
+    /// Ends the program, or detaches from it; the hub waits for the answer.
     pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.retrieval.stop();
-        // A program we started has our pipes for its stdio: it cannot outlive the session.
+        // A program that Tandem has started uses Tandem's pipes for its stdio: it cannot outlive the session.
         let kill = self.debuggee.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
         match (kill, self.debuggee.process.take()) {
             (_, None) => {
@@ -61,14 +62,16 @@ impl Session {
             (true, Some(process)) => {
                 match &self.debuggee.child {
                     Some(child) => {
-                        // The debugging library does not survive the end of a program it is just talking to, and the next
-                        // one is debugged by the same library in the same process: it must be at rest.
+                        // The debugging library does not survive the end of a program that it is
+                        // communicating with, and it will debug the next one in the same process: it must be
+                        // idle.
                         if arguments["restart"] == true && self.debuggee.run == Run::Running {
                             self.debuggee.stop(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
                         if arguments["restart"] == true {
-                            // Its transport may wait in these for the program; the library only removes their names.
+                            // The library's transport may wait in these for the program; the library only
+                            // removes their names.
                             cordebug::startup::remove_leftovers(child.pid());
                             self.library_rests(&process);
                         }
@@ -76,7 +79,7 @@ impl Session {
                         self.end(Some(info));
                     }
                     None => {
-                        // Not our child: the runtime ends it, which it must stand for.
+                        // Not Tandem's child: the runtime ends it, which it must be stopped for.
                         process.stop().unwrap_or_default();
                         process.terminate(1).map_err(cor("end the program"))?;
                         self.end_children(true);
@@ -175,7 +178,7 @@ impl Session {
             loop {
                 let Ok(input) = self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 else {
-                    // It runs; nothing more can be done for it.
+                    // It is running; nothing more can be done.
                     return Err(Failure::new(
                         ErrorCode::EngineFailed,
                         format!(
@@ -205,7 +208,8 @@ impl Session {
             Some(child) => {
                 child.signal(Signal::KILL);
                 self.end_children(true);
-                // The program may have ended before, and the session waited for its child processes alone.
+                // The program may have ended before; the session may have waited only for its child
+                // processes.
                 self.children_ended();
                 Ok(Value::Null)
             }
@@ -213,7 +217,7 @@ impl Session {
         }
     }
 
-    /// Asks the program to end. How long it may take is the hub's to know.
+    /// Requests the program to end. The hub decides how long to wait.
     pub(super) fn ask_to_end(&self) -> Result<Value, Failure> {
         let asked = Ok(json!({ SIGNAL_PENDING: true }));
         let Some(child) = &self.debuggee.child else {
@@ -234,7 +238,7 @@ impl Session {
         child.signal(Signal::TERM);
         // A program that was suspended from its terminal's keyboard receives the signal when it continues.
         child.signal(Signal::CONT);
-        // Not here: on its way out the program calls back, and must be answered.
+        // On another thread: while exiting, the program makes callbacks that must be answered.
         let (broker, pid, mut exit) = (self.broker.clone(), child.pid(), child.exit());
         let wake = move || {
             let runtime = broker.runtime();
@@ -269,7 +273,7 @@ impl Session {
         )
     }
 
-    /// The child processes end with the session, or it detaches from them.
+    /// Ends the child processes with the session, or detaches from them.
     fn end_children(&mut self, kill: bool) {
         match kill {
             true => self.children.kill(),
@@ -282,7 +286,8 @@ impl Session {
         self.ended_by_itself(Some(info));
     }
 
-    /// The program has ended; the session lasts as long as its child processes are debugged, whose input and output belong to it.
+    /// The program has ended; the session lasts until its debugged child processes, whose input and output it
+    /// carries, have ended.
     pub(super) fn ended_by_itself(&mut self, info: Option<ExitInfo>) {
         self.close(info);
         let how = info.map_or_else(String::new, |info| format!(" with exit code {}", info.code));
@@ -308,13 +313,13 @@ impl Session {
         self.report_end();
     }
 
-    /// There is no program any more, or it is no longer debugged.
+    /// The program has ended, or is no longer debugged.
     fn close(&mut self, info: Option<ExitInfo>) {
         if self.debuggee.run == Run::Over {
             return;
         }
         self.debuggee.run = Run::Over;
-        // Its process and what it made for this session alone end with the program.
+        // Its process and the files of this session end with the program.
         self.compiler = Compiler::default();
         if let Some(child) = self.debuggee.child.as_ref().filter(|child| child.exited().is_some()) {
             cordebug::startup::remove_leftovers(child.pid());
@@ -353,7 +358,7 @@ fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
     child.signal(Signal::KILL);
     let deadline = Instant::now() + KILL_LIMIT;
     let mut pause = Duration::from_millis(1);
-    // The exit is noticed by another thread; this one has no runtime to wait with.
+    // Another thread notices the exit; this one cannot wait asynchronously.
     while child.exited().is_none() && Instant::now() < deadline {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));

@@ -39,7 +39,7 @@ pub(super) use request::check_syntax;
 
 use super::values::{MAX_COPY, MAX_TEXT_LEN, Path};
 
-/// A value: here, or the way to it in the program.
+/// A value: a constant here, or the path to it in the program.
 pub(super) type Val = csharp_expr::eval::Val<Path>;
 
 /// Longest text, UTF-16 units.

@@ -1,4 +1,4 @@
-//! Exceptions: when one stops the program, and what is known of the one that did.
+//! Exceptions: when one stops the program, and its details.
 
 mod carried;
 mod fatal;
@@ -33,9 +33,9 @@ use crate::engine::coreclr::retrieval::Retrieval;
 use crate::engine::coreclr::sources::Sources;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// How far a chain of inner exceptions is followed.
+/// Longest chain of inner exceptions that is followed.
 const MAX_DEPTH: usize = 10;
-/// The same where there are several.
+/// The same, if an exception has several inner ones.
 const MAX_DEPTH_OF_SEVERAL: usize = 2;
 /// Most inner exceptions of one that are reported.
 const MAX_INNER: u32 = 16;
@@ -44,7 +44,7 @@ const MAX_BASE_DEPTH: usize = 64;
 /// The runtime's exception for a program that ends itself by `Environment.FailFast` or ends with a fatal
 /// error.
 const FATAL: &str = "System.ExecutionEngineException";
-/// How deep a handler is looked for.
+/// Deepest stack that is searched for a handler.
 const MAX_STACK_DEPTH: usize = 1000;
 /// Most frames of a stack as text.
 const MAX_FRAMES: usize = 100;
@@ -105,7 +105,7 @@ impl Session {
                 let passed = self.exceptions.thrown.passed_user_code.remove(&id);
                 let frame = place.map(|(frame, _)| frame);
                 let passed = passed && (self.options.just_my_code || self.types.passes_users(thread, frame));
-                // A handler we know nothing of is better not complained of.
+                // It is better not to report an exception with an unknown handler.
                 if !place.is_some_and(|(frame, il)| {
                     self.exceptions.is_caught_outside(&self.debuggee, &self.types, thread, frame, il, passed)
                 }) {
@@ -138,7 +138,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Stops the program where an exception is at this point of its life, if that is asked for.
+    /// Stops the program at this point of an exception's life, if a filter matches.
     fn throws(&mut self, thread: &Thread, at: When) {
         if !self.exceptions.filters.mind(at) {
             return;
@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// `given`: the exception, where the thread throws none.
+    /// `given`: the exception, if the thread throws none.
     fn stopped_at_exception(&mut self, thread: &Thread, at: When, given: Option<Handle>) {
         let id = thread.id().unwrap_or(0);
         self.exceptions.throwing = Some((id, at));
@@ -195,7 +195,7 @@ impl Sources {
     }
 }
 
-/// Says in the console that an exception is thrown, and in which module.
+/// Prints to the console that an exception is thrown, and in which module.
 fn note_thrown(types: &TypeSystem, outbox: &Outbox, thread: &Thread, frame: Option<&Frame>) {
     let thrown = thread.current_exception().map(|thrown| types.exception_types(&thrown)).unwrap_or_default();
     let module = frame.and_then(|frame| types.modules.of(&frame.function().ok()?.module().ok()?));
@@ -247,12 +247,12 @@ impl Exceptions {
         Ok(info)
     }
 
-    /// The program runs on: no thread is at an exception stop.
+    /// The program resumes: no thread is at an exception stop.
     pub(super) fn forget_stop(&mut self) {
         self.throwing = None;
     }
 
-    /// Whether it matters that something is thrown which no user code sees.
+    /// Whether exceptions that no user code sees matter.
     fn minds_all(&self, just_my_code: bool) -> bool {
         let thrown = !just_my_code && self.filters.mind(When::Thrown);
         thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
@@ -281,8 +281,8 @@ impl Exceptions {
 }
 
 impl TypeSystem {
-    /// Whether there is code of the user's between where an exception is thrown and its handler. Without just-my-code the
-    /// runtime takes everything with symbols for the user's.
+    /// Whether there is user code between the throwing frame and the handler. Without just-my-code, the
+    /// runtime counts all code with symbols as the user's.
     fn passes_users(&self, thread: &Thread, handler: Option<&Frame>) -> bool {
         let end = handler.and_then(|handler| handler.stack_range().ok()).map_or(u64::MAX, |(_, end)| end);
         let frames = thread.frames(MAX_STACK_DEPTH).unwrap_or_default();
@@ -307,7 +307,7 @@ impl TypeSystem {
         }
         let inner = if deeper > 0 { self.inner_exceptions(thrown) } else { Vec::new() };
         if !inner.is_empty() {
-            // Of several, none may have several in turn as deep as one alone: they would multiply.
+            // If there are several, none may have several as deep as a single one: they would multiply.
             let deeper = if inner.len() > 1 { (deeper - 1).min(MAX_DEPTH_OF_SEVERAL) } else { deeper - 1 };
             let inner: Vec<Value> =
                 inner.iter().map(|inner| self.details(debuggee, sources, inner, deeper)).collect();
@@ -316,7 +316,7 @@ impl TypeSystem {
         details
     }
 
-    /// The stack an exception carries, as places.
+    /// The stack of an exception, as locations.
     fn stack_of(&self, debuggee: &Debuggee, sources: &Sources, thrown: &ClrValue) -> Option<String> {
         if let Some(text) = self.text_field(thrown, "_stackTraceString") {
             return Some(text);
@@ -325,7 +325,7 @@ impl TypeSystem {
         let is_made = |place: &&ThrowLocation| place.method & 0x00ff_ffff == 0;
         let made = places.iter().filter(is_made).count();
         let names = if made > 0 { self.lightweight_places(debuggee, thrown) } else { Vec::new() };
-        // Which is which is known only if each has one.
+        // They can be matched only if each has one.
         let is_each = names.len() == made || names.len() > made && places.len() == MAX_FRAMES;
         let mut names = if is_each { names } else { Vec::new() }.into_iter();
         let line = |place: &ThrowLocation| match is_made(&place).then(|| names.next().flatten()).flatten() {
@@ -359,7 +359,7 @@ impl TypeSystem {
 
     /// The inner exceptions of an exception: one, or several for an `AggregateException`.
     fn inner_exceptions(&self, thrown: &ClrValue) -> Vec<ClrValue> {
-        // An array; before .NET 6 a collection around one.
+        // An array; before .NET 6 a collection that wraps one.
         let list = self
             .field_named(thrown, "_innerExceptions")
             .or_else(|| self.field_named(&self.field_named(thrown, "m_innerExceptions")?, "list"));

@@ -28,22 +28,23 @@ use crate::engine::Reply;
 
 /// Time between two samples.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How many looks in a row must find the same hang before it is fixed, and before it is reported.
+/// How many consecutive samples must show the same hang before it is fixed, and before it is reported.
 const FIX: u32 = 2;
 const TELL: u32 = 5;
 /// Name of the runtime's debugging threads (.NET 5 and later).
 const HELPER: &str = ".NET Debugger";
 /// Name of the engine's thread, and of those that the debugging library starts from it.
 pub(super) const ENGINE: &str = "coreclr-engine";
-/// How often they wake between two looks while they try to stop the threads: every 20 ms, less on a busy machine.
+/// How often they wake between two samples while they try to stop the threads: every 20 ms, less on a busy
+/// machine.
 const FEWEST_TRIES: u64 = 5;
 
-/// Shared by the engine's thread, who speaks to it, and the thread that watches.
+/// Shared by the engine's thread, the engine's handle, and the watchdog's thread.
 #[derive(Default)]
 pub(super) struct HangWatchdog {
     hangs: AtomicBool,
     over: AtomicBool,
-    /// The request the engine's thread answers now.
+    /// The request that the engine's thread is answering.
     asked: Mutex<Option<Reply>>,
 }
 
@@ -84,7 +85,7 @@ impl HangWatchdog {
         .hint("end the session and launch again; if it happens again, a newer patch of the runtime may help")
     }
 
-    /// Watches the process until it ends, or the session; `note` is for people.
+    /// Watches the process until it or the session ends; `note` is for people.
     pub(super) fn watch(self: &Arc<Self>, pid: u32, runtime: Runtime, note: impl Fn(&str) + Send + 'static) {
         let own = self.clone();
         let watch = move || own.look_on(&Tasks::of(pid), &|| fix(pid, &runtime), &note);
@@ -138,7 +139,7 @@ struct Look {
     activity: Activity,
     /// How often the runtime's debugging threads have woken.
     tries: u64,
-    /// Whether every thread sleeps; only looked at where something looks like a hang.
+    /// Whether every thread sleeps; checked only if there may be a hang.
     asleep: bool,
 }
 
@@ -164,7 +165,7 @@ impl Look {
 /// The threads of a process: proc(5), `/proc/pid/task`.
 struct Tasks {
     folder: PathBuf,
-    /// The runtime's debugging threads, which live as long as it.
+    /// The runtime's debugging threads, which exist as long as the runtime.
     helpers: Vec<PathBuf>,
 }
 
@@ -175,14 +176,14 @@ impl Tasks {
         Self { folder, helpers }
     }
 
-    /// How often the runtime's debugging threads have woken in all.
+    /// How often the runtime's debugging threads have woken, in total.
     fn tries(&self) -> u64 {
         let woken = |task: &PathBuf| field(task, "voluntary_ctxt_switches:")?.parse::<u64>().ok();
         self.helpers.iter().filter_map(woken).sum()
     }
 
-    /// Whether every thread sleeps but those that try, and the engine's too: who computes, or waits for a disk, is not at a
-    /// hang. Nor is a program that has overflowed its stack, which is another story.
+    /// Whether every thread sleeps, except those that try and the engine's: a program that computes, or waits
+    /// for a disk, does not hang. Neither does one that has overflowed its stack, which is handled elsewhere.
     fn sleep(&self) -> bool {
         let sleeps = |task: PathBuf| field(&task, "State:").is_none_or(|state| state.starts_with('S'));
         let mut engine = each(Path::new("/proc/self/task")).filter(|task| is_named(task, ENGINE));

@@ -1,7 +1,7 @@
-//! A program in a client's terminal: asking for one, and waiting until the program is held there.
+//! A program in a client's terminal: requests the terminal, and waits until the program is held there.
 //!
-//! From then on it is launched, debugged and ended as any other ([`super::start`]). How it gets there and is watched:
-//! [`crate::io::terminal_launch`].
+//! From then on it is launched, debugged and ended as any other ([`super::start`]).
+//! [`crate::io::terminal_launch`] starts and watches it.
 
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use super::session::Session;
 use crate::engine::console::Console;
 use crate::io::Child;
 
-/// How long a terminal that a client has opened may take to start the program: its shell reads its start-up files first.
+/// How long a new terminal may take to start the program: its shell first reads its start-up files.
 const COME_LIMIT: Duration = Duration::from_secs(20);
-/// How long a wait lasts before it is seen whether the launch was given up.
+/// Interval between two checks for a cancelled launch.
 const SLICE: Duration = Duration::from_millis(20);
 
 impl Session {
-    /// Starts the program held, with pipes of ours or in a client's terminal.
+    /// Starts the program held, with Tandem's pipes or in a client's terminal.
     pub(super) fn start_held(&self, program: &Program, give_up: &dyn Fn() -> bool) -> Result<Child, Failure> {
         let Console::Terminal { external } = program.console else { return self.broker.spawn(&program.spec) };
         let launch = self.broker.offer_terminal(program.spec.clone())?;
@@ -33,7 +33,7 @@ impl Session {
             "cwd": program.spec.cwd.to_string_lossy(), "args": launch.command() }),
         );
         let mut deadline = None;
-        // It may come before the client answers, and then the answer tells nothing new.
+        // The program may start before the client answers; then the answer is not needed.
         let child = loop {
             if let Some(child) = self.broker.accept(&launch, SLICE)? {
                 break child;
@@ -41,7 +41,7 @@ impl Session {
             match self.inbox.client_answer() {
                 Ok(Ok(_)) => deadline = Some(Instant::now() + COME_LIMIT),
                 Ok(Err(failure)) => return Err(no_terminal(&title, failure)),
-                // The engine is gone, and its host with it.
+                // The engine has ended, and its host with it.
                 Err(TryRecvError::Disconnected) => return Err(Failure::cancelled()),
                 Err(TryRecvError::Empty) => {}
             }
@@ -64,7 +64,7 @@ impl Session {
     }
 }
 
-/// Why the client's terminal was not to be had.
+/// The error for a terminal that the client did not provide.
 fn no_terminal(title: &str, failure: Failure) -> Failure {
     let code = match failure.code {
         code @ (ErrorCode::Unsupported | ErrorCode::Timeout | ErrorCode::Cancelled) => code,

@@ -17,11 +17,11 @@ use crate::io::ExitInfo;
 pub(super) enum Input {
     /// A request; dropping `reply` answers "the engine has ended".
     Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
-    /// The runtime tells something.
+    /// The runtime calls back.
     Callback(Callback),
-    /// The program we started has ended.
+    /// The program that Tandem has started has ended.
     Exited(ExitInfo),
-    /// Sources or symbols came from elsewhere.
+    /// Sources or symbols were retrieved.
     Retrieved(Box<Retrieved>),
     /// No child process is debugged any more.
     ChildrenEnded,
@@ -29,12 +29,12 @@ pub(super) enum Input {
     Shutdown,
 }
 
-/// The engine's messages, and what a client answered to what the engine asked of it.
+/// The engine's inputs, and clients' answers to its requests.
 pub(super) struct Inbox {
     sender: Sender<Input>,
     inputs: Receiver<Input>,
     client_answers: Receiver<Result<Value, Failure>>,
-    /// Callbacks that came while the program was held or stopped; each is answered when it runs again.
+    /// Callbacks that arrived while the program was held or stopped; each is answered when it runs again.
     deferred: VecDeque<Callback>,
     /// Inputs that arrived while code of the program ran for an evaluation.
     postponed: VecDeque<Input>,
@@ -48,7 +48,7 @@ impl Inbox {
         Self { sender, inputs, client_answers, deferred: VecDeque::new(), postponed: VecDeque::new() }
     }
 
-    /// For those who send something.
+    /// For senders of inputs.
     pub(super) fn sender(&self) -> Sender<Input> {
         self.sender.clone()
     }
@@ -68,7 +68,7 @@ impl Inbox {
         self.inputs.try_recv().ok()
     }
 
-    /// Keeps what came for [`Inbox::next`].
+    /// Keeps an input for [`Inbox::next`].
     pub(super) fn postpone(&mut self, input: Input) {
         self.postponed.push_back(input);
     }

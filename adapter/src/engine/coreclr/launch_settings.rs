@@ -1,7 +1,8 @@
 //! `Properties/launchSettings.json`: settings that `dotnet run` and the IDEs apply to a program. Attributes
 //! of the launch override them.
 //!
-//! Only profiles that run the project itself are understood; browsers, containers and web servers are not started.
+//! Only profiles that run the project itself are supported; browsers, containers and web servers are not
+//! started.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ pub(super) struct LaunchSettings {
     pub(super) cwd: Option<PathBuf>,
 }
 
-/// Which profile the launch wants.
+/// The profile that the launch requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Profile<'a> {
     /// The first that runs the project.
@@ -29,10 +30,10 @@ pub(super) enum Profile<'a> {
     Named(&'a str),
 }
 
-/// Reads a profile of a file; none when the first is wanted and there is none that runs the project.
+/// Reads a profile of a file; `None` if the first is requested and no profile runs the project.
 ///
 /// # Errors
-/// When the file cannot be read, or the named profile is not there or is of another kind.
+/// When the file cannot be read, or the named profile does not exist or is of another kind.
 pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSettings>, Failure> {
     let unusable = |reason: String| {
         Failure::new(ErrorCode::LaunchFailed, format!("cannot use `{}`: {reason}", file.display()))
@@ -87,7 +88,7 @@ pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSett
     }))
 }
 
-/// JSON without the comments, last commas and byte order mark that these files may have.
+/// JSON without the comments, trailing commas and byte order mark that these files may contain.
 fn strict(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.trim_start_matches('\u{feff}').chars().peekable();
@@ -124,11 +125,11 @@ fn strict(text: &str) -> String {
     plain
 }
 
-/// `%NAME%` by the value of the variable, where there is one.
+/// Replaces `%NAME%` by the value of the variable, if it is set.
 fn expanded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut whole = parts.next().unwrap_or_default().to_owned();
-    // Whether the next part begins after a sign that may open a name.
+    // Whether the next part follows a `%` that may open a name.
     let mut open = true;
     let mut parts = parts.peekable();
     while let Some(part) = parts.next() {

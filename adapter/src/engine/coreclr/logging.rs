@@ -17,7 +17,7 @@ pub(super) struct Logging {
 }
 
 impl Logging {
-    /// Reads the attribute; `ignored` gets what means nothing here.
+    /// Reads the attribute; `ignored` receives unknown names.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is not an object, or one of its flags is not a flag.

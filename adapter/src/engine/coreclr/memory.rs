@@ -1,5 +1,5 @@
-//! The program's memory by address: `readMemory`, and the addresses clients hand back. Values and instructions in it are shown
-//! elsewhere.
+//! The program's memory by address: `readMemory`, and the memory references of clients. Values and
+//! instructions are shown elsewhere.
 
 use crate::engine::coreclr::debuggee::Debuggee;
 use base64::Engine as _;
@@ -12,12 +12,12 @@ use super::debuggee::Run;
 /// Most bytes one request reads.
 const MAX_READ: u64 = 1 << 20;
 
-/// How an address is written for clients: DAP's memory references.
+/// DAP's memory reference of an address.
 pub(super) fn reference(address: u64) -> String {
     format!("0x{address:x}")
 }
 
-/// The address a request is about: a memory reference under `key`, and `offset`, bytes.
+/// The address of a request: a memory reference under `key`, plus `offset`, bytes.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` if it is not an address.
@@ -30,7 +30,7 @@ pub(super) fn address(arguments: &Value, key: &str) -> Result<u64, Failure> {
 }
 
 impl Debuggee {
-    /// `readMemory`: up to where memory can be read.
+    /// `readMemory`: up to the end of readable memory.
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
         let address = address(arguments, "memoryReference")?;
         let count = arguments["count"].as_u64().unwrap_or(0).min(MAX_READ) as u32;
@@ -43,7 +43,7 @@ impl Debuggee {
             "unreadableBytes": count as usize - bytes.len() }))
     }
 
-    /// Refuses what needs a stopped program.
+    /// Refuses a request that needs a stopped program.
     pub(super) fn require_stop(&self, what: &str) -> Result<(), Failure> {
         match self.run {
             Run::Stopped { .. } => Ok(()),

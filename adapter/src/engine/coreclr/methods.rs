@@ -1,4 +1,4 @@
-//! Methods as people wrote them: state machines, lambdas, local functions and accessors under their source names.
+//! Source names of methods: of state machines, lambdas, local functions and accessors.
 
 use clr_metadata::metadata::Metadata;
 use clr_metadata::metadata::spelling::Names;
@@ -13,13 +13,13 @@ pub(super) const LAMBDA: &str = "<lambda>";
 /// Deepest nesting of compiler-generated names.
 const MAX_DEPTH: usize = 16;
 
-/// The type and the name a method has in the source.
+/// The type and name of a method in the source.
 pub(super) struct Written {
-    /// TypeDef token: the innermost type that was written.
+    /// TypeDef token of the innermost type in the source.
     pub(super) owner: u32,
     /// For example `Main`, `Main.Local`, `Main.<lambda>`, `Value.get`; `.ctor` for constructors.
     pub(super) name: String,
-    /// Token of the method with the parameters that were written.
+    /// Token of the method with the parameters in the source.
     pub(super) method: u32,
 }
 
@@ -65,7 +65,7 @@ fn source_name(name: &str, deeper: usize) -> String {
     {
         return format!("{property}.{accessor}");
     }
-    // Visual Basic's do not say what they are in.
+    // Visual Basic's names do not contain the enclosing method.
     if name.starts_with("_Lambda$__") {
         return LAMBDA.into();
     }
@@ -76,7 +76,7 @@ fn source_name(name: &str, deeper: usize) -> String {
     match (rest.chars().next(), rest.get(1..).and_then(|rest| rest.strip_prefix("__"))) {
         (Some('b'), _) => format!("{outer}.{LAMBDA}"),
         (Some('g'), Some(local)) => format!("{outer}.{}", local.split('|').next().unwrap_or_default()),
-        // The method the compiler makes of top-level statements.
+        // The method that the compiler generates for top-level statements.
         _ if rest == "$" => outer,
         _ => name.to_owned(),
     }
@@ -98,19 +98,19 @@ fn split_brackets(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// `Namespace.Outer.Inner.Method` without generic parameters: what breakpoints by name are compared with.
+/// `Namespace.Outer.Inner.Method` without generic parameters, for comparison with function breakpoints.
 pub(super) fn qualified(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> String {
     let written = written(metadata, pdb, method);
     let owner = without_arity(&metadata.type_name(written.owner));
     format!("{owner}.{}", constructor(metadata, &written))
 }
 
-/// Whether a parameter's type is a closure, which the compiler hands to local functions.
+/// Whether a parameter's type is a closure, which the compiler passes to local functions.
 pub(super) fn is_closure(kind: &str) -> bool {
     kind.contains("<>c__DisplayClass")
 }
 
-/// A constructor is called like its type.
+/// A constructor is shown with the name of its type.
 fn constructor(metadata: &Metadata, written: &Written) -> String {
     match written.name.as_str() {
         ".ctor" | ".cctor" => without_arity(metadata.simple_name(written.owner)),
@@ -124,17 +124,17 @@ impl Loaded {
         self.method_display_with(method, &[])
     }
 
-    /// The same with the generic arguments a frame has: its class's, then its own.
+    /// The same with the generic arguments of a frame: its class's, then its own.
     pub(super) fn method_display_with(&self, method: u32, actual: &[String]) -> String {
-        // Made at run time: it belongs to the module, but is not in its metadata.
+        // Generated at run time: it belongs to the module, but is not in its metadata.
         if method & 0x00ff_ffff == 0 {
             return LIGHTWEIGHT.to_owned();
         }
         let Some(image) = self.image() else { return format!("[method 0x{method:08x}]") };
         let metadata = &image.metadata;
         let written = written(metadata, self.pdb.as_ref().ok(), method);
-        // Closures take over the parameters of what they are in, under their own numbers; a state machine has those of its
-        // method's class and then its method's, like the method itself.
+        // Closures copy the generic parameters of the enclosing code, with their own numbers; a state machine
+        // has those of its method's class and then its method's, like the method itself.
         let is_plain = [method, written.method].iter().any(|at| metadata.owner_of(*at) == written.owner);
         let actual = if is_plain { actual } else { &[] };
         let spelled = metadata.spelled(written.method, Names::Short, actual);

@@ -1,4 +1,5 @@
-//! Loaded modules: whose code they are, their metadata and their symbols. What happens when one comes or goes: [`coming`].
+//! Loaded modules: whether they are user code, their metadata and their symbols. [`coming`] handles loading
+//! and unloading.
 
 mod coming;
 mod framework;
@@ -24,7 +25,7 @@ use super::retrieval::symbol_options::Scope;
 use super::runtime_async;
 use framework::Framework;
 
-/// Where the symbols of a module come from.
+/// Origin of the symbols of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The build of the module.
@@ -37,33 +38,33 @@ pub(super) enum Origin {
 pub(super) struct Loaded {
     pub(super) id: usize,
     pub(super) module: Module,
-    /// Of one from memory its name.
+    /// Path of its file; the name of a module from memory.
     pub(super) path: PathBuf,
     is_in_memory: bool,
-    /// Made at run time: what is in it grows.
+    /// Generated at run time: it may grow.
     is_dynamic: bool,
-    /// Opened when first needed, or ahead of time by another thread.
+    /// Opened on first use, or ahead of time by another thread.
     image: Arc<OnceLock<Option<Image>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
     origin: Origin,
-    /// What symbol servers said, or that they are being asked.
+    /// Results of symbol servers, or a note that they are being asked.
     servers: RefCell<Option<String>>,
     pub(super) is_user_code: bool,
     pub(super) is_optimized: bool,
     pub(super) is_framework: bool,
-    /// The runtime knows it as a place where steps may end.
+    /// The runtime knows that steps may end in it.
     pub(super) is_marked: Cell<bool>,
-    /// Methods the user's own attributes take out of the user's code.
+    /// Methods that attributes exclude from the user's code.
     hidden: OnceCell<HashSet<u32>>,
-    /// Methods in which nothing ever stops.
+    /// Methods in which nothing stops.
     unseen: OnceCell<Vec<u32>>,
 }
 
-/// Attributes that take a method out of just-my-code. `DebuggerStepThrough` leaves it breakpoints.
+/// Attributes that exclude a method from just-my-code. Breakpoints still work with `DebuggerStepThrough`.
 const HIDING: [&str; 3] =
     ["DebuggerHiddenAttribute", "DebuggerNonUserCodeAttribute", "DebuggerStepThroughAttribute"];
 
-/// Attributes that keep breakpoints out of a method.
+/// Attributes that prevent breakpoints in a method.
 const UNSEEN: [&str; 1] = ["DebuggerHiddenAttribute"];
 
 impl Loaded {
@@ -78,12 +79,12 @@ impl Loaded {
         self.image.get_or_init(open).as_ref()
     }
 
-    /// Whether it is the core library, where the primitives are.
+    /// Whether it is the core library, which declares the primitives.
     pub(super) fn is_core(&self) -> bool {
         self.is_framework && self.path.ends_with("System.Private.CoreLib.dll")
     }
 
-    /// Whether what is in it grows while the program runs.
+    /// Whether it may grow while the program runs.
     pub(super) fn is_dynamic(&self) -> bool {
         self.is_dynamic
     }
@@ -105,7 +106,7 @@ impl Loaded {
         })
     }
 
-    /// Whether no breakpoint stops in a method, or in the one it was written as: it is `DebuggerHidden`.
+    /// Whether no breakpoint stops in a method, or in its source method: it is `DebuggerHidden`.
     pub(super) fn never_stops_in(&self, method: u32) -> bool {
         let find = || self.image().map(|image| image.metadata.methods_with_attribute(&UNSEEN));
         let unseen = self.unseen.get_or_init(|| find().unwrap_or_default());
@@ -113,11 +114,11 @@ impl Loaded {
         unseen.binary_search(&written).is_ok()
     }
 
-    /// Why nothing can be seen in it, for people.
+    /// Why it cannot be debugged, for people.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = self.pdb.as_ref().err().filter(|_| !self.is_framework)?;
         if self.is_dynamic || self.is_in_memory && self.image().is_none() {
-            // Made at run time, without a source.
+            // Generated at run time, without a source.
             return None;
         }
         Some(format!("`{}` has no symbols: {problem}{}", self.name(), self.by_servers()))
@@ -128,12 +129,12 @@ impl Loaded {
         self.servers.borrow().as_ref().map(|said| format!("; {said}")).unwrap_or_default()
     }
 
-    /// What symbol servers said of it, if they were asked.
+    /// Results of the symbol servers, if they were asked.
     pub(super) fn said_by_servers(&self) -> Option<String> {
         self.servers.borrow().clone()
     }
 
-    /// Keeps what symbol servers say.
+    /// Records the results of symbol servers.
     pub(super) fn hear_servers(&self, said: Option<String>) {
         *self.servers.borrow_mut() = said;
     }
@@ -148,12 +149,13 @@ impl Loaded {
         self.image.get()?.as_ref().and_then(PdbIdentity::of)
     }
 
-    /// The same, and opens its file.
+    /// The same, but opens its file if necessary.
     pub(super) fn identity_of_file(&self) -> Option<PdbIdentity> {
         self.image().and_then(PdbIdentity::of)
     }
 
-    /// Whether it is optimised code that the program uses, as packages have it: not the framework's, hardly the user's.
+    /// Whether it is optimised code that the program uses, as in packages: not the framework's, hardly the
+    /// user's.
     pub(super) fn is_library(&self) -> bool {
         self.is_optimized && !self.is_framework && !self.path.with_extension("runtimeconfig.json").exists()
     }
@@ -162,7 +164,8 @@ impl Loaded {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The same module with other symbols, as one that came just now: neither the user's nor known to the runtime.
+    /// The same module with other symbols, as if it was just loaded: neither the user's nor known to the
+    /// runtime.
     fn again(
         &self,
         image: Arc<OnceLock<Option<Image>>>,
@@ -216,7 +219,7 @@ impl Loaded {
         body
     }
 
-    /// As `modules` answers it: with what takes a look into the file or the process.
+    /// The module in the `modules` response, with details that need the file or the process.
     fn full_body(&self) -> Value {
         let mut body = self.body();
         if let Some(version) = self.image().and_then(|image| image.metadata.assembly_version()) {
@@ -237,14 +240,14 @@ pub(super) struct Modules {
     list: Vec<Rc<Loaded>>,
     next: usize,
     framework: Framework,
-    /// Folders where PDBs are looked for, too.
+    /// Further folders that are searched for PDBs.
     symbol_paths: Vec<PathBuf>,
-    /// The runtime's debugging library knows methods that the runtime suspends itself.
+    /// The runtime's debugging library supports methods that the runtime suspends itself.
     knows_runtime_async: bool,
 }
 
 impl Modules {
-    /// The folder of the runtime, and what it can.
+    /// Sets the runtime's folder and capabilities.
     pub(super) fn set_runtime(&mut self, runtime: &Runtime) {
         self.knows_runtime_async = runtime_async::is_known_to(runtime);
         self.framework = if runtime.inside { Framework::Inside } else { Framework::of(&runtime.folder) };
@@ -279,7 +282,8 @@ impl Modules {
         Ok(())
     }
 
-    /// Why modules that may be the user's have no symbols; how many libraries have none, in one sentence.
+    /// Why modules that may be the user's have no symbols; and one sentence with the number of libraries
+    /// without.
     pub(super) fn problems(&self) -> Vec<String> {
         let lacking = self.list.iter().filter_map(|loaded| Some((loaded, loaded.problem()?)));
         let (own, libraries): (Vec<_>, Vec<_>) = lacking.partition(|(loaded, _)| !loaded.is_library());
@@ -292,7 +296,7 @@ impl Modules {
         problems
     }
 
-    /// Whether the debugging library crashes when a method of a module is on a stack.
+    /// Whether the debugging library crashes if a method of a module is on a stack.
     pub(super) fn crashes_on(&self, loaded: &Loaded) -> bool {
         !self.knows_runtime_async && loaded.image().is_some_and(runtime_async::is_in)
     }
@@ -319,7 +323,7 @@ impl Modules {
         &self.list
     }
 
-    /// How many there ever were: grows when one comes.
+    /// How many modules were ever loaded.
     pub(super) fn count(&self) -> usize {
         self.next
     }
@@ -329,7 +333,7 @@ impl Modules {
         self.list.iter().filter(|loaded| loaded.pdb.is_ok()).cloned().collect()
     }
 
-    /// `modules`, a page of it if so asked.
+    /// `modules`, one page of them if requested.
     pub(super) fn list(&self, arguments: &Value) -> Value {
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
         let count = number("moduleCount").filter(|count| *count > 0).unwrap_or(usize::MAX);
@@ -339,7 +343,8 @@ impl Modules {
         json!({ "modules": list, "totalModules": shown().count() })
     }
 
-    /// Symbols that the program gave for a module that came without; none when it is not there, or they belong to another build.
+    /// Adds symbols that the program supplied for a module without; `None` if it is not loaded, or they
+    /// belong to another build.
     fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<Loaded>> {
         let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
         let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
@@ -347,7 +352,7 @@ impl Modules {
         is_its.then(|| self.adopt(id, pdb, Origin::Builder)).flatten()
     }
 
-    /// Symbols for a module that is loaded already.
+    /// Adds symbols to a loaded module.
     pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: Origin) -> Option<Rc<Loaded>> {
         let entry = self.list.iter_mut().find(|loaded| loaded.id == id)?;
         let is_optimized = entry.image()?.metadata.is_optimized();
@@ -360,7 +365,7 @@ impl Modules {
         Some(loaded)
     }
 
-    /// The program runs: what is made at run time may be more at the next stop.
+    /// The program resumes: dynamic modules may have grown at the next stop.
     pub(super) fn forget_dynamic(&mut self) {
         for entry in self.list.iter_mut().filter(|entry| entry.is_dynamic && entry.image.get().is_some()) {
             *entry = Rc::new(entry.again(Arc::default(), Err(not_looked_for()), Origin::Builder));
@@ -372,7 +377,7 @@ impl Modules {
         Some(self.list.remove(at))
     }
 
-    /// `in_memory`: the assembly, when it has no file.
+    /// `in_memory`: the assembly, if it has no file.
     fn load(&mut self, module: Module, in_memory: Option<Image>, retrieval: &Retrieval) -> Rc<Loaded> {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
@@ -387,7 +392,7 @@ impl Modules {
             is_in_memory,
             is_dynamic,
             image: image.clone(),
-            // Framework modules come without symbols; looking for them would cost each start.
+            // Framework modules have no symbols; searching for them would slow each start down.
             pdb: Err(not_looked_for()),
             origin: Origin::Builder,
             servers: RefCell::new(None),
@@ -426,7 +431,7 @@ impl Modules {
         loaded
     }
 
-    /// The symbols of an assembly, as far as they are on this machine.
+    /// The symbols of an assembly on this machine.
     fn local_symbols(&self, image: &Image, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbProblem> {
         match retrieval.scope_of(name) {
             Scope::Everywhere => Pdb::open_for(image, &self.symbol_paths),

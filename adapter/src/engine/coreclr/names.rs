@@ -83,7 +83,7 @@ const RESERVED: [&str; 77] = [
     "while",
 ];
 
-/// A variable's or member's name as an expression has it: `@class`.
+/// The name of a variable or member in an expression: `@class`.
 pub(super) fn written_name(name: &str) -> String {
     // `this` is Tandem's name for the object itself.
     match RESERVED.contains(&name) && name != "this" {
@@ -92,17 +92,17 @@ pub(super) fn written_name(name: &str) -> String {
     }
 }
 
-/// Whether a type without its namespace is a closure of the compiler's: of C#'s, or of Visual Basic's.
+/// Whether a type name without namespace is a compiler-generated closure, of C# or Visual Basic.
 pub(super) fn is_closure(simple: &str) -> bool {
     simple.starts_with("<>c") || simple.starts_with("_Closure$__")
 }
 
-/// Whether a type without its namespace is a closure or a state machine of the compiler's.
+/// Whether a type name without namespace is a compiler-generated closure or state machine.
 pub(super) fn is_generated(simple: &str) -> bool {
     simple.starts_with('<') || simple.starts_with("_Closure$__") || simple.starts_with("VB$StateMachine_")
 }
 
-/// `List` of ``System.Collections.Generic.List`1``: without the number of generic parameters.
+/// `List` for ``System.Collections.Generic.List`1``: without the number of generic parameters.
 pub(super) fn without_arity(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut letters = name.chars().peekable();
@@ -116,7 +116,7 @@ pub(super) fn without_arity(name: &str) -> String {
     plain
 }
 
-/// A generic type's full metadata name with its arguments where they belong: `List<int>.Enumerator`.
+/// A generic type's full metadata name with its arguments in their places: `List<int>.Enumerator`.
 pub(super) fn spelled_generic(name: &str, arguments: &[String]) -> String {
     if arguments.is_empty() {
         return without_arity(name);

@@ -1,6 +1,7 @@
 //! `noDebug`: the program runs without a debugger; all clients share its stdio.
 //!
-//! It is built, started and ended as any other ([`super::start`]); it begins when the clients have configured.
+//! It is built, started and ended as any other ([`super::start`]); it begins after the clients have
+//! configured.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ impl Session {
         Ok(Value::Null)
     }
 
-    /// What can be asked of a program without a debugger.
+    /// Answers the requests that a program without a debugger supports.
     pub(super) fn answer_without_debugger(
         &mut self,
         command: &str,

@@ -1,5 +1,6 @@
-//! What `launch` and `attach` say of how to debug: set once, before the program runs, and read by many. Not what to start
-//! ([`super::program`]), nor where sources and symbols are ([`super::sources`], [`super::retrieval`]).
+//! Options of `launch` and `attach` for debugging: set once, before the program runs, and read in many
+//! places. Not the program ([`super::program`]), nor the locations of sources and symbols
+//! ([`super::sources`], [`super::retrieval`]).
 
 use dap_wire::Failure;
 use serde_json::Value;
@@ -11,17 +12,17 @@ use super::program::Attributes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) just_my_code: bool,
-    /// Steps into calls leave out accessors and operators.
+    /// Steps into calls skip accessors and operators.
     pub(super) step_filters: bool,
-    /// Rows may run the `ToString` of what they show.
+    /// Rows may call the `ToString` of their values.
     pub(super) allow_to_string: bool,
-    /// Modules are compiled without optimisation, also those that are not the user's.
+    /// All modules are compiled without optimisation, even libraries.
     pub(super) suppress_optimizations: bool,
     pub(super) logging: Logging,
 }
 
 impl Default for Options {
-    /// Before a program is launched or attached to.
+    /// Defaults, before a program is launched or attached to.
     fn default() -> Self {
         Self {
             just_my_code: true,
@@ -34,10 +35,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the attributes; `ignored` gets what means nothing here.
+    /// Reads the attributes; `ignored` receives unknown names.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`, with what is wrong.
+    /// `INVALID_PARAMETER`, naming the invalid attribute.
     pub(super) fn parse(arguments: &Value, ignored: &mut Vec<String>) -> Result<Self, Failure> {
         let attributes = Attributes(arguments);
         Ok(Self {

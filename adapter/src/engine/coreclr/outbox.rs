@@ -15,29 +15,29 @@ impl Outbox {
         Self { sender }
     }
 
-    /// For those who tell the hub something from another thread.
+    /// For events from another thread.
     pub(super) fn sender(&self) -> UnboundedSender<EngineEvent> {
         self.sender.clone()
     }
 
-    /// Asks something of a client; the answer comes to the inbox.
+    /// Sends a request to a client; the answer comes to the inbox.
     pub(super) fn ask_client(&self, command: &str, arguments: Value) {
-        // A hub that has ended ends this too.
+        // A hub that has ended ends this engine, too.
         drop(self.sender.send(EngineEvent::ReverseRequest { id: 1, command: command.into(), arguments }));
     }
 
-    /// Tells the hub something.
+    /// Sends an event to the hub.
     pub(super) fn tell(&self, event: &str, body: Value) {
-        // A hub that has ended listens to nothing.
+        // A hub that has ended ignores events.
         drop(self.sender.send(EngineEvent::Dap { event: event.into(), body }));
     }
 
-    /// A line in the debug console.
+    /// Prints a line in the debug console.
     pub(super) fn note(&self, text: &str) {
         self.tell("output", json!({ "category": "console", "output": format!("{text}\n") }));
     }
 
-    /// A line in the debug console about a step that does not end: the program runs on.
+    /// Prints a line in the debug console about a step that has no target: the program continues.
     pub(super) fn note_lost_step(&self, text: &str) {
         let body = json!({ "category": "console", "output": format!("{text}\n"), "stepEndsNowhere": true });
         self.tell("output", body);

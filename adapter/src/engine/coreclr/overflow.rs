@@ -1,8 +1,8 @@
-//! A program that overflows its stack.
+//! Ends a program that hangs after a stack overflow.
 //!
-//! The runtime prints the stack and ends the program. But .NET 5 and later, under a debugger, hang there: the handler's
-//! own stack is too small for telling the debugger, it overflows in turn, and its thread sleeps for ever in the signal
-//! handler. No request reaches such a runtime. So the program is ended for it.
+//! The runtime prints the stack and ends the program. But .NET 5 and later hang under a debugger: the signal
+//! handler's stack is too small to notify the debugger, it overflows in turn, and its thread sleeps for ever
+//! in the handler. Such a runtime answers no request. So Tandem kills the program.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::io::Broker;
 const SAID: &[u8] = b"Stack overflow.\n";
 /// Pause between two checks of a program whose output is not visible.
 const BLIND_PAUSE: Duration = Duration::from_secs(2);
-/// Between two looks at a program that is in such a handler, or said so, and how many must find it there.
+/// Pause between two checks of a program that is in such a handler, or has printed the message, and how many
+/// checks must find it there.
 const PAUSE: Duration = Duration::from_millis(400);
 const LOOKS: u32 = 4;
 /// x86-64 system calls: `nanosleep`, `clock_nanosleep`.
@@ -35,7 +36,7 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
             if own.has_ended() {
                 return;
             }
-            // Printing a deep stack takes its time, and other threads that overflow wait for it so.
+            // Printing a deep stack takes time, and other overflowing threads wait for it in the same way.
             found = if any_in_handler(pid) { found + 1 } else { 0 };
         }
         let place = if in_terminal { "in its terminal" } else { "on stderr" };
@@ -43,7 +44,7 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
             "The program overflowed its stack (the stack is {place}). Its runtime hangs there when a debugger is \
              attached, so it was ended.",
         ));
-        // Nothing else ends it: its handlers of other signals do not run any more.
+        // Nothing else ends it: its handlers of other signals no longer run.
         own.kill();
     });
 }
@@ -53,7 +54,8 @@ fn any_in_handler(pid: u32) -> bool {
     tasks.into_iter().flatten().flatten().any(|task| sleeps_in_handler(&task.path()))
 }
 
-/// Whether a thread sleeps in its handler of SIGSEGV, which blocks that signal; nothing else does. `task` is its folder in proc(5).
+/// Whether a thread sleeps in its handler of SIGSEGV, which blocks that signal; no other code does. `task` is
+/// its folder in proc(5).
 pub(super) fn sleeps_in_handler(task: &Path) -> bool {
     let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();
     let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));

@@ -1,4 +1,5 @@
-//! What to run: an assembly, an app host, or what a [`project`] says; where, and with which variables.
+//! The program to run: an assembly, an app host, or the output of a [`project`]; with its folder and
+//! variables.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,22 +18,22 @@ use crate::io::SpawnSpec;
 use crate::io::executable::{self, Able};
 use crate::io::terminal::Pty;
 
-/// A program ready to be started.
+/// A program that is ready to be started.
 pub(super) struct Program {
     /// The process to spawn.
     pub(super) spec: SpawnSpec,
-    /// The assembly whose entry method is the program's, when it is known.
+    /// The assembly whose entry method is the program's, if it is known.
     pub(super) assembly: Option<PathBuf>,
     /// Console that it runs in.
     pub(super) console: Console,
-    /// The programs that it starts are what people mean, as those of `dotnet test`.
+    /// Its child processes are the programs to debug, as with `dotnet test`.
     pub(super) starts_programs: bool,
 }
 
-/// Where a project, or a folder, has its launch profiles.
+/// Path of the launch profiles in a project or folder.
 const SETTINGS: &str = "Properties/launchSettings.json";
 
-/// Launch attributes of the contract, checked one by one so that each error names its attribute.
+/// Documented launch attributes, checked one by one so that each error names its attribute.
 pub(super) struct Attributes<'a>(pub(super) &'a Value);
 
 impl Attributes<'_> {
@@ -53,7 +54,7 @@ impl Attributes<'_> {
         }
     }
 
-    /// An array of strings; none when it is absent.
+    /// An array of strings; empty if it is absent.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
         let wrong = || Failure::invalid(format!("`{key}` must be an array of strings, not {}", self.0[key]));
         match &self.0[key] {
@@ -93,7 +94,7 @@ impl Attributes<'_> {
     }
 }
 
-/// Works out what to start, building first when it is a project. `tell` gets its events.
+/// Determines the program to start; builds a project first. `tell` receives the build's events.
 pub(super) fn resolve(
     attributes: &Attributes<'_>,
     tell: Tell<'_>,
@@ -127,7 +128,7 @@ pub(super) fn resolve(
     let options = Options::of(attributes)?;
     let sdk = || {
         let mut env = attributes.env()?;
-        // It is a .NET program itself.
+        // The SDK itself is a .NET program.
         services::keep_from_waiting(&mut env);
         Ok::<_, Failure>(Sdk { dotnet: dotnet(attributes)?, env, tell, give_up })
     };
@@ -140,7 +141,8 @@ pub(super) fn resolve(
             None
         }
     };
-    // What belongs to the program's project: the one that is launched or built, else where the launch says to be.
+    // Settings belong to the program's project: the one that is launched or built, otherwise the launch's
+    // folder.
     let place = match (&launchable, project) {
         (Some(launchable), _) => Some(launchable.project.clone()),
         (None, Some(project)) => Some(there(project)),
@@ -171,7 +173,7 @@ pub(super) fn resolve(
     Ok(program)
 }
 
-/// A program that was compiled ahead of time has no runtime to be debugged through.
+/// A program compiled ahead of time contains no runtime that can be debugged.
 fn refuse_native(program: &Path) -> Result<(), Failure> {
     if !kind::is_native_dotnet(program) {
         return Ok(());
@@ -194,9 +196,9 @@ fn absent(given: &str, target: &Path) -> Failure {
     failure
 }
 
-/// The launch profile the attributes ask for, or that the project has.
+/// The launch profile that the attributes request, or that the project has.
 fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Option<LaunchSettings>, Failure> {
-    // `dotnet run` has the shorter name.
+    // The second name is that of `dotnet run`.
     let names = ["launchSettingsProfile", "launchProfile"];
     let given = names.into_iter().map(|name| &attributes.0[name]).find(|value| !value.is_null());
     let wanted = match given.unwrap_or(&Value::Null) {
@@ -209,7 +211,7 @@ fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Opti
     };
     let given = attributes.text("launchSettingsFilePath")?.map(PathBuf::from);
     let folder = place.map(|place| if place.is_dir() { place } else { place.parent().unwrap_or(place) });
-    // A C# file without a project has them beside itself.
+    // A C# file without a project has them next to it.
     let own = place.filter(|place| place.is_file()).map(|place| place.with_extension("run.json"));
     let own = own.filter(|own| own.is_file());
     let file = given.clone().or(own).or_else(|| Some(folder?.join(SETTINGS)));
@@ -268,7 +270,7 @@ fn command(
         // An app host runs the assembly with the same name.
         let mut assembly = PathBuf::from(format!("{}.dll", target.display()));
         if !assembly.exists() {
-            // It may have it inside.
+            // The assembly may be bundled inside.
             assembly = assembly.file_name().unwrap_or_default().into();
         }
         (target, Some(assembly))
@@ -279,7 +281,7 @@ fn command(
     Ok(Program { spec, assembly, console, starts_programs: false })
 }
 
-/// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual places.
+/// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual folders.
 fn dotnet(attributes: &Attributes<'_>) -> Result<PathBuf, Failure> {
     let root = attributes.variable("DOTNET_ROOT").map(PathBuf::from);
     let path = attributes.variable("PATH").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A project, solution or C# file as the program of a launch: what MSBuild says is started for it. Knowing what a launch names is
-//! [`kind`]'s, running the SDK [`sdk`]'s, reading its lines [`findings`]'s.
+//! A project, solution or C# file as the program of a launch: asks MSBuild which command starts it. [`kind`]
+//! classifies the target, [`sdk`] runs the SDK, [`findings`] parses its output.
 
 mod findings;
 mod kind;
@@ -29,19 +29,19 @@ const RUNS_FILES: u32 = 10;
 /// The command that starts a project's program.
 #[derive(Debug)]
 pub(super) struct Launchable {
-    /// Its assembly, or an executable: the app host, or what the project's own `RunCommand` says.
+    /// Its assembly, or an executable: the app host, or the project's own `RunCommand`.
     pub(super) path: PathBuf,
-    /// Arguments that the project itself gives, before those of the launch.
+    /// The project's own arguments, before those of the launch.
     pub(super) arguments: Vec<OsString>,
     /// The project or C# file.
     pub(super) project: PathBuf,
-    /// Where the project says that its program runs.
+    /// The working directory that the project configures.
     pub(super) cwd: Option<PathBuf>,
-    /// The programs that it starts are what is meant: it is the SDK, which runs tests in a host.
+    /// Its child processes are the programs to debug: it is the SDK, which runs tests in a host.
     pub(super) starts_programs: bool,
 }
 
-/// Builds what a launch names, unless it says not to, and finds out what is started.
+/// Builds the target of a launch, unless the launch disables that, and determines the command that starts it.
 ///
 /// # Errors
 /// `BUILD_FAILED` with `data.diagnostics`; `LAUNCH_FAILED` when nothing of it can be started, or several things (`data.programs`);
@@ -79,7 +79,7 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
     let mut options = options.clone();
     let frameworks = properties.text("TargetFrameworks").to_owned();
     if options.framework.is_none() && properties.text("TargetFramework").is_empty() {
-        // All of them were built; one is started.
+        // All frameworks were built; one is started.
         options.framework = newest_framework(&frameworks).map(str::to_owned);
         if let Some(newest) = &options.framework {
             let name = project.file_name().unwrap_or_default().to_string_lossy();
@@ -105,7 +105,7 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
     }
 }
 
-/// The assembly of a project, if it is there.
+/// The assembly of a project, if it exists.
 fn existing(project: &Path, assembly: PathBuf, options: &Options) -> Result<PathBuf, Failure> {
     if assembly.is_file() {
         return Ok(assembly);
@@ -142,7 +142,7 @@ fn started(project: &Path, properties: &Properties, options: &Options) -> Result
         ["Exe", "WinExe"].iter().any(|kind| properties.text("OutputType").eq_ignore_ascii_case(kind));
     let host = target.with_extension("");
     let by_dotnet = command.file_stem().is_some_and(|name| name == "dotnet");
-    // `dotnet exec app.dll`, where a project has no app host.
+    // `dotnet exec app.dll`, if a project has no app host.
     let executes = by_dotnet
         && arguments.get(..2).is_some_and(|words| words == ["exec".into(), target.display().to_string()]);
     if executes {
@@ -236,8 +236,8 @@ fn assembly_of(project: &Path, assembly: PathBuf) -> Launchable {
     }
 }
 
-/// The newest of a project's target frameworks that this debugger can start: .NET before .NET Core, and one for every system before one
-/// for a single system. The first where none is known.
+/// The newest of a project's target frameworks that this debugger can start: .NET before .NET Core, and a
+/// portable one before one for a single system. The first if none is known.
 fn newest_framework(frameworks: &str) -> Option<&str> {
     let rank = |name: &str| {
         let (base, platform) =

@@ -27,7 +27,7 @@ impl Debuggee {
     /// reason: the debugging library only knows that it could not read something.
     pub(super) fn unless_ended(&self, command: &str, failure: Failure) -> Failure {
         let is_debugged = !self.no_debug && !matches!(self.run, Run::None | Run::Over);
-        // An evaluation that has seen the end says so itself.
+        // An evaluation that has noticed the end reports it itself.
         let ended = || is_debugged && !self.dead && self.pid.is_some_and(cordebug::alive::is_ending);
         if failure.code == ErrorCode::Cancelled || !ended() {
             return failure;

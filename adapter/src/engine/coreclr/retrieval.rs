@@ -1,5 +1,5 @@
-//! Sources and symbols that are not here: fetched from where Source Link and symbol servers have them, or decompiled. Everything that
-//! takes time runs on a [`background`] thread; what comes of it reaches the engine's thread through its inbox ([`arrivals`]).
+//! Missing sources and symbols: fetched through Source Link and from symbol servers, or decompiled. Slow work
+//! runs on a [`background`] thread; its results reach the engine's thread through its inbox ([`arrivals`]).
 //!
 //! [`source_link_options`] and [`symbol_options`] decide which sources and symbols may be fetched;
 //! [`source_files`], [`symbol_files`] and [`decompiler`] fetch them; [`ways`] explains a source that is
@@ -45,11 +45,11 @@ pub(super) type Document = (usize, u32);
 
 /// Result of work in the background.
 pub(super) enum Retrieved {
-    /// A source, for those who asked for it; its text when only this session has it.
+    /// A source, for the requests that wait for it; its text if only this session has it.
     Source { document: Document, text: Option<String> },
-    /// Symbols of a module from a server, or why there are none.
+    /// Symbols of a module from a server, or the reason why there are none.
     Symbols { module: usize, found: Result<Pdb, String> },
-    /// A module was decompiled, or why not.
+    /// A module was decompiled, or the reason why not.
     Decompiled { module: usize, made: Result<Pdb, Failure> },
     /// A client no longer waits for the module to be decompiled.
     GivenUp { module: usize },
@@ -57,13 +57,13 @@ pub(super) enum Retrieved {
 
 /// A request for a source that waits for the decompiler.
 pub(super) struct Waiting {
-    /// The MethodDef token of a method whose text is asked for.
+    /// The MethodDef token of the method whose text is requested.
     pub(super) method: u32,
     pub(super) cancel: CancellationToken,
     pub(super) reply: Reply,
 }
 
-/// The owner of all of it.
+/// Owner of all work of this module.
 pub(super) struct Retrieval {
     inbox: Sender<Input>,
     pub(super) source_link: SourceLinkOptions,
@@ -74,18 +74,18 @@ pub(super) struct Retrieval {
     cache: Option<Arc<Cache>>,
     client: Arc<Client>,
     background: OnceCell<Option<Background>>,
-    /// Sources that were fetched in this session; their texts where the cache does not have them.
+    /// Sources that were fetched in this session; their texts if the cache does not have them.
     fetched: RefCell<HashMap<Document, Option<String>>>,
     /// Requested sources whose download was not allowed.
     pub(super) refused: RefCell<HashSet<Document>>,
     /// Modules that are being decompiled, with the requests that wait for each.
     decompiling: HashMap<usize, Vec<Waiting>>,
-    /// Modules that could not be decompiled.
+    /// Modules whose decompilation failed.
     undecompiled: HashMap<usize, Failure>,
 }
 
 impl Retrieval {
-    /// Without any attributes: nothing is fetched.
+    /// Without attributes: nothing is fetched.
     pub(super) fn new(inbox: Sender<Input>) -> Self {
         Self {
             inbox,
@@ -104,10 +104,10 @@ impl Retrieval {
         }
     }
 
-    /// Reads `sourceLinkOptions`, `symbolOptions` and `decompiler`. `ignored` gets what means nothing in them.
+    /// Reads `sourceLinkOptions`, `symbolOptions` and `decompiler`. `ignored` receives unknown names in them.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` naming the part that is wrong.
+    /// `INVALID_PARAMETER`, naming the invalid part.
     pub(super) fn configure(&mut self, attributes: &Value, ignored: &mut Vec<String>) -> Result<(), Failure> {
         self.source_link = SourceLinkOptions::parse(&attributes["sourceLinkOptions"])?;
         self.decompiler = Decompiler::parse(&attributes["decompiler"])?;
@@ -123,7 +123,7 @@ impl Retrieval {
         self.filter.folders.iter().chain(&self.filter.cache).cloned().collect()
     }
 
-    /// Where symbols of a module are looked for.
+    /// The locations that are searched for symbols of a module.
     pub(super) fn scope_of(&self, module: &str) -> Scope {
         self.filter.scope_of(module)
     }
@@ -151,7 +151,7 @@ impl Retrieval {
         if !self.has_servers || self.scope_of(&loaded.name()) != Scope::Everywhere {
             return false;
         }
-        // The framework's modules are many, and not opened before they are needed.
+        // The framework has many modules, which are opened only when needed.
         let module = match loaded.identity() {
             Some(identity) => Module::Known(identity),
             None if loaded.is_framework() && loaded.path.is_absolute() => Module::File(loaded.path.clone()),
@@ -167,7 +167,7 @@ impl Retrieval {
         true
     }
 
-    /// Fetches a source and answers with it.
+    /// Fetches a source and answers the request with it.
     pub(super) fn fetch_source(
         &self,
         document: Document,
@@ -197,7 +197,7 @@ impl Retrieval {
         self.fetched.borrow().contains_key(&document)
     }
 
-    /// The text of a source that was fetched and that the cache could not keep.
+    /// The text of a fetched source that the cache could not store.
     pub(super) fn text_of(&self, document: Document) -> Option<String> {
         self.fetched.borrow().get(&document).cloned().flatten()
     }
@@ -212,7 +212,7 @@ impl Retrieval {
         fetched.insert(document, text);
     }
 
-    /// Whether a module can be decompiled: a library with a file, and a decompiler is there.
+    /// Whether a module can be decompiled: it is a library with a file, and a decompiler is installed.
     pub(super) fn can_decompile(&self, loaded: &Loaded) -> bool {
         self.why_not_decompiled(loaded).is_none()
     }
@@ -318,7 +318,7 @@ impl Retrieval {
     }
 }
 
-/// Gives the engine's thread what came; a session that is over needs nothing.
+/// Sends a result to the engine's thread; a session that has ended ignores it.
 fn tell(inbox: &Sender<Input>, what: Retrieved) {
     drop(inbox.send(Input::Retrieved(Box::new(what))));
 }

@@ -1,5 +1,6 @@
-//! Programs with async methods that the runtime itself suspends (`<Features>runtime-async=on</Features>`), under a runtime whose
-//! debugging library cannot walk a stack with one of them: it crashes, and our host with it. They are refused before it is loaded.
+//! Programs with async methods that the runtime itself suspends (`<Features>runtime-async=on</Features>`),
+//! under a runtime whose debugging library cannot walk a stack with one of them: it crashes, and the host
+//! with it. They are refused before the library is loaded.
 //!
 //! Not here: a library of this kind that is loaded later ([`super::modules`] warns of it).
 
@@ -13,21 +14,22 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::services;
 
-/// The first runtime whose debugging library knows such methods.
+/// The first runtime whose debugging library supports such methods.
 pub(super) const FIRST_KNOWING: u32 = 11;
 /// .NET 10 loads types with such methods only when one of these is not 0.
 const SWITCHES: [&str; 2] = ["DOTNET_RuntimeAsync", "COMPlus_RuntimeAsync"];
-/// Most assemblies that are looked at.
+/// Most assemblies that are checked.
 const MAX_ASSEMBLIES: usize = 1000;
 
-/// Whether the debugging library of a runtime knows such methods.
+/// Whether the debugging library of a runtime supports such methods.
 pub(super) fn is_known_to(runtime: &Runtime) -> bool {
     let version = runtime.version();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     major.is_some_and(|major| major >= FIRST_KNOWING)
 }
 
-/// Refuses a process that would crash the debugging library. `entry` is the assembly that it begins with, when that is a file.
+/// Refuses a process that would crash the debugging library. `entry` is its first assembly, if that is a
+/// file.
 ///
 /// # Errors
 /// `NOT_DEBUGGABLE`, with the assembly and how to build it.

@@ -1,5 +1,5 @@
-//! Which runtime a process has, and where the library is that debugs it: beside the runtime, or, when that is linked into the
-//! executable, in an installed runtime of the very same build.
+//! Finds the runtime of a process and its debugging library: next to the runtime or, if that is linked into
+//! the executable, in an installed runtime of the very same build.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,15 @@ use cordebug::runtime::inside::Needs;
 use cordebug::runtime::{self, Runtime, RuntimeError};
 use dap_wire::{ErrorCode, Failure};
 
-/// Where `dotnet` and its runtimes are as a rule.
+/// Usual folders of `dotnet` and its runtimes.
 const USUAL: [&str; 3] = ["/usr/share/dotnet", "/usr/lib/dotnet", "/usr/local/share/dotnet"];
-/// The package with a runtime, below NuGet's folder: self-contained programs are published with it.
+/// The package with a runtime, below NuGet's folder: self-contained programs contain it.
 const PACKAGE: &str = "microsoft.netcore.app.runtime.linux-x64";
 
-/// The one runtime of a process. `named` are folders that the user has named.
+/// The only runtime of a process. `named` are folders that the user has configured.
 ///
 /// # Errors
-/// `PROCESS_NOT_FOUND`, `NOT_DEBUGGABLE` when there is none, or several, or no library for it.
+/// `PROCESS_NOT_FOUND`; `NOT_DEBUGGABLE` if there is none, or several, or no library for it.
 pub(super) fn only_runtime(pid: u32, named: &[PathBuf]) -> Result<Runtime, Failure> {
     let mut found = runtime::find(pid).map_err(|error| unseen(&error))?;
     match (found.pop(), found.is_empty()) {
@@ -83,7 +83,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 /// Folders of installed runtimes, one for each version of each installation.
 fn shared() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // A library is code: none from wherever we happen to be.
+    // A library is code: relative folders are not searched.
     let on_path: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     variable("DOTNET_ROOT")
         .into_iter()

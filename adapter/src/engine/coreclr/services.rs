@@ -1,8 +1,10 @@
-//! Variables that a runtime reads as it starts and that keep a debugger from it: they switch its debugging services off, have it
-//! wait for another tool, or put its debugging pipes where none can be made. And those that let it see more.
+//! Variables that a runtime reads when it starts and that prevent debugging: they disable its debugging
+//! services, make it wait for another tool, or place its debugging pipes in a folder where none can be
+//! created. Also variables that let the debugger see more.
 //!
-//! Not here: how a debugger reaches the pipes ([`cordebug::startup`]). Runtimes know these by the names with `DOTNET_` (from .NET 6
-//! on) and with `COMPlus_`, in exactly this spelling, and take none of them from `runtimeconfig.json`.
+//! Not here: how a debugger reaches the pipes ([`cordebug::startup`]). Runtimes read these variables with the
+//! prefixes `DOTNET_` (.NET 6 and later) and `COMPlus_`, in exactly this spelling, and none of them from
+//! `runtimeconfig.json`.
 
 use std::path::Path;
 
@@ -10,22 +12,22 @@ use cordebug::startup::temporary::{self, variable_of};
 use dap_wire::{ErrorCode, Failure};
 use rustix::fs::{Access, access};
 
-/// What names the folder in which a runtime makes its debugging pipes.
+/// The variable with the folder in which a runtime creates its debugging pipes.
 pub(super) const TEMPORARY: &str = temporary::VARIABLE;
 
-/// They switch the debugging services off when they are 0.
+/// Disable the debugging services when they are 0.
 const SWITCHES: [&str; 4] = [
     "DOTNET_EnableDiagnostics",
     "COMPlus_EnableDiagnostics",
     "DOTNET_EnableDiagnostics_Debugger",
     "COMPlus_EnableDiagnostics_Debugger",
 ];
-/// They have the runtime wait for a tool on its own diagnostics port when they are not 0.
+/// Make the runtime wait for a tool on its own diagnostics port when they are not 0.
 const WAITING: [&str; 2] = ["DOTNET_DefaultDiagnosticPortSuspend", "COMPlus_DefaultDiagnosticPortSuspend"];
-/// They name ports of other tools, each of which the runtime waits for unless it says `nosuspend`.
+/// Name ports of other tools; the runtime waits for each that does not say `nosuspend`.
 const PORTS: [&str; 2] = ["DOTNET_DiagnosticPorts", "COMPlus_DiagnosticPorts"];
 
-/// A number as a runtime reads it: the hexadecimal digits that the text begins with; `None` without any.
+/// A number as a runtime reads it: the leading hexadecimal digits; `None` without any.
 pub(super) fn number(text: &str) -> Option<u64> {
     let text = text.trim_start();
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -49,10 +51,12 @@ fn without_waiting(ports: &str) -> Option<String> {
     ports.split(';').any(waits).then(|| ports.split(';').map(changed).collect::<Vec<_>>().join(";"))
 }
 
-/// They have a runtime compile everything itself when they are 0, also what was compiled ahead of time: the framework, first of all.
+/// Make a runtime compile everything itself when they are 0, even code that was compiled ahead of time, such
+/// as the framework.
 const AHEAD_OF_TIME: [&str; 2] = ["DOTNET_ReadyToRun", "COMPlus_ReadyToRun"];
 
-/// Changes an environment so that a runtime compiles everything itself, unless it says something about that already.
+/// Changes an environment so that a runtime compiles everything itself, unless it sets one of these variables
+/// already.
 pub(super) fn compile_everything(env: &mut Vec<(String, Option<String>)>) {
     if AHEAD_OF_TIME.iter().all(|name| variable_in(env, name).is_none()) {
         env.extend(AHEAD_OF_TIME.map(|name| (name.to_owned(), Some("0".to_owned()))));
@@ -67,7 +71,8 @@ pub(super) fn variable_in(env: &[(String, Option<String>)], name: &str) -> Optio
     }
 }
 
-/// Changes an environment so that a runtime waits for no other tool. Gives what to say of that, a line for each variable.
+/// Changes an environment so that a runtime waits for no other tool. Returns notes about it, a line for each
+/// variable.
 pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<String> {
     let mut said = Vec::new();
     for name in WAITING {
@@ -92,7 +97,7 @@ pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<
 /// Refuses an environment in which a runtime would start without its debugging services.
 ///
 /// # Errors
-/// `NOT_DEBUGGABLE`, with the variable that is in the way.
+/// `NOT_DEBUGGABLE`, with the variable that prevents debugging.
 pub(super) fn refuse_without(variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
     match SWITCHES.into_iter().find_map(|name| Some((name, variable(name).filter(is_off)?))) {
         None => Ok(()),
@@ -109,10 +114,10 @@ fn is_off(value: &String) -> bool {
     number(value) == Some(0)
 }
 
-/// Refuses a temporary folder in which a runtime can make no pipes. `cwd` is where a relative one begins.
+/// Refuses a temporary folder in which a runtime cannot create pipes. `cwd` is the base of a relative one.
 ///
 /// # Errors
-/// `LAUNCH_FAILED`, with what is wrong with the folder.
+/// `LAUNCH_FAILED`, with the problem of the folder.
 pub(super) fn refuse_without_folder(named: Option<&str>, cwd: &Path) -> Result<(), Failure> {
     let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(()) };
     let folder = cwd.join(named);
@@ -131,10 +136,10 @@ pub(super) fn refuse_without_folder(named: Option<&str>, cwd: &Path) -> Result<(
     .hint(format!("make the folder, or unset it with `env: {{\"{TEMPORARY}\": null}}`")))
 }
 
-/// Refuses a process that waits to become the program, in an environment that keeps a debugger from it.
+/// Refuses a process that waits to become the program, in an environment that prevents debugging.
 ///
 /// # Errors
-/// `NOT_DEBUGGABLE`, `LAUNCH_FAILED`, with the variable that is in the way.
+/// `NOT_DEBUGGABLE`, `LAUNCH_FAILED`, with the variable that prevents debugging.
 pub(super) fn refuse(pid: u32) -> Result<(), Failure> {
     let variable = |name: &str| Some(variable_of(pid, name)?.to_string_lossy().into_owned());
     refuse_without(&variable)?;
@@ -165,7 +170,7 @@ fn waits_because_of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'stat
     })
 }
 
-/// Why a debugger cannot reach the runtime of a process that runs already; `None` when its variables are not the reason.
+/// Why a debugger cannot reach the runtime of a running process; `None` if its variables are not the reason.
 pub(super) fn unreachable_because(pid: u32) -> Option<Failure> {
     if cordebug::startup::has_pipes(pid) {
         return None;

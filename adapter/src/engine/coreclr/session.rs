@@ -30,7 +30,7 @@ use super::values::Values;
 use crate::engine::{BY_FORCE, EngineRequest, LOOK_ONLY};
 use crate::io::Broker;
 
-/// How long a pause lets the runtime tell what happened before, and how long it waits for one piece of it.
+/// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
 const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 const SETTLE_SLICE: Duration = Duration::from_millis(50);
 
@@ -42,7 +42,7 @@ pub(super) struct Session {
     pub(super) inbox: Inbox,
     pub(super) outbox: Outbox,
     pub(super) ending: Arc<AtomicBool>,
-    /// Of the request that is answered now.
+    /// Cancels the current request.
     pub(super) cancel: CancellationToken,
     pub(super) hang_watchdog: Arc<HangWatchdog>,
     pub(super) calls: FuncEval,
@@ -54,7 +54,7 @@ pub(super) struct Session {
     pub(super) stepping: Stepping,
     pub(super) sources: Sources,
     pub(super) retrieval: Retrieval,
-    /// Of expressions that are not evaluated here.
+    /// Compiler for expressions that Tandem does not evaluate itself.
     pub(super) compiler: Compiler,
     pub(super) children: Children,
 }
@@ -126,14 +126,14 @@ impl Session {
         self.hang_watchdog.end();
     }
 
-    /// Drops the limits of a request, which do not apply to callbacks after it: a condition runs code even if the last request was cancelled,
-    /// or came from a client that may only look.
+    /// Drops the limits of a request, which do not apply to callbacks after it: a condition runs code even if
+    /// the last request was cancelled, or came from a client that may only look.
     fn end_request(&mut self) {
         self.cancel = CancellationToken::new();
         self.calls.looks_only = false;
     }
 
-    /// Every command, by name.
+    /// Dispatches a command by its name.
     fn answer(&mut self, request: &EngineRequest, cancel: &CancellationToken) -> Result<Value, Failure> {
         let arguments = &request.arguments;
         self.children.record_breakpoints(&request.command, arguments);
@@ -207,7 +207,7 @@ impl Session {
         }
     }
 
-    /// From now on what this process starts is debugged, or reported.
+    /// Debugs or reports the child processes of this process from now on.
     pub(super) fn watch_children(&mut self, root: Root, following: Following) {
         self.children.watch(root, following, &self.broker, self.outbox.sender(), self.inbox.sender());
     }
@@ -260,7 +260,8 @@ impl Session {
         }
     }
 
-    /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
+    /// Resumes the program: first from the stop that clients know, then through the callbacks that came in
+    /// the meantime.
     pub(super) fn resume(&mut self) -> Result<(), Failure> {
         self.forget_stop();
         self.exceptions.forget_stop();
@@ -271,7 +272,7 @@ impl Session {
         Ok(())
     }
 
-    /// What clients were given at this stop is stale.
+    /// Drops everything that clients received at this stop, which is stale.
     pub(super) fn forget_stop(&mut self) {
         self.values.references.clear();
         self.stepping.forget_targets();
@@ -324,7 +325,7 @@ impl Session {
         let threads = process.threads().map_err(cor("list the threads"))?;
         let wanted = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
         let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();
-        // The thread that was asked for, else one that has user code on its stack, else any.
+        // The requested thread, otherwise one with user code on its stack, otherwise any.
         let thread = wanted
             .filter(|id| ids.contains(id))
             .or_else(|| {

@@ -1,5 +1,5 @@
-//! Source files: where they are here, whether they are what was compiled, and their text when only the PDB has it. Those that must be
-//! fetched or decompiled: [`retrieval`](super::retrieval).
+//! Source files: their local paths, whether they match the compiled ones, and their text if only the PDB has
+//! it. Fetching and decompiling: [`retrieval`](super::retrieval).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,23 +23,24 @@ use crate::engine::coreclr::retrieval::Retrieval;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::path_map;
 
-/// In the engine's reference of a source: it is of a method whose source is not known; then the module's id and the method's row follow.
+/// In the engine's source reference: flag of a method whose source is unknown; followed by the module's id
+/// and the method's row.
 const OF_METHOD: i64 = 1 << 48;
-/// It is one that a decompiler made.
+/// Flag of a decompiled source.
 const DECOMPILED: i64 = 1 << 47;
 
-/// Where sources are, and what was found out about them.
+/// Locations of sources, and a cache of results.
 #[derive(Default)]
 pub(super) struct Sources {
     /// `sourceFileMap`: compiled path prefixes and their local replacements. Longest first.
     map: Vec<(String, String)>,
-    /// The same for the addresses of Source Link; a `*` stands for one name between slashes.
+    /// The same for the addresses of Source Link; a `*` stands for one path segment.
     addresses: Vec<(String, String)>,
-    /// `requireExactSource`: a file that is not what was compiled counts as absent.
+    /// `requireExactSource`: a file that differs from the compiled one counts as absent.
     is_exact: bool,
-    /// Where fetched sources are.
+    /// The cache of fetched sources.
     cache: Option<Arc<Cache>>,
-    /// Folders or files that clients reach by links: where the compiler saw them, and how the clients spell them.
+    /// Folders or files that clients reach through links: the compiler's path, and the clients' spelling.
     links: RefCell<Vec<(String, String)>>,
     /// Files that a client spells as the compiler did: all clients get that spelling.
     plain: RefCell<Vec<String>>,
@@ -47,7 +48,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// DAP `Source` of a document: the same one as long as the module has the same symbols.
+    /// DAP `Source` of a document: stable as long as the module has the same symbols.
     pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &Loaded, document: u32) -> Value {
         let key = (loaded.id, document);
         if let Some(body) = self.bodies.borrow().get(&key) {
@@ -110,7 +111,7 @@ impl Sources {
         json!({ "sources": list })
     }
 
-    /// The path of a source that the engine gave this number.
+    /// The path of the source with this reference.
     pub(super) fn path_of_reference(&self, types: &TypeSystem, number: i64) -> Option<String> {
         types.modules.with_symbols().iter().find_map(|loaded| {
             let pdb = loaded.pdb.as_ref().ok()?;
@@ -119,7 +120,7 @@ impl Sources {
         })
     }
 
-    /// Reads `sourceFileMap` and its other spellings, and `requireExactSource`.
+    /// Reads `sourceFileMap` and its aliases, and `requireExactSource`.
     ///
     /// # Errors
     /// When it is not an object of strings.
@@ -133,8 +134,8 @@ impl Sources {
         Ok(Self { map, addresses, is_exact, cache, ..Self::default() })
     }
 
-    /// Where a document of a PDB is here, as the clients spell it: where `sourceFileMap` says its path or its address is, else in the
-    /// cache; else what would be the place.
+    /// The local path of a document in the clients' spelling: where `sourceFileMap` maps its path or its
+    /// address, otherwise in the cache; otherwise the path where it would be.
     pub(super) fn path_of(&self, pdb: &Pdb, document: u32) -> String {
         let compiled = pdb.document(document);
         let path = self.local(compiled);
@@ -148,12 +149,12 @@ impl Sources {
         fetched().map_or(path, |fetched| fetched.display().to_string())
     }
 
-    /// Whether there is a file that counts as this source.
+    /// Whether a file exists that counts as this source.
     fn is_there(&self, pdb: &Pdb, document: u32, path: &str) -> bool {
         Path::new(path).exists() && !(self.is_exact && Self::differs(pdb, document, path))
     }
 
-    /// Where `sourceFileMap` says that what has the document's address is.
+    /// The path to which `sourceFileMap` maps the document's address.
     fn by_address(&self, pdb: &Pdb, compiled: &str) -> Option<String> {
         if self.addresses.is_empty() {
             return None;
@@ -162,12 +163,12 @@ impl Sources {
         self.addresses.iter().find_map(|(from, to)| mapped_address(&url, from, to))
     }
 
-    /// Whether a breakpoint does not bind because a file is not what was compiled.
+    /// Whether a breakpoint does not bind because a file differs from the compiled one.
     pub(super) fn is_refused(&self, pdb: &Pdb, document: u32, path: &str) -> bool {
         self.is_exact && Self::differs(pdb, document, path)
     }
 
-    /// A source was fetched: it is shown where it was, and can be read now.
+    /// A source was fetched: it keeps its path, and can be read now.
     pub(super) fn fetched(&self, document: Document) {
         if let Some(body) = self.bodies.borrow_mut().get_mut(&document)
             && let Some(body) = body.as_object_mut()
@@ -176,32 +177,33 @@ impl Sources {
         }
     }
 
-    /// The symbols of a module are others now.
+    /// The symbols of a module have changed.
     pub(super) fn forget_module(&self, module: usize) {
         self.bodies.borrow_mut().retain(|(of, _), _| *of != module);
     }
 
-    /// Where a compiled path is here, as the clients spell it.
+    /// The local path of a compiled path, in the clients' spelling.
     pub(super) fn local(&self, compiled: &str) -> String {
         let here = self.mapped(compiled);
         let links = self.links.borrow();
         links.iter().find_map(|(from, to)| replaced(&here, from, to)).unwrap_or(here)
     }
 
-    /// Where `sourceFileMap` says a compiled path is.
+    /// The path to which `sourceFileMap` maps a compiled path.
     fn mapped(&self, compiled: &str) -> String {
         let found = self.map.iter().find_map(|(from, to)| replaced(compiled, from, to));
         found.unwrap_or_else(|| compiled.to_owned())
     }
 
-    /// The document of a PDB that a path here means: the very path, else the same file by another way, else the one that
-    /// ends alike in most parts, when it is not known to be another file.
+    /// The document of a PDB that a local path means: the exact path, otherwise the same file by another
+    /// path, otherwise the one whose path has the longest common end, unless that is known to be another
+    /// file.
     pub(super) fn find(&self, pdb: &Pdb, path: &str) -> Option<u32> {
         self.find_or_guess(pdb, path).map(|(row, _)| row)
     }
 
-    /// The same, and whether it is a guess: nothing is at the path, and a document's path ends alike. A name alone is too
-    /// little for that, when the document is here: every program has a `Program.cs`.
+    /// The same, and whether it is a guess: no file is at the path, and a document's path has the same end.
+    /// The file name alone is not sufficient if the document exists here: every program has a `Program.cs`.
     pub(super) fn find_or_guess(&self, pdb: &Pdb, path: &str) -> Option<(u32, bool)> {
         let exact = pdb.documents().find(|(_, document)| *document == path || self.mapped(document) == path);
         let exact = exact.or_else(|| self.find_kept(pdb, path));
@@ -214,7 +216,7 @@ impl Sources {
         let linked = here.as_ref().and_then(|here| {
             pdb.documents().find_map(|(row, document)| {
                 let compiled = self.mapped(document);
-                // Names are compared first: following every document's links takes time.
+                // Names are compared first: resolving every document's links takes time.
                 let may_be = Path::new(&compiled).file_name() == here.file_name()
                     || Path::new(&compiled).file_name() == given.file_name();
                 let same = may_be && Path::new(&compiled).canonicalize().is_ok_and(|file| file == *here);
@@ -234,13 +236,13 @@ impl Sources {
             .documents()
             .filter(|(_, document)| alike(document) > 0)
             .max_by_key(|(row, document)| (alike(document), std::cmp::Reverse(*row)))?;
-        // Two files of one name: the one that exists where it was compiled is another one.
+        // Two files with the same name: the one that exists at the compiled path is another file.
         let (is_here, is_given) = (Path::new(&self.mapped(document)).exists(), given.exists());
         let is_another = is_here && (is_given || alike(document) < 2 && given.is_absolute());
         (!is_another).then_some((row, !is_given))
     }
 
-    /// The document that a file in the cache is, or one in a clone of what Source Link names.
+    /// The document of a file in the cache, or of one in a clone of the repository that Source Link names.
     fn find_kept<'a>(&self, pdb: &'a Pdb, path: &str) -> Option<(u32, &'a str)> {
         if let Some(wanted) = self.cache.as_deref().and_then(|cache| source_files::checksum_in(cache, path)) {
             let has = |row: u32| {
@@ -251,10 +253,10 @@ impl Sources {
         pdb.documents().find(|(_, document)| self.by_address(pdb, document).is_some_and(|here| here == path))
     }
 
-    /// A client reaches a file by links: what is shown from the same folder is spelled its way.
+    /// A client reaches a file through links: other files of the same folder are shown in its spelling.
     fn learn_link(&self, compiled: &str, path: &str) {
         let (mut from, mut to) = (Path::new(compiled), Path::new(path));
-        // Up to where the two ways part.
+        // Up to the point where the two paths differ.
         while let (Some(one), Some(other)) = (from.parent(), to.parent())
             && from.file_name() == to.file_name()
             && one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
@@ -272,7 +274,7 @@ impl Sources {
         }
     }
 
-    /// A client spells a file as the compiler did.
+    /// A client spells a file as the compiler does.
     fn keep_plain(&self, compiled: String) {
         if self.plain.borrow().contains(&compiled) {
             return;
@@ -286,21 +288,22 @@ impl Sources {
         self.plain.borrow_mut().push(compiled);
     }
 
-    /// Whether the file here is another than what was compiled; line ends alone do not count.
+    /// Whether the local file differs from the compiled one; line ends alone do not count.
     pub(super) fn differs(pdb: &Pdb, document: u32, path: &str) -> bool {
         let Some(wanted) = pdb.checksum(document) else { return false };
         std::fs::read(path).is_ok_and(|text| checksums::as_compiled(&wanted, &text).is_none())
     }
 }
 
-/// Whether the text of a `Source` that [`Sources::source_body`] gives can be had at once: its file is here, or its PDB has it.
+/// Whether the text of a `Source` from [`Sources::source_body`] is available immediately: its file exists, or
+/// its PDB contains it.
 pub(super) fn is_here(source: &Value) -> bool {
     let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
     source["adapterData"]["notHere"] != true
         && (source["origin"].is_null() || !source["sourceReference"].is_null() || is_file())
 }
 
-/// The engine's number of a document that has no file here.
+/// The engine's source reference of a document without a local file.
 fn reference(loaded: &Loaded, document: u32) -> i64 {
     let number = loaded.id as i64 * 0x10_0000 + i64::from(document);
     if loaded.is_decompiled() { number | DECOMPILED } else { number }
@@ -311,7 +314,7 @@ pub(super) fn reference_of_method(module: usize, method: u32) -> i64 {
     OF_METHOD | (module as i64) << 24 | i64::from(method & 0x00ff_ffff)
 }
 
-/// The module and the MethodDef token behind such a number.
+/// The module and the MethodDef token of such a reference.
 fn method_of(reference: i64) -> Option<(usize, u32)> {
     let rest = reference.checked_sub(OF_METHOD).filter(|rest| *rest >= 0)?;
     Some((
@@ -393,7 +396,7 @@ impl Session {
         self.decompiled_source(loaded, method, Some(document), cancel)
     }
 
-    /// The text of what has a method, in a module that is decompiled first.
+    /// The text of the type with a method, in a module that is decompiled first.
     fn decompiled_source(
         &mut self,
         loaded: &Loaded,
@@ -415,7 +418,7 @@ impl Session {
     }
 }
 
-/// Where a document is said to be, if anywhere.
+/// The address of a document in Source Link, if it has one.
 pub(super) fn remote(pdb: &Pdb, document: u32) -> Option<Remote> {
     let compiled = pdb.document(document);
     let url = pdb.source_link()?.url(compiled)?;
@@ -426,7 +429,7 @@ fn unknown(arguments: &Value) -> Failure {
     Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"]))
 }
 
-/// An address below another one, in the place of that; `*` in `from` stands for one name.
+/// An address below another one, moved to the replacement; `*` in `from` stands for one name.
 fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
     let (mut names, mut path) = (url.split('/'), to.to_owned());
     for wanted in from.split('/') {
@@ -442,7 +445,7 @@ fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
     Some(path)
 }
 
-/// A path below another one, in the place of that.
+/// A path below another one, moved to the replacement.
 fn replaced(path: &str, from: &str, to: &str) -> Option<String> {
     let rest = path.strip_prefix(from)?;
     let whole = rest.is_empty() || rest.starts_with(['/', '\\']);

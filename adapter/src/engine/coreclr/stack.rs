@@ -1,5 +1,6 @@
-//! Stacks and scopes: the frames of a thread, marks for what the runtime does between them, and behind them the methods
-//! that wait for the async one the thread runs ([`awaiting`]), and those that first threw the exception it stopped at.
+//! Stacks and scopes: the frames of a thread, marks for transitions into the runtime, and below them the
+//! methods that await the running async one ([`awaiting`]), and those that first threw the exception of the
+//! stop.
 
 pub(super) mod awaiting;
 mod transitions;
@@ -30,22 +31,22 @@ pub(super) use transitions::LIGHTWEIGHT;
 pub(super) const MAX_DEPTH: usize = 10_000;
 /// The last row of a stack whose walk ended early.
 const MORE: &str = "[More Frames]";
-/// Numbers of frames from here on are those of async callers; those of the thread's own frames count from 0.
+/// Numbers of frames from here on belong to async callers; those of the thread's own frames count from 0.
 pub(super) const WAITING: usize = 1 << 20;
 /// Numbers from here on belong to rows that are not frames.
 pub(super) const MARK: usize = 2 << 20;
-/// Numbers from here on are those of methods that have thrown and ended.
+/// Numbers from here on belong to methods that have thrown and ended.
 const ENDED: usize = 3 << 20;
 
 /// One row of a stack as clients see it.
 enum Row {
     /// A frame of the thread, by its index.
     Own(usize),
-    /// A method that awaits, by its place in the chain.
+    /// A method that awaits, by its index in the chain.
     Waiting(usize),
-    /// A place where the exception was thrown, or that it passed.
+    /// A location where the exception was thrown, or that it passed.
     Ended(usize),
-    /// What lies between frames.
+    /// A transition between frames.
     Mark(&'static str),
 }
 
@@ -112,7 +113,7 @@ impl Session {
         Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
     }
 
-    /// DAP `StackFrame`s of a part of a stack.
+    /// DAP `StackFrame`s of a range of a stack.
     #[expect(clippy::too_many_arguments, reason = "the page, and one list for each kind of row")]
     fn page(
         &mut self,
@@ -243,7 +244,7 @@ impl TypeSystem {
         }
         if !(is_shown || on_top) || !sources::is_here(&body["source"]) {
             body["source"]["presentationHint"] = json!("deemphasize");
-            // Where it could be had from is worth more.
+            // An existing origin, which says where the source can be obtained, is more useful.
             if body["source"]["sourceReference"].is_null() && !loaded.is_decompiled() {
                 body["source"]["origin"] = json!(EXTERNAL);
             }
@@ -251,12 +252,13 @@ impl TypeSystem {
         body
     }
 
-    /// The generic arguments of a frame, as C# spells them: its class's, then its own. None when they are not known.
+    /// The generic arguments of a frame, as C# spells them: its class's, then its own. Empty if they are not
+    /// known.
     fn generic_arguments(&self, frame: &Frame) -> Vec<String> {
         let actual: Vec<Ty> =
             frame.type_parameters().unwrap_or_default().iter().map(|kind| self.ty_of_runtime(kind)).collect();
         let spelled: Vec<String> = actual.iter().map(|ty| self.csharp(ty)).collect();
-        // One body serves all reference types; which one it was is not kept.
+        // One body serves all reference types; the actual one is not recorded.
         let known = spelled.iter().all(|name| !name.contains("__Canon"));
         if known { spelled } else { Vec::new() }
     }
@@ -286,7 +288,7 @@ impl Modules {
         loaded.is_user_code && !loaded.hidden().contains(&method)
     }
 
-    /// Whether a frame is in the user's own code; none when that cannot be known.
+    /// Whether a frame is in the user's own code; `None` if that is unknown.
     pub(super) fn is_user_frame(&self, frame: &Frame) -> Option<bool> {
         let function = frame.function().ok()?;
         let loaded = self.of(&function.module().ok()?)?;
@@ -301,15 +303,15 @@ impl Modules {
     }
 }
 
-/// An IL offset in the statement that a caller is in. It returns behind the call, and in optimised code, which has no `nop` there, the next
-/// statement may begin at that very offset.
+/// An IL offset in the calling statement of a frame. The return address is after the call, and in optimised
+/// code, which has no `nop` there, the next statement may begin at that very offset.
 fn calling(loaded: &Loaded, method: u32, il: u32) -> u32 {
     let begins = |pdb: &Pdb| pdb.points(method).iter().any(|point| point.il == il);
     let is_behind = loaded.is_optimized && il > 0 && loaded.pdb.as_ref().is_ok_and(begins);
     if is_behind { il - 1 } else { il }
 }
 
-/// Where code is that is not the user's and has no source.
+/// Display name of library code without a source.
 const EXTERNAL: &str = "external code";
 
 /// DAP `Source` of code without source: editors fold its frames.

@@ -1,5 +1,5 @@
-//! Getting the program under control: launch held before any user code, and attach. Letting go of it is
-//! [`ending`](super::ending).
+//! Brings the program under control: launch held before any user code, and attach. [`ending`](super::ending)
+//! detaches.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -106,7 +106,8 @@ impl Session {
         self.debuggee.child = Some(child);
         self.take_control(pid, &runtime, &failed)?;
         tracing::debug!(pid, "the debugging library is attached");
-        // Its callbacks wait in the inbox until the clients have configured; the runtime may go on to the first.
+        // Its callbacks wait in the inbox until the clients have configured; the runtime may run to the
+        // first.
         drop(hold);
         self.debuggee.run = Run::Held;
         self.watch_exit();
@@ -126,7 +127,7 @@ impl Session {
         Ok(Value::Null)
     }
 
-    /// What `launch` and `attach` have in common.
+    /// Reads the attributes that `launch` and `attach` share.
     fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
         attributes::refuse(arguments)?;
         if let Some(complaint) = attributes::complaint(arguments) {
@@ -189,7 +190,7 @@ impl Session {
             .hint("the .NET engine debugs .dll files, app hosts, .csproj files and project folders"),
             (_, Some(info)) => {
                 let quoted =
-                    if words.is_empty() { String::new() } else { format!("; its last output: {words}") };
+                    if words.is_empty() { String::new() } else { format!("; end of its stderr: {words}") };
                 failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))
                     .hint("run it without a debugger to see whether it starts; is it a .NET program?")
             }
@@ -317,7 +318,8 @@ impl Session {
     }
 }
 
-/// The runtime of a process that is to be attached to, as soon as that is possible. `hold` is on one that has just started.
+/// The runtime of a process, for an attach, as soon as it is ready. `hold` is on a process that has just
+/// started.
 fn reach(
     types: &TypeSystem,
     pid: u32,
@@ -340,7 +342,7 @@ fn reach(
     Ok(runtime)
 }
 
-/// The hold on a child process that the parent session has found, once its runtime is at rest.
+/// The hold on a child process that the parent session has found, once its runtime is idle.
 fn held(pid: u32) -> Result<StartupHold, Failure> {
     let hold = StartupHold::join(pid).map_err(|error| {
         let message = format!("cannot attach to process {pid} at its start: {error}");
@@ -359,7 +361,7 @@ struct Starting {
     found: AtomicBool,
 }
 
-/// Loads the debugging library while the runtime starts; ends when that is no longer wanted.
+/// Loads the debugging library while the runtime starts; ends when it is no longer wanted.
 fn preload(pid: u32) -> Arc<Starting> {
     let starting = Arc::new(Starting { wanted: AtomicBool::new(true), ..Starting::default() });
     let watched = starting.clone();
@@ -367,7 +369,7 @@ fn preload(pid: u32) -> Arc<Starting> {
         let found = runtime::preload(pid, &watched.wanted);
         watched.found.store(found, Ordering::Relaxed);
     };
-    // Without the thread the launch is only slower.
+    // Without the thread, the launch is only slower.
     drop(std::thread::Builder::new().name("preload".into()).spawn(work));
     starting
 }

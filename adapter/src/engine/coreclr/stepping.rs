@@ -34,7 +34,7 @@ use callbacks::Callbacks;
 use returns::Returns;
 use targets::Target;
 
-/// How deep a statement is looked for below code without source.
+/// How many frames below code without source are searched for a statement.
 const MAX_FRAMES: usize = 200;
 
 /// Direction of a step.
@@ -45,7 +45,7 @@ enum Way {
     Out,
 }
 
-/// Where a client asked for a step: what it must not show again as if it were the next place.
+/// Start of a step: the step must not end there again as if it were the next statement.
 struct Began {
     module: usize,
     method: u32,
@@ -59,7 +59,7 @@ struct Origin {
     method: u32,
     /// The statement's IL range.
     statement: (u32, u32),
-    /// Where its frame ends on the stack: a recursive call has another.
+    /// Start of its frame on the stack: a recursive call has another.
     frame: Option<u64>,
 }
 
@@ -81,15 +81,15 @@ pub(super) struct Step {
     awaiting: Awaiting,
     returns: Returns,
     callbacks: Callbacks,
-    /// The method and the statement that they belong to.
+    /// Method and statement of the callbacks.
     callbacks_of: Option<(u32, (u32, u32))>,
 }
 
 impl Step {
-    /// Takes what it needed out of the program.
+    /// Removes its breakpoints and stepper from the program.
     pub(super) fn give_up(mut self) {
         if let Some(stepper) = &self.stepper {
-            // One that is complete does not mind.
+            // Deactivating a completed stepper fails harmlessly.
             stepper.deactivate().unwrap_or_default();
         }
         self.returns.disarm();
@@ -98,7 +98,7 @@ impl Step {
     }
 }
 
-/// The step under way, and what steps were offered at this stop.
+/// The current step, and the targets offered at this stop.
 #[derive(Default)]
 pub(super) struct Stepping {
     step: Option<Step>,
@@ -109,17 +109,17 @@ pub(super) struct Stepping {
 }
 
 impl Stepping {
-    /// The program runs on: its targets belong to the last stop.
+    /// The program resumes: its targets belong to the last stop.
     pub(super) fn forget_targets(&mut self) {
         self.targets.clear();
     }
 
-    /// The program has ended, and the step with it.
+    /// Drops the step: the program has ended.
     pub(super) fn forget(&mut self) {
         self.step = None;
     }
 
-    /// Whether a thread makes a call of the very statement that it steps over or into.
+    /// Whether a thread is in a call of the very statement that it steps over or into.
     pub(super) fn steps_over_here(&self, modules: &Modules, thread: &Thread) -> bool {
         let Some(step) = self.step.as_ref().filter(|step| step.way != Way::Out) else { return false };
         let place = modules.calling_statement(thread).as_ref().and_then(Position::began);
@@ -130,7 +130,7 @@ impl Stepping {
             })
     }
 
-    /// The step under way is overtaken by another stop, or over.
+    /// Cancels the current step: another stop has come first, or it is over.
     pub(super) fn give_up(&mut self, process: Option<&Process>) {
         if let Some(step) = self.step.take() {
             step.give_up();
@@ -151,7 +151,7 @@ struct Position {
 }
 
 impl Position {
-    /// The IL range of its statement; none where there is no source.
+    /// The IL range of its statement; `None` if there is no source.
     fn statement(&self) -> Option<(u32, u32)> {
         let pdb = self.loaded.pdb.as_ref().ok()?;
         pdb.point_at(self.method, self.il)?;
@@ -170,8 +170,8 @@ impl Position {
         })
     }
 
-    /// Whether control has come into the middle of a statement, where only a jump is left, or the `finally` of an iterator is
-    /// called: so it is led out of a loop by `break`, out of an iterator by `yield break`.
+    /// Whether control has reached the middle of a statement, where only a jump is left, or the call of an
+    /// iterator's `finally`: `break` leads there out of a loop, `yield break` out of an iterator.
     fn only_leads_on(&self) -> bool {
         let Ok(pdb) = &self.loaded.pdb else { return false };
         let (start, end) = pdb.visible_part(self.method, self.il, self.size);
@@ -262,7 +262,8 @@ impl Session {
                 self.set_out(&mut step, &thread, &position)?;
             }
             _ => {
-                // Code without source has no statements: it is left, for the rest of the statement that called it.
+                // Code without source has no statements: the step leaves it, for the rest of the calling
+                // statement.
                 step.origin =
                     self.types.modules.calling_statement(&thread).as_ref().and_then(Position::origin);
                 step.returning = way != Way::Out && step.origin.is_some();
@@ -275,7 +276,7 @@ impl Session {
         Ok(Value::Null)
     }
 
-    /// Prepares a step from a place in the source.
+    /// Prepares a step from a position in the source.
     fn set_out(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> Result<(), Failure> {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
@@ -300,7 +301,7 @@ impl Session {
 }
 
 impl Options {
-    /// A stepper of the runtime that leaves a place, over or into what it calls.
+    /// A runtime stepper that leaves a position, over calls or into them.
     fn stepper(
         &self,
         thread: &Thread,
@@ -308,7 +309,8 @@ impl Options {
         from: &Position,
         is_async: bool,
     ) -> Result<Stepper, Failure> {
-        // Code that was optimised before we came is none the runtime counts as the user's: from there it steps anywhere.
+        // The runtime does not count code that was optimised before the attach as user code: from there it
+        // steps anywhere.
         let only_users = self.just_my_code || from.loaded.is_marked.get();
         let stepper = thread.create_stepper(only_users).map_err(cor("prepare a step"))?;
         stepper.step_ranges(way == Way::Into, &from.ranges(is_async)).map_err(cor("step"))?;
@@ -317,7 +319,7 @@ impl Options {
 }
 
 impl TypeSystem {
-    /// A stepper that leaves the method on top, to whatever can be stopped in.
+    /// A stepper that leaves the method on top, to the nearest code that can stop.
     fn stepper_out(&self, options: &Options, thread: &Thread) -> Result<Stepper, Failure> {
         let is_marked = || {
             self.modules.position(thread).is_none_or(|at| at.loaded.is_framework || at.loaded.is_marked.get())
@@ -328,8 +330,8 @@ impl TypeSystem {
         Ok(stepper)
     }
 
-    /// A stepper that runs through the rest of a method, over what it calls, to its caller, or to what a library that called it calls next: a
-    /// stepper that goes out would pass that.
+    /// A stepper that runs through the rest of a method, over its calls, to its caller, or to the next method
+    /// that a calling library calls: a stepper out would miss that.
     fn stepper_through(&self, options: &Options, thread: &Thread, at: &Position) -> Result<Stepper, Failure> {
         if at.size == 0 {
             return self.stepper_out(options, thread);
@@ -342,7 +344,7 @@ impl TypeSystem {
 
 impl Modules {
     fn position(&self, thread: &Thread) -> Option<Position> {
-        // The active frame is found through chains, which cost milliseconds; a stack walk does not.
+        // Finding the active frame through chains costs milliseconds; a stack walk does not.
         self.position_of(&thread.frames(1).ok()?.into_iter().next()?)
     }
 
@@ -364,7 +366,7 @@ impl Modules {
     }
 }
 
-/// A stepper of the runtime that goes one machine instruction on, over or into what it calls.
+/// A runtime stepper that executes one machine instruction, over a call or into it.
 fn instruction_stepper(thread: &Thread, way: Way) -> Result<Stepper, Failure> {
     let stepper = thread.create_stepper(false).map_err(cor("prepare a step"))?;
     stepper.step_instruction(way == Way::Into).map_err(cor("step"))?;

@@ -1,4 +1,5 @@
-//! `threads`: which there are, what they are called. A name is read from the program's `Thread` object, never asked for by running code.
+//! `threads`: the program's threads and their names. A name is read from the program's `Thread` object, never
+//! by running code.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +17,7 @@ use crate::engine::coreclr::types::TypeSystem;
 
 /// The runtime's names of its own threads begin with this.
 const RUNTIME: &str = ".NET ";
-/// The kernel keeps 15 letters of a name, and this thread has it nowhere else.
+/// The kernel stores 15 characters of a name, and this thread's is nowhere else.
 const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
 
 /// Lowest and highest address of a frame.
@@ -34,10 +35,11 @@ struct AtException {
 /// State of the program's threads.
 #[derive(Default)]
 pub(super) struct Threads {
-    /// Those that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
+    /// Threads that were requested, until they end: listing them all costs the runtime milliseconds at every
+    /// stop.
     pub(super) known: RefCell<HashMap<u32, Thread>>,
-    /// The last list. A running program is held for each, which takes the runtime up to 20 ms, so it serves all who ask until
-    /// something may have changed it.
+    /// The last list. Each list needs a short stop of a running program, which takes the runtime up to 20 ms,
+    /// so it serves all clients until something may have changed it.
     listed: Option<Value>,
     /// By thread, the frame below a call that could not be ended.
     left: HashMap<u32, StackRange>,
@@ -45,14 +47,15 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// A request is answered now. Any other than `threads` may change what there is to list: it resumes the program, or runs its code.
+    /// A request begins. Any other than `threads` may change the list, because it resumes the program or runs
+    /// its code.
     pub(super) fn begin(&mut self, command: &str) {
         if command != "threads" {
             self.forget_list();
         }
     }
 
-    /// Something happened in the program: threads begin and end, and get another name, by callbacks.
+    /// Drops the list: threads start, end, and change their names with callbacks.
     pub(super) fn forget_list(&mut self) {
         self.listed = None;
     }
@@ -67,7 +70,7 @@ impl Threads {
         self.left.remove(&thread);
     }
 
-    /// A thread stops at an exception; `given`: which, where it throws none.
+    /// A thread stops at an exception; `given`: the exception, if the thread throws none.
     pub(super) fn stop_at_exception(&mut self, thread: u32, given: Option<Handle>) {
         self.forget_exception();
         self.at_exception = Some(AtException { thread, given, below: None });
@@ -80,14 +83,14 @@ impl Threads {
         }
     }
 
-    /// No thread is at an exception stop any more.
+    /// The program resumes: no thread is at an exception stop.
     pub(super) fn forget_exception(&mut self) {
         if let Some(given) = self.at_exception.take().and_then(|at| at.given) {
             given.dispose().unwrap_or_default();
         }
     }
 
-    /// The frame a thread's own stack begins with, where there are others above it.
+    /// The first frame of a thread's own stack, if there are others above it.
     pub(super) fn own_top(&self, thread: u32) -> Option<StackRange> {
         let at_exception = self.at_exception.as_ref().filter(|at| at.thread == thread);
         self.left.get(&thread).copied().or_else(|| at_exception?.below)
@@ -116,7 +119,7 @@ impl Threads {
 /// A thread as it is listed.
 struct Named {
     name: String,
-    /// `Thread.ManagedThreadId`; none before the thread has a `Thread` object.
+    /// `Thread.ManagedThreadId`; `None` before the thread has a `Thread` object.
     managed: Option<u32>,
 }
 
@@ -125,13 +128,13 @@ impl Session {
         if let Some(list) = &self.debuggee.threads.listed {
             return Ok(list.clone());
         }
-        // Callbacks that came meanwhile are dealt with afterwards, and forget the list.
+        // Callbacks that arrive in the meantime are handled afterwards, and drop the list.
         self.while_stopped(|session| {
             let threads = session.debuggee.process()?.threads().map_err(cor("list the threads"))?;
             let named = threads.iter().filter_map(|thread| {
                 Some((thread.id().ok()?, session.types.named(&session.debuggee, thread)))
             });
-            // The runtime's own order changes from stop to stop.
+            // The runtime's own order varies from stop to stop.
             let list = json!({ "threads": rows(&named.collect(), session.debuggee.pid) });
             session.debuggee.threads.listed = Some(list.clone());
             Ok(list)
@@ -156,7 +159,7 @@ impl TypeSystem {
                 Some(comm) if comm.starts_with(RUNTIME) => comm.to_owned(),
                 _ => match managed {
                     Some(managed) => format!("Thread #{managed}"),
-                    // Only the operating system has a number for it.
+                    // Only the operating system's number is known.
                     None => format!("OS thread {id}"),
                 },
             }
@@ -165,8 +168,9 @@ impl TypeSystem {
     }
 }
 
-/// DAP `Thread[]`: the main thread, whose number is that of the process, then the others by number. The kernel's numbers start again at
-/// their end, so the main thread's is not always the lowest. Threads that share a name get their number behind it.
+/// DAP `Thread[]`: the main thread, whose number is that of the process, then the others by number. The
+/// kernel's numbers wrap around, so the main thread's is not always the lowest. Threads with the same name
+/// get their number appended.
 fn rows(threads: &BTreeMap<u32, Named>, process: Option<u32>) -> Vec<Value> {
     let shared = |name: &str| threads.values().filter(|thread| thread.name == name).count() > 1;
     let row = |(id, thread): (&u32, &Named)| {

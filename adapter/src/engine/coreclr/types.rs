@@ -1,8 +1,8 @@
-//! Types as the evaluator reasons with them: plain data that outlives every resume, made from signatures of the metadata
-//! or from the runtime's own types, and turned back into those for a call.
+//! Types in the evaluator's form: plain data that outlives every resume, read from metadata signatures or
+//! from the runtime's types, and converted back for a call.
 //!
-//! In reading order: [`ty`] (what a type is), [`lookup`] (by name), [`relations`] (bases, interfaces, what fits where),
-//! [`members`] (methods and properties), [`runtime`] (to and from ICorDebugType).
+//! In reading order: [`ty`] (from signatures, and display), [`lookup`] (by name), [`relations`] (bases,
+//! interfaces, conversions), [`members`] (methods and properties), [`runtime`] (to and from ICorDebugType).
 
 pub(super) mod lookup;
 pub(super) mod members;
@@ -21,16 +21,16 @@ use super::modules::Modules;
 /// A type's module and TypeDef token.
 type TypeKey = (usize, u32);
 
-/// The program's types, as the metadata of its modules defines them, with what was looked up before: modules never change,
-/// new ones only add.
+/// The program's types, as the metadata of its modules defines them, with caches: loaded modules never
+/// change.
 #[derive(Default)]
 pub(super) struct TypeSystem {
     pub(super) modules: Modules,
     /// (module, TypeRef) to (module, TypeDef).
     references: RefCell<HashMap<TypeKey, TypeKey>>,
-    /// Full name to (module, TypeDef), with how many modules there were when it was not found.
+    /// Full name to (module, TypeDef), or the number of modules when it was not found.
     names: RefCell<HashMap<String, Result<TypeKey, usize>>>,
-    /// Definitions and members, as expressions are bound to them.
+    /// Definitions and members for the binder.
     pub(super) library: RefCell<Library>,
     /// IL of short getters; `None` for a getter that cannot be interpreted.
     pub(super) getters: RefCell<HashMap<TypeKey, Option<Vec<u8>>>>,

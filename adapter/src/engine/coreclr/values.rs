@@ -50,9 +50,10 @@ pub(super) use references::{Node, References, Returned};
 
 /// Replaces the expression of a value that has none: the return value of a call.
 pub(crate) const UNNAMED: &str = "$returned";
-/// Longest string shown, UTF-16 units; longer ones are cut and say so.
+/// Longest string that is shown, UTF-16 units; longer ones are truncated, with a note.
 pub(crate) const MAX_TEXT_LEN: u32 = 4096;
-/// Most rows of one answer, when the client says how many it wants, and when it does not. More are behind a row that opens.
+/// Most rows of one answer, if the client requests a number, and if it does not. The rest is in a row that
+/// opens.
 pub(crate) const MAX_ROWS: usize = 10_000;
 pub(crate) const MAX_UNASKED: usize = 1_000;
 /// Longest string that is returned for copying, UTF-16 units.
@@ -63,38 +64,39 @@ pub(crate) struct Stack {
     /// `Process::resumes` when they were walked.
     pub(crate) resumes: u64,
     pub(crate) thread: u32,
-    /// How many were asked for.
+    /// How many were requested.
     pub(crate) asked: usize,
     pub(crate) frames: Vec<Frame>,
 }
 
-/// The values on the way to the one fetched last: rows of one object or array are fetched one after the other.
+/// The values on the path to the one fetched last: rows of one object or array are fetched one after the
+/// other.
 pub(crate) struct Holder {
     /// `Process::resumes` when it was fetched.
     pub(crate) resumes: u64,
     pub(crate) root: Root,
     pub(crate) steps: Vec<Step>,
-    /// Where it starts and after each step, behind references and out of boxes.
+    /// The value at the start and after each step, dereferenced and unboxed.
     pub(crate) values: Vec<ClrValue>,
-    /// The class so many base types up from the last, which declares the field fetched last.
+    /// The class `up` base types above the last value's, which declares the field fetched last.
     pub(crate) class: Option<(usize, Class)>,
 }
 
-/// What clients were shown at this stop, and what was read for that.
+/// Values that clients were shown at this stop, with caches.
 #[derive(Default)]
 pub(super) struct Values {
     pub(super) references: References,
     pub(super) stack: RefCell<Option<Stack>>,
     /// The object that holds the value fetched last.
     pub(super) holder: RefCell<Option<Holder>>,
-    /// Types whose display took too long, or broke: they are not asked again.
+    /// Types whose display took too long, or failed: it is not called again.
     pub(super) mute: RefCell<HashSet<String>>,
     /// Classes whose static constructors were run.
     pub(super) initialised: RefCell<HashSet<Ty>>,
-    /// How deep members that are shown as their own members are in each other.
+    /// Nesting depth of members that are replaced by their own members.
     rooted: Cell<usize>,
-    /// How deep displays are in displays.
+    /// Nesting depth of displays.
     depth: Cell<u32>,
-    /// What expressions mean at places where they were asked for.
+    /// Bound expressions, by text and context.
     pub(super) prepared: RefCell<HashMap<String, HashMap<BindContext, Rc<Prepared>>>>,
 }

@@ -1,4 +1,4 @@
-//! Where breakpoints bind: in the modules that are loaded, and in those that come and go.
+//! Binds breakpoints in loaded modules, and unbinds them from unloaded ones.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::engine::coreclr::outbox::Outbox;
 use crate::engine::coreclr::sources::Sources;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Why a breakpoint does not bind in what its author hides from debuggers.
+/// Why a breakpoint does not bind in code that its author hides from debuggers.
 const NEVER: &str = "the code there is marked [DebuggerHidden]: no breakpoint stops in it";
 
 impl Breakpoints {
@@ -139,7 +139,7 @@ impl Breakpoints {
             }
             return;
         }
-        // Code on the same line, or another of the same name, may be stopped in.
+        // Other code on the same line, or another method of the same name, can stop.
         wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER);
         let il = at.map_or(0, |at| at.point.il);
         let set = || loaded.module.function(method)?.set_breakpoint(il);
@@ -152,7 +152,7 @@ impl Breakpoints {
                     wanted.document = sources.path_of(pdb, at.point.document);
                 }
             }
-            // An abstract or native method of that name is none to stop in.
+            // An abstract or native method of that name cannot stop.
             Err(_) if wanted.is_bound() => {}
             Err(failure) if loaded.is_optimized && !options.suppress_optimizations => wanted.remark(format!(
                 "{failure}; the code is optimised: launch with `suppressJITOptimizations` to stop at all its lines"
@@ -175,7 +175,7 @@ impl Breakpoints {
             for wanted in list {
                 let before = (wanted.is_bound(), wanted.problem.is_some());
                 self.bind(options, sources, place, wanted, loaded);
-                // A module that has the file and no code at the line is why it will not bind.
+                // A module with the file but without code at the line explains why it will not bind.
                 let explained = !wanted.is_bound() && sources.has_source(place, loaded);
                 if explained || (wanted.is_bound(), wanted.problem.is_some()) != before {
                     let pending = if explained { why_pending(types, sources, place) } else { String::new() };
@@ -204,7 +204,7 @@ impl Breakpoints {
         }
     }
 
-    /// A module went: its breakpoints wait again.
+    /// A module was unloaded: its breakpoints are pending again.
     pub(in crate::engine::coreclr) fn unbind_in(
         &mut self,
         types: &TypeSystem,
@@ -244,7 +244,7 @@ impl Breakpoints {
             let is_users = |method: u32| {
                 let kickoff = pdb.kickoff(method);
                 kickoff.is_some_and(|kickoff| {
-                    // Statements of the top level have a name of the compiler's.
+                    // The compiler names the method of top-level statements.
                     image.metadata.owner_of(kickoff) == owner
                         && matches!(image.metadata.method_name(kickoff), "Main" | "<Main>$")
                 })
@@ -258,7 +258,7 @@ impl Breakpoints {
         Ok(())
     }
 
-    /// The site with this key, made when there is none yet.
+    /// The site with this key, created if it does not exist.
     pub(super) fn place_site(
         &mut self,
         key: SiteKey,
@@ -273,19 +273,19 @@ impl Breakpoints {
 }
 
 impl Sources {
-    /// Whether a module was compiled from the file of a place.
+    /// Whether a module was compiled from the file of a breakpoint's scope.
     fn has_source(&self, place: &BreakpointScope, loaded: &Loaded) -> bool {
         let BreakpointScope::Source(path) = place else { return false };
         loaded.pdb.as_ref().is_ok_and(|pdb| self.find(pdb, path).is_some())
     }
 }
 
-/// Why a breakpoint at a place has not bound, for people.
+/// Why a breakpoint in a scope is not bound, for people.
 pub(super) fn why_pending(types: &TypeSystem, sources: &Sources, place: &BreakpointScope) -> String {
     let mut reasons = Vec::new();
     match place {
         BreakpointScope::Functions => reasons.push("no loaded module has this method yet".to_owned()),
-        // Code comes and goes with the process: what is not there now never will be.
+        // Code exists only while the process does: a missing instruction will never appear.
         BreakpointScope::Instructions => return "no program runs yet that has code there".to_owned(),
         BreakpointScope::Source(path) if !Path::new(path).exists() => {
             reasons.push(format!("there is no file `{path}`"));

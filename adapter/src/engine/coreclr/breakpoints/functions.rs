@@ -30,7 +30,7 @@ const KEYWORDS: [(&str, &str); 17] = [
     ("UIntPtr", "nuint"),
 ];
 
-/// `library.dll!Namespace.Type.Method(int, string)`, most of it optional.
+/// `library.dll!Namespace.Type.Method(int, string)`, with optional parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     module: Option<String>,
@@ -42,10 +42,10 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// Reads what people type.
+    /// Parses the name of a function breakpoint.
     ///
     /// # Errors
-    /// A sentence, when it names no method.
+    /// A sentence, if it is not the name of a method.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!("`{text}` names no method; write for example `Type.Method` or `Type.Method(int, string)`")
@@ -79,18 +79,19 @@ impl Name {
         sound.then_some(Self { module, paths, returns, parameters }).ok_or_else(wrong)
     }
 
-    /// Whether it may be in the framework, whose many methods are only looked through when they are meant.
+    /// Whether it may be in the framework, whose many methods are only searched when its name requires that.
     pub(super) fn is_frameworks(&self) -> bool {
         let is = |path: &String| ["System.", "Microsoft."].iter().any(|prefix| path.starts_with(prefix));
         self.paths.iter().any(is)
     }
 
-    /// The methods of a module it means; and the signatures of those with the right name but other parameters.
+    /// The methods of a module that it matches; and the signatures of those with the right name but other
+    /// parameters.
     pub(super) fn methods(&self, loaded: &Loaded) -> (Vec<u32>, Vec<String>) {
         let (mut found, mut others) = (Vec::new(), Vec::new());
         let Some(image) = loaded.image().filter(|_| self.fits_module(loaded)) else { return (found, others) };
         let (metadata, pdb) = (&image.metadata, loaded.pdb.as_ref().ok());
-        // The last part must occur in the raw name, whatever the compiler made of it.
+        // The last part must occur in the raw name, however the compiler has changed it.
         let own: Vec<&str> = self.paths.iter().map(|path| last_part(path)).collect();
         for method in metadata.all_methods() {
             let raw = metadata.method_name(method);
@@ -153,7 +154,8 @@ fn called(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Vec<String> {
     let qualified = methods::qualified(metadata, pdb, method);
     let accessors = [".get", ".set", ".add", ".remove"];
     let member = accessors.iter().find_map(|accessor| qualified.strip_suffix(accessor)).map(str::to_owned);
-    // A constructor's name in the metadata begins with a dot, and that of an explicit implementation has some.
+    // The metadata name of a constructor begins with a dot, and that of an explicit implementation contains
+    // dots.
     let raw = metadata.method_name(written.method);
     let mut names = vec![format!("{owner}.{raw}")];
     if matches!(raw, "get_Item" | "set_Item") {
@@ -169,12 +171,12 @@ fn last_part(path: &str) -> &str {
     path.rsplit('.').find(|part| !part.is_empty()).unwrap_or_default()
 }
 
-/// Whether `name` is `path`, or ends with it behind a dot.
+/// Whether `name` is `path`, or ends with a dot and `path`.
 fn ends_with_path(name: &str, path: &str) -> bool {
     name.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// Generic arguments do not tell methods apart here.
+/// The name without generic arguments, which do not distinguish methods here.
 fn without_generics(path: &str) -> String {
     let (mut plain, mut open, letters) = (String::new(), 0usize, path.trim());
     // `<lambda>` is a name that Tandem invented, not a generic argument list.

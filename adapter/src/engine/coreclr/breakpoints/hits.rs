@@ -10,9 +10,9 @@ use crate::engine::log_message::{Piece, line_body, pieces};
 
 /// The outcome of a hit.
 pub(crate) enum HitOutcome {
-    /// Nothing: a condition does not hold, or only something was logged.
+    /// Continue: a condition does not hold, or the breakpoint only logs.
     GoOn,
-    /// The program stops for these breakpoints.
+    /// Stop for these breakpoints.
     Stop {
         /// Ids of the breakpoints that were hit.
         hit: Vec<i64>,
@@ -30,7 +30,7 @@ impl Breakpoints {
         hit_condition(condition).is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
     }
 
-    /// Whether a breakpoint's condition failed otherwise the last time.
+    /// Whether a breakpoint's condition failed with another error than last time.
     fn is_new_problem(&mut self, id: i64, problem: &str) -> bool {
         let Some(wanted) = self.places.values_mut().flatten().find(|wanted| wanted.id == id) else {
             return true;
@@ -42,7 +42,7 @@ impl Breakpoints {
 }
 
 impl Session {
-    /// Evaluates a hit for every breakpoint that wants its site.
+    /// Evaluates a hit for every breakpoint of its site.
     pub(crate) fn evaluate_hit(&mut self, thread: u32, hit: &Breakpoint) -> HitOutcome {
         let Some(key) =
             self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
@@ -151,7 +151,7 @@ fn clauses(expression: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Goes on behind the quote that ends a literal.
+/// Skips to the end of a literal, past its closing quote.
 fn skip_literal(quote: char, letters: &mut impl Iterator<Item = (usize, char)>) {
     while let Some((_, letter)) = letters.next() {
         match letter {

@@ -1,5 +1,5 @@
-//! Instruction breakpoints: at an address in the machine code of a method that was compiled. Editors set them where they show
-//! the code.
+//! Instruction breakpoints: at an address in a method's machine code. Editors set them in the disassembly
+//! view.
 
 use clr_metadata::pdb::Location;
 
@@ -11,7 +11,7 @@ use crate::engine::coreclr::sources::Sources;
 use crate::engine::coreclr::types::TypeSystem;
 
 impl Breakpoints {
-    /// Binds one where its instruction is, or says why there is none.
+    /// Binds a breakpoint to its instruction, or returns the reason why it cannot.
     pub(super) fn bind_instruction(
         &mut self,
         disassembly: &mut Disassembly,

@@ -1,6 +1,6 @@
-//! Operators as people write them, `operator +` or `implicit operator int`, and the names of the methods they are.
+//! Operators as users write them, `operator +` or `implicit operator int`, and the names of their methods.
 
-/// Operators with the names of their methods: one sign may be several.
+/// Operators with the names of their methods: one symbol may have several.
 const NAMES: [(&str, &[&str]); 37] = [
     ("+", &["op_Addition", "op_UnaryPlus"]),
     ("-", &["op_Subtraction", "op_UnaryNegation"]),
@@ -44,7 +44,7 @@ const NAMES: [(&str, &[&str]); 37] = [
 /// An operator at the end of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Operator {
-    /// The methods it may be.
+    /// Names of the methods that it may mean.
     pub(super) methods: Vec<String>,
     /// The type that a conversion converts to.
     pub(super) to: Option<String>,
@@ -65,7 +65,7 @@ pub(super) fn split(text: &str) -> Option<Result<(&str, Operator), ()>> {
     let at = text.match_indices(WORD).map(|(at, _)| at).find(|at| is_word(*at))?;
     let before = text.get(..at).unwrap_or_default().trim_end();
     let sign = text.get(at + WORD.len()..).unwrap_or_default().trim();
-    // Without a sign it is a method that is called so.
+    // Without a symbol it is a method named `operator`.
     if sign.is_empty() {
         return None;
     }

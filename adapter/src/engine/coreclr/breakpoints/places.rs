@@ -1,4 +1,4 @@
-//! Where breakpoints can be: `breakpointLocations`.
+//! Possible breakpoint locations: `breakpointLocations`.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::engine::coreclr::sources::Sources;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Most lines looked through at once.
+/// Most lines searched at once.
 const MAX_LINES: u32 = 10_000;
 
 impl Sources {

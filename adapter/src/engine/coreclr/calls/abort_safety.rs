@@ -1,9 +1,10 @@
-//! How far a call has come: whether it may be aborted there.
+//! Determines how far a call has come, and so whether it may be aborted.
 //!
-//! Before the method it is for, the runtime makes its code and runs static constructors. A call that is aborted then ends the
-//! program under .NET 9: the runtime looks for who catches the abort from the first managed frame on, and finds the program's own,
-//! below the call. (Fixed in .NET 10; .NET Core 3.1 does not look so.) What is left inside of a static constructor without its
-//! handlers keeps every thread that needs the class waiting for ever.
+//! Before the called method, the runtime compiles it and runs static constructors. Aborting a call at that
+//! point ends the program under .NET 9: the runtime looks for the handler of the abort from the first managed
+//! frame on, and finds the program's own, below the call. (Fixed in .NET 10; .NET Core 3.1 does not look
+//! there.) A static constructor that is left without running its handlers blocks every thread that needs the
+//! class for ever.
 
 use cordebug::frame::Function;
 
@@ -18,7 +19,8 @@ const CLASS_CONSTRUCTOR: &str = ".cctor";
 pub(super) enum Reached {
     /// The call has not reached its method.
     Nothing,
-    /// A static constructor that its method needs: the runtime aborts the call when that is over.
+    /// A static constructor that its method needs: the runtime aborts the call when the constructor has
+    /// returned.
     ClassConstructor,
     Method,
 }
@@ -68,7 +70,7 @@ impl TypeSystem {
     }
 }
 
-/// A method's name without the interface it is for, where it is for one alone; `.ctor` is a name.
+/// A method's name without the interface that it implements explicitly; `.ctor` stays.
 fn without_interface(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((interface, name)) if !interface.is_empty() => name,

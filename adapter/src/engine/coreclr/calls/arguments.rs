@@ -1,5 +1,5 @@
-//! Arguments of a call. Whatever must be made in the program is made first, because making it makes every other value
-//! stale; then all are fetched at once.
+//! Arguments of a call. Objects that must be created in the program are created first, because creating one
+//! makes every other value stale; then all are fetched at once.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::OBJECT;
 use crate::engine::coreclr::values::{Path, bare};
 
-/// A method with everything that is generic filled in.
+/// A method with all generic arguments.
 #[derive(Clone)]
 pub(crate) struct Method {
     pub(crate) loaded: Rc<Loaded>,
@@ -35,14 +35,14 @@ pub(crate) struct Method {
     pub(crate) is_static: bool,
 }
 
-/// An argument that is ready in the program.
+/// An argument that exists in the program.
 enum Ready {
     Bits(u32, Vec<u8>),
     /// The value as it is: a reference.
     As(Path),
     /// The contents of a boxed struct.
     Inside(Path),
-    /// The same for a parameter that takes a copy of it.
+    /// The same, for a parameter that receives a copy.
     Copy(Path),
     Null,
 }
@@ -60,7 +60,7 @@ impl Session {
         self.call_among_others(site, method, (this, arguments), what, false)
     }
 
-    /// The same; `together`: the other threads run with it from the beginning.
+    /// Calls a method; `together`: the other threads run from the beginning.
     pub(crate) fn call_among_others(
         &mut self,
         site: &EvalContext,
@@ -78,7 +78,7 @@ impl Session {
         self.at_stop().given(given, &method.result, what)
     }
 
-    /// Makes an object with a constructor.
+    /// Creates an object with a constructor.
     pub(crate) fn construct(
         &mut self,
         site: &EvalContext,
@@ -118,8 +118,8 @@ impl Session {
         Ok(values)
     }
 
-    /// `this` of a call: an object by its reference, a struct by its place, a primitive in a box. What classes declare
-    /// (`Enum.ToString`) gets the box itself.
+    /// `this` of a call: a reference to an object, the location of a struct, a box around a primitive.
+    /// Methods declared by classes (`Enum.ToString`) get the box itself.
     fn receiver(&mut self, site: &EvalContext, this: &Val, method: &Method) -> Result<Ready, Failure> {
         let wants_box = !method.owner.is_value();
         if self.types.nullable(&method.owner).is_some()
@@ -135,7 +135,7 @@ impl Session {
                     .ok_or_else(|| failed(format!("NullReferenceException: `{}` is null", path.name)))?;
                 let actual = self.types.declared_ty(&inner);
                 let is_struct = actual.is_value();
-                // The runtime takes a primitive as `this` only out of a box.
+                // The runtime accepts a primitive as `this` only in a box.
                 if let (Ty::Primitive(_), true, Some(constant)) =
                     (&actual, is_struct, self.types.constant_of(&inner))
                 {
@@ -168,10 +168,10 @@ impl Session {
         }
     }
 
-    /// An argument in the shape a parameter of this type wants.
+    /// An argument in the form that a parameter of this type requires.
     fn supplied(&mut self, site: &EvalContext, argument: &Val, to: &Ty) -> Result<Ready, Failure> {
         if let (Ty::Reference(_), Data::At(path)) = (&argument.ty, &argument.data) {
-            // The runtime passes the address of a variable where the method wants one.
+            // The runtime passes the address of a variable if the method requires one.
             return Ok(Ready::As(path.clone()));
         }
         let is_nullable = self.types.nullable(to).is_some();
@@ -245,7 +245,7 @@ impl Session {
         Ok(path)
     }
 
-    /// A new object of zeros; a struct in a box.
+    /// A new zeroed object; a struct in a box.
     pub(crate) fn zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
         let name = self.types.csharp(ty);
         let lost = || failed(format!("no object of `{name}` can be made"));
@@ -257,7 +257,7 @@ impl Session {
         self.values.held(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
     }
 
-    /// Has the runtime load the type of a value that it does not read until then. Whether it did.
+    /// Has the runtime load the type of a value that it cannot read before. Returns whether it did.
     pub(crate) fn load_type_of(&mut self, path: &Path, site: &EvalContext) -> bool {
         let unloaded = self.at_stop().type_not_loaded(path).filter(|ty| site.runs && ty.is_value());
         unloaded.is_some_and(|ty| self.zeroed(site, &ty).is_ok())
@@ -277,7 +277,7 @@ impl Session {
         Ok(path)
     }
 
-    /// A box with a copy of a struct: the runtime boxes `this` of a method that only `object` has.
+    /// A box with a copy of a struct: the runtime boxes `this` for methods that only `object` declares.
     pub(crate) fn boxed_copy(&mut self, site: &EvalContext, path: &Path) -> Result<Path, Failure> {
         let lost = || failed(format!("`{}` cannot be boxed", path.name));
         let function = self.types.clone_method().ok_or_else(lost)?;
@@ -289,7 +289,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// Fetches what is ready; nothing may run after this and before the call.
+    /// Fetches all arguments; nothing may run between this and the call.
     fn all(&self, values: &[Ready]) -> Result<Vec<Fetched>, Failure> {
         let inside =
             |path: &Path| bare(&self.fetch(path)?).ok_or_else(|| failed(format!("`{}` is null", path.name)));
@@ -353,8 +353,9 @@ enum Fetched {
     Value(ClrValue),
 }
 
-/// The bytes of a struct as the integer in whose register it is passed. The runtime copies only structs of 1, 2, 4 and 8 bytes, and larger
-/// ones; of others it would pass the address in that register. None of them has a reference in it.
+/// The bytes of a struct as the integer that is passed in a register. The runtime copies only structs of 1,
+/// 2, 4 and 8 bytes, and larger ones; for others it would pass the address in that register. None of them
+/// contains a reference.
 fn padded(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
     if !matches!(value.size()?, 3 | 5 | 6 | 7) {
         return Ok(None);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// How long a call that is to be aborted may take to come to its method, before which it must not be.
+/// How long a call may take to reach its method. It must not be aborted before.
 const BEGIN_LIMIT: Duration = Duration::from_millis(500);
 /// How long an aborted call may take to end.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
@@ -13,28 +13,29 @@ const ABORT_LIMIT: Duration = Duration::from_secs(1);
 pub(super) enum EvalPhase {
     /// It runs within its time limit.
     Running,
-    /// It is to end, since then, and was not aborted yet.
+    /// Its end was requested at `since`; it was not aborted yet.
     Wanted { since: Duration },
-    /// It was aborted then; `rudely`: without its handlers.
+    /// It was aborted at `since`; `rudely`: without running its handlers.
     Aborting { since: Duration, rudely: bool },
-    /// It has ended, or is left where it is.
+    /// It has ended, or was left on its thread.
     Over,
 }
 
-/// What happens to a call.
+/// An event of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     /// The call returned.
     Completed,
     /// It ended with an exception.
     Threw,
-    /// Time has passed; `is_wanted`: it has taken too long, was cancelled, or the session ends.
+    /// Time has passed; `is_wanted`: its end is wanted, because it took too long, was cancelled, or the
+    /// session ends.
     Waited { is_wanted: bool },
     /// Whether it is now at a point where it may be aborted.
     Looked(Safety),
-    /// The runtime has taken the request to abort it.
+    /// The runtime has accepted the abort.
     AbortTaken,
-    /// The runtime has refused it.
+    /// The runtime has refused the abort.
     AbortRefused,
     /// It continues after an abort, because of this obstacle.
     Kept(Option<Keeper>),
@@ -67,7 +68,7 @@ pub(super) enum Action {
     TakeException,
     /// Report that it was aborted.
     TellAborted,
-    /// Look whether it may be aborted.
+    /// Check whether it may be aborted.
     Look,
     Abort,
     LookWhatKeepsIt,
@@ -77,7 +78,7 @@ pub(super) enum Action {
     GiveUp(GivenUp),
 }
 
-/// Why a call is left where it is.
+/// Why a call is left on its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GivenUp {
     NotBegun,
@@ -87,7 +88,7 @@ pub(super) enum GivenUp {
 }
 
 impl GivenUp {
-    /// For people, behind what the call is and how long it has run.
+    /// The reason, for people, after the description and duration of the call.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::NotBegun => {
@@ -113,7 +114,7 @@ impl EvalPhase {
         matches!(self, Self::Aborting { .. })
     }
 
-    /// Takes what has happened `now`, and decides what to do.
+    /// Handles an event at time `now`, and returns the next action.
     pub(super) fn next(&mut self, now: Duration, event: Event) -> Action {
         let (next, action) = self.decided(now, event);
         *self = next;
@@ -164,7 +165,7 @@ mod tests {
     const LATE: Duration = Duration::from_secs(5);
     const WANTED: Event = Event::Waited { is_wanted: true };
 
-    /// Feeds events, each with the time at which it comes and what is expected to be done.
+    /// Sends events, each with its time and the expected action.
     fn tell(steps: &[(Duration, Event, Action)]) -> EvalPhase {
         let mut phase = EvalPhase::Running;
         for (at, (now, event, action)) in steps.iter().enumerate() {
@@ -178,7 +179,7 @@ mod tests {
         let going = (SOON, Event::Waited { is_wanted: false }, Action::GoOn);
         tell(&[going, (SOON, Event::Completed, Action::TakeResult)]);
         tell(&[going, (SOON, Event::Threw, Action::TakeException)]);
-        // It was to end, and has just done so by itself.
+        // Its end was requested, and it has just ended by itself.
         tell(&[(LATE, WANTED, Action::Look), (LATE, Event::Completed, Action::TakeResult)]);
     }
 

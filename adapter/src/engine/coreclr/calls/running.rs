@@ -23,9 +23,9 @@ use crate::engine::coreclr::threads::StackRange;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::Path;
 
-/// How often a call looks whether the session ends.
+/// How often a call checks whether the session ends.
 const SLICE: Duration = Duration::from_millis(50);
-/// How long it waits at least for what comes.
+/// Shortest wait for an input.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 enum Outcome {
@@ -34,7 +34,7 @@ enum Outcome {
 }
 
 impl Session {
-    /// As [`Self::run_among_others`], with the other threads held back at first.
+    /// As [`Self::run_among_others`], with the other threads suspended at first.
     pub(in crate::engine::coreclr) fn run_in(
         &mut self,
         site: &EvalContext,
@@ -45,8 +45,9 @@ impl Session {
         self.run_among_others(site, what, function, false, setup)
     }
 
-    /// Lets the program do what `setup` prepares, a call of `function` if it is one; gives its result, which dies with the next
-    /// resume. `together`: the other threads run with it from the beginning, for it waits for one of them.
+    /// Runs the evaluation that `setup` prepares, a call of `function` if it is one; returns its result,
+    /// which is valid until the next resume. `together`: the other threads run from the beginning, because
+    /// the call waits for one of them.
     pub(in crate::engine::coreclr) fn run_among_others(
         &mut self,
         site: &EvalContext,
@@ -59,7 +60,7 @@ impl Session {
             return Err(refusal);
         }
         let eval = self.debuggee.thread(site.thread)?.create_eval().map_err(cor("prepare a call"))?;
-        // Once the call is set up the stack cannot be walked.
+        // Once the call is set up, the stack cannot be walked.
         let top = self.at_stop().frame_at(site.thread, 0);
         let top = top.and_then(|frame| frame.stack_range().map_err(cor("read the stack"))).ok();
         setup(&eval).map_err(|error| no_call(what, site.thread, error))?;
@@ -90,10 +91,10 @@ impl Session {
         self.values.held(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
     }
 
-    /// Lets the program run until the call is complete, or is given up.
+    /// Runs the program until the call is complete, or is given up.
     fn finish(&mut self, call: &Call<'_>, mut together: bool) -> Result<Outcome, Failure> {
         let (site, what) = (call.site, call.what);
-        // Threads that cannot be held back run; the call does not depend on it.
+        // Threads that cannot be suspended keep running; the call does not depend on it.
         call.hold_others(&self.debuggee, !together);
         call.resume()?;
         let start = Instant::now();
@@ -103,7 +104,7 @@ impl Session {
             let patience =
                 if phase.is_running() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
             let (event, result) = match self.inbox.recv_timeout(patience.clamp(SHORTEST, SLICE)) {
-                // A call that was given up before ends on another thread meanwhile.
+                // An earlier call that was given up may end on another thread now.
                 Ok(Input::Callback(callback))
                     if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) =>
                 {
@@ -200,7 +201,7 @@ impl Session {
     }
 }
 
-/// A call that was set up.
+/// A call in progress.
 struct Call<'a> {
     eval: &'a Eval,
     process: &'a Process,
@@ -265,7 +266,7 @@ impl Call<'_> {
             // While it is stopped: aborting a call that is just ending may abort the code that runs after it.
             return Ok(if self.eval.abort().is_ok() { Event::AbortTaken } else { Event::AbortRefused });
         }
-        // The runtime stops the program for this itself, for less long than we could.
+        // The runtime stops the program itself for this, for a shorter time than Tandem could.
         if let Err(error) = self.eval.abort() {
             tracing::debug!(%error, "a running call could not be aborted");
             self.halt(debuggee, "stop a call that takes too long")?;
@@ -316,7 +317,7 @@ fn timed_out(what: &str, limit: Duration, fate: &str) -> Failure {
     Failure::new(ErrorCode::EvaluationTimeout, message.trim_end())
 }
 
-/// The runtime does not even begin a call.
+/// The runtime refused to begin a call.
 fn no_call(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
     if !error.is_unsafe_place() {
         return cor(format!("call `{what}`"))(error);

@@ -1,5 +1,6 @@
-//! Calls that nothing could end: .NET 5 and later cannot wake a thread that waits, for a lock or asleep, so a call that
-//! blocks stays on its thread. On .NET Core one that waits again and again stays, which it is not safe to abort.
+//! Calls that could not be ended: .NET 5 and later cannot wake a waiting or sleeping thread, so a call that
+//! blocks stays on its thread. On .NET Core, a call that waits repeatedly stays as well, because aborting it
+//! is unsafe.
 //!
 //! The session continues with it. Tandem hides the frames of such a call, nothing in it stops the program,
 //! and the thread's own frames stay readable. When the program resumes, so does the call. As soon as its wait
@@ -34,7 +35,7 @@ impl StuckCalls {
         self.calls.iter().find(|left| left.thread == thread)
     }
 
-    /// Whether a thread is still in such a call.
+    /// Whether such a call is still on a thread.
     pub(crate) fn holds(&self, thread: u32) -> bool {
         self.on(thread).is_some()
     }
@@ -72,7 +73,8 @@ impl StuckCalls {
         self.calls.retain(|left| left.thread != thread);
     }
 
-    /// Whether a callback is about code that runs in such a call, which is not the clients'. Its end is noted here.
+    /// Whether a callback comes from such a call, and must not reach clients. Also records the end of the
+    /// call.
     pub(crate) fn of_left_call(&mut self, threads: &mut Threads, callback: &Callback) -> bool {
         let on = |thread: &Thread| thread.id().ok().filter(|id| self.holds(*id));
         match callback {
@@ -96,7 +98,7 @@ impl StuckCalls {
         }
     }
 
-    /// A step on a thread that must end such a call first.
+    /// Postpones a step on a thread until such a call has ended.
     pub(crate) fn step_when_call_ends(
         &mut self,
         outbox: &Outbox,

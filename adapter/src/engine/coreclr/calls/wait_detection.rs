@@ -1,21 +1,23 @@
-//! Whether a call may be aborted.
+//! Determines whether a call may be aborted.
 //!
-//! The runtime of .NET Core ends the whole program when a wait of the thread runs out just while the thread is being aborted. A
-//! thread that waits again and again is not aborted there; one that waits long, or computes, is.
+//! The runtime of .NET Core ends the whole program if a wait of the thread times out while the thread is
+//! being aborted. So a thread that waits repeatedly is not aborted there; one that waits for a long time, or
+//! computes, is.
 
 use std::time::{Duration, Instant};
 
-/// How far back waits count.
+/// Age up to which waits count.
 const LONG_AGO: Duration = Duration::from_secs(2);
-/// How long the next wait is waited for at most where there is no past to look at, and between two looks.
+/// Longest wait for the next wait to begin if there is no history, and pause between two samples.
 const PATIENCE: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The waits of a thread, from the beginning of a call on.
+/// The waits of a thread since the beginning of a call.
 pub(super) struct Waits {
     pid: Option<u32>,
     thread: u32,
-    /// When it was looked at, and how often it had begun to wait then: the last look before `LONG_AGO`, and those since.
+    /// Samples of when the thread was checked, and how many waits it had begun: the last one before
+    /// `LONG_AGO`, and those since.
     looks: Vec<(Instant, Option<u64>)>,
 }
 
@@ -26,7 +28,7 @@ impl Waits {
         waits
     }
 
-    /// Looks at the thread, so that there is a past to compare with.
+    /// Takes a sample, as history to compare with.
     pub(super) fn look(&mut self) {
         let now = Instant::now();
         self.looks.push((now, self.begun()));
@@ -34,10 +36,11 @@ impl Waits {
         self.looks.drain(..old.saturating_sub(1));
     }
 
-    /// Whether it has begun to wait more than once of late; looks on for a moment when there was no time for that yet.
+    /// Whether it has begun more than one wait recently; samples for a moment if the history is too short.
     ///
-    /// A call that has just begun waits for locks of the runtime too, until its code is made; on a busy machine several times.
-    /// So one that is not `LONG_AGO` old waits again and again only when it does not stop doing so.
+    /// A call that has just begun also waits for locks of the runtime until its code is compiled, on a busy
+    /// machine several times. So a call younger than `LONG_AGO` waits repeatedly only if it does not stop
+    /// doing so.
     pub(super) fn again_and_again(&self) -> bool {
         let Some((first, Some(before))) = self.looks.first().copied() else { return false };
         let mut again = self.begins_more_than_one(before, first + LONG_AGO.min(first.elapsed() + PATIENCE));
@@ -62,7 +65,7 @@ impl Waits {
         }
     }
 
-    /// How often the thread has begun to wait (proc(5): `voluntary_ctxt_switches`); none when it has ended.
+    /// How many waits the thread has begun (proc(5): `voluntary_ctxt_switches`); `None` if it has ended.
     fn begun(&self) -> Option<u64> {
         let status =
             std::fs::read_to_string(format!("/proc/{}/task/{}/status", self.pid?, self.thread)).ok()?;

@@ -1,5 +1,5 @@
-//! The thread that finds child processes, holds each .NET runtime before its first code until a debugger is attached to it, and
-//! reports what is debugged and what is not.
+//! The thread that finds child processes, holds each .NET runtime before its first code until a debugger is
+//! attached to it, and reports which are debugged and which are not.
 //!
 //! Each process gets the two semaphores of [`StartupHold`] within a tick of executing its program; a .NET runtime takes several ticks
 //! to reach the place where it looks for them. Other programs never look. Not here: attaching.
@@ -23,9 +23,10 @@ use super::{Following, HELD, Order, PROGRAM, Root};
 use crate::engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
 use crate::io::descendants::Descendants;
 
-/// Interval between two looks while runtimes are to be held: one takes at least 6 ms to reach the place where it can be.
+/// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the point
+/// where it can be.
 const HOLD_TICK: Duration = Duration::from_millis(1);
-/// Interval between two looks while child processes are only reported.
+/// Interval between two checks while child processes are only reported.
 const REPORT_TICK: Duration = Duration::from_millis(25);
 /// How often a process is checked for another executable, in ticks: while it is young, and later.
 const YOUNG_TICKS: u64 = 2;
@@ -34,7 +35,8 @@ const OLD_TICKS: u64 = 64;
 const YOUNG: Duration = Duration::from_secs(2);
 /// How long a .NET program may take to start its runtime.
 const SILENT: Duration = Duration::from_secs(5);
-/// How long a runtime that has its debugging pipes may take until it is held. After that it was too late.
+/// How long a runtime that has its debugging pipes may take until it is held. After that it was too late to
+/// hold it.
 const COMING: Duration = Duration::from_millis(100);
 /// How long a runtime that has found the semaphores may take until it is held.
 const GRACE: Duration = Duration::from_millis(50);
@@ -43,7 +45,7 @@ const MAX_FOLLOWED: usize = 64;
 /// Child processes that are not .NET programs and are reported.
 const MAX_REPORTED: usize = 20;
 
-/// How far a process has come.
+/// Stage of a process.
 enum Stage {
     /// It is a copy of the process that forked it.
     Copy,
@@ -55,7 +57,7 @@ enum Stage {
     Followed { hold: Option<StartupHold>, name: String },
     /// It was held, and the watchdog releases it.
     Released { _hold: StartupHold },
-    /// It is not debugged; what it starts may be.
+    /// It is not debugged; its child processes may be.
     NotDebugged,
 }
 
@@ -71,7 +73,7 @@ struct Ready {
     silent: bool,
 }
 
-/// Where the thread sends events.
+/// Senders of the thread's events.
 pub(super) struct Channels {
     pub(super) hub: UnboundedSender<EngineEvent>,
     pub(super) engine: Sender<Input>,
@@ -94,7 +96,7 @@ pub(super) struct Follower {
     watchdog: Watchdog,
     ticks: u64,
     reported: usize,
-    /// It was reported that there are more processes than are followed.
+    /// It was reported that there are more processes than can be followed.
     reported_full: bool,
     /// It was reported how such programs are debugged.
     reported_how: bool,
@@ -127,13 +129,13 @@ impl Follower {
         }
     }
 
-    /// Looks until an order ends it.
+    /// Checks processes until an order ends it.
     pub(super) fn run(mut self, orders: &Receiver<Order>) {
         let tick = if self.following.follow { HOLD_TICK } else { REPORT_TICK };
         if self.following.follow {
-            // Before there is a process to hold: that this takes time is then no matter.
+            // Before there is a process to hold, the time this takes does not matter.
             self.watchdog.ensure_started();
-            // Where the user may: it has to be on time on a busy machine, too.
+            // If the user may: it must be on time on a busy machine, too.
             run_promptly();
         }
         loop {
@@ -157,7 +159,7 @@ impl Follower {
                     return done.send(()).unwrap_or_default();
                 }
                 Err(TryRecvError::Empty) => {}
-                // Never: this thread has a sender.
+                // Unreachable: this thread has a sender.
                 Err(TryRecvError::Disconnected) => return self.detach(),
             }
         }
@@ -253,7 +255,7 @@ impl Follower {
             && looks
             && let Some(now) = self.identities.of(pid).filter(|now| *now != ready.identity)
         {
-            // A shell has become what it was to start.
+            // A shell has executed its program.
             return self.executed_again(pid, ready.hold, now);
         }
         if age > SILENT && !std::mem::replace(&mut ready.silent, true) {
@@ -262,7 +264,7 @@ impl Follower {
         Stage::Ready(ready)
     }
 
-    /// A .NET program has started no runtime that could be held.
+    /// Reports a .NET program that has started no runtime that could be held.
     fn report_silent(&self, pid: u32, identity: &Identity) {
         if let Identity::Dotnet(Program { name, .. }) = identity
             && let Some(failure) = services::unreachable_because(pid)
@@ -274,11 +276,11 @@ impl Follower {
     /// It has executed a program.
     fn executed(&mut self, pid: u32) -> Stage {
         let follows = self.following.follow;
-        // First of all, where it can be undone: a runtime may start while the executable is looked at.
+        // First, because it can be undone: a runtime may start while the executable is being examined.
         let is_first = follows && !Identities::may_lack_its_debugger(pid);
         let early = if is_first { self.prepare(pid) } else { None };
         let Some(identity) = self.identities.of(pid) else {
-            // The end of one that has ended is seen later.
+            // The end of a process is noticed later.
             if early.is_some() {
                 self.watchdog.unhold(pid);
             }
@@ -291,13 +293,13 @@ impl Follower {
         }
         let late = if follows && !is_first { self.prepare(pid) } else { None };
         let Some(hold) = early.or(late) else { return Stage::NotDebugged };
-        // Its runtime may have started already, or be just about to look.
+        // Its runtime may have started already, or may be about to check the semaphores.
         let is_up = matches!(identity, Identity::Dotnet(_)) && has_pipes(pid);
         let late = is_up.then(|| Instant::now() + COMING);
         Stage::Ready(Ready { hold, identity, since: Instant::now(), late, silent: false })
     }
 
-    /// Reports what a process runs if a user may want to know that it is not debugged.
+    /// Reports a process that is not debugged, if a user may want to know.
     fn report(&mut self, pid: u32, identity: &Identity) {
         match identity {
             Identity::Debugger => self.tree.leave_out(pid),
@@ -331,7 +333,7 @@ impl Follower {
         }
     }
 
-    /// From now on a runtime that starts in this process is held.
+    /// Prepares to hold a runtime that starts in this process.
     fn prepare(&mut self, pid: u32) -> Option<StartupHold> {
         if self.followed > MAX_FOLLOWED {
             self.report_full(&format!(
@@ -361,7 +363,7 @@ impl Follower {
         }
     }
 
-    /// It is held, and no debugger attaches to it.
+    /// Releases a held runtime that no debugger attaches to.
     fn release(&mut self, pid: u32, hold: StartupHold) -> Stage {
         self.watchdog.release(pid);
         Stage::Released { _hold: hold }
@@ -383,7 +385,7 @@ impl Follower {
         self.follow(pid, program, None)
     }
 
-    /// Has a child session made for it.
+    /// Has a child session created for it.
     fn follow(&mut self, pid: u32, program: Program, hold: Option<StartupHold>) -> Stage {
         let Program { name, path } = program;
         self.console(&format!("Child process {pid}: {name} is debugged in a child session."));
@@ -402,7 +404,7 @@ impl Follower {
         Stage::Followed { hold, name }
     }
 
-    /// Its session has ended, or has never started. It may still run.
+    /// Its session has ended, or has never started. The process may still run.
     fn debugger_ended(&mut self, pid: u32, end: DebuggerEnd) {
         let Some(Stage::Followed { hold, name }) = self.processes.remove(&pid) else { return };
         let hold = hold.filter(|_| StartupHold::is_open(pid));
@@ -473,13 +475,13 @@ impl Follower {
         self.not_debugged(pid, name, &format!("{name} is a .NET program and is not debugged{how}."));
     }
 
-    /// Reports why a program is not debugged that a user may want to debug.
+    /// Reports why a program is not debugged, if a user may want to debug it.
     fn not_debugged(&self, pid: u32, name: &str, what: &str) {
         self.console(&format!("Child process {pid}: {what}"));
         drop(self.channels.hub.send(EngineEvent::ChildNotDebugged { pid, name: name.to_owned() }));
     }
 
-    /// Reports a process that few users want to debug, as long as there are few.
+    /// Reports a process that few users want to debug, as long as there are few such processes.
     fn minor(&mut self, pid: u32, what: &str) {
         match self.reported {
             ..MAX_REPORTED => self.console(&format!("Child process {pid}: {what}")),
@@ -503,7 +505,7 @@ impl Follower {
     }
 }
 
-/// From now on no runtime in the process is held, unless it has just found the semaphores.
+/// Stops holding runtimes in the process, unless one has just found the semaphores.
 fn withdrawn(hold: StartupHold) -> Stage {
     hold.withdraw();
     Stage::Withdrawn { hold, until: Instant::now() + GRACE }

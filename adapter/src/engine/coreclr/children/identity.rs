@@ -14,7 +14,7 @@ use cordebug::runtime::inside::Needs;
 use super::super::runtimes;
 use crate::io::descendants::command_of;
 
-/// Executables of debuggers that hold the programs they start as this one does.
+/// Executables of debuggers that hold their child processes as Tandem does.
 const DEBUGGERS: [&str; 5] = ["tandem-dap", "netcoredbg", "vsdbg", "vsdbg-ui", "dotnet-dbg"];
 /// Programs of the SDK that may also come as a NuGet package.
 const TOOLS: [&str; 4] = ["MSBuild.dll", "VBCSCompiler.dll", "csc.dll", "vstest.console.dll"];
@@ -29,12 +29,12 @@ const HOST_OPTIONS: [&str; 8] = [
     "--roll-forward-on-no-candidate-fx",
     "--roll-forward-on-no-candidate-fx-to",
 ];
-/// Where an executable that finds its runtime by itself names the library that does so, bytes from its beginning.
+/// Where an executable that finds its runtime by itself names the hosting library, bytes from its beginning.
 const HOST_CODE: u64 = 256 * 1024;
 const HOST_LIBRARY: &[u8] = b"libhostfxr.so";
-/// An executable with a runtime inside is larger than that, bytes.
+/// An executable that contains a runtime is larger than this, bytes.
 const SMALL: u64 = 1024 * 1024;
-/// Executables that are remembered.
+/// Most executables in the cache.
 const MAX_KNOWN: usize = 256;
 
 /// Identity of a process.
@@ -46,13 +46,13 @@ pub(super) enum Identity {
     Undebuggable(String),
     /// A part of the .NET SDK, by its name: it starts programs of users and is not one of them.
     Tool(String),
-    /// A debugger: what it starts is its own.
+    /// A debugger: its child processes are its own.
     Debugger,
-    /// A program of another user, which this one may not debug.
+    /// A program of another user, which this user may not debug.
     OtherUser {
         /// Program name, for users.
         name: String,
-        /// It is a .NET program, as far as that can be seen.
+        /// It is a .NET program, as far as is visible.
         is_dotnet: bool,
     },
     /// A program that does not contain a .NET runtime; it may load one later, or execute another program.
@@ -60,7 +60,8 @@ pub(super) enum Identity {
 }
 
 impl Identity {
-    /// Whether a runtime may start in the process that is to be held, now or after it has executed another program.
+    /// Whether a runtime that is to be held may start in the process, now or after it has executed another
+    /// program.
     pub(super) fn may_start_a_runtime(&self) -> bool {
         matches!(self, Self::Dotnet(_) | Self::Other(_) | Self::OtherUser { is_dotnet: false, .. })
     }
@@ -80,17 +81,17 @@ pub(super) struct Program {
 enum Executable {
     /// It finds a .NET runtime and starts it.
     Host,
-    /// It has a runtime beside it or inside, without the library that debugs it.
+    /// It contains a runtime, or lies beside one, without the library that debugs it.
     HostWithoutDebugger,
     Native,
 }
 
-/// Finds out what processes run, and remembers their executables.
+/// Identifies processes, and caches their executables.
 #[derive(Debug)]
 pub(super) struct Identities {
     user: u32,
     known: HashMap<(u64, u64, i64), Executable>,
-    /// Where the user says that runtimes' debugging libraries are.
+    /// Folders of debugging libraries that the user has configured.
     symbol_paths: Vec<PathBuf>,
 }
 
@@ -103,7 +104,7 @@ impl Identities {
     pub(super) fn of(&mut self, pid: u32) -> Option<Identity> {
         let (executable, words) = command_of(pid);
         let command = words.first()?;
-        // Also one that the kernel protects from its own user.
+        // The kernel may also protect a process from its own user.
         if std::fs::metadata(format!("/proc/{pid}")).ok()?.uid() != self.user {
             let name = file_name(&executable).or_else(|| file_name(Path::new(command)))?;
             return Some(match self.of_executable(pid, &executable, &words) {
@@ -116,8 +117,8 @@ impl Identities {
         self.of_executable(pid, &executable, &words)
     }
 
-    /// Whether what a process executes may have a runtime without the library that debugs it: that one must not be held, since
-    /// nothing could release it.
+    /// Whether a process may have a runtime without the library that debugs it: that runtime must not be
+    /// held, because nothing could release it.
     pub(super) fn may_lack_its_debugger(pid: u32) -> bool {
         let executable = PathBuf::from(format!("/proc/{pid}/exe"));
         let is_large = executable.metadata().is_ok_and(|found| found.len() > SMALL);
@@ -142,7 +143,7 @@ impl Identities {
         })
     }
 
-    /// `file` is the executable of a process, which may have no other name any more.
+    /// Classifies an executable; `file` opens that of a process, which may have been deleted.
     fn look_at(&mut self, file: &Path, path: &Path) -> Executable {
         let Ok(found) = file.metadata() else { return Executable::Native };
         let key = (found.dev(), found.ino(), found.mtime());
@@ -180,7 +181,7 @@ impl Identities {
     }
 }
 
-/// `dotnet` with these arguments.
+/// Identity of `dotnet` with these arguments.
 fn of_command(dotnet: &Path, words: &[String], cwd: &Path) -> Identity {
     let mut rest = words.iter().map(String::as_str);
     let mut first = rest.next().unwrap_or_default();
@@ -204,7 +205,7 @@ fn of_command(dotnet: &Path, words: &[String], cwd: &Path) -> Identity {
     if assembly.starts_with(sdk) || TOOLS.contains(&name.as_str()) {
         return Identity::Tool(name);
     }
-    // Several hosts may run at once, each with the configuration of the tests that it runs.
+    // Several hosts may run at once, each with the configuration of its tests.
     let name = match tests_of(words) {
         Some(tests) if name.starts_with("testhost") => format!("testhost of {tests}"),
         _ => name,
@@ -212,7 +213,7 @@ fn of_command(dotnet: &Path, words: &[String], cwd: &Path) -> Identity {
     Identity::Dotnet(Program { name, path: assembly })
 }
 
-/// The tests that a host of the test platform runs, by its `--runtimeconfig NAME.runtimeconfig.json`.
+/// The tests of a host of the test platform, by its `--runtimeconfig NAME.runtimeconfig.json`.
 fn tests_of(words: &[String]) -> Option<String> {
     let at = words.iter().position(|word| word == "--runtimeconfig")?;
     Some(file_name(Path::new(words.get(at + 1)?))?.strip_suffix(".runtimeconfig.json")?.to_owned())

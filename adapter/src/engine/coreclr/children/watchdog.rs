@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_millis(50);
 /// How long the host of a child session may take to attach, once its parent has ended, and how often that is checked.
 const ATTACH_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long no callback may come before a runtime counts as quiet, and the limit of waiting for that.
+/// How long the callbacks must pause before a runtime counts as quiet, and the limit of waiting for that.
 const QUIET: Duration = Duration::from_millis(200);
 const QUIET_LIMIT: Duration = Duration::from_secs(10);
 /// How long a runtime may take to be released.
@@ -45,24 +45,25 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts no process yet.
+    /// A watchdog whose process has not started yet.
     pub(super) fn new(root: Root, stub: PathBuf, symbol_paths: Vec<PathBuf>) -> Self {
         Self { stub, symbol_paths, root, process: None }
     }
 
-    /// This process is a child process: it ends when the host is killed.
+    /// Adds a child process: it ends when the host is killed.
     pub(super) fn add(&mut self, pid: u32) {
         self.ensure_started();
         self.send('+', pid);
     }
 
-    /// The runtime of this process is going to be held. Returns whether the watchdog knows of it: else it must not be held.
+    /// Announces that the runtime of this process will be held. Returns whether the watchdog knows: otherwise
+    /// it must not be held.
     pub(super) fn hold(&mut self, pid: u32) -> bool {
         self.ensure_started();
         self.send('=', pid)
     }
 
-    /// The runtime of this process is no longer held.
+    /// Announces that the runtime of this process is no longer held.
     pub(super) fn unhold(&mut self, pid: u32) {
         self.send('-', pid);
     }
@@ -72,7 +73,7 @@ impl Watchdog {
         self.send('!', pid);
     }
 
-    /// Starts the process, unless it was started.
+    /// Starts the process if necessary.
     pub(super) fn ensure_started(&mut self) {
         if self.process.is_none() {
             self.process = self
@@ -115,8 +116,8 @@ impl Drop for Watchdog {
     }
 }
 
-/// The process: reads lines until its stdin ends. `root`: the program whose child processes end when the host is killed.
-/// `symbol_paths` are further folders with debugging libraries.
+/// The watchdog process: reads lines until its stdin ends. `root`: the program whose child processes end when
+/// the host is killed. `symbol_paths` are further folders with debugging libraries.
 ///
 /// # Errors
 /// Why a runtime could not be released: its process was ended instead.
@@ -131,7 +132,7 @@ pub(in super::super) fn run(root: Option<u32>, symbol_paths: &[PathBuf]) -> anyh
         match what {
             "+" => {
                 if let Some(tree) = &mut tree {
-                    // Those that have ended make room.
+                    // Processes that have ended make room.
                     tree.wait(Duration::ZERO);
                     tree.add(pid);
                 }

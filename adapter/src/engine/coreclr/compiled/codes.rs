@@ -11,18 +11,18 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::primitive_name;
 
-/// Deepest nesting of a type that is sent.
+/// Deepest nesting of a type sent to the compiler.
 const MAX_DEPTH: usize = 48;
 
 /// An encoded type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Code {
-    /// By its element type (ECMA-335 II.23.1.16).
+    /// A primitive, by its element type (ECMA-335 II.23.1.16).
     Primitive(u32),
     Named {
-        /// `Loaded::id` of the module whose token it is.
+        /// `Loaded::id` of the module of the token.
         module: usize,
-        /// A TypeDef or TypeRef.
+        /// Token of a TypeDef or TypeRef.
         token: u32,
         arguments: Vec<Code>,
     },
@@ -36,7 +36,7 @@ pub(super) enum Code {
     Unknown,
 }
 
-/// What generic parameters of a signature stand for.
+/// Arguments for the generic parameters of a signature.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Arguments<'a> {
     pub(super) class: &'a [Code],
@@ -90,7 +90,7 @@ impl Code {
         Self::of_token(loaded, token, Vec::new(), Arguments::default(), MAX_DEPTH)
     }
 
-    /// A type that is known.
+    /// The encoding of a type.
     pub(super) fn of_ty(ty: &Ty) -> Self {
         let inner = |of: &Ty| Box::new(Self::of_ty(of));
         match ty {
@@ -116,7 +116,7 @@ impl Code {
         }
     }
 
-    /// The type of a field that is declared so many base types up.
+    /// The type of a field that is declared `up` base types above.
     pub(super) fn field(&self, session: &Session, up: usize, token: u32) -> Option<Self> {
         let mut owner = self.clone();
         for _ in 0..up {

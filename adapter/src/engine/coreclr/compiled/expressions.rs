@@ -11,16 +11,16 @@ use super::frame::{Frame, VariableStorage};
 use super::wire::Parts;
 use crate::engine::coreclr::modules::Loaded;
 
-/// Most expressions that are kept; then all are released, in the program as well.
+/// Most cached expressions; beyond that all are released, in the program as well.
 pub(super) const MAX_KEPT: usize = 512;
 
 /// A diagnostic of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// For example `CS0103`.
+    /// Error code, for example `CS0103`.
     pub(crate) id: String,
     pub(crate) message: String,
-    /// The first UTF-16 unit of the text that it is about, and the one behind its last, from 0.
+    /// The first UTF-16 unit of its text range, and the one after the last, from 0.
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
@@ -29,14 +29,14 @@ pub(crate) struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) image: Vec<u8>,
-    /// MethodDef token of what is called.
+    /// MethodDef token of the method to call.
     pub(super) method: u32,
     /// The variables it takes, by their numbers in the frame, and whether by reference.
     pub(super) arguments: Vec<(usize, bool)>,
     pub(super) is_void: bool,
-    /// It waits for what other threads do.
+    /// It waits for other threads.
     pub(super) waits: bool,
-    /// Its value's own type is what counts: C# does not know it, or has no name for it.
+    /// The runtime type of its value counts: C# does not know its static type, or has no name for it.
     pub(super) is_any: bool,
 }
 
@@ -87,7 +87,7 @@ impl Answer {
     }
 }
 
-/// The first of what the compiler found, with the others in the data.
+/// The failure for compiler errors: the first is the message, the others are in the data.
 pub(super) fn failure(text: &str, findings: &[Finding]) -> Failure {
     let Some(first) = findings.first() else {
         return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
@@ -104,7 +104,7 @@ pub(super) fn failure(text: &str, findings: &[Finding]) -> Failure {
 
 struct Entry {
     places: Vec<(String, VariableStorage)>,
-    /// How many modules there ever were when it was refused: another may bring what was missing.
+    /// How many modules there were when it was refused: another one may contain a missing type.
     modules: usize,
     compiled: Compiled,
 }
@@ -129,7 +129,7 @@ impl Expressions {
         *self = Self::default();
     }
 
-    /// Whether a text was compiled for a method, whatever its variables were.
+    /// Whether a text was compiled for a method, with any variables.
     pub(super) fn knows(&self, module: usize, method: u32, text: &str) -> bool {
         let entries = self.kept.get(&(module, method)).and_then(|texts| texts.get(text));
         entries

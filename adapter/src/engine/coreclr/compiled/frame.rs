@@ -23,18 +23,18 @@ use crate::engine::coreclr::values::hoisted::holds_closure;
 use crate::engine::coreclr::values::locals::takes_closure;
 use crate::engine::coreclr::values::{Path, Root, Step, bare};
 
-/// What `$exception` is called where C# has no such names.
+/// Name of `$exception` in compiled code, where C# does not allow that name.
 pub(super) const EXCEPTION: &str = "_exception";
 
-/// What closures are called, before their numbers; the compiler's process knows the name.
+/// Prefix of the names of closures, before their numbers; the compiler's process knows it, too.
 const CLOSURE: &str = "__tandemClosure";
-/// Most closures of a frame that are looked at.
+/// Most closures of a frame that are searched.
 const MAX_CLOSURES: usize = 16;
 
-/// A variable that the expression names.
+/// A variable that occurs in the expression.
 pub(super) struct Variable {
     pub(super) name: String,
-    /// Where it is; none for a constant.
+    /// The path to it; `None` for a constant.
     pub(super) path: Option<Path>,
     code: Code,
     dynamics: Vec<bool>,
@@ -42,7 +42,7 @@ pub(super) struct Variable {
     constant: Option<String>,
 }
 
-/// A place in the program.
+/// A location in the program.
 pub(super) struct Frame {
     pub(super) loaded: Rc<Loaded>,
     pub(super) method: u32,
@@ -51,7 +51,7 @@ pub(super) struct Frame {
     pub(super) variables: Vec<Variable>,
 }
 
-/// Where a variable is kept: the same place in another call of the method.
+/// Storage of a variable: the same in another call of the method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum VariableStorage {
     Argument(u32, Vec<Step>),
@@ -64,7 +64,7 @@ impl Frame {
     /// The frame of a request, with those of its variables whose names are in the text.
     ///
     /// # Errors
-    /// When it has no code that the compiler could see.
+    /// When it has no code that the compiler could use.
     pub(super) fn at(session: &Session, site: &EvalContext, text: &str) -> Result<Self, Failure> {
         let (thread, index) = (site.thread, site.frame);
         let nothing =
@@ -95,7 +95,7 @@ impl Frame {
         Ok(Self { loaded, method, types, variables })
     }
 
-    /// The variables, and where they are kept.
+    /// The variables, and their storage.
     pub(super) fn places(&self) -> Vec<(String, VariableStorage)> {
         let place = |variable: &Variable| match (&variable.path, &variable.constant) {
             (Some(path), _) => match path.root {
@@ -108,7 +108,7 @@ impl Frame {
         self.variables.iter().map(|variable| (variable.name.clone(), place(variable))).collect()
     }
 
-    /// Writes what the compiler must know of it, behind the text.
+    /// Writes the frame's description for the compiler, after the text.
     pub(super) fn write(&self, (modules, users): (&[u32], &[u32]), message: &mut Message) {
         let pdb = self.loaded.pdb.as_ref().ok();
         let option = |name: &str| pdb.and_then(|pdb| pdb.compiler_option(name)).unwrap_or_default();
@@ -132,7 +132,7 @@ impl Frame {
         message.list(&self.variables, |message, variable| variable.write(message));
     }
 
-    /// The type of the method as it runs, the type and the name as they were written.
+    /// The type of the running method, and the type and name in the source.
     fn owners(&self, metadata: &Metadata) -> (u32, u32, String) {
         let written = written(metadata, self.loaded.pdb.as_ref().ok(), self.method);
         (metadata.owner_of(self.method), written.owner, metadata.method_name(written.method).to_owned())
@@ -200,13 +200,13 @@ fn declared(
         Some((code.direct(), dynamics))
     };
     find().unwrap_or_else(|| {
-        // Of what begins elsewhere the type is that of the value.
+        // If it starts elsewhere, the type is that of the value.
         let ty = session.at_stop().val_at(path.clone()).map_or(Ty::Other, |val| val.ty);
         (Code::of_ty(&ty).direct(), Vec::new())
     })
 }
 
-/// The type of what a path begins with, and how many of its steps belong to that.
+/// The type at the start of a path, and how many steps belong to that.
 fn start(
     session: &Session,
     site: &EvalContext,
@@ -325,7 +325,7 @@ fn exception(session: &Session, thread: u32) -> Option<Variable> {
     Some(Variable { name: EXCEPTION.into(), path: Some(path), code, dynamics: Vec::new(), constant: None })
 }
 
-/// A `const` of the method, with its value in C#.
+/// A `const` of the method, with its value as C# source.
 fn constant(name: String, val: &Val) -> Option<Variable> {
     let Data::Constant(constant) = &val.data else { return None };
     let (ty, text) = match constant {

@@ -1,4 +1,5 @@
-//! Getting compiled code into the program: as an assembly, beside the code that the expression is for. Not calling it ([`super`]).
+//! Loads compiled code into the program: as an assembly, in the context of the expression's code. Does not
+//! call it ([`super`]).
 
 use std::path::Path as FilePath;
 use std::rc::Rc;
@@ -20,7 +21,7 @@ use crate::engine::coreclr::values::Path;
 /// Source of the loader, which runs in the program and loads the rest.
 pub(super) const LOADER_SOURCE: &str = include_str!("in_program/Loader.cs");
 pub(super) const LOADER: &str = "TandemLoader";
-/// What assemblies of expressions are called, before their numbers.
+/// Prefix of the names of expressions' assemblies, before their numbers.
 pub(super) const EXPRESSION: &str = "TandemExpression";
 const BYTES: Ty = Ty::Primitive(element::U1);
 
@@ -31,12 +32,12 @@ pub(in crate::engine::coreclr) fn is_injected(module: &FilePath) -> bool {
     name == LOADER || number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// How assemblies get into the program.
+/// The way in which assemblies are loaded into the program.
 #[derive(Clone)]
 pub(super) enum Way {
-    /// By the loader, which is in it.
+    /// By the loader, in this module.
     Loader(Rc<Loaded>),
-    /// As the runtime loads bytes, for good: what the loader needs was trimmed away.
+    /// By the runtime, permanently: members that the loader needs were trimmed away.
     Plain,
 }
 
@@ -49,7 +50,8 @@ fn load_of_bytes(session: &Session) -> Option<Method> {
     static_method(session, "System.Reflection.Assembly", "Load", &[BYTES.vector()])
 }
 
-/// Loads an assembly as the runtime loads bytes: it finds what the program itself can load.
+/// Loads an assembly from bytes with the runtime's own method: it finds the assemblies that the program
+/// itself can load.
 ///
 /// # Errors
 /// Exceptions of the program.
@@ -64,7 +66,7 @@ pub(super) fn load_plainly(
     loaded(session, name)
 }
 
-/// Loads an assembly beside the code of a module.
+/// Loads an assembly into the load context of a module.
 ///
 /// # Errors
 /// Exceptions of the program.
@@ -87,8 +89,8 @@ pub(super) fn load(
 
 /// Unloads all assemblies of expressions.
 ///
+/// # Errors
 /// Exceptions of the program.
-/// From the program.
 pub(super) fn unload(session: &mut Session, site: &EvalContext, way: &Way) -> Result<(), Failure> {
     let Way::Loader(loader) = way else { return Ok(()) };
     let method = method_of(session, loader, LOADER, "Unload")
@@ -96,7 +98,7 @@ pub(super) fn unload(session: &mut Session, site: &EvalContext, way: &Way) -> Re
     session.call(site, &method, None, &[], "unload compiled expressions").map(drop)
 }
 
-/// The paths of the assemblies that the program can load, as its host knows them; none where it does not say.
+/// The paths of the assemblies that the program can load, as its host reports them; empty if it reports none.
 pub(super) fn platform(session: &mut Session, site: &EvalContext) -> Result<Vec<String>, Failure> {
     const NAME: &str = "TRUSTED_PLATFORM_ASSEMBLIES";
     let Some(get) = static_method(session, "System.AppContext", "GetData", &[STRING]) else {
@@ -111,7 +113,7 @@ pub(super) fn platform(session: &mut Session, site: &EvalContext) -> Result<Vec<
     })
 }
 
-/// A method of a module's class, by their names.
+/// A method of a module's class, by name.
 pub(super) fn method_of(session: &Session, loaded: &Rc<Loaded>, class: &str, name: &str) -> Option<Method> {
     let metadata = &loaded.image()?.metadata;
     let token = metadata.find_type(class)?;
@@ -149,7 +151,7 @@ fn static_method(session: &Session, class: &str, name: &str, parameters: &[Ty]) 
     fitting.find(|method| method.parameters == parameters)
 }
 
-/// An array of a type of the module: the program finds by it which load context the module is in.
+/// An array of a type of the module, which tells the loader the module's load context.
 fn anchor(session: &mut Session, site: &EvalContext, beside: &Loaded) -> Option<Path> {
     let metadata = &beside.image()?.metadata;
     let is_plain = |token: &u32| {

@@ -10,18 +10,18 @@ use dap_wire::Failure;
 
 use crate::io::{Broker, Child, SpawnSpec};
 
-/// Largest answer, bytes: an emitted assembly has some thousand.
+/// Largest answer, bytes: an emitted assembly has a few thousand.
 const MAX_ANSWER: u32 = 64 << 20;
-/// Answers that wait to be taken; there is one for each request.
+/// Most answers that wait to be read; there is one for each request.
 const WAITING: usize = 4;
-/// How often it is looked whether anybody still wants the answer.
+/// How often to check whether the request was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
-/// How much of its complaints is kept, bytes.
+/// Most bytes of its stderr that are kept.
 const MAX_COMPLAINT: usize = 4096;
-/// How long its last complaint is waited for, which may come after the end of its answers.
+/// How long to wait for the end of its stderr, which may come after its last answer.
 const MAX_COMPLAINT_TIME: Duration = Duration::from_millis(500);
 
-/// Why there is no answer.
+/// Reason for not having an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoAnswer {
     /// The process has ended, or wrote something that is not an answer.
@@ -38,7 +38,7 @@ pub(super) struct Process {
     requests: Sender<Vec<u8>>,
     answers: Receiver<Vec<u8>>,
     complaint: Arc<Mutex<String>>,
-    /// Closed when all that it complained of is in.
+    /// Closed when its stderr has been read completely.
     complained: Receiver<()>,
 }
 
@@ -57,7 +57,7 @@ impl Process {
         let (complains_on, complained) = sync_channel(0);
         let (mut stdin, mut stdout, stderr) = (pipes.stdin, pipes.stdout, pipes.stderr);
         let writes = move || {
-            // It may take nothing for ever: then it is killed, and this ends.
+            // It may never read again: then it is killed, which ends this thread.
             while let Ok(request) = to_write.recv() {
                 let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
                 if stdin.write_all(&length.to_le_bytes()).and_then(|()| stdin.write_all(&request)).is_err() {
@@ -98,7 +98,8 @@ impl Process {
         Ok(Self { child, requests, answers, complaint, complained })
     }
 
-    /// Sends a request that has no answer, or whose answer is taken later. A process that has ended takes it silently.
+    /// Sends a request without an answer, or whose answer is read later. If the process has ended, the
+    /// request is lost silently.
     pub(super) fn send(&self, request: Vec<u8>) {
         drop(self.requests.send(request));
     }
@@ -106,7 +107,7 @@ impl Process {
     /// Waits for the next answer.
     ///
     /// # Errors
-    /// Why there is none; then the process is of no use any more.
+    /// The reason why there is none; the process is then no longer usable.
     pub(super) fn answer(&self, limit: Duration, give_up: &dyn Fn() -> bool) -> Result<Vec<u8>, NoAnswer> {
         let deadline = Instant::now() + limit;
         loop {
@@ -120,21 +121,21 @@ impl Process {
         }
     }
 
-    /// Whether it has ended, by itself or not.
+    /// Whether it has ended, for any reason.
     pub(super) fn has_ended(&self) -> bool {
         self.child.exited().is_some()
     }
 
-    /// The first line of what it complained of; empty when it did not.
+    /// The first line of its stderr; empty if there is none.
     pub(super) fn complaint(&self) -> String {
-        // Disconnected or too late: either way this is all there is.
+        // Disconnected or too late: in both cases nothing more will come.
         self.complained.recv_timeout(MAX_COMPLAINT_TIME).unwrap_or_default();
         let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
         complaint.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
     }
 }
 
-/// The next message; `None` at the end, and for what is none.
+/// The next message; `None` at the end of the stream, or if it is malformed.
 fn next_message(stdout: &mut impl Read) -> Option<Vec<u8>> {
     let mut length = [0; 4];
     stdout.read_exact(&mut length).ok()?;

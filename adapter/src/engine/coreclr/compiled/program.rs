@@ -1,5 +1,5 @@
-//! The program that asks an SDK's compiler: its source is inside of us, and that very compiler makes it, once, into the user's cache. Not
-//! its process ([`super::process`]).
+//! The program that hosts an SDK's compiler: Tandem contains its source, and that very compiler builds it,
+//! once, into the user's cache. Does not run it ([`super::process`]).
 //!
 //! A folder of the cache is complete when it exists: it is built under another name first, so hosts that
 //! build it at the same time do not see each other's partial results. Without a cache it is built in a folder
@@ -22,7 +22,7 @@ use super::sdk::Sdk;
 use crate::engine::builds;
 use crate::io::SpawnSpec;
 
-/// The source, by the names of its files.
+/// The source files, by name.
 const SOURCES: [(&str, &str); 18] = [
     ("Access.cs", include_str!("helper/Access.cs")),
     ("Attempt.cs", include_str!("helper/Attempt.cs")),
@@ -44,11 +44,11 @@ const SOURCES: [(&str, &str); 18] = [
     ("Writes.cs", include_str!("helper/Writes.cs")),
 ];
 const NAME: &str = "tandem-expressions";
-/// How long the compiler may take to make it. A cold disk is slow.
+/// Time limit of building it. A cold disk is slow.
 const BUILD_LIMIT: Duration = Duration::from_secs(90);
-/// After how many seconds without a request it ends.
+/// It exits after this many seconds without a request.
 const PATIENCE: u32 = 60;
-/// Most memory that its objects may take, bytes: an expression that the compiler cannot finish ends there.
+/// Heap limit, bytes: an expression that the compiler cannot finish ends there.
 const MAX_HEAP: u64 = 1 << 30;
 /// Age at which an unfinished part of a cache is a leftover.
 const UNFINISHED: Duration = Duration::from_secs(60 * 60);
@@ -60,12 +60,13 @@ const KEPT: [&str; 5] = ["HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"];
 pub(super) struct Program {
     folder: PathBuf,
     sdk: Sdk,
-    /// Removed with the session; none where the program is in the cache.
+    /// Removed with the session; `None` if the program is in the cache.
     _scratch: Option<Scratch>,
 }
 
 impl Program {
-    /// The program for an SDK: from the cache, or made now. `variable` says where the cache is.
+    /// The program for an SDK, from the cache or built now. `variable` looks up the environment for the
+    /// cache's folder.
     ///
     /// # Errors
     /// `ENGINE_FAILED` with what the compiler says, `CANCELLED`.
@@ -95,7 +96,7 @@ impl Program {
         Ok(Self { folder, sdk: sdk.clone(), _scratch: Some(scratch) })
     }
 
-    /// Removes it from the cache: it does not work.
+    /// Removes it from the cache, because it does not work.
     pub(super) fn discard(self) {
         drop(std::fs::remove_dir_all(&self.folder));
     }
@@ -117,7 +118,7 @@ impl Program {
     }
 }
 
-/// Changes to our environment for what runs on the SDK's runtime.
+/// Changes to Tandem's environment for programs on the SDK's runtime.
 fn environment() -> Vec<(String, Option<String>)> {
     let unset = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let unset = unset.filter(|name| !KEPT.contains(&name.as_str())).map(|name| (name, None));
@@ -140,7 +141,7 @@ fn cache(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     Some(base.join("tandem").join("csharp-compiler"))
 }
 
-/// The name of its folder: one for each SDK and each source.
+/// The name of its folder: different for each SDK and each source.
 fn key(sdk: &Sdk) -> String {
     let mut hash = Sha256::new();
     let parts = SOURCES.iter().flat_map(|(name, text)| [*name, *text]);
@@ -169,12 +170,12 @@ fn make_in_cache(sdk: &Sdk, cache: &Path, folder: &Path, give_up: &dyn Fn() -> b
     sweep(cache);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let half = cache.join(format!("unfinished-{}-{number}", std::process::id()));
-    // Of an earlier process of our number.
+    // Left by an earlier process with the same number.
     drop(std::fs::remove_dir_all(&half));
     DirBuilder::new().mode(0o700).create(&half).map_err(unusable)?;
     let made = make(sdk, &half, give_up).and_then(|()| match std::fs::rename(&half, folder) {
         Ok(()) => Ok(()),
-        // Another host was quicker.
+        // Another host was faster.
         Err(_) if is_private(folder) => Ok(()),
         Err(error) => Err(unusable(error)),
     });
@@ -182,7 +183,7 @@ fn make_in_cache(sdk: &Sdk, cache: &Path, folder: &Path, give_up: &dyn Fn() -> b
     made
 }
 
-/// Removes what hosts have begun and not finished.
+/// Removes unfinished folders of other hosts.
 fn sweep(cache: &Path) {
     for entry in std::fs::read_dir(cache).into_iter().flatten().flatten() {
         let is_half = entry.file_name().to_string_lossy().starts_with("unfinished-");

@@ -1,4 +1,4 @@
-//! Which SDK's compiler is used: those of the installed SDKs, the newest first, or the one that is named.
+//! Chooses the SDK of the compiler: the installed SDKs, the newest first, or a configured one.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use serde_json::Value;
 /// The launch attribute `expressionCompiler`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// The newest that is found.
+    /// The newest that exists.
     #[default]
     Auto,
     /// No compiler: expressions that need one are refused.
     Off,
-    /// The one in this folder.
+    /// The SDK in this folder.
     In(PathBuf),
 }
 
 impl Choice {
     /// # Errors
-    /// `INVALID_PARAMETER` for what is none of them.
+    /// `INVALID_PARAMETER` for any other value.
     pub(super) fn parse(attribute: &Value) -> Result<Self, Failure> {
         match attribute {
             Value::Null => Ok(Self::Auto),
@@ -73,7 +73,7 @@ fn runtime_for(folder: &Path, wanted: &str) -> Option<PathBuf> {
     all.into_iter().find(|(version, _)| version.major() == nearest).map(|(_, path)| path)
 }
 
-/// A version of a runtime or SDK; a preview comes before what it is a preview of.
+/// A version of a runtime or SDK; a preview precedes its release.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Version(Vec<u32>, bool, String);
 
@@ -89,7 +89,7 @@ impl Version {
     }
 }
 
-/// The folders that are called by a version, the newest first.
+/// The folders named after a version, the newest first.
 fn versions(folder: &Path) -> Vec<(Version, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut all: Vec<(Version, PathBuf)> =
@@ -99,7 +99,7 @@ fn versions(folder: &Path) -> Vec<(Version, PathBuf)> {
     all
 }
 
-/// Folders that may have a `dotnet` and SDKs, by what a variable is.
+/// Folders that may contain a `dotnet` and SDKs, by the values of variables.
 pub(super) fn roots(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let named = variable("DOTNET_ROOT").map(PathBuf::from);
     let path = variable("PATH").unwrap_or_default();
@@ -107,9 +107,9 @@ pub(super) fn roots(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let usual = ["/usr/share/dotnet", "/usr/lib/dotnet", "/usr/local/share/dotnet"].map(PathBuf::from);
     let all = named.into_iter().chain(std::env::split_paths(&path)).chain(home).chain(usual);
     let mut roots: Vec<PathBuf> = Vec::new();
-    // A compiler is code: none from wherever we happen to be.
+    // A compiler is code: relative folders are not searched.
     for folder in all.filter(|folder| folder.is_absolute()) {
-        // On PATH there is a link as a rule.
+        // On PATH there is usually a link.
         let Ok(dotnet) = folder.join("dotnet").canonicalize() else { continue };
         let Some(root) = dotnet.parent().filter(|_| dotnet.is_file()) else { continue };
         if !roots.iter().any(|known| known == root) {
@@ -122,7 +122,7 @@ pub(super) fn roots(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
 /// The SDKs whose compiler can be used, the first choice first.
 ///
 /// # Errors
-/// Where none was found, for people.
+/// The folders searched, for people, if none was found.
 pub(super) fn find(choice: &Choice, roots: &[PathBuf]) -> Result<Vec<Sdk>, String> {
     let below = |root: &Path| versions(&root.join("sdk"));
     let (mut all, looked) = match choice {
@@ -136,7 +136,7 @@ pub(super) fn find(choice: &Choice, roots: &[PathBuf]) -> Result<Vec<Sdk>, Strin
         }
         Choice::Auto => (roots.iter().flat_map(|root| below(root)).collect::<Vec<_>>(), roots.to_vec()),
     };
-    // Stable: of two of one version that of the first root.
+    // A stable sort: equal versions stay in the order of their roots.
     all.sort_by(|one, other| other.0.cmp(&one.0));
     let sdks: Vec<Sdk> = all.iter().filter_map(|(_, folder)| Sdk::of(folder)).collect();
     if sdks.is_empty() {

@@ -1,8 +1,8 @@
-//! The compiler process's protocol: messages of numbers, texts and lists. Not the pipes they go through ([`super::process`]).
+//! The compiler process's protocol: messages of numbers, texts and lists. Not the pipes ([`super::process`]).
 //!
 //! Numbers are four bytes, little-endian; texts, bytes and lists begin with their length. `helper/Wire.cs` is the other end.
 
-/// A message in the making.
+/// A message that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-/// A message that is read. Each part is `None` when the message is too short for it.
+/// A message that is being read. Each part is `None` if the message is too short for it.
 #[derive(Debug)]
 pub(super) struct Parts<'a>(&'a [u8]);
 

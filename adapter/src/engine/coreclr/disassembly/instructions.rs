@@ -1,4 +1,4 @@
-//! Bytes to instructions of x86-64. Knows no methods and no program.
+//! Decodes x86-64 instructions. Knows no methods and no program.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
@@ -18,7 +18,7 @@ pub(super) struct Instruction {
 }
 
 impl Instruction {
-    /// The address behind it.
+    /// The address after it.
     pub(super) fn end(&self) -> u64 {
         self.address.wrapping_add(self.bytes.len() as u64)
     }
@@ -29,7 +29,7 @@ impl Instruction {
     }
 }
 
-/// All instructions of a piece of memory, one behind the other.
+/// All consecutive instructions of a piece of memory.
 pub(super) fn decode(bytes: &[u8], address: u64) -> Vec<Instruction> {
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();
@@ -56,8 +56,9 @@ pub(super) fn decode(bytes: &[u8], address: u64) -> Vec<Instruction> {
     list
 }
 
-/// The same of memory in which an instruction is known to begin at `known`: what lies before is decoded from wherever leads there.
-/// x86 code cannot be read backwards, so this is a guess, though code tends to fall into step after few instructions.
+/// The instructions of memory in which one is known to begin at `known`: the part before is decoded from a
+/// start that leads there. x86 code cannot be read backwards, so this is a guess, though decoding usually
+/// synchronises after a few instructions.
 pub(super) fn decode_around(bytes: &[u8], address: u64, known: u64) -> Vec<Instruction> {
     let split = usize::try_from(known.saturating_sub(address)).unwrap_or(usize::MAX).min(bytes.len());
     let (before, after) = bytes.split_at(split);

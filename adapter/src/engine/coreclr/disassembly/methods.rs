@@ -1,4 +1,5 @@
-//! Whose machine code an address is in: a method of a frame that was shown, or one found so before.
+//! Finds the method whose machine code contains an address: one of a frame that was shown, or one found
+//! earlier.
 
 use std::rc::Rc;
 
@@ -12,10 +13,10 @@ use crate::engine::coreclr::types::TypeSystem;
 
 /// Most bytes of one method that are shown.
 const LARGEST: u32 = 1 << 20;
-/// Most threads and frames of each that are looked at for an address.
+/// Most threads, and frames of each, that are searched for an address.
 const MAX_THREADS: usize = 256;
 const MAX_FRAMES: usize = 1024;
-/// Most memory around an address in no method that is read, bytes.
+/// Most memory that is read around an address outside of all methods, bytes.
 const MAX_AROUND: u64 = 256 * 1024;
 /// Memory is mapped in pages.
 const PAGE: u64 = 4096;
@@ -40,7 +41,7 @@ impl Compiled {
         self.offset_of(address) == Some(0)
     }
 
-    /// Counted through all chunks.
+    /// The offset of an address, counted through all chunks.
     pub(in crate::engine::coreclr) fn offset_of(&self, address: u64) -> Option<u32> {
         let mut before = 0u32;
         for chunk in &self.chunks {
@@ -52,7 +53,7 @@ impl Compiled {
         None
     }
 
-    /// Offset of the IL an instruction was made of; none for what the compiler added.
+    /// Offset of the IL of an instruction; `None` for code that the compiler added.
     pub(in crate::engine::coreclr) fn il_at(&self, address: u64) -> Option<u32> {
         self.part_at(self.offset_of(address)?)?.il()
     }
@@ -95,7 +96,7 @@ impl TypeSystem {
     fn compiled_of(&self, code: &NativeCode) -> Option<Compiled> {
         let function = code.function().ok()?;
         let loaded = self.modules.of(&function.module().ok()?)?;
-        // Without a map the instructions are still worth seeing.
+        // Instructions without a map are still useful.
         let mut map = code.map().unwrap_or_default();
         map.sort_by_key(|part| part.start);
         let (token, chunks) = (function.token().ok()?, code.chunks().ok()?);
@@ -131,7 +132,7 @@ impl Debuggee {
         list
     }
 
-    /// Instructions around an address that is in no method we know, as far as the memory can be read.
+    /// Instructions around an address outside of all known methods, as far as the memory can be read.
     pub(super) fn instructions_around(&self, address: u64, first: i64, count: i64) -> Vec<Instruction> {
         let Ok(process) = self.process() else { return Vec::new() };
         let room = |instructions: i64| (instructions.max(0) as u64 * MAX_INSTRUCTION_LEN).min(MAX_AROUND);
@@ -140,7 +141,7 @@ impl Debuggee {
         if after.is_empty() {
             return Vec::new();
         }
-        // What lies before may begin in the middle of what can be read.
+        // The readable memory may begin inside an instruction.
         let mut start = address.saturating_sub(room(-first) + u64::from(first < 0) * MAX_INSTRUCTION_LEN);
         let mut before = Vec::new();
         while start < address {

@@ -1,4 +1,4 @@
-//! Calls of the program's methods: those that a typed tree names, and a few that the debugger itself needs.
+//! Calls of the program's methods: those in a typed tree, and a few that the debugger itself needs.
 
 use csharp_expr::bind::MethodRef;
 use dap_wire::Failure;
@@ -14,7 +14,7 @@ use crate::engine::coreclr::types::ty::{STRING, VOID};
 use crate::engine::coreclr::values::Path;
 
 impl Session {
-    /// Calls a method of a typed tree; none of one that returns nothing.
+    /// Calls a method of a typed tree; `None` if it is `void`.
     pub(super) fn called_by_name(
         &mut self,
         method: &MethodRef,
@@ -25,7 +25,7 @@ impl Session {
     ) -> Result<Option<Val>, Failure> {
         let name = &method.method.name;
         let mut meant = self.types.method_meant(method)?;
-        // A struct's own override is called as it is: a box of a null nullable is null.
+        // A struct's own override is called directly: boxing a null nullable yields null.
         if let Some(of) = of.filter(|of| of.ty.is_value() && !meant.owner.is_value()) {
             let mut own = self.types.methods_named(&of.ty, name).into_iter();
             let overrides = |own: &Method| !own.is_static && own.parameters == meant.parameters;
@@ -80,7 +80,7 @@ impl Session {
         if self.at_stop().is_null_val(&said)? { Ok(None) } else { self.at_stop().text_given(&said).map(Some) }
     }
 
-    /// A value with a format string: the program formats, in its own culture.
+    /// A value with a format string, formatted by the program in its culture.
     pub(super) fn said_with(
         &mut self,
         val: &Val,
@@ -93,7 +93,8 @@ impl Session {
         self.at_stop().text_given(&said)
     }
 
-    /// Whether two texts are equal that are too long to be read: the same text is, of others the program knows.
+    /// Whether two strings are equal that are too long to be read: identical objects are; otherwise the
+    /// program compares them.
     pub(super) fn are_equal_texts(&mut self, a: &Val, b: &Val, site: &EvalContext) -> Result<bool, Failure> {
         if self.at_stop().address(a)?.is_some_and(|address| self.at_stop().address(b) == Ok(Some(address))) {
             return Ok(true);
@@ -103,7 +104,7 @@ impl Session {
         Ok(self.at_stop().load(&equal)? == Some(Constant::Bool(true)))
     }
 
-    /// An exception that an expression throws, as what it says.
+    /// The message of an exception that an expression throws.
     pub(super) fn exception_thrown(&mut self, val: &Val, site: &EvalContext) -> Failure {
         if self.at_stop().is_null_val(val).unwrap_or(true) {
             return failed("NullReferenceException: what is thrown is null");
@@ -117,7 +118,7 @@ impl Session {
         }
     }
 
-    /// The static methods of LINQ, which a program may not have loaded yet.
+    /// Loads the static methods of LINQ, which a program may not have loaded yet.
     pub(super) fn load_linq(&mut self, site: &EvalContext) -> Result<(), Failure> {
         if self.types.type_named("System.Linq.Enumerable").is_some() {
             return Ok(());
@@ -133,7 +134,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// Whether a call would run another method than this one, which one of the object's classes overrides.
+    /// Whether a call would run an override in one of the object's classes instead of this method.
     pub(super) fn is_overridden(&self, method: &Method, on: &Val) -> bool {
         let Some(image) = method.loaded.image() else { return false };
         if !image.metadata.is_virtual(method.token) {
@@ -158,7 +159,7 @@ impl AtStop<'_> {
         false
     }
 
-    /// The text that a call gave.
+    /// The string that a call returned.
     pub(super) fn text_given(&self, said: &Val) -> Result<String, Failure> {
         match self.load(said)? {
             Some(constant) => Ok(constant.plain()),
@@ -168,7 +169,7 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// A method of a typed tree as calls take it.
+    /// The method of a typed tree, in the form that calls take.
     pub(super) fn method_meant(&self, method: &MethodRef) -> Result<Method, Failure> {
         let lost = || failed(format!("`{}` is in no module that is loaded", method.method.name));
         let loaded = self.modules.by_id(method.method.owner.module).ok_or_else(lost)?;
@@ -183,7 +184,8 @@ impl TypeSystem {
         })
     }
 
-    /// A method of a type that the debugger knows, by the full names of what it takes: `[]` for an array, `T` for a generic parameter.
+    /// A method of a type by the full names of its parameter types: `[]` for an array, `T` for a generic
+    /// parameter.
     pub(super) fn known_method(
         &self,
         owner: &Ty,

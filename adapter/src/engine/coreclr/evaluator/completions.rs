@@ -1,4 +1,4 @@
-//! `completions`: what may follow in an expression. Looks, and runs nothing.
+//! `completions`: continuations of an expression. Runs nothing.
 
 use csharp_expr::bind::{Effects, complete};
 use dap_wire::Failure;
@@ -25,7 +25,7 @@ impl Session {
         let cursor = end.map_or(text.len(), |(at, _)| at);
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
         let site = EvalContext { thread, frame, runs: false, limit: CALL_LIMIT };
-        // All names in sight are wanted.
+        // All names in scope are needed.
         let sight = self.at_stop().sight_at(&site, "")?;
         let evaluation = Evaluation::new(self, &site, &sight, Effects::None, None);
         let (found, span) = complete(text, cursor, &sight.scope, &evaluation);

@@ -1,4 +1,5 @@
-//! One expression under evaluation: where types come from for the binder, and what the evaluator reads, calls and writes.
+//! The evaluation of one expression: supplies types to the binder, and reads, calls and writes for the
+//! evaluator.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -20,7 +21,7 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::OBJECT;
 use crate::engine::coreclr::values::{Path, Root};
 
-/// Most rounds of loops and items that one evaluation goes through.
+/// Most iterations of loops and items in one evaluation.
 const MAX_ROUNDS: usize = 1_000_000;
 
 pub(super) struct Evaluation<'a> {
@@ -33,9 +34,9 @@ pub(super) struct Evaluation<'a> {
     about: Option<&'a Path>,
     since: Instant,
     rounds: Cell<usize>,
-    /// While types are looked for nothing runs.
+    /// Nothing runs while types are resolved.
     looks: Cell<bool>,
-    /// An object was not of the type that it was seen to be of.
+    /// An object was not of the type that it was bound as.
     stale: Cell<bool>,
 }
 
@@ -84,7 +85,7 @@ impl<'a> Evaluation<'a> {
         self.allowed >= Effects::Calls && !self.looks.get()
     }
 
-    /// Values as they are passed and stored.
+    /// Values in the form in which they are passed and stored.
     fn all_here(&self, vals: &[Val]) -> Result<Vec<Val>, Failure> {
         let session = self.session();
         let one = |val: &Val| {
@@ -236,7 +237,7 @@ impl Target for Evaluation<'_> {
             Some(of) => {
                 let found = self.session().at_stop().field_in(of, field)?;
                 let found = found.ok_or_else(|| self.stale())?;
-                // The only values of a class that the runtime may not have loaded: enums in generic classes.
+                // Enums in generic classes are the only values whose class the runtime may not have loaded.
                 if found.ty.is_value()
                     && !found.ty.arguments().is_empty()
                     && let Some(path) = found.path()

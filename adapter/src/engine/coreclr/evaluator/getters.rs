@@ -1,4 +1,4 @@
-//! Getters that only read fields are worked out from their IL, so that reading them runs nothing: auto-properties,
+//! Interprets the IL of getters that only read fields, so that reading them runs nothing: auto-properties,
 //! `Count => size`, `Full => first.Name`.
 
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::composed::GENERATED;
 use crate::engine::coreclr::values::{Step, bare};
 
-/// Longest getter that is worked out, bytes of IL.
+/// Longest getter that is interpreted, bytes of IL.
 const MAX_CODE_LEN: usize = 48;
 /// Deepest chain of getters that call getters.
 const MAX_DEPTH: usize = 4;
@@ -75,7 +75,7 @@ impl AtStop<'_> {
                     };
                     let name = called.strip_prefix("get_")?;
                     let actual = self.actual(&target).ok()?;
-                    // A virtual one might be overridden.
+                    // A virtual getter may be overridden.
                     let of = self.types.chain(&actual).into_iter().find_map(|owner| {
                         let property = self.types.property_of(&owner, name, false)?;
                         Some((property.loaded.clone(), owner, property.info.getter?))
@@ -86,7 +86,7 @@ impl AtStop<'_> {
                 _ => return None,
             }
         };
-        // The getter's type decides how the value counts: an `int` field may be given as an `enum`.
+        // The getter's type determines the value's type: an `int` field may be returned as an `enum`.
         let declared = self.types.method(loaded, owner, getter)?.result;
         if declared.is_open() || declared == Ty::Other {
             return Some(result);
@@ -95,7 +95,7 @@ impl AtStop<'_> {
             Data::Constant(constant) => match declared {
                 Ty::Primitive(kind) => {
                     let constant = match constant {
-                        // IL knows truths as numbers.
+                        // IL represents `bool` as a number.
                         Constant::Int(_, number) if kind == element::BOOLEAN => Constant::Bool(*number != 0),
                         other => other.cast(kind, false).unwrap_or_else(|| other.clone()),
                     };
@@ -138,12 +138,13 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// Whether a getter is an auto-property's. One that its author wrote may compute something of its field, which it calls `field`.
+    /// Whether a getter only returns the field of an auto-property. A written one may compute with its field,
+    /// which it calls `field`.
     pub(crate) fn returns_its_field(&self, loaded: &Rc<Loaded>, getter: u32) -> bool {
         if loaded.image().is_some_and(|image| image.metadata.has_attribute(getter, GENERATED)) {
             return true;
         }
-        // Tools that make assemblies smaller remove attributes. `ldarg.0`, `ldfld` and `ret`; `ldsfld` and `ret`.
+        // Trimming tools remove attributes. `ldarg.0`, `ldfld` and `ret`; `ldsfld` and `ret`.
         self.il_of(loaded, getter).is_some_and(|il| {
             matches!(il.as_slice(), [0x02, 0x7b, _, _, _, _, 0x2a] | [0x7e, _, _, _, _, 0x2a])
         })

@@ -1,5 +1,5 @@
-//! Expressions that the C# compiler of an SDK evaluates: those of which the binder says so, those with lambdas, and those that are not
-//! understood here. How it does that is [`compiled`]'s.
+//! Hands expressions over to the C# compiler of an SDK: those that the binder marks, those with lambdas, and
+//! those that Tandem does not understand. [`compiled`] evaluates them.
 
 use csharp_expr::eval::NO_PLACE;
 use csharp_expr::syntax::{Span, parse};
@@ -14,12 +14,13 @@ use crate::engine::coreclr::compiled::{self, Finding, NoOutcome};
 use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::session::Session;
 
-/// Errors of the compiler that say nothing about an expression: the program has no LINQ, or an older one, but the debugger has it. Or two
-/// assemblies declare the same type: it is the one of the frame's own assembly, which the compiler does not know.
+/// Compiler errors that say nothing about an expression: the program has no LINQ, or an older one, but the
+/// debugger has it. Or two assemblies declare the same type: the one of the frame's assembly is meant, which
+/// the compiler does not know.
 const MISSING: [&str; 7] = ["CS1061", "CS1935", "CS0103", "CS0234", "CS0246", "CS0433", "CS0121"];
 
 impl Session {
-    /// Whether the compiler may be asked: what it compiles runs in the program, and is compiled for a frame.
+    /// Whether the compiler may be asked: its code runs in the program, and is compiled for a frame.
     pub(super) fn may_compile(&self, asked: Asked<'_>) -> bool {
         asked.allowed == Allowed::Everything
             && asked.site.runs
@@ -33,7 +34,7 @@ impl Session {
         was.then(|| self.compiled(asked).map_err(|no| no.into_failure(asked.text)))
     }
 
-    /// What only the compiler understands.
+    /// Evaluates an expression that only the compiler understands.
     pub(super) fn needing_compiler(
         &mut self,
         what: &str,
@@ -78,7 +79,7 @@ impl Session {
         }
         match self.compiled(asked) {
             Ok(outcome) => Ok(outcome),
-            // A method that takes a lambda may be one of an assembly that is not loaded yet.
+            // A method that takes a lambda may be in an assembly that is not loaded yet.
             Err(NoOutcome::Unavailable(why)) if asked.text.contains("=>") => Err(why.explain(failure)),
             Err(NoOutcome::Unavailable(_)) => Err(failure),
             Err(no) => Err(no.into_failure(asked.text)),
@@ -95,7 +96,7 @@ impl Session {
         before: (u64, u64),
     ) -> Result<Outcome, Failure> {
         let has_changed = self.debuggee.dead || self.debuggee.times_changed() != before;
-        // Compiled code writes where we refuse to, also behind the end of a buffer.
+        // Compiled code writes where Tandem refuses to, even beyond the end of a buffer.
         let may_be_written = !prepared.writes() || is_out_of_reach(&failure);
         if has_changed || !may_be_written || !is_not_understood(&failure) || !self.may_compile(asked) {
             return Err(failure);
@@ -143,18 +144,19 @@ impl Debuggee {
     }
 }
 
-/// Whether the program lacks what an expression names.
+/// Whether the program lacks a name of an expression.
 fn is_missing(finding: &Finding) -> bool {
     MISSING.contains(&finding.id.as_str())
 }
 
-/// Whether a compiler may make more of an expression than was made of it here; an exception is what the program answers.
+/// Whether a compiler may understand an expression that failed here; an exception is the program's answer.
 fn is_not_understood(failure: &Failure) -> bool {
     let is_thrown = ["Exception", "` threw "].iter().any(|word| failure.message.contains(word));
     failure.code == ErrorCode::EvaluationFailed && !is_thrown
 }
 
-/// Whether only code of the program gets at what is to be written: the debugging library writes no reference without a variable around it.
+/// Whether only code of the program can write there: the debugging library writes references only to
+/// variables.
 fn is_out_of_reach(failure: &Failure) -> bool {
     [NO_PLACE, UNREADABLE].iter().any(|words| failure.message.contains(words))
 }

@@ -1,7 +1,7 @@
-//! What goes by keys and is compared as in the program: its own LINQ does it, over positions.
+//! Operations on keys, compared as in the program: its own LINQ does that, on positions.
 //!
-//! A lambda cannot be made in a program that is stopped, but a delegate to a method that is there can: `List<K>.get_Item` of a
-//! list of the keys is what takes a position and gives its key.
+//! A stopped program cannot create a lambda, but it can create a delegate to an existing method:
+//! `List<K>.get_Item` of a list of the keys maps a position to its key.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ const COMPARER: &str = "System.Collections.Generic.IComparer`1";
 const EQUALITY: &str = "System.Collections.Generic.IEqualityComparer`1";
 
 impl Session {
-    /// The positions of as many items in the order of their keys, the first level first.
+    /// The positions of the items in the order of their keys, the first level first.
     pub(super) fn order_in(
         &mut self,
         count: usize,
@@ -51,7 +51,7 @@ impl Session {
         self.whole_numbers(&positions, site)
     }
 
-    /// Positions of equal keys together, in the order in which they come.
+    /// Positions grouped by equal keys, in order of appearance.
     pub(super) fn alike_in(
         &mut self,
         keys: &[Val],
@@ -101,7 +101,7 @@ impl Session {
         Ok(Val { ty: ty.clone(), ..made })
     }
 
-    /// Groups as the program has them: a lookup, an array of its groups, or one of them.
+    /// Groups in the form that the program has them: a lookup, an array of its groups, or one of them.
     pub(super) fn groups_of(
         &mut self,
         ty: &Ty,
@@ -147,9 +147,10 @@ impl Session {
         self.call_known(LINQ, "Range", Vec::new(), &takes, None, &[Val::int(0), count], site)
     }
 
-    /// A `Func<int, T>` of the program that gives these values by their positions.
+    /// A `Func<int, T>` of the program that maps positions to these values.
     fn by_position(&mut self, values: Vec<Val>, of: &Ty, site: &EvalContext) -> Result<Val, Failure> {
-        // New strings are as good as keys, and much quicker to make than those that are there to be put into an array.
+        // New strings work as well as keys, and are much faster to create than to copy existing ones into an
+        // array.
         let values = if *of == STRING { self.at_stop().texts(values)? } else { values };
         let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
         let array = self.array_with(of, &[count], values, site)?;
@@ -166,7 +167,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// Strings as their texts; as they are if one has no text that could be written.
+    /// Strings as constants; unchanged if one cannot be written as a constant.
     fn texts(&self, values: Vec<Val>) -> Result<Vec<Val>, Failure> {
         let mut texts = Vec::new();
         for val in &values {
@@ -179,7 +180,7 @@ impl AtStop<'_> {
         Ok(texts)
     }
 
-    /// The positions that are in one group.
+    /// The positions in one group.
     fn positions_in(&self, cancel: &CancellationToken, group: &Val) -> Result<Vec<usize>, Failure> {
         let lost = || failed("a group got lost");
         let path = group.path().ok_or_else(lost)?.clone();
@@ -196,7 +197,7 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// The type of one of several values that all of them are of.
+    /// A type among those of several values that fits all of them.
     fn common_ty(&self, values: &[Val]) -> Ty {
         let is_of = |from: &Ty, to: &Ty| {
             from == to || (*from == Ty::Null && !to.is_value()) || (!to.is_value() && self.derives(from, to))

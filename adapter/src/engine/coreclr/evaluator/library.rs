@@ -1,4 +1,4 @@
-//! The program's types as the binder asks for them: definitions and members from metadata, read once each.
+//! Supplies the program's types to the binder: definitions and members from metadata, read once each.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -36,7 +36,7 @@ pub(crate) struct Library {
 }
 
 impl TypeSystem {
-    /// Drops what was read when modules came since.
+    /// The cache, emptied if modules were loaded since.
     fn library(&self) -> std::cell::RefMut<'_, Library> {
         let mut library = self.library.borrow_mut();
         let count = self.modules.count();
@@ -89,7 +89,7 @@ impl TypeSystem {
             base: metadata.base_token(def.token).map(ty_of),
             interfaces: metadata.interfaces(def.token).into_iter().map(ty_of).collect(),
             enclosing: enclosing.map(|token| Def { module: def.module, token }),
-            // TypeAttributes: abstract, of which interfaces and static classes are.
+            // TypeAttributes: abstract, which includes interfaces and static classes.
             is_abstract: metadata.type_flags(def.token) & 0x80 != 0,
             is_by_ref: kind == TypeKind::Struct && metadata.has_attribute(def.token, BY_REF),
             elements: if kind == TypeKind::Struct { self.side_by_side(&loaded, def.token) } else { None },
@@ -133,7 +133,7 @@ impl TypeSystem {
         read
     }
 
-    /// Members of a name, or all of them.
+    /// Members with a name, or all of them.
     pub(super) fn read_members(&self, def: Def, name: Option<&str>) -> Vec<Member> {
         let Some(loaded) = self.modules.by_id(def.module) else { return Vec::new() };
         let Some(image) = loaded.image() else { return Vec::new() };
@@ -180,7 +180,7 @@ impl TypeSystem {
         let names = if names.is_empty() { metadata.tuple_names_of_parameter(accessor, None) } else { names };
         let ty = match info.getter {
             Some(_) => self.ty_of(loaded, &signature.result),
-            // The value that is set comes last.
+            // The assigned value is the last parameter.
             None => parameters.pop()?.ty,
         };
         let backing = format!("<{}>k__BackingField", info.name);
@@ -261,7 +261,8 @@ impl TypeSystem {
         types.iter().zip(names).enumerate().map(one).collect()
     }
 
-    /// A type with the names that its declaration gives to the elements of tuples in it, from the outside in and from left to right.
+    /// A type with the names that its declaration gives to tuple elements, from the outside in and from left
+    /// to right.
     pub(crate) fn with_names(&self, ty: Ty, names: Vec<Option<String>>) -> Ty {
         if names.iter().all(Option::is_none) {
             return ty;
@@ -286,8 +287,8 @@ impl TypeSystem {
         }
     }
 
-    /// Extension methods of this name: the user's and those of a few libraries, and only where there are none those of all others, for
-    /// that costs a look at each file.
+    /// Extension methods with this name: the user's and those of a few libraries; only if there are none,
+    /// those of all others, because that reads each file.
     pub(super) fn extensions_called(&self, name: &str) -> Vec<Rc<Method>> {
         if let Some(known) = self.library().extensions.get(name) {
             return known.clone();
@@ -304,7 +305,8 @@ impl TypeSystem {
         found
     }
 
-    /// The same as code of a module finds them: its own hide those that another module declares in a type of the same name.
+    /// Extension methods visible to a module's code: its own hide those that another module declares in a
+    /// type of the same name.
     pub(super) fn extensions_seen_from(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>> {
         let mut found = self.extensions_called(name);
         let Some(from) = from else { return found };
@@ -350,7 +352,7 @@ impl TypeSystem {
         found
     }
 
-    /// The only type of the user's that has this name with arity, wherever it is.
+    /// The only user type with this name and arity, in any namespace.
     pub(super) fn only_type(&self, name: &str) -> Option<Def> {
         let mut all = self.modules.all().iter().filter(|loaded| !loaded.is_framework()).flat_map(|loaded| {
             let metadata = loaded.image().map(|image| &image.metadata);
@@ -367,7 +369,7 @@ impl TypeSystem {
         let wanted = prefix.to_lowercase();
         let mut found = Vec::new();
         for loaded in self.modules.all() {
-            // There are too many of the runtime's to offer without a word of them.
+            // The runtime has too many to offer them without a prefix.
             if loaded.is_framework() && prefix.len() < 2 && within.is_ok() {
                 continue;
             }
@@ -384,7 +386,7 @@ impl TypeSystem {
                 }
                 let name = metadata.simple_name(token);
                 let name = name.split('`').next().unwrap_or(name);
-                // TypeAttributes: public, nested public, and everything of the user's.
+                // TypeAttributes: public, nested public, and all user types.
                 let is_visible = matches!(metadata.type_flags(token) & 7, 1 | 2) || !loaded.is_framework();
                 if is_visible && !name.starts_with('<') && name.to_lowercase().starts_with(&wanted) {
                     found.push(name.to_owned());
@@ -398,7 +400,7 @@ impl TypeSystem {
     }
 }
 
-/// Of the user's types everything counts; of others what anybody may use.
+/// All members of user types are accessible; of others only public and protected ones.
 fn is_accessible(loaded: &Loaded, access: Access) -> bool {
     !loaded.is_framework() || access == Access::Public
 }

@@ -1,4 +1,5 @@
-//! New objects in the program: arrays, lists, tuples, variables; and the size of structs, which is read off a new one.
+//! New objects in the program: arrays, lists, tuples, variables; and the size of structs, measured on a new
+//! one.
 
 use std::time::Instant;
 
@@ -16,11 +17,11 @@ use crate::engine::coreclr::values::{Path, Step, bare};
 
 pub(super) const LIST: &str = "System.Collections.Generic.List`1";
 pub(super) const SEQUENCE: &str = "System.Collections.Generic.IEnumerable`1";
-/// Structs in structs that are looked into.
+/// Deepest nesting of structs that is searched.
 const MAX_STRUCT_DEPTH: usize = 16;
 
 impl Session {
-    /// An object by a constructor of a typed tree.
+    /// Creates an object with a constructor of a typed tree.
     pub(super) fn made(
         &mut self,
         constructor: &MethodRef,
@@ -36,7 +37,7 @@ impl Session {
         self.construct(site, &method, arguments, &what)
     }
 
-    /// An object by the constructor that takes these types.
+    /// Creates an object with the constructor that has these parameter types.
     pub(super) fn made_with(
         &mut self,
         ty: &Ty,
@@ -51,7 +52,7 @@ impl Session {
         Ok(Val { ty: ty.clone(), ..made })
     }
 
-    /// A new array of these items, in row-major order where it has several dimensions.
+    /// A new array of these items, in row-major order if it has several dimensions.
     pub(super) fn array_with(
         &mut self,
         of: &Ty,
@@ -93,7 +94,8 @@ impl Session {
         Ok(array)
     }
 
-    /// An array of new strings: one string that the program splits, for each that is made by itself costs a call.
+    /// An array of new strings: the program splits one long string, because creating each string costs a
+    /// call.
     fn array_of_texts(&mut self, texts: &[Option<&str>], site: &EvalContext) -> Result<Option<Val>, Failure> {
         let takes = ["System.Char", "System.StringSplitOptions"];
         let splits = self.types.known_method(&STRING, "Split", Vec::new(), &takes);
@@ -116,7 +118,7 @@ impl Session {
         Ok(Some(array))
     }
 
-    /// A new array of zeros.
+    /// A new zeroed array.
     pub(super) fn array_of(&mut self, of: &Ty, lengths: &[i64], site: &EvalContext) -> Result<Val, Failure> {
         let [length] = lengths else { return self.array_of_ranks(of, lengths, site) };
         let length = u32::try_from(*length).unwrap_or(u32::MAX);
@@ -129,7 +131,7 @@ impl Session {
         self.at_stop().given(made, &of.clone().vector(), &what)
     }
 
-    /// The runtime's evaluations make no arrays of structs; a list makes one for itself.
+    /// The runtime's evaluations cannot create arrays of structs; a list can.
     fn array_of_structs(
         &mut self,
         of: &Ty,
@@ -147,7 +149,7 @@ impl Session {
         Ok(Val::at(path.step(step, what.to_owned()), of.clone().vector()))
     }
 
-    /// A new array of several dimensions, of zeros.
+    /// A new zeroed array of several dimensions.
     fn array_of_ranks(&mut self, of: &Ty, lengths: &[i64], site: &EvalContext) -> Result<Val, Failure> {
         let number = |length: &i64| Val::int(i32::try_from(*length).unwrap_or(i32::MAX));
         let element = self.type_object(of, site)?;
@@ -167,14 +169,14 @@ impl Session {
         self.made_with(&list, &[SEQUENCE], &[array], site)
     }
 
-    /// A new variable: evaluations know no locals of their own, but an array with one element is as good.
+    /// A new variable: evaluations have no locals, but an array with one element serves as one.
     pub(super) fn variable_of(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         let array = self.array_of(ty, &[1], site)?;
         let place = array.path().ok_or_else(|| failed("the new variable got lost"))?;
         Ok(Val::at(place.step(Step::Element(0), "_".into()), ty.clone()))
     }
 
-    /// A new tuple: a struct of zeros whose elements are then written.
+    /// A new tuple: a zeroed struct whose elements are then written.
     pub(super) fn tuple_of(&mut self, ty: &Ty, items: Vec<Val>, site: &EvalContext) -> Result<Val, Failure> {
         let types = elements_of(ty);
         let mut ready = Vec::new();
@@ -193,7 +195,7 @@ impl Session {
         Ok(Val::at(path, ty.clone()))
     }
 
-    /// A struct of zeros, or what is here as its zero.
+    /// A zeroed struct, or the zero of a type that exists here.
     pub(super) fn zero(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         match self.types.zero_of(ty) {
             Some(zero) => Ok(zero),
@@ -201,7 +203,7 @@ impl Session {
         }
     }
 
-    /// `sizeof(T)`: of a struct it is the runtime that knows, so one is made.
+    /// `sizeof(T)`: the size of a struct is known only to the runtime, so one is created.
     pub(super) fn size_in(&mut self, ty: &Ty, site: &EvalContext) -> Result<i32, Failure> {
         let kind = match ty {
             Ty::Primitive(kind) => Some(*kind),
@@ -225,7 +227,7 @@ impl Session {
         i32::try_from(size).map_err(|_| lost())
     }
 
-    /// A new object of a class from one at a path: its constructor takes that.
+    /// A new object of a class whose constructor takes the object at a path.
     pub(crate) fn made_of(
         &mut self,
         ty: &Ty,
@@ -285,7 +287,7 @@ impl TypeSystem {
     }
 }
 
-/// The types of a tuple's elements: the eighth and those behind it are in a tuple inside the tuple.
+/// The types of a tuple's elements: the eighth and later ones are in a nested tuple.
 fn elements_of(ty: &Ty) -> Vec<Ty> {
     match ty.arguments() {
         [first @ .., rest] if first.len() == 7 => first.iter().cloned().chain(elements_of(rest)).collect(),
@@ -293,7 +295,7 @@ fn elements_of(ty: &Ty) -> Vec<Ty> {
     }
 }
 
-/// The texts of values that are all of them here.
+/// The texts of values if all of them are constants.
 fn texts_of(items: &[Val]) -> Option<Vec<Option<&str>>> {
     items
         .iter()

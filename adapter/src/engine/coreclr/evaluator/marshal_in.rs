@@ -1,4 +1,4 @@
-//! Putting values into the program: boxes, and writing to places.
+//! Moves values into the program: boxes, and writes to locations.
 
 use cordebug::value::{Value as ClrValue, element};
 use csharp_expr::eval::NO_PLACE;
@@ -13,13 +13,14 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::{Path, Root, Step, bare};
 
-/// Whether a path leads to a variable: what is read as an object alone, such as an element of a span, is not where it is kept.
+/// Whether a path leads to a variable: a value that is only readable as an object, such as an element of a
+/// span, is not at its storage.
 pub(super) fn is_variable(path: &Path, ty: &Ty) -> bool {
     !matches!(path.root, Root::Handle(_)) || !path.steps.is_empty() || ty.direct().is_value()
 }
 
 impl Session {
-    /// A value that writing needs to be in the program already: strings and boxes.
+    /// A value that must exist in the program before it is written: strings and boxes.
     pub(super) fn in_program(&mut self, val: Val, to: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         match &val.data {
             Data::Constant(Constant::Null) => Ok(val),
@@ -61,7 +62,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// Writes to a place in the program what [`Session::in_program`] has prepared.
+    /// Writes a value that [`Session::in_program`] has prepared to a location in the program.
     pub(crate) fn write(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
         if let Root::Memory { address, ty } = &place.root {
             let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
@@ -70,7 +71,7 @@ impl AtStop<'_> {
         }
         self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
         let done = self.written(place, val, ty);
-        // The debugging library copies what an object holds.
+        // The debugging library caches the contents of an object.
         self.values.holder.take();
         done
     }
@@ -140,7 +141,7 @@ impl AtStop<'_> {
         self.write(&place.step(step, place.name.clone()), &val, inner)
     }
 
-    /// Structs are copied as bytes; those with references in them field by field, so that the collector knows.
+    /// Copies structs as bytes; those with references field by field, so that the garbage collector knows.
     fn copy_struct(
         &self,
         place: &Path,

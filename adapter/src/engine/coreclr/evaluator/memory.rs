@@ -1,5 +1,5 @@
-//! Numbers that are in memory without a variable around each: elements of spans, of inline arrays and fixed buffers, what pointers point to.
-//! They are read and written as bytes.
+//! Numbers in memory without a variable: elements of spans, inline arrays and fixed buffers, targets of
+//! pointers. They are read and written as bytes.
 
 use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
@@ -77,7 +77,7 @@ impl AtStop<'_> {
         self.contiguous_at(elements, path, at).ok_or_else(unread)
     }
 
-    /// The object that a reference in memory leads to.
+    /// The object of a reference in memory.
     fn object_in(&self, address: u64, of: &Ty, name: &str) -> Result<Val, Failure> {
         let lost = || failed(format!("`{name}` cannot be read"));
         let process = self.debuggee.process()?;
@@ -122,7 +122,7 @@ impl TypeSystem {
         (written == bytes.len()).then_some(()).ok_or_else(|| failed("the memory cannot be written"))
     }
 
-    /// A value without its place, where that is in memory alone.
+    /// A constant instead of a path into plain memory.
     pub(super) fn here(&self, debuggee: &Debuggee, val: &Val) -> Result<Val, Failure> {
         match &val.data {
             Data::At(Path { root: Root::Memory { address, ty }, .. }) => {
@@ -133,14 +133,14 @@ impl TypeSystem {
         }
     }
 
-    /// The number at an address, as a place.
+    /// The number at an address, as a location.
     fn in_memory(&self, address: u64, ty: &Ty, name: String) -> Option<Val> {
         self.number_size(ty)?;
         let root = Root::Memory { address, ty: ty.clone().into() };
         Some(Val::at(Path::new(root, &name), ty.clone()))
     }
 
-    /// The size of numbers, letters, truth values and enums, bytes.
+    /// The size of numbers, characters, booleans and enums, bytes.
     fn number_size(&self, ty: &Ty) -> Option<u64> {
         Some(super::width(self.number_kind(ty)?)? as u64)
     }

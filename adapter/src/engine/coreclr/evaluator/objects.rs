@@ -45,7 +45,7 @@ impl Session {
         self.to_string_of(&Val::at(path.clone(), ty.clone()), site)
     }
 
-    /// A property that is known without running anything.
+    /// The value of a property, if nothing must run for it.
     pub(crate) fn known_property(
         &mut self,
         path: &Path,
@@ -58,7 +58,7 @@ impl Session {
         self.get(&property, &on, name, &EvalContext { runs: false, ..*site }).ok()
     }
 
-    /// A property's value, by the name its type declares it with.
+    /// A property's value, by its name in the declaring type.
     pub(crate) fn property_value(
         &mut self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Expressions that were parsed and bound before: conditions and watches are asked again at every stop at a place.
+//! Cache of parsed and bound expressions: conditions and watches are evaluated again at every stop.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,13 +19,13 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::Values;
 
-/// Most expressions that are kept; when there are more all are dropped.
+/// Most cached expressions; beyond that all are dropped.
 const MAX_KEPT: usize = 512;
 
 /// The context that determines the meaning of an expression.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct BindContext {
-    /// How many modules there were: one more may mean something else by a name.
+    /// How many modules there were: a new one may change the meaning of a name.
     modules: usize,
     module: usize,
     method: u32,
@@ -41,9 +41,9 @@ pub(crate) struct Prepared {
     pub(super) sight: Rc<Sight>,
     pub(super) meaning: Meaning,
     pub(super) slots: u32,
-    /// The strongest thing it does, and where.
+    /// Its strongest effect, and the location of that.
     pub(super) effect: (Effects, Span),
-    /// Whether a lambda is worked out item by item.
+    /// Whether a lambda is interpreted item by item.
     pub(super) has_lambda: bool,
     /// Whether a dot after the text continues the expression.
     pub(super) is_primary: bool,
@@ -55,12 +55,12 @@ impl Prepared {
     }
 }
 
-/// Why an expression has no meaning.
+/// Why an expression could not be bound.
 pub(super) enum Unprepared {
     Failed(Failure),
-    /// It is wrong, as far as is known here.
+    /// It is wrong, as far as Tandem knows.
     Wrong(Failure),
-    /// Only the compiler knows what it means.
+    /// Only the compiler can bind it.
     NeedsCompiler {
         what: String,
         span: Span,
@@ -68,7 +68,7 @@ pub(super) enum Unprepared {
 }
 
 impl Unprepared {
-    /// The same about the value of an assignment, which begins at a byte of its text.
+    /// The same about the value of an assignment, which begins at byte `start` of its text.
     pub(super) fn behind(self, assignment: &str, start: usize) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(failure),
@@ -140,7 +140,7 @@ impl AtStop<'_> {
         self.place_in(loaded.id, method, il, site)
     }
 
-    /// The same where it is known already.
+    /// The context, if its parts are known already.
     pub(super) fn place_in(
         &self,
         module: usize,
@@ -173,7 +173,7 @@ impl TypeSystem {
 }
 
 impl Values {
-    /// Forgets what an expression meant at a place.
+    /// Drops the binding of an expression in a context.
     pub(super) fn forget(&self, asked: Asked<'_>) {
         if let (Some(place), Some(all)) = (asked.place, self.prepared.borrow_mut().get_mut(asked.text)) {
             all.remove(place);
@@ -216,17 +216,18 @@ pub(super) fn at(failure: Failure, span: Span, text: &str) -> Failure {
     failure.data(json!({ "column": column(span.start), "endColumn": column(span.end.max(span.start)) }))
 }
 
-/// A failure of an assignment whose value begins at a byte of its text: the columns of the value are those of what the client wrote.
+/// A failure of an assignment whose value begins at byte `start` of its text: converts columns to those in
+/// the client's text.
 pub(super) fn in_value(failure: Failure, assignment: &str, start: usize) -> Failure {
     let before = units(assignment, start);
     with_columns(failure, |column| column.checked_sub(before).filter(|column| *column > 0))
 }
 
-/// A failure with other columns; those stay for which there is none.
+/// A failure with other columns; those that cannot be converted stay.
 fn with_columns(mut failure: Failure, other: impl Fn(usize) -> Option<usize>) -> Failure {
     let other = |column: &Value| other(usize::try_from(column.as_u64()?).ok()?);
     if let Some(column) = other(&failure.data["column"]) {
-        // The compiler's message ends with it.
+        // The compiler's message ends with this.
         let old = format!("(column {})", failure.data["column"]);
         failure.message = failure.message.replace(&old, &format!("(column {column})"));
     }

@@ -1,4 +1,4 @@
-//! Parts of values: fields, properties, elements, elements of tuples.
+//! Reads parts of values: fields, properties, elements, elements of tuples.
 
 use std::rc::Rc;
 
@@ -47,7 +47,7 @@ impl Session {
         })
     }
 
-    /// A property by what the metadata says of it.
+    /// A property by its metadata.
     pub(super) fn get(
         &mut self,
         property: &Property,
@@ -114,7 +114,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// The place of a field of an object; none where the object is of another class now.
+    /// The location of a field of an object; `None` if the object is of another class now.
     pub(super) fn field_in(&self, of: &Val, field: &FieldRef) -> Result<Option<Val>, Failure> {
         let name = &field.field.name;
         let Some(path) = of.path() else {
@@ -130,7 +130,7 @@ impl AtStop<'_> {
         Ok(Some(Val::at(way, ty)))
     }
 
-    /// How many base types up from what an object is a class of it is.
+    /// How many base types above the object's class a class is.
     fn up_to(&self, path: &Path, owner: Def) -> Result<Option<usize>, Failure> {
         let value = self.holder(path, &path.steps)?;
         let Ok(mut kind) = value.exact_type() else { return Ok(None) };
@@ -147,7 +147,7 @@ impl AtStop<'_> {
         Ok(None)
     }
 
-    /// The getter that a virtual call would run; none where that is not known.
+    /// The getter that a virtual call would run; `None` if it is not known.
     fn most_derived(
         &self,
         own: (Rc<Loaded>, Ty, u32),
@@ -225,7 +225,7 @@ impl AtStop<'_> {
         length.map_err(cor("read a length")).map(|length| i32::try_from(length).unwrap_or(i32::MAX))
     }
 
-    /// An item of a `List<T>` or a span: nothing runs, and it can be written to.
+    /// An item of a `List<T>` or a span: nothing runs, and it can be assigned to.
     pub(super) fn stored_item(&self, of: &Val, arguments: &[Val]) -> Result<Option<Val>, Failure> {
         let ([index], Some(path)) = (arguments, of.path()) else { return Ok(None) };
         if index.ty != INT {
@@ -242,7 +242,7 @@ impl AtStop<'_> {
         let Some(inner) = bare(&self.fetch(path)?) else { return Ok(None) };
         let Some(item) = actual.arguments().first().cloned() else { return Ok(None) };
         let item = match of.ty.arguments().first() {
-            // Names of tuples are those of the declaration.
+            // Tuple names come from the declaration.
             Some(declared) if *declared == item => declared.clone(),
             _ => item,
         };
@@ -263,7 +263,8 @@ impl AtStop<'_> {
         Ok(Some(Val::at(path.step(items, String::new()).step(Step::Element(at), way), item)))
     }
 
-    /// An element of an array, a unit of a string, what a pointer points to, an element of what lies side by side.
+    /// An element of an array, a unit of a string, the target of a pointer, an element of an inline array or
+    /// fixed buffer.
     pub(super) fn element_in(&self, of: &Val, indexes: &[i64]) -> Result<Val, Failure> {
         let Some(path) = of.path() else { return Err(failed("this has no elements")) };
         if let (Ty::Pointer(to), [index]) = (&of.ty, indexes) {
@@ -341,7 +342,7 @@ impl AtStop<'_> {
         }
     }
 
-    /// Where a value is in memory.
+    /// The address of a value in memory.
     pub(super) fn address_in(&self, of: &Val) -> Result<u64, Failure> {
         let lost = || failed("only variables of the program have an address");
         let path = of.path().ok_or_else(lost)?;
@@ -356,7 +357,7 @@ impl AtStop<'_> {
         value.address().map_err(cor(format!("read the address of `{}`", path.name)))
     }
 
-    /// What identifies an object: where it is, or what a pointer holds; 0 for null, none for what is here.
+    /// The identity of an object: its address, or the value of a pointer; 0 for null, `None` for a constant.
     pub(super) fn identity_of(&self, val: &Val) -> Result<Option<u64>, Failure> {
         if let (Data::At(_), Ty::Pointer(_)) = (&val.data, &val.ty) {
             return self.address(val);
@@ -370,13 +371,13 @@ impl AtStop<'_> {
         }
     }
 
-    /// A value that stays as it is whatever is written to its place, as far as it can be had here.
+    /// A snapshot of a value that later writes to its location do not change, as far as possible.
     pub(super) fn copied(&self, val: &Val) -> Result<Val, Failure> {
         if let Some(constant) = self.load(val)? {
             return Ok(Val::constant_of(constant, val.ty.clone()));
         }
         let (false, Some(path)) = (val.ty.is_value(), val.path()) else { return Ok(val.clone()) };
-        // The variable may be given another object: the copy leads to this one.
+        // The variable may be assigned another object: the copy refers to this one.
         let value = self.fetch(path)?;
         Ok(match self.values.held(&value, &path.name) {
             Some(held) => Val::at(held, val.ty.clone()),
@@ -386,7 +387,7 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// The zero of a type that is here; none for a struct that must be made.
+    /// The zero of a type as a constant; `None` for a struct that must be created.
     pub(super) fn zero_of(&self, ty: &Ty) -> Option<Val> {
         let number = |kind: u32| Constant::int(0).cast(kind, false).unwrap_or(Constant::Null);
         let zero = match ty {

@@ -1,4 +1,4 @@
-//! What clients ask: `evaluate`, and the texts and truths that breakpoints need.
+//! Requests for expressions: `evaluate`, and the texts and conditions that breakpoints need.
 
 use std::time::Duration;
 
@@ -29,11 +29,11 @@ pub(crate) enum Allowed {
     Everything,
     /// Getters and indexers, for a hover.
     Hovering,
-    /// The same, for who asked for no more.
+    /// The same, because the client allows no more.
     NoSideEffects,
 }
 
-/// An expression and the circumstances in which it is asked for.
+/// An expression and the context of its evaluation.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) text: &'a str,
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
     Namespace(String),
 }
 
-/// Whether a text is an expression as far as its grammar goes; what its names mean is known at a stop.
+/// Checks the syntax of an expression; names are resolved at a stop.
 ///
 /// # Errors
 /// The error, and its location.
@@ -78,7 +78,7 @@ impl Session {
         format.hex |= arguments["format"]["hex"] == true;
         format.copies = arguments["context"] == "clipboard";
         let found = self.outcome(text, &site, allowed)?;
-        // Displays call what they like.
+        // Displays may call anything.
         let site = EvalContext { runs: allowed == Allowed::Everything, ..site };
         self.answer_with(found, &format, &site)
     }
@@ -113,7 +113,7 @@ impl Session {
             match self.run_prepared(&prepared, asked) {
                 Ok(Some(outcome)) => return Ok(outcome),
                 Ok(None) if again => return Err(changing()),
-                // An object is of another type than when it was bound.
+                // The type of an object differs from the one at binding.
                 Ok(None) => self.values.forget(asked),
                 Err(failure) => return self.compiled_after(failure, &prepared, asked, before),
             }
@@ -129,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Evaluates what was bound; none where it must be bound again.
+    /// Evaluates a bound expression; `None` if it must be bound again.
     fn run_prepared(&mut self, prepared: &Prepared, asked: Asked<'_>) -> Result<Option<Outcome>, Failure> {
         let typed = match &prepared.meaning {
             Meaning::Type(ty) => return Ok(Some(Outcome::Type(ty.clone()))),
@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    /// What would have been done, and why it is not.
+    /// Refuses an effect, with the reason.
     fn not_allowed(&self, effect: Effects, part: &str, allowed: Allowed) -> Failure {
         let what = match effect {
             Effects::Assigns => format!("`{part}` would be written to"),
@@ -200,7 +200,7 @@ impl Session {
                 let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());
                 let path = Path { tuple, ..path };
                 let (mut shown, more) = self.present(&path, format, site)?;
-                // What `a?.b` gives may be null, though what it was got from may not.
+                // `a?.b` may be null even if the type of `b` is not nullable.
                 if self.types.nullable(&val.ty).is_some_and(|inner| self.types.csharp(&inner) == shown.kind) {
                     shown.kind = self.types.csharp(&val.ty);
                 }
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// A type by itself opens to its static members.
+    /// A type alone opens to its static members.
     fn answer_with_type(&mut self, ty: &Ty) -> Value {
         let name = self.types.csharp(ty);
         let reference = self.values.references.add(Node::statics(ty.clone()));
@@ -228,7 +228,7 @@ impl Session {
         let (text, format) = Format::split(text);
         let kept = self.values.references.kept();
         let told = self.text_told(text, &format, &site);
-        // A log point in a loop must not pile objects up in the program.
+        // A log point in a loop must not accumulate objects in the program.
         self.values.references.release_from(kept);
         told
     }
@@ -283,7 +283,7 @@ impl Session {
         site: &EvalContext,
     ) -> Result<Val, Failure> {
         let (target, new) = (target.trim(), new.trim());
-        // As one text, so that messages name parts of both.
+        // As one text, so that messages can refer to both parts.
         let text = format!("{target} = {new}");
         let start = text.len() - new.len();
         let assigned = self.assigned_as(&text, target, start, site);
@@ -365,7 +365,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// The thread and frame a request means: `frameId`, else the top of the stop's thread.
+    /// The thread and frame of a request: `frameId`, else the top of the stop's thread.
     pub(crate) fn frame_asked(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
         match &arguments["frameId"] {
             Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),

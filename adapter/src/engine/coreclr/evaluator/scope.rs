@@ -10,14 +10,14 @@ use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::values::{Path, Root, Step, bare};
 
-/// A scope, with the way to each of its variables.
+/// A scope, with the path to each of its variables.
 #[derive(Clone, Default)]
 pub(crate) struct Sight {
     pub(super) scope: Scope,
-    /// The ways to the scope's variables; none of constants.
+    /// The paths to the scope's variables; `None` for constants.
     pub(super) ways: Vec<Option<Path>>,
     pub(super) this: Option<Path>,
-    /// Why `this` cannot be read, where there is one.
+    /// Why `this` cannot be read, if the scope has one.
     pub(super) lost: Option<Failure>,
 }
 
@@ -28,7 +28,7 @@ impl Sight {
         Self { scope, ..Self::default() }
     }
 
-    /// A way that begins in the frame of a site: ways are kept for later stops.
+    /// A path that begins in the frame of a site: paths are kept for later stops.
     pub(super) fn placed(&self, way: &Path, site: &EvalContext) -> Path {
         let (thread, frame) = (site.thread, site.frame);
         let root = match &way.root {
@@ -40,7 +40,7 @@ impl Sight {
         Path { root, ..way.clone() }
     }
 
-    /// Whether it holds for every stop at this place.
+    /// Whether it is valid for every stop at this location.
     pub(super) fn stays(&self) -> bool {
         let stays =
             |way: &Path| !matches!(way.root, Root::Handle(_) | Root::Exception { .. } | Root::Memory { .. });
@@ -51,7 +51,7 @@ impl Sight {
 }
 
 impl AtStop<'_> {
-    /// What code in a frame sees. Only what the text may mean is looked at.
+    /// The scope of code in a frame. Only the parts that the text may use are read.
     pub(super) fn sight_at(&self, site: &EvalContext, text: &str) -> Result<Sight, Failure> {
         let (thread, frame) = (site.thread, site.frame);
         let mut sight = Sight::default();
@@ -64,7 +64,7 @@ impl AtStop<'_> {
                         sight.scope.this = Some(class.clone().unwrap_or(this.ty));
                         sight.this = Some(path);
                     }
-                    // Optimised code forgets it; other names are not worse for that.
+                    // Optimised code loses `this`; other names are still valid.
                     Err(failure) => sight.lost = Some(failure),
                 }
                 continue;
@@ -77,7 +77,7 @@ impl AtStop<'_> {
             sight.scope.variables.push(variable);
             sight.ways.push(Some(path));
         }
-        // Of constants with one name the innermost comes last.
+        // The innermost of constants with the same name comes last.
         for (name, val) in
             self.constants(thread, frame).into_iter().rev().filter(|(name, _)| mentions(text, name))
         {
@@ -116,7 +116,7 @@ impl AtStop<'_> {
         Ok((self.types.with_names(ty, names), path.is_dynamic))
     }
 
-    /// The declared type of the field at the end of a way.
+    /// The declared type of the field at the end of a path.
     fn type_of_field(&self, path: &Path) -> Option<Ty> {
         let (Step::Field { up, token }, before) = path.steps.split_last()? else { return None };
         let of = Path { steps: before.to_vec(), ..path.clone() };
@@ -128,7 +128,7 @@ impl AtStop<'_> {
         (!declared.is_open() && declared != Ty::Other).then_some(declared)
     }
 
-    /// Generic parameters of a frame's code, with what stands for them; a method's hide those of its class.
+    /// Generic parameters of a frame's code, with their arguments; a method's hide those of its class.
     fn type_parameters_at(&self, thread: u32, frame: usize) -> Vec<(String, Ty)> {
         let found = || {
             let (loaded, method, arguments) = self.code_at(thread, frame)?;
@@ -167,7 +167,7 @@ impl AtStop<'_> {
         found().unwrap_or_default()
     }
 
-    /// `using` directives as the binder wants them.
+    /// `using` directives in the binder's form.
     fn imports_for(&self, thread: u32, frame: usize) -> Imports {
         let Some((loaded, found)) = self.imports_at(thread, frame) else { return Imports::default() };
         let ty = |token: u32| self.types.ty_of_token(&loaded, token, None, Vec::new());
@@ -180,7 +180,7 @@ impl AtStop<'_> {
     }
 }
 
-/// Whether a text has a name in it, as a word or a part of one.
+/// Whether a name occurs in a text, also as a part of a word.
 fn mentions(text: &str, name: &str) -> bool {
     text.is_empty() || text.contains(name)
 }

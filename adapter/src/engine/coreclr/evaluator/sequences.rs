@@ -24,8 +24,8 @@ const READ: [&str; 8] = [
 ];
 
 impl Session {
-    /// The first items of a sequence, and whether there are more: from its fields where they are known, else the program makes a list of
-    /// them, if it may run.
+    /// The first items of a sequence, and whether there are more: read from fields if their layout is known;
+    /// otherwise the program creates a list of them, if it may run.
     pub(super) fn items_in(
         &mut self,
         of: &Val,
@@ -42,7 +42,7 @@ impl Session {
         }
         let item = match &actual {
             Ty::Array(own, _) => Some((**own).clone()),
-            // Names of tuples are those of the declaration.
+            // Tuple names come from the declaration.
             other => item.or_else(|| self.types.item_of(other)),
         };
         let path = of.path().ok_or_else(|| failed("the sequence is not in the program"))?.clone();
@@ -57,7 +57,7 @@ impl Session {
         Ok((items.into_iter().take(most).map(val).collect(), is_cut))
     }
 
-    /// A list of what a sequence gives. One that may never end is cut.
+    /// A list of the items of a sequence. An endless sequence is truncated.
     fn list_made(
         &mut self,
         of: Val,
@@ -99,14 +99,14 @@ impl Session {
         self.items_in(&of, most, site)
     }
 
-    /// Writes these items into a list or array instead of those that are there.
+    /// Replaces the items of a list or array.
     pub(super) fn refilled(&mut self, of: &Val, items: Vec<Val>, site: &EvalContext) -> Result<(), Failure> {
         let lost = || failed("the items cannot be written");
         let actual = self.at_stop().actual(of)?;
         let item = self.types.item_of(&actual).unwrap_or(OBJECT);
         let path = of.path().ok_or_else(lost)?.clone();
         let count = items.len();
-        // Items are read where they are: they are put aside before they are written over.
+        // Items are read in place: they are copied before they are overwritten.
         let aside = self.array_with(&item, &[i64::try_from(count).unwrap_or(i64::MAX)], items, site)?;
         let aside = aside.path().ok_or_else(lost)?.clone();
         let place = match self.types.full_name(&actual) == LIST {
@@ -138,7 +138,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whole numbers that a sequence of the program gives.
+    /// The integers of a sequence of the program.
     pub(super) fn whole_numbers(&mut self, of: &Val, site: &EvalContext) -> Result<Vec<usize>, Failure> {
         let of = Val { ty: self.types.sequence_of(&INT)?, ..of.clone() };
         let (items, _) = self.items_in(&of, 1 << 20, site)?;

@@ -1,4 +1,4 @@
-//! Static fields. In C# looking at one initialises its class.
+//! Static fields. In C#, reading one initialises its class.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::{Path, Root};
 
-/// A static field: where it is declared, and as what.
+/// A static field with its declaring type.
 pub(super) struct Static<'a> {
     pub(super) owner: &'a Ty,
     pub(super) token: u32,
@@ -37,7 +37,7 @@ impl Session {
         self.static_field(&Static { owner, token, name, ty }, site, initialises)
     }
 
-    /// A static property: an auto-property is its field, any other is called.
+    /// A static property: an auto-property is read as its field, any other is called.
     pub(super) fn static_property(
         &mut self,
         property: &PropertyRef,
@@ -60,7 +60,7 @@ impl Session {
         self.call(site, &method, None, &[], &shown)
     }
 
-    /// A static field's value, for its row: its class is not initialised for it.
+    /// A static field's value, for its row: its class is not initialised.
     pub(crate) fn static_value(
         &mut self,
         loaded: &Rc<Loaded>,
@@ -136,7 +136,7 @@ impl AtStop<'_> {
     }
 }
 
-/// Whether a value is null or nothing but zeros.
+/// Whether a value is null or all zeros.
 fn is_unset(value: &ClrValue) -> bool {
     match value.as_reference() {
         Some(reference) => reference.is_null().unwrap_or(false),

@@ -1,4 +1,4 @@
-//! `System.Type` objects of the program, by the names reflection knows types by.
+//! `System.Type` objects of the program, by the names that reflection uses.
 
 use dap_wire::Failure;
 
@@ -27,7 +27,8 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// As `Type.GetType` takes it: with the assembly, `+` between nested types, brackets around arguments.
+    /// A name that `Type.GetType` accepts: with the assembly, `+` between nested types, brackets around
+    /// arguments.
     fn reflection_name(&self, ty: &Ty) -> Option<String> {
         match ty {
             Ty::Vector(of) => self.suffixed(of, "[]"),

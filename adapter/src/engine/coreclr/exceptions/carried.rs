@@ -2,8 +2,9 @@
 //! its task, and the code that awaits the task throws it again. Decides whether such an exception, or any
 //! other, has left the user's code. Does not find the awaiting code.
 //!
-//! Of an exception that passed user code the runtime reports the first handler alone. From .NET 9 it reports all handlers of chosen
-//! exceptions; before, it is asked to report those of every exception while a task carries one.
+//! For an exception that passed user code the runtime reports only the first handler. .NET 9 and later report
+//! all handlers of chosen exceptions; before, Tandem has the runtime report those of every exception while a
+//! task carries one.
 
 use clr_metadata::il::{self, Catch};
 use cordebug::frame::{Frame, Function};
@@ -18,7 +19,7 @@ use crate::engine::coreclr::exceptions::Exceptions;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Most exceptions that are kept in mind; the oldest is forgotten.
+/// Most exceptions that are remembered; the oldest is dropped.
 const MAX_KEPT: usize = 32;
 /// Most other exceptions that are reported because of one.
 const MAX_OTHERS: u32 = 200;
@@ -28,8 +29,8 @@ const LARGEST_SECTION: u32 = 64 * 1024;
 const CANCELLATION: &str = "System.OperationCanceledException";
 /// Attribute on methods of libraries that catch exceptions which do not concern the user.
 const UNCONCERNED: &str = "System.Diagnostics.DebuggerDisableUserUnhandledExceptionsAttribute";
-/// Where assertions catch the exceptions that they expect: the outermost class, or a namespace that ends in a dot. What tests throw
-/// otherwise is caught elsewhere in their frameworks.
+/// Code in which assertions catch the exceptions that they expect: the outermost class, or a namespace that
+/// ends in a dot. Other exceptions of tests are caught elsewhere in their frameworks.
 const EXPECTING: [&str; 10] = [
     "Xunit.Assert",
     "Xunit.Record",
@@ -42,29 +43,30 @@ const EXPECTING: [&str; 10] = [
     "AwesomeAssertions.",
     "Shouldly.",
 ];
-/// Where reflection catches what a method that it calls throws, to wrap it; a call of a delegate whose type is not known goes by it.
+/// Code in which reflection catches the exceptions of a called method to wrap them; a call of a delegate of
+/// unknown type uses it.
 const REFLECTION: &str = "System.Reflection.";
 /// Frames below reflection's that may be an assertion's.
 const MAX_CALLERS: usize = 24;
-/// Where a library asks for a stop at an exception, by class and name.
+/// The method by which a library requests a stop at an exception, by class and name.
 const REQUEST: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
 
 /// An exception that may be thrown again, or was reported.
 struct One {
-    /// Weak: most are never seen again.
+    /// Weak: most are never thrown again.
     exception: Handle,
     /// The runtime reports all its handlers.
     is_forced: bool,
     is_reported: bool,
 }
 
-/// Exceptions to keep in mind.
+/// The remembered exceptions.
 #[derive(Default)]
 pub(super) struct Carried {
     list: Vec<One>,
     /// How many other exceptions were reported since the last one was added.
     others: u32,
-    /// The breakpoint was set, or cannot be.
+    /// The breakpoint was set, or setting it is impossible.
     is_watched: bool,
 }
 
@@ -114,7 +116,7 @@ impl One {
 }
 
 impl Session {
-    /// A library asks for a stop at an exception.
+    /// A library requests a stop at an exception.
     pub(in crate::engine::coreclr) fn asked_to_stop(&mut self, thread: &Thread) {
         let frames = thread.frames(1).unwrap_or_default();
         let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
@@ -137,8 +139,8 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// Whether a handler throws again what it catches: that of an async method keeps it in the task; that of a `finally` with an
-    /// `await`, which catches every object, ends by throwing it.
+    /// Whether a handler rethrows the exceptions that it catches: that of an async method stores them in the
+    /// task; that of a `finally` with an `await`, which catches every object, throws it at its end.
     fn passes_on(&self, debuggee: &Debuggee, frame: &Frame, il: u32) -> bool {
         let look = || {
             let function = frame.function().ok()?;
@@ -159,8 +161,8 @@ impl TypeSystem {
         look().unwrap_or(false)
     }
 
-    /// Whether the method of a frame, or the one it was written as, says that what it catches does not concern the user, or is an
-    /// assertion that expects it.
+    /// Whether the method of a frame, or its source method, is marked as catching exceptions that do not
+    /// concern the user, or is an assertion that expects them.
     fn is_unconcerned(&self, frame: &Frame) -> bool {
         let Some((loaded, method)) = self.method_of(frame) else { return false };
         let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return false };
@@ -171,7 +173,7 @@ impl TypeSystem {
             || self.frame_class(frame).is_some_and(|class| expects(&class))
     }
 
-    /// Whether reflection catches it in a call that an assertion has made, which expects it.
+    /// Whether reflection catches it in a call by an assertion that expects it.
     fn is_wrapped_for_assertion(&self, thread: &Thread, frame: &Frame) -> bool {
         if !self.frame_class(frame).is_some_and(|class| class.starts_with(REFLECTION)) {
             return false;
@@ -193,8 +195,8 @@ impl TypeSystem {
 }
 
 impl Exceptions {
-    /// Whether code that is not the user's catches for good what passed user code. `il`: where the handler begins. `passed`: it has
-    /// passed user code on this stack.
+    /// Whether library code finally catches an exception that passed user code. `il`: where the handler
+    /// begins. `passed`: the exception has passed user code on this stack.
     pub(super) fn is_caught_outside(
         &mut self,
         debuggee: &Debuggee,
@@ -240,7 +242,7 @@ impl Exceptions {
         !was_told
     }
 
-    /// Keeps an exception in mind that goes into a task.
+    /// Remembers an exception that is stored in a task.
     fn carry(&mut self, debuggee: &Debuggee, types: &TypeSystem, thrown: &ClrValue) {
         let lineage = types.exception_types(thrown);
         let cancels = lineage.iter().any(|name| name == CANCELLATION);
@@ -272,7 +274,7 @@ impl Exceptions {
         if !self.is_to_watch_for_requests() {
             return;
         }
-        // Before the framework itself has come, it comes again.
+        // If the framework is not loaded yet, this is tried again.
         let Some((loaded, class)) = types.type_named(REQUEST.0) else { return };
         self.thrown.carried.is_watched = true;
         let metadata = loaded.image().map(|image| &image.metadata);
@@ -313,7 +315,7 @@ impl Debuggee {
     }
 }
 
-/// Whether a class, or the one that it is nested in, is one of those whose methods assert that something is thrown.
+/// Whether a class, or the one that contains it, has methods that assert exceptions.
 fn expects(class: &str) -> bool {
     EXPECTING.iter().any(|known| {
         let rest = class.strip_prefix(known);
@@ -321,7 +323,7 @@ fn expects(class: &str) -> bool {
     })
 }
 
-/// Whether a class with a method `SetException` is what async methods keep their outcome in.
+/// Whether a class with a method `SetException` stores the outcome of async methods.
 fn keeps_in_task(class: &str) -> bool {
     let name = class.split(['<', '`']).next().unwrap_or(class);
     name.ends_with("MethodBuilder") || name.ends_with("ManualResetValueTaskSourceCore")

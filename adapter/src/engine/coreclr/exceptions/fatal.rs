@@ -1,5 +1,5 @@
-//! Why a program fails fast: the runtime prints it to stderr before it tells the debugger, and keeps it nowhere that a debugger
-//! reads. Not for exceptions, which carry their own message.
+//! The reason of a fail-fast: the runtime prints it to stderr before it notifies the debugger, and stores it
+//! nowhere that a debugger can read. Not for exceptions, which carry their message.
 
 /// The beginning of the runtime's message, for `FailFast` and for a fatal error of its own; and the beginning
 /// of its stack trace.

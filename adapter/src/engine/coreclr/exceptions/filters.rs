@@ -1,13 +1,13 @@
-//! Which exceptions stop the program: DAP's filters with their conditions on types.
+//! Filters of exceptions: DAP's filters with their conditions on types.
 
 use serde_json::{Value, json};
 
-/// When an exception matters.
+/// The point of an exception's life at which it may stop the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     /// As soon as it is thrown in user code, or passes it (anywhere without just-my-code).
     Thrown,
-    /// When code that is not the user's catches what passed user code.
+    /// When library code catches an exception that passed user code.
     UserUnhandled,
     /// When nothing catches it.
     Unhandled,
@@ -20,8 +20,8 @@ const FILTERS: [(&str, When); 3] =
 /// Other debuggers' names of filters.
 const ALIASES: [(&str, &str); 1] = [("user-unhandled", "userUnhandled")];
 
-/// `System.IO.*, !System.OperationCanceledException`: some types, or all but some. A list that begins with `!` has nothing
-/// but types to pass over, as in VS Code's C# extension.
+/// `System.IO.*, !System.OperationCanceledException`: some types, or all but some. A list that begins with
+/// `!` only excludes types, as in VS Code's C# extension.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Types {
     wanted: Vec<String>,
@@ -52,7 +52,7 @@ impl Types {
     /// `lineage`: full names of the thrown type and of its base types, in that order.
     fn hold(&self, lineage: &[String]) -> bool {
         let matches = |pattern: &String| match pattern.contains('*') {
-            // Every exception's last base is `System.Exception`: a pattern means the type itself.
+            // The last base of every exception is `System.Exception`: a pattern means only the type itself.
             true => lineage.first().is_some_and(|name| is_like(name, pattern)),
             false => lineage.iter().any(|name| name == pattern || name.ends_with(&format!(".{pattern}"))),
         };
@@ -60,7 +60,7 @@ impl Types {
     }
 }
 
-/// Whether a name fits a pattern whose `*` stands for any letters.
+/// Whether a name matches a pattern in which `*` stands for any characters.
 fn is_like(name: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
@@ -77,7 +77,7 @@ fn is_like(name: &str, pattern: &str) -> bool {
     rest.is_empty()
 }
 
-/// Which exceptions stop the program: any rule that holds does.
+/// The rules for stopping the program: one that matches is sufficient.
 #[derive(Debug)]
 pub(crate) struct Filters(Vec<(When, Types)>);
 
@@ -88,7 +88,8 @@ impl Default for Filters {
 }
 
 impl Filters {
-    /// `setExceptionBreakpoints`: replaces all; answers for each filter, then for each filter option.
+    /// `setExceptionBreakpoints`: replaces all; returns one entry for each filter, then for each filter
+    /// option.
     pub(crate) fn set(&mut self, arguments: &Value) -> Value {
         let plain = arguments["filters"].as_array().into_iter().flatten().map(|name| (name, ""));
         let options = arguments["filterOptions"].as_array().into_iter().flatten();
@@ -112,7 +113,7 @@ impl Filters {
         json!({ "breakpoints": answers })
     }
 
-    /// Whether anything is asked for at this point of an exception's life; saves looking at its type.
+    /// Whether any rule is about this point of an exception's life; saves reading its type.
     pub(crate) fn mind(&self, at: When) -> bool {
         self.0.iter().any(|(when, _)| applies(*when, at))
     }

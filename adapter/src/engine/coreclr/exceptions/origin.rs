@@ -16,7 +16,7 @@ use crate::engine::coreclr::retrieval::Retrieval;
 use crate::engine::coreclr::sources::Sources;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// A place an exception passed.
+/// A location that an exception passed.
 pub(in crate::engine::coreclr) struct ThrowLocation {
     pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
     /// Token of its MethodDef row.
@@ -42,14 +42,14 @@ impl ThrowLocation {
 }
 
 impl TypeSystem {
-    /// The places an exception carries with it, innermost first.
+    /// The locations that an exception carries, innermost first.
     pub(super) fn places_of(&self, thrown: &ClrValue) -> Vec<ThrowLocation> {
         let object = thrown.as_reference().and_then(|reference| reference.dereference().ok());
         let places = object.map(|object| object.exception_places()).unwrap_or_default();
         let place = |(module, method, address): &(cordebug::module::Module, u32, u64)| {
             let loaded = self.modules.of(module)?;
             let function = module.function(*method).ok();
-            // The address is the one to return to, behind the call.
+            // The address is the return address, after the call.
             let il = function.and_then(|function| function.il_offset_of(address.checked_sub(1)?));
             Some(ThrowLocation { loaded, method: *method, il })
         };
@@ -75,8 +75,9 @@ impl TypeSystem {
 }
 
 impl Exceptions {
-    /// Where the exception a thread stopped at was first thrown, innermost first: the places with a source, if they lie in
-    /// methods of the user's that the thread itself is not in; once in a task, not at that line. Empty for an exception that this stack has thrown.
+    /// Where the exception of a stop was first thrown, innermost first: the locations with a source, if they
+    /// are in user methods that the thread itself is not in; once in a task, not at that line. Empty for an
+    /// exception that this stack has thrown.
     pub(in crate::engine::coreclr) fn origin(
         &self,
         debuggee: &Debuggee,
@@ -115,7 +116,7 @@ impl Exceptions {
         if is_told { places } else { Vec::new() }
     }
 
-    /// Where the user's code threw the exception a thread stops at, or let it pass, if its own stack does not show it.
+    /// Where user code threw the exception of a stop, or let it pass, if the thread's stack does not show it.
     fn users_origin(&self, debuggee: &Debuggee, types: &TypeSystem, thread: u32) -> Option<ThrowLocation> {
         let frames = debuggee.frames(thread).ok()?;
         let mut places = self.origin(debuggee, types, thread, &frames).into_iter();
@@ -155,7 +156,7 @@ fn place_of(frame: &Frame, place: &ThrowLocation) -> ThrowLocation {
     ThrowLocation { loaded: place.loaded.clone(), method: place.method, il: frame.il_offset().ok() }
 }
 
-/// The index of the first place from which on they are the frames of the thread, from its top down.
+/// The index of the first location from which all are frames of the thread, from its top down.
 fn first_live(places: &[ThrowLocation], live: &[Option<(Rc<Loaded>, u32)>]) -> usize {
     let is_frame = |(place, frame): (&ThrowLocation, &Option<(Rc<Loaded>, u32)>)| {
         frame.as_ref().is_some_and(|frame| place.is_in(frame))

@@ -1,4 +1,4 @@
-//! Exceptions that the program no longer reports, because the debugger is about to leave it. Does not detach.
+//! Stops the program's reports of exceptions before the debugger detaches. Does not detach.
 //!
 //! A thread that throws checks once for a debugger, and then waits until it may report the exception: while
 //! the program is stopped, that is after the debugger has gone. It then stops the program for a debugger that
@@ -13,7 +13,7 @@ use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::exceptions::Exceptions;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Where the runtime notes whether it reports exceptions that no user code sees: a number of four bytes, 0 or 1.
+/// Address of the runtime's flag for reports of exceptions that no user code sees: four bytes, 0 or 1.
 pub(in super::super) struct Silence {
     process: u32,
     note: u64,
@@ -46,18 +46,19 @@ impl Exceptions {
 }
 
 impl Silence {
-    /// Has the program report all exceptions to the debugger that comes next, as the runtime does by itself. This one has left.
+    /// Has the program report all exceptions to the next debugger, as the runtime does by default. This
+    /// debugger has detached.
     pub(in super::super) fn end(&self) {
         let written = || {
             let path = format!("/proc/{}/mem", self.process);
             let memory = std::fs::File::options().read(true).write(true).open(path)?;
             let mut now = [0; 4];
             memory.read_exact_at(&mut now, self.note)?;
-            // Anything else is no longer what was written there.
+            // Any other value was written by the program.
             if now == [0; 4] { memory.write_all_at(&1_u32.to_le_bytes(), self.note) } else { Ok(()) }
         };
         if let Err(error) = written() {
-            tracing::debug!(%error, "the next debugger receives only exceptions that user code sees, unless it asks for all");
+            tracing::debug!(%error, "the next debugger sees only user code's exceptions unless it requests all");
         }
     }
 }

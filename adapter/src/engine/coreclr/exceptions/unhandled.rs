@@ -22,13 +22,13 @@ use crate::engine::coreclr::types::TypeSystem;
 const WAYS: [(&str, &str, u32); 2] =
     [("System.AppContext", "OnUnhandledException", 0), ("System.UnhandledExceptionEventArgs", ".ctor", 1)];
 
-/// Most frames of the runtime's own that are looked at.
+/// Most runtime frames that are searched.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
 
 /// State of the watch for handlers.
 #[derive(Default)]
 pub(super) struct Heard {
-    /// The breakpoint was set, or cannot be.
+    /// The breakpoint was set, or setting it is impossible.
     is_watched: bool,
     /// Which argument of the method with the breakpoint is the exception.
     exception: u32,
@@ -70,7 +70,7 @@ impl Breakpoints {
 }
 
 impl Exceptions {
-    /// Something was thrown: the first time it is worth to watch for handlers.
+    /// An exception was thrown: handlers are watched from the first one on.
     pub(super) fn watch_for_handlers(&mut self, types: &TypeSystem, breakpoints: &mut Breakpoints) {
         if !self.is_to_watch_for_handlers() {
             return;
@@ -116,7 +116,7 @@ pub(super) fn object(value: &Value) -> Option<Value> {
     }
 }
 
-/// Whether both are the same object; none when that cannot be known.
+/// Whether both are the same object; `None` if that is unknown.
 pub(super) fn same(one: &Value, other: &Value) -> Option<bool> {
     Some(object(one)?.address().ok()? == object(other)?.address().ok()?)
 }

@@ -1,10 +1,11 @@
-//! A thread that ended while the runtime waited for it: the wait is ended from outside.
+//! Ends the runtime's wait for a thread that has already ended.
 //!
-//! A runtime that stops its threads for the debugger counts those it still waits for. Until the spring of 2025 one that
-//! ended meanwhile stayed in the count (dotnet/runtime, issue 112747), and the stop was never complete. The count is put
-//! right in the program's memory, as the thread's end does since. No symbol names it, so it is found by what it is: a word
-//! of the runtime's data that is -1 when nothing is waited for, as in the file; a small number now; and counted up and down
-//! by locked instructions. Where not exactly one word is all of that, nothing is written.
+//! A runtime that stops its threads for the debugger counts the threads that it still waits for. Until the
+//! spring of 2025, a thread that ended during the wait stayed in the count (dotnet/runtime, issue 112747),
+//! and the stop was never complete. Tandem corrects the count in the program's memory, as the end of a thread
+//! does in fixed versions. No symbol names the count, so it is found by its properties: a word of the
+//! runtime's data that is -1 while nothing is waited for, and in the file; a small number now; and
+//! incremented and decremented by locked instructions. Unless exactly one word matches, nothing is written.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
@@ -13,9 +14,9 @@ use std::path::Path;
 use cordebug::runtime::Runtime;
 use iced_x86::{Decoder, DecoderOptions, Instruction, MemorySize, OpKind, Register};
 
-/// No runtime waits for more threads than this; a larger number is something else.
+/// Highest plausible count; a larger number is something else.
 const MAX_THREADS: i32 = 10_000;
-/// How far behind the instruction that takes the count's address the one that counts may be.
+/// How many instructions after the one that loads the count's address the counting one may be.
 const NEAR: usize = 4;
 /// Larger files are not a runtime, bytes.
 const LARGEST: u64 = 256 * 1024 * 1024;
@@ -23,7 +24,7 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 /// Ends the wait; returns whether it was such a wait. Only for a program whose threads are all stopped.
 pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
     if runtime.inside {
-        // Its folder is that of its libraries; the code it runs is the executable's, among much else.
+        // Its folder is that of its debugging libraries; its code is in the executable, among other code.
         return Ok(false);
     }
     let path = runtime.folder.join("libcoreclr.so");
@@ -54,7 +55,7 @@ struct Part {
     end: usize,
 }
 
-/// An ELF file for x86-64, as much of it as is needed here.
+/// The needed parts of an ELF file for x86-64.
 struct Image {
     bytes: Vec<u8>,
     code: Vec<Part>,
@@ -86,7 +87,7 @@ impl Image {
         self.bytes.get(part.start..part.end).unwrap_or_default()
     }
 
-    /// Addresses of words of its data that are -1 to begin with.
+    /// Addresses of words of its data whose initial value is -1.
     fn words_of_ones(&self) -> impl Iterator<Item = u64> {
         self.data.iter().flat_map(|part| {
             let words = self.of(part).chunks_exact(4).enumerate();
@@ -96,7 +97,7 @@ impl Image {
         })
     }
 
-    /// Those of the words that locked instructions count, as numbers of four bytes.
+    /// Those of the words that locked instructions count, as four-byte numbers.
     fn counted(&self, words: &BTreeSet<u64>) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         for part in self.code.iter().filter(|_| !words.is_empty()) {
@@ -126,7 +127,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Whether an instruction counts a number of four bytes in memory, for all threads to see.
+/// Whether an instruction atomically increments or decrements a four-byte number in memory.
 fn counts(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix()
         && instruction.op0_kind() == OpKind::Memory
@@ -158,7 +159,7 @@ fn locked_behind(code: &[u8], address: u64, words: &BTreeSet<u64>) -> Option<u64
 mod tests {
     use super::*;
 
-    /// Code at 0x1000, data at 0x2000 that is six times -1.
+    /// Code at 0x1000, data at 0x2000 that is -1 six times.
     fn image(code: &[u8]) -> Image {
         let mut bytes = code.to_vec();
         let start = bytes.len();

@@ -8,7 +8,8 @@
 //! moment hang. So if a stop finds such a thread, Tandem resumes it alone until it is past its first call. No
 //! code of the program runs then.
 //!
-//! Not for threads that have managed code on their stacks, nor for the finalizer of .NET Core 3.1, whose threads have no names.
+//! Excludes threads that have managed code on their stacks, and the finalizer of .NET Core 3.1, whose threads
+//! have no names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,28 +29,29 @@ const RUNTIMES: &str = ".NET ";
 /// How long a thread's first call may take until it is reported.
 const LIMIT: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
-/// How many looks in a row find a thread where it was, asleep, when it waits for something else than the debugger.
+/// How many consecutive samples must find a thread asleep at the same point before it counts as waiting for
+/// something else than the debugger.
 const UNMOVED: u32 = 10;
-/// More places than this are not kept.
+/// Most remembered wait locations.
 const MAX_KEPT: usize = 16;
 
 /// Threads that may be in their first call.
 #[derive(Default)]
 pub(in crate::engine::coreclr) struct FirstCalls {
-    /// The last stop that was looked at: how often the program had been resumed.
+    /// The last stop that was checked: how often the program had been resumed.
     looked_at: Option<u64>,
     finalizer: Option<u32>,
-    /// Those of no interest any more.
+    /// Threads that need no check any more.
     passed: BTreeSet<u32>,
-    /// Where the finalizer waits for other things than the debugger.
+    /// Locations in which the finalizer waits for other things than the debugger.
     calm: BTreeSet<String>,
     /// A thread of the program has begun. The code that the first one runs is then compiled for all others.
     first_has_begun: bool,
 }
 
 impl FirstCalls {
-    /// The program is about to begin, or is attached to: its threads are the runtime's, or have begun. Where the finalizer has its
-    /// name it alone is still to begin.
+    /// The program is about to start, or is attached to: its threads are the runtime's, or have begun. Only
+    /// the finalizer, if it has its name, has yet to begin.
     pub(in crate::engine::coreclr) fn start(&mut self, pid: u32) {
         self.finalizer = tasks(pid).find(|task| super::is_named(task, FINALIZER)).as_deref().and_then(id_of);
         self.passed =
@@ -61,7 +63,7 @@ impl FirstCalls {
         self.first_has_begun |= self.passed.insert(thread) && Some(thread) != self.finalizer;
     }
 
-    /// Threads that wait without a limit, or run, and may not have begun; with where that is.
+    /// Threads that wait without a timeout, or run, and may not have begun; with the location.
     fn candidates(&mut self, pid: u32) -> Vec<(u32, String)> {
         let others = match self.first_has_begun {
             true => Vec::new(),
@@ -122,7 +124,7 @@ impl Session {
         }
         for (id, place) in self.calls.first_calls.candidates(pid) {
             let thread = self.debuggee.thread(id).ok();
-            // One with managed frames has begun.
+            // A thread with managed frames has begun.
             let thread = thread.filter(|thread| thread.frames(1).is_ok_and(|frames| frames.is_empty()));
             if let Some(thread) = thread
                 && process.has_queued_callbacks() == Ok(false)
@@ -204,7 +206,7 @@ impl Session {
     }
 }
 
-/// Whether a callback is dealt with by noting it.
+/// Whether a callback only needs to be recorded.
 fn is_bookkeeping(callback: &Callback) -> bool {
     matches!(
         callback,
@@ -220,7 +222,7 @@ fn is_bookkeeping(callback: &Callback) -> bool {
 mod tests {
     use super::*;
 
-    /// The calling thread's.
+    /// Id of the calling thread.
     fn own_id() -> u32 {
         id_of(&std::fs::read_link("/proc/thread-self").unwrap()).unwrap()
     }

@@ -20,11 +20,11 @@ use crate::engine::coreclr::session::Session;
 
 /// Largest assembly that is read from the program's memory, bytes.
 const LARGEST_IMAGE: u32 = 256 * 1024 * 1024;
-/// Those of them that steps pass over in any case.
+/// Attributes whose methods steps always pass over.
 const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThroughAttribute"];
 
 impl Session {
-    /// A module came: its code is the user's or not, and pending breakpoints may bind in it.
+    /// A module was loaded: determines whether it is user code, and binds pending breakpoints in it.
     pub(crate) fn module_loaded(&mut self, module: Module) {
         let in_memory = self.debuggee.image_in_memory(&module);
         let loaded = self.types.modules.load(module, in_memory, &self.retrieval);
@@ -49,7 +49,7 @@ impl Session {
             ));
         }
         self.outbox.tell("module", json!({ "reason": "new", "module": body }));
-        // Of a program in one file only the name is known.
+        // Of a module in a single-file program only the name is known.
         let is_entry =
             self.debuggee.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
         if is_entry {
@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// A module from bytes was given symbols, after it came.
+    /// The program supplied symbols for a module from bytes, after it was loaded.
     pub(crate) fn symbols_given(&mut self, module: &Module, symbols: &Stream) {
         let read = symbols.read().map_err(|error| error.to_string());
         let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no valid portable PDB".into()));
@@ -69,7 +69,7 @@ impl Session {
             Ok(pdb) => self.types.modules.give_symbols(module, pdb),
             Err(problem) => return tracing::debug!(problem, "symbols from memory are not used"),
         };
-        // Symbols of another build, or a module that is gone.
+        // Otherwise symbols of another build, or an unloaded module.
         if let Some(loaded) = loaded {
             self.given_symbols(&loaded);
         }
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// An assembly that was loaded too late to be refused.
+    /// Warns about an assembly that was loaded too late to be refused.
     fn about_runtime_async(&self, loaded: &Loaded) {
         if self.types.modules.crashes_on(loaded) {
             self.outbox.note(&format!(
@@ -108,7 +108,7 @@ impl Session {
         }
     }
 
-    /// The program's own assembly: the entry stop, and notes about what will not work in it.
+    /// Handles the program's own assembly: the entry stop, and notes about limits.
     fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
         if is_of_sdk(&loaded.path) {
             // Users do not mean the program that starts theirs.
@@ -138,25 +138,26 @@ impl Debuggee {
     /// The assembly of a module that was loaded from bytes, not from a file.
     fn image_in_memory(&self, module: &Module) -> Option<Image> {
         let is_elsewhere = || module.name().is_ok_and(|name| !Path::new(&name).exists());
-        // Its file may be gone, or never have been: bundled into the program's executable.
+        // Its file may have been deleted, or may never have existed: bundled into the program's executable.
         if module.is_without_file() != Ok(true) && !is_elsewhere() {
             return None;
         }
-        // One made at run time has metadata the runtime alone knows, and no address.
+        // A module generated at run time has metadata only in the runtime, and no address.
         let (address, size) = (module.base_address().ok()?, module.size().ok()?);
         let bytes = self.process.as_ref()?.read_memory(address, size.min(LARGEST_IMAGE)).ok()?;
         Image::parse(Path::new(&module.name().ok()?), &bytes).ok()
     }
 }
 
-/// A module with symbols: what is stopped and stepped in is not optimised.
+/// Prepares a module with symbols: code in which to stop and step is not optimised.
 fn prepare_for_debugging(loaded: &Loaded, options: &Options) {
     let is_stepped_in = loaded.is_user_code || loaded.pdb.is_ok() && !options.just_my_code;
     if !is_stepped_in && !options.suppress_optimizations {
         return;
     }
     if let Err(error) = loaded.module.disable_optimization() {
-        // After attaching, or when symbols come late, it is too late; a debug build is not optimised anyway.
+        // After attaching, or when symbols arrive late, it is too late; a debug build is not optimised
+        // anyway.
         tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
     }
     if is_stepped_in {
@@ -164,7 +165,7 @@ fn prepare_for_debugging(loaded: &Loaded, options: &Options) {
     }
 }
 
-/// Tells the runtime where steps may end.
+/// Marks a module in which steps may end.
 fn mark_for_steps(loaded: &Loaded, options: &Options) {
     match loaded.module.set_user_code(true) {
         Ok(()) => loaded.is_marked.set(true),

@@ -1,17 +1,17 @@
-//! Which modules are the framework's: not the user's, and without symbols that anybody would look for.
+//! Recognises the framework's modules: they are not user code, and have no useful symbols.
 
 use std::path::{Path, PathBuf};
 
-/// Where the framework's own modules are.
+/// Location of the framework's modules.
 #[derive(Default)]
 pub(super) enum Framework {
     #[default]
     Unknown,
-    /// Installed, with other frameworks beside it, in this folder.
+    /// Installed in this folder, with other frameworks next to it.
     Shared(PathBuf),
-    /// In the folder of the program that brought it along.
+    /// In the folder of a self-contained program.
     Own(PathBuf),
-    /// In the executable, together with the user's own.
+    /// In the executable, together with the user's modules.
     Inside,
 }
 
@@ -26,7 +26,7 @@ impl Framework {
         }
     }
 
-    /// Whether a module belongs to it.
+    /// Whether a module belongs to the framework.
     pub(super) fn has(&self, module: &Path) -> bool {
         match self {
             Self::Unknown => false,
@@ -42,7 +42,7 @@ impl Framework {
 fn is_called_so(module: &Path) -> bool {
     let name = module.file_name().unwrap_or_default().to_string_lossy();
     let starts = ["System.", "Microsoft.", "mscorlib.", "netstandard.", "WindowsBase."];
-    // Of a module in the executable the name is all there is, without an ending.
+    // Of a module in the executable only the name is known, without an extension.
     let fits = |start: &&str| name.starts_with(*start) || name == start.trim_end_matches('.');
     starts.iter().any(fits) && !module.with_extension("pdb").exists()
 }

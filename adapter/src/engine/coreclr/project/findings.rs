@@ -1,5 +1,5 @@
-//! The lines of a .NET build: the errors and warnings in them, and the assemblies that they name. Not their meaning for people, which is
-//! [`builds`](crate::engine::builds)'s.
+//! Parses the output of a .NET build: errors, warnings, and the assemblies that it names.
+//! [`builds`](crate::engine::builds) presents them.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -20,15 +20,15 @@ static CANONICAL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is a constant, and tested")
 });
 
-/// An assembly that a build says it made.
+/// An assembly that a build has reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Output {
-    /// The name of its project, without folder and ending.
+    /// The name of its project, without folder and extension.
     pub(super) project: String,
     pub(super) assembly: PathBuf,
 }
 
-/// MSBuild's line for what it made: `  app -> /src/app/bin/Debug/net9.0/app.dll`.
+/// MSBuild's line for an output: `  app -> /src/app/bin/Debug/net9.0/app.dll`.
 pub(super) fn output(line: &str) -> Option<Output> {
     let (project, path) = line.trim().split_once(" -> ")?;
     let path = Path::new(path);

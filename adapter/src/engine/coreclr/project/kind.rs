@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
-/// How far above a C# file its project is looked for, in folders.
+/// How many folders above a C# file are searched for its project.
 const ABOVE: usize = 16;
-/// Most bytes of a file that are looked at to know what it is.
+/// Most bytes of a file that are read to classify it.
 const START: usize = 4096;
 
-/// What kind of thing a launch names.
+/// Kind of a launch target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) enum Kind {
     Project(PathBuf),
@@ -21,8 +21,8 @@ pub(in super::super) enum Kind {
 }
 
 impl Kind {
-    /// What `target` is; `None` when it is nothing to be built. `open`: the folder the client has open, above which no project is
-    /// looked for.
+    /// The kind of `target`; `None` if it cannot be built. `open`: the folder that the client has open;
+    /// folders above it are not searched for a project.
     ///
     /// # Errors
     /// `LAUNCH_FAILED` for a folder with several projects or none.
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// Whether this is what `dotnet build` takes, by its name.
+/// Whether `dotnet build` accepts a file with this name.
 pub(in super::super) fn is_buildable(path: &Path) -> bool {
     is_project(path) || is_solution(path)
 }
@@ -120,7 +120,8 @@ fn in_folder(folder: &Path) -> Result<Kind, Failure> {
     }
 }
 
-/// Refuses to choose among several programs of `whole`, by their names below `folder`: `LAUNCH_FAILED` with `data.programs`.
+/// The refusal to choose among several programs of `whole`, by their names below `folder`: `LAUNCH_FAILED`
+/// with `data.programs`.
 pub(super) fn several(whole: &Path, programs: &[PathBuf], folder: &Path) -> Failure {
     let message = format!("`{}` has several programs: {}", whole.display(), names(programs, folder));
     Failure::new(ErrorCode::LaunchFailed, message)
@@ -128,7 +129,8 @@ pub(super) fn several(whole: &Path, programs: &[PathBuf], folder: &Path) -> Fail
         .data(json!({ "programs": programs }))
 }
 
-/// Refuses to choose among the projects of tests of a solution that has no program: `LAUNCH_FAILED` with `data.programs`.
+/// The refusal to choose among the test projects of a solution that has no program: `LAUNCH_FAILED` with
+/// `data.programs`.
 pub(super) fn only_tests(solution: &Path, projects: &[PathBuf], folder: &Path) -> Failure {
     let message = format!(
         "cannot start `{}`: it has no program, only projects of tests: {}",

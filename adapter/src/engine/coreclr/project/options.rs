@@ -1,10 +1,10 @@
-//! How the project of a launch is built, and which of its outputs is meant. Runs nothing.
+//! Build options of a launch's project, which also select one of its outputs. Runs nothing.
 
 use dap_wire::Failure;
 
 use super::super::program::Attributes;
 
-/// How a project is built, and which of its outputs is meant.
+/// Build options of a project, which also select one of its outputs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct Options {
     pub(in super::super) configuration: Option<String>,
@@ -20,7 +20,7 @@ impl Options {
     /// Reads the build options of a launch.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`, with the attribute that is wrong.
+    /// `INVALID_PARAMETER`, naming the invalid attribute.
     pub(in super::super) fn of(attributes: &Attributes<'_>) -> Result<Self, Failure> {
         let text = |key: &str| Ok(attributes.text(key)?.map(str::to_owned));
         Ok(Self {
@@ -39,7 +39,7 @@ impl Options {
         given.flatten().chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// As arguments of a question that builds nothing: those that set properties.
+    /// As arguments of an evaluation without a build: those that set properties.
     pub(super) fn of_question(&self) -> Vec<String> {
         let sets = |argument: &&String| {
             ["-p:", "--property:", "-property:", "/p:", "/property:"]

@@ -9,15 +9,15 @@ use super::findings::Output;
 use super::options::Options;
 use super::sdk::folder_of;
 
-/// How deep under `bin` a build is looked for, in folders.
+/// How deep under `bin` outputs are searched for, in folders.
 const MAX_DEPTH: u32 = 6;
 
-/// Whether an output is this project's.
+/// Whether an output belongs to this project.
 pub(super) fn is_its(output: &Output, project: &Path) -> bool {
     project.file_stem().is_some_and(|name| name == output.project.as_str())
 }
 
-/// Whether an assembly is a program, and not one of tests, whose packages bring a program of their own.
+/// Whether an assembly is a program, and not a test project, whose packages include a program.
 pub(super) fn is_runnable(assembly: &Path) -> bool {
     assembly.with_extension("runtimeconfig.json").exists() && !is_of_tests(assembly)
 }
@@ -29,7 +29,7 @@ pub(super) fn is_of_tests(assembly: &Path) -> bool {
     tests.iter().any(|name| dependencies.contains(name))
 }
 
-/// The program that a build of a project names; where it names none, the newest assembly with a
+/// The program that a build of a project reports; if it reports none, the newest assembly with a
 /// `.runtimeconfig.json` under the project's `bin`.
 pub(super) fn newest(project: &Path, outputs: &[Output], options: &Options) -> Result<PathBuf, Failure> {
     let written = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();

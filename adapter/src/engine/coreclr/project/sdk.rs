@@ -1,5 +1,5 @@
-//! The .NET SDK's commands: a build with its progress and its errors, and what MSBuild says of a project. Which project that is, and
-//! what of it is started, is [`super`]'s.
+//! Commands of the .NET SDK: a build with its progress and errors, and the evaluation of a project's
+//! properties. [`super`] chooses the project and what to start.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -15,11 +15,11 @@ use crate::engine::builds::{self, Tell, Telling};
 
 /// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// How long a question to MSBuild may take. The first after an installation is slow.
+/// Time limit of an evaluation by MSBuild. The first after an installation is slow.
 const QUERY_LIMIT: Duration = Duration::from_secs(2 * 60);
-/// Lines kept of an answer.
+/// Most lines of an answer that are kept.
 const MAX_LINES: usize = 10_000;
-/// The first SDK whose MSBuild answers questions while it builds (17.8).
+/// The first SDK whose MSBuild evaluates properties during a build (17.8).
 const ANSWERS: u32 = 8;
 
 /// Properties of a project that are evaluated.
@@ -38,23 +38,23 @@ const PROPERTIES: [&str; 12] = [
     "Configuration",
 ];
 
-/// What MSBuild says of a project: texts by the names of [`PROPERTIES`].
+/// Properties of a project that MSBuild has evaluated, by the names of [`PROPERTIES`].
 #[derive(Debug, Default)]
 pub(super) struct Properties(Value);
 
 impl Properties {
-    /// For tests: these properties.
+    /// These properties, for tests.
     #[cfg(test)]
     pub(super) fn of(answer: Value) -> Self {
         Self(answer)
     }
 
-    /// The text of a property, empty when it has none.
+    /// The value of a property, empty if it has none.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0[name].as_str().unwrap_or_default().trim()
     }
 
-    /// Whether a property is `true`, in any case of its letters.
+    /// Whether a property is `true`, ignoring case.
     pub(super) fn is(&self, name: &str) -> bool {
         self.text(name).eq_ignore_ascii_case("true")
     }
@@ -68,7 +68,7 @@ impl Properties {
 /// Results of a build.
 #[derive(Debug, Default)]
 pub(in crate::engine::coreclr) struct Built {
-    /// Of a project, when the SDK can say so.
+    /// Properties of a project, if the SDK can report them.
     pub(super) properties: Option<Properties>,
     pub(super) outputs: Vec<Output>,
 }
@@ -83,7 +83,7 @@ pub(in crate::engine::coreclr) struct Sdk<'a> {
 }
 
 impl Sdk<'_> {
-    /// The major version of the SDK that is taken in a folder; 0 when there is none, which a build then says.
+    /// The major version of the SDK that is used in a folder; 0 if there is none, which a build then reports.
     ///
     /// # Errors
     /// `CANCELLED` if the launch was cancelled.
@@ -95,12 +95,12 @@ impl Sdk<'_> {
         Ok(version.unwrap_or(0))
     }
 
-    /// Whether an SDK of this version says what it is going to start.
+    /// Whether an SDK of this version can report what it will start.
     pub(super) const fn answers(version: u32) -> bool {
         version >= ANSWERS
     }
 
-    /// Builds a project, solution or folder; with `asks` its properties are in the answer.
+    /// Builds a project, solution or folder; with `asks`, returns its properties.
     ///
     /// # Errors
     /// `BUILD_FAILED` with `data.diagnostics`, `CANCELLED`.
@@ -124,7 +124,7 @@ impl Sdk<'_> {
         };
         let answer = scratch.as_ref().map(|scratch| scratch.path().join("properties.json"));
         if let Some(answer) = &answer {
-            // MSBuild answers questions only about a target that is named.
+            // MSBuild evaluates properties only for a named target.
             arguments.extend(["-t:Build".into(), format!("-getProperty:{}", PROPERTIES.join(","))]);
             arguments.push(format!("-getResultOutputFile:{}", answer.display()));
         }
@@ -155,9 +155,9 @@ impl Sdk<'_> {
     /// The properties of a project's build, without building it.
     ///
     /// # Errors
-    /// `BUILD_FAILED` with what the SDK says, `CANCELLED`.
+    /// `BUILD_FAILED` with the SDK's errors, `CANCELLED`.
     pub(super) fn properties(&self, project: &Path, options: &Options) -> Result<Properties, Failure> {
-        // `dotnet build` also reads a C# file that has no project; it builds nothing when only asked.
+        // `dotnet build` also accepts a C# file without a project; an evaluation builds nothing.
         let mut arguments = vec!["build".to_owned(), "-nologo".into()];
         arguments.extend(options.of_question());
         arguments.push(format!("-getProperty:{}", PROPERTIES.join(",")));
@@ -190,7 +190,7 @@ impl Sdk<'_> {
         Ok(lines.iter().filter(is_project).map(|line| folder.join(line.trim().replace('\\', "/"))).collect())
     }
 
-    /// The lines of a command and how it ended; `None` when it could not be run.
+    /// The output lines of a command and its exit status; `None` if it could not be run.
     fn ask(
         &self,
         folder: &Path,
@@ -236,7 +236,7 @@ impl Sdk<'_> {
     }
 }
 
-/// Where relative names of a target begin.
+/// Base of relative names of a target.
 pub(super) fn folder_of(target: &Path) -> &Path {
     if target.is_dir() { target } else { target.parent().unwrap_or(target) }
 }

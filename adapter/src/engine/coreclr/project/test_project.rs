@@ -1,12 +1,13 @@
-//! A project of tests as the program of a launch: its tests are what is meant. With Microsoft.Testing.Platform the project's own program
-//! runs them; with VSTest the SDK starts a host for them, which is then followed. Choosing tests is left to the runner's own arguments.
+//! A test project as the program of a launch: its tests are debugged. With Microsoft.Testing.Platform, the
+//! project's own program runs them; with VSTest, the SDK starts a host for them, which is then followed.
+//! Tests are selected by the runner's own arguments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::sdk::Properties;
 
-/// Who runs the tests of a project.
+/// The runner of a project's tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Runner {
     /// The project's own program.
@@ -15,7 +16,7 @@ pub(super) enum Runner {
     VsTest,
 }
 
-/// Who runs the tests of a project with these properties; `None` when it is not one of tests.
+/// The runner of the tests of a project with these properties; `None` if it is not a test project.
 pub(super) fn runner(properties: &Properties) -> Option<Runner> {
     if properties.is("IsTestingPlatformApplication") {
         return Some(Runner::Itself);

@@ -31,7 +31,7 @@ impl Session {
     fn symbols_arrived(&mut self, module: usize, found: Result<Pdb, String>) {
         let Some(loaded) = self.types.modules.by_id(module) else { return };
         match found {
-            // Something else was quicker.
+            // Other symbols were faster.
             Ok(_) if loaded.pdb.is_ok() && !loaded.is_decompiled() => {}
             Ok(pdb) => {
                 self.take_up(&loaded, pdb, Origin::Builder);
@@ -90,7 +90,7 @@ impl Session {
             None
         });
         if taken.is_some() && matches!(self.debuggee.run, Run::Stopped { .. }) {
-            // Frames of it have lines now.
+            // Its frames have lines now.
             self.outbox.tell("invalidated", json!({ "areas": ["stacks"] }));
         }
         taken
@@ -112,7 +112,8 @@ impl Session {
         }
     }
 
-    /// `setSourceLinkOptions`: what may be fetched from now on. Editors ask again for what they were refused.
+    /// `setSourceLinkOptions`: sources that may be fetched from now on. Editors repeat the requests that were
+    /// refused.
     pub(in crate::engine::coreclr) fn set_source_link_options(
         &mut self,
         arguments: &Value,
@@ -145,12 +146,12 @@ impl Session {
 }
 
 impl Loaded {
-    /// The text that a decompiler made of what has a method.
+    /// The decompiled text of the type with a method.
     pub(in crate::engine::coreclr) fn decompiled_text(&self, method: u32) -> Result<Value, Failure> {
         let text = || {
             let pdb = self.pdb.as_ref().ok()?;
             let own = pdb.points(method).iter().find(|point| !point.is_hidden()).map(|point| point.document);
-            // A method without statements is in the text of its type's others.
+            // A method without statements is in the text of its type's other methods.
             let beside = || {
                 let metadata = &self.image()?.metadata;
                 let owner = metadata.owner_of(method);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// How long the end of work that cannot be dropped, such as the name of a host being looked up, is waited for.
+/// How long to wait for the end of work that cannot be dropped, such as a DNS lookup.
 const END_LIMIT: Duration = Duration::from_millis(500);
 
 /// A handle to the thread.
@@ -17,7 +17,7 @@ pub(super) struct Background {
     runtime: Handle,
     /// Set when all results have become useless.
     pub(super) over: Arc<AtomicBool>,
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     end: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -32,7 +32,7 @@ impl Background {
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
         let work = move || {
-            // An error is the end of the handle.
+            // An error means that the handle was dropped.
             drop(runtime.block_on(ended));
             runtime.shutdown_timeout(END_LIMIT);
         };
@@ -41,12 +41,12 @@ impl Background {
         Ok(Self { runtime: handle, over, end: Some(end), thread: Some(thread) })
     }
 
-    /// Runs something there; it is dropped where it waits when the handle is.
+    /// Runs a future there; it is dropped at its current await when the handle is dropped.
     pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.runtime.spawn(work));
     }
 
-    /// Runs something there that blocks a thread; it must look at [`Self::over`] now and again.
+    /// Runs blocking work there; it must check [`Self::over`] regularly.
     pub(super) fn run_blocking(&self, work: impl FnOnce() + Send + 'static) {
         drop(self.runtime.spawn_blocking(work));
     }

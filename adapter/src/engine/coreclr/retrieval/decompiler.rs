@@ -1,7 +1,7 @@
-//! Sources by decompiling: an `ilspycmd` that the user has writes a portable PDB for an assembly, with the text of each type in it and
-//! the lines of its statements. Kept in the user's cache under the module's id.
+//! Sources by decompiling: the user's `ilspycmd` writes a portable PDB for an assembly, with the text of each
+//! type in it and the lines of its statements. Kept in the user's cache under the module's id.
 //!
-//! It does not decompile by itself, and fetches nothing.
+//! Does not decompile by itself, and downloads nothing.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -19,12 +19,12 @@ use serde_json::Value;
 use super::symbol_files::PdbIdentity;
 use crate::engine::builds::command;
 
-/// The program, and where `dotnet tool install --global` puts it.
+/// The decompiler's program, and the folder of `dotnet tool install --global`.
 const PROGRAM: &str = "ilspycmd";
 const TOOLS: &str = ".dotnet/tools";
 /// Command that installs the decompiler.
 pub(in crate::engine::coreclr) const INSTALL: &str = "dotnet tool install --global ilspycmd";
-/// How long it may take to say what it can, and to decompile one assembly.
+/// Time limit of its `--help`, and of decompiling one assembly.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_secs(180);
 /// Largest PDB that is read, bytes.
@@ -35,7 +35,7 @@ const LAST_LINES: usize = 3;
 const MAX_FOLDERS: usize = 32;
 /// Folder of decompiled sources in the cache.
 const FOLDER: &str = "decompiled";
-/// How the folders begin that it writes to.
+/// Prefix of its output folders.
 const SCRATCH: &str = "tandem-decompiler-";
 
 /// The attribute `decompiler`.
@@ -43,14 +43,14 @@ const SCRATCH: &str = "tandem-decompiler-";
 enum Choice {
     /// `off`: no decompiler.
     Off,
-    /// Where people have it.
+    /// The usual location of the program.
     #[default]
     Auto,
     /// The program with this path.
     Named(PathBuf),
 }
 
-/// Which decompiler is used, if any.
+/// The chosen decompiler, if any.
 #[derive(Debug, Default)]
 pub(in crate::engine::coreclr) struct Decompiler {
     choice: Choice,
@@ -61,7 +61,7 @@ impl Decompiler {
     /// Reads `auto`, `off` or a path.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for anything else, and for a path at which no file is.
+    /// `INVALID_PARAMETER` for anything else, and for a path without a file.
     pub(in crate::engine::coreclr) fn parse(attribute: &Value) -> Result<Self, Failure> {
         let choice = match attribute {
             Value::Null => Choice::Auto,
@@ -83,7 +83,7 @@ impl Decompiler {
         self.choice == Choice::Off
     }
 
-    /// The program, looked for once.
+    /// The program, searched for once.
     pub(in crate::engine::coreclr) fn program(&self) -> Option<&Path> {
         let look = || match &self.choice {
             Choice::Off => None,
@@ -107,7 +107,7 @@ pub(super) struct Assembly {
     pub(super) identity: PdbIdentity,
     /// Its existing PDB, whose names of variables are used.
     pub(super) names: Option<PathBuf>,
-    /// Folders with the assemblies that it uses.
+    /// Folders with the assemblies that it references.
     pub(super) folders: Vec<PathBuf>,
 }
 
@@ -154,7 +154,7 @@ pub(super) fn decompile(
         arguments.push("--nested-directories".into());
     }
     if can.contains("--disable-updatecheck") {
-        // It would ask a server.
+        // It would contact a server.
         arguments.push("--disable-updatecheck".into());
     }
     for folder in assembly.folders.iter().filter(|folder| folder.is_dir()).take(MAX_FOLDERS) {
@@ -207,7 +207,7 @@ fn abilities(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failu
         .hint(format!("`{INSTALL}` installs an ilspycmd that can")))
 }
 
-/// The program with what it needs to run on whatever runtime there is.
+/// The program with the variables that it needs to run on any installed runtime.
 fn of(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, value) in [("DOTNET_ROLL_FORWARD", "Major"), ("DOTNET_NOLOGO", "1")] {
@@ -218,7 +218,7 @@ fn of(program: &Path) -> Command {
     command
 }
 
-/// Whether it ended well, and the last lines that it said.
+/// Runs it; returns whether it succeeded, and its last output lines.
 fn run(
     command: Command,
     limit: Duration,
@@ -260,19 +260,19 @@ fn read(folder: &Path, assembly: &Path, identity: &PdbIdentity) -> Result<(Pdb, 
     }
 }
 
-/// Whether a PDB has the text of a document, and none that leads out of the folder it will be in.
+/// Whether a PDB has the text of a document, and no path that leads out of its folder.
 fn has_sources(pdb: &Pdb) -> bool {
     let is_plain = |name: &str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     pdb.documents().all(|(_, name)| is_plain(name))
         && pdb.documents().any(|(row, _)| pdb.has_embedded_source(row))
 }
 
-/// Puts the PDB and its sources into the cache, as far as that can be written to.
+/// Puts the PDB and its sources into the cache, as far as it is writable.
 fn keep(cache: Option<&Cache>, identity: &PdbIdentity, mut pdb: Pdb, file: &[u8]) -> Pdb {
     let (Some(cache), Some(folder)) = (cache, folder_of(identity)) else { return pdb };
     let names: Vec<(u32, PathBuf)> = pdb.documents().map(|(row, name)| (row, folder.join(name))).collect();
     for (row, name) in names {
-        // One that is not kept is shown from the PDB.
+        // A source that is not in the cache is shown from the PDB.
         if let Some(text) = pdb.embedded_source(row)
             && let Err(error) = cache.store(&name, text.as_bytes())
         {
@@ -288,7 +288,7 @@ fn keep(cache: Option<&Cache>, identity: &PdbIdentity, mut pdb: Pdb, file: &[u8]
     pdb
 }
 
-/// A folder that the decompiler writes to; it goes when this is dropped, or when the next one is made by another process.
+/// An output folder of the decompiler; removed when this is dropped, or by the next process that creates one.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -310,13 +310,13 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what killed hosts left behind.
+/// Removes folders of killed hosts.
 fn sweep(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.strip_prefix(SCRATCH).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
-            // Another user's stays.
+            // Another user's folder stays.
             std::fs::remove_dir_all(entry.path()).unwrap_or_default();
         }
     }

@@ -1,5 +1,5 @@
-//! Sources that Source Link names: fetched where that is allowed, compared with the checksum in the PDB, and kept in the user's cache
-//! under that checksum.
+//! Sources from Source Link: fetched if that is allowed, compared with the checksum in the PDB, and kept in
+//! the user's cache under that checksum.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use serde_json::json;
 use super::source_link_options::{SourceLinkOptions, pattern_for};
 use crate::engine::coreclr::checksums;
 
-/// How much one source may be.
+/// Limits of one source.
 const LIMITS: Limits =
     Limits { bytes: 16 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(60) };
 /// Folder of downloaded sources in the cache.
 const FOLDER: &str = "sources";
 
-/// A source that is somewhere else.
+/// A source that is not on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine::coreclr) struct Remote {
-    /// As Source Link has it; it may be one that is never fetched.
+    /// Its address in Source Link; it may be one that is never fetched.
     pub(in crate::engine::coreclr) url: String,
-    /// The path as the compiler saw it.
+    /// The path that the compiler saw.
     pub(in crate::engine::coreclr) document: String,
     /// Checksum of its text, from the PDB.
     pub(in crate::engine::coreclr) checksum: Option<Checksum>,
@@ -39,11 +39,11 @@ pub(in crate::engine::coreclr) struct Fetched {
 }
 
 impl Remote {
-    /// The address, if it may be asked.
+    /// The address, if fetching from it is allowed.
     ///
     /// # Errors
-    /// `ACCESS_DENIED` with what would allow it in `data.allow`, or for an address that is never fetched; `UNSUPPORTED` when what came
-    /// could not be compared with anything.
+    /// `ACCESS_DENIED` with the option that would allow it in `data.allow`, or for an address that is never
+    /// fetched; `UNSUPPORTED` if there is no checksum to compare with.
     pub(in crate::engine::coreclr) fn allowed(
         &self,
         options: &SourceLinkOptions,
@@ -71,12 +71,12 @@ impl Remote {
     }
 }
 
-/// Where in the cache a text with this checksum is.
+/// The path in the cache of a text with this checksum.
 fn name(checksum: &Checksum, document: &str) -> PathBuf {
     Path::new(FOLDER).join(checksums::spelled(checksum).1).join(file_name(document))
 }
 
-/// The file in the cache that is this source, if it is there and sound.
+/// The file in the cache with this source, if it exists and is intact.
 pub(in crate::engine::coreclr) fn cached(
     cache: &Cache,
     checksum: &Checksum,
@@ -87,7 +87,7 @@ pub(in crate::engine::coreclr) fn cached(
     checksums::as_compiled(checksum, &cache.read(&name)?).map(|_| path)
 }
 
-/// The digits of the checksum of the source that a path in the cache is, whether it is there or not.
+/// The digits of the checksum in a path of the cache, whether the file exists or not.
 pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) -> Option<&'a str> {
     let folder = cache.folder().join(FOLDER);
     Path::new(path).strip_prefix(folder).ok()?.components().next()?.as_os_str().to_str()
@@ -96,8 +96,8 @@ pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) 
 /// Downloads a source.
 ///
 /// # Errors
-/// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` by what the server does; `ACCESS_DENIED` for a redirection to a host that
-/// is not allowed.
+/// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED` for a
+/// redirection to a host that is not allowed.
 pub(super) async fn fetch(
     client: &Client,
     cache: Option<&Cache>,
@@ -107,7 +107,7 @@ pub(super) async fn fetch(
     let address = remote.allowed(options)?;
     let content = client.get(&address, &[], LIMITS, &|to| options.allows(to)).await;
     let content = content.map_err(|problem| failure(remote, &problem))?;
-    // Never absent: `allowed` has looked.
+    // Always present: `allowed` has checked it.
     let compiled = remote.checksum.as_ref().and_then(|wanted| {
         let compiled = checksums::as_compiled(wanted, &content)?;
         Some((wanted, compiled))

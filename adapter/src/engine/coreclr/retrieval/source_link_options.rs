@@ -1,4 +1,5 @@
-//! The attribute `sourceLinkOptions`: which addresses sources may be fetched from. Nothing is fetched that it does not allow.
+//! The attribute `sourceLinkOptions`: the addresses from which sources may be fetched. Everything else is
+//! refused.
 
 use dap_wire::Failure;
 use download::Address;
@@ -13,10 +14,11 @@ pub(in crate::engine::coreclr) struct SourceLinkOptions {
     rules: Vec<(Pattern, bool)>,
 }
 
-/// `*`, or an address with `*` in it. In the host a `*` stands for no `/`, so that no path of another host fits.
+/// `*`, or an address with `*` in it. In the host, a `*` does not match `/`, so that no path of another host
+/// fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
-    /// Scheme and host in lower case, and the path; none for every address.
+    /// Scheme and host in lower case, and the path; `None` for every address.
     parts: Option<[String; 3]>,
 }
 
@@ -25,7 +27,7 @@ impl SourceLinkOptions {
     /// absent.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` naming the part that is wrong.
+    /// `INVALID_PARAMETER`, naming the invalid part.
     pub(in crate::engine::coreclr) fn parse(attribute: &Value) -> Result<Self, Failure> {
         let map = match attribute {
             Value::Null => return Ok(Self::default()),
@@ -59,12 +61,13 @@ impl SourceLinkOptions {
         self.rules.truncate(MAX_PATTERNS);
     }
 
-    /// Whether an address may be asked: what the pattern with the most letters says that fits it. Of two alike, the one that forbids.
+    /// Whether fetching from an address is allowed: the longest matching pattern decides. Of two equally long
+    /// ones, the one that forbids.
     pub(in crate::engine::coreclr) fn allows(&self, address: &Address) -> bool {
         self.decides(address) == Some(true)
     }
 
-    /// Whether an address may not be asked because a pattern says so, or because it is never fetched.
+    /// Whether fetching from an address is forbidden by a pattern, or in any case.
     pub(in crate::engine::coreclr) fn forbids(&self, url: &str) -> bool {
         Address::parse(url).ok().is_none_or(|address| self.decides(&address) == Some(false))
     }
@@ -75,7 +78,7 @@ impl SourceLinkOptions {
     }
 }
 
-/// The pattern that allows everything of an address's host.
+/// The pattern that allows all addresses of an address's host.
 pub(in crate::engine::coreclr) fn pattern_for(address: &Address) -> String {
     let scheme = if address.to_string().starts_with("https:") { "https" } else { "http" };
     format!("{scheme}://{}/*", address.authority())
@@ -119,7 +122,7 @@ impl Pattern {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` stands for any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };

@@ -16,12 +16,12 @@ use tokio::sync::Semaphore;
 use super::symbol_options::{Server, SymbolOptions};
 use crate::engine::coreclr::checksums;
 
-/// How much one PDB may be.
+/// Limits of one PDB.
 const LIMITS: Limits =
     Limits { bytes: 256 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(300) };
-/// How many are fetched at a time.
+/// Most downloads at a time.
 const AT_A_TIME: usize = 4;
-/// After how many failures in a row a server is not asked any more.
+/// Consecutive failures after which a server is not asked any more.
 const MAX_FAILURES: u32 = 2;
 
 /// Identity of a module's PDB.
@@ -34,13 +34,13 @@ pub(in crate::engine::coreclr) struct PdbIdentity {
 }
 
 impl PdbIdentity {
-    /// Of an assembly; `None` for one without a PDB.
+    /// Identity of an assembly's PDB; `None` if it has no PDB.
     pub(in crate::engine::coreclr) fn of(image: &Image) -> Option<Self> {
         let (written, id) = image.code_view.clone()?;
         Some(Self { written, id, checksums: image.pdb_checksums.clone() })
     }
 
-    /// The name under which symbol servers and their caches have it.
+    /// Its key on symbol servers and in their caches.
     pub(in crate::engine::coreclr) fn key(&self) -> Option<String> {
         Some(symbol_key(&self.written, &self.id)?.to_lowercase())
     }
@@ -69,7 +69,7 @@ impl PdbIdentity {
     }
 }
 
-/// Whose symbols are looked for.
+/// The module whose symbols are requested.
 pub(super) enum Module {
     /// The identity of its PDB.
     Known(PdbIdentity),
@@ -77,12 +77,12 @@ pub(super) enum Module {
     File(PathBuf),
 }
 
-/// Symbol servers, and what they did so far.
+/// Symbol servers, and their failures so far.
 pub(super) struct SymbolServers {
     options: SymbolOptions,
     /// `cachePath`, else a folder of the user's cache.
     cache: Option<(Cache, PathBuf)>,
-    /// Failures in a row of each server.
+    /// Consecutive failures of each server.
     failures: Vec<AtomicU32>,
     places: Semaphore,
 }
@@ -98,7 +98,8 @@ impl SymbolServers {
     /// Finds the PDB of a module.
     ///
     /// # Errors
-    /// Why there is none, for people: what each server said. Empty for a module that has no PDB.
+    /// The reason why there is none, for people: the result of each server. Empty for a module that has no
+    /// PDB.
     pub(super) async fn find(&self, client: &Client, module: Module) -> Result<Pdb, String> {
         // The semaphore is never closed.
         let _place = self.places.acquire().await;

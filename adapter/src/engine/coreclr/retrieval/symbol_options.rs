@@ -1,4 +1,4 @@
-//! The attribute `symbolOptions`: where PDBs are looked for besides the usual places, and of which modules.
+//! The attribute `symbolOptions`: further locations of PDBs, and the modules that they apply to.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::source_link_options::glob;
 
-/// Microsoft's symbol server, and the hosts it sends clients on to.
+/// Microsoft's symbol server, and the hosts that it redirects to.
 const MICROSOFT: (&str, &[&str]) =
     ("https://msdl.microsoft.com/download/symbols", &["*.blob.core.windows.net"]);
 /// NuGet's server, in the same form.
@@ -25,32 +25,32 @@ pub(in crate::engine::coreclr) struct Server {
     redirects: &'static [&'static str],
 }
 
-/// Which modules' symbols are looked for.
+/// The modules whose symbols are searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Filter {
     /// `loadAllButExcluded`.
     AllBut(Vec<String>),
-    /// `loadOnlyIncluded`; of others what lies beside them, or not even that.
+    /// `loadOnlyIncluded`; for others only symbols next to them, or none.
     Only { included: Vec<String>, beside: bool },
 }
 
-/// Where the symbols of one module are looked for.
+/// The locations that are searched for the symbols of one module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::coreclr) enum Scope {
     /// All symbol locations, including servers.
     Everywhere,
-    /// Inside it, beside it, and where the compiler wrote them.
+    /// Inside it, next to it, and at the path that the compiler wrote.
     Beside,
     /// None: the module is excluded.
     Nowhere,
 }
 
-/// Read from the attribute.
+/// Values of the attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine::coreclr) struct SymbolOptions {
     /// Folders of `searchPaths`.
     pub(in crate::engine::coreclr) folders: Vec<PathBuf>,
-    /// In the order in which they are asked.
+    /// In the order of requests.
     pub(in crate::engine::coreclr) servers: Vec<Server>,
     /// `cachePath`: folder of the cache.
     pub(in crate::engine::coreclr) cache: Option<PathBuf>,
@@ -64,10 +64,10 @@ impl Default for SymbolOptions {
 }
 
 impl SymbolOptions {
-    /// Reads the attribute; `ignored` gets the names in it that mean nothing.
+    /// Reads the attribute; `ignored` receives unknown names in it.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` naming the part that is wrong.
+    /// `INVALID_PARAMETER`, naming the invalid part.
     pub(in crate::engine::coreclr) fn parse(
         attribute: &Value,
         ignored: &mut Vec<String>,
@@ -120,7 +120,7 @@ impl SymbolOptions {
         Ok(())
     }
 
-    /// Where the symbols of a module are looked for, by its file name; case does not count.
+    /// The locations that are searched for the symbols of a module, by its file name; case-insensitive.
     pub(in crate::engine::coreclr) fn scope_of(&self, module: &str) -> Scope {
         let module = module.to_lowercase();
         let is_in = |list: &[String]| list.iter().any(|pattern| glob(pattern, &module));
@@ -137,7 +137,7 @@ impl SymbolOptions {
         }
     }
 
-    /// Whether a server may redirect to an address: to another of these servers, or to a host that is known to be its own.
+    /// Whether a server may redirect to an address: to another of these servers, or to one of its own hosts.
     pub(super) fn allows(&self, server: &Server, address: &Address) -> bool {
         let host = address.host().to_ascii_lowercase();
         let is_known = server.redirects.iter().any(|pattern| glob(pattern, &host));

@@ -10,14 +10,15 @@ use super::source_link_options::pattern_for;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::sources::remote;
 
-/// One way to a source: what it is for programs, and a hint for people.
+/// One way to get a source: machine-readable, and as a hint for people.
 pub(in crate::engine::coreclr) struct Way {
     about: Value,
     hint: Option<String>,
 }
 
 impl Retrieval {
-    /// The failure of a request for a source that cannot be had as things are. Without a document the module has no symbols.
+    /// The failure of a request for a source that is currently unavailable. Without a document, the module
+    /// has no symbols.
     pub(in crate::engine::coreclr) fn no_source(&self, loaded: &Loaded, document: Option<u32>) -> Failure {
         let ways = self.ways(loaded, document);
         let message = match (&loaded.pdb, document) {
@@ -80,7 +81,7 @@ impl Retrieval {
         if let Some(said) = loaded.said_by_servers() {
             return Way { about: json!({ "way": "symbolServer", "problem": said }), hint: Some(said) };
         }
-        // Packages have theirs on NuGet's, the framework on Microsoft's.
+        // Symbols of packages are on NuGet's server, those of the framework on Microsoft's.
         let server =
             if loaded.is_framework() { "searchMicrosoftSymbolServer" } else { "searchNuGetOrgSymbolServer" };
         let option = json!({ server: true });
@@ -104,7 +105,7 @@ impl Retrieval {
     }
 }
 
-/// A failure with all ways in its data, and their hints behind its own.
+/// A failure with all ways in its data, and their hints after its own.
 pub(in crate::engine::coreclr) fn with_others(failure: Failure, ways: &[Way]) -> Failure {
     let mut data = if failure.data.is_object() { failure.data.clone() } else { json!({}) };
     data["ways"] = ways.iter().map(|way| way.about.clone()).collect();

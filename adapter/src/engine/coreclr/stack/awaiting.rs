@@ -1,5 +1,5 @@
-//! Who awaits whom: the callers of an async method that was resumed are on no thread's stack, but in the continuations of
-//! its task. Everything is read from fields; nothing runs.
+//! Async callers: the callers of a resumed async method are not on any thread's stack, but in the
+//! continuations of its task. Everything is read from fields; nothing runs.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use crate::engine::coreclr::values::{Path, Root, bare};
 
 /// Longest chain that is followed.
 pub(super) const MAX_CHAIN_LEN: usize = 200;
-/// Most objects that are looked at between a task and the state machine that awaits it.
+/// Most objects between a task and the state machine that awaits it.
 const MAX_LINKS: usize = 64;
-/// Most waiters for one task that are looked at.
+/// Most waiters of one task that are read.
 const MAX_WAITERS: u32 = 16;
-/// Most frames of a stack in which an async method is looked for.
+/// Most frames of a stack that are searched for an async method.
 const MAX_FRAMES: usize = 256;
 /// The field of a box with the state machine.
 const MACHINE: &str = "StateMachine";
@@ -42,11 +42,11 @@ pub(crate) struct Waiting {
     pub(crate) loaded: Rc<Loaded>,
     /// MethodDef token of its `MoveNext`.
     pub(crate) method: u32,
-    /// IL offset where it waits, if its state tells.
+    /// IL offset of its `await`, if its state determines it.
     pub(crate) il: Option<u32>,
     /// Generic arguments of its class, then its own.
     pub(crate) arguments: Vec<Ty>,
-    /// The way to its state machine.
+    /// The path to its state machine.
     pub(crate) machine: Path,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Waiting {
 pub(crate) enum Continuation {
     /// The method that awaits it.
     Directly,
-    /// A method behind others that no step ends in, with its state machine.
+    /// A method beyond others that no step ends in, with its state machine.
     In(Box<Waiting>, ClrValue),
     /// Only code that no step ends in awaits it.
     Nowhere,
@@ -106,8 +106,8 @@ impl AtStop<'_> {
         found
     }
 
-    /// The nearest method that can be stopped in and waits for what a stack leads through: an async method, or a task such as that of
-    /// `Task.Run`. The method on top is left out.
+    /// The nearest method that can stop and waits for something on a stack: an async method, or a task such
+    /// as that of `Task.Run`. The method on top is excluded.
     pub(crate) fn waits_behind(&self, options: &Options, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
         for frame in frames.iter().skip(1) {
             let Ok(object) = frame.argument(0) else { continue };
@@ -136,7 +136,7 @@ impl AtStop<'_> {
         self.waits_in(&holder)
     }
 
-    /// The module, method and generic arguments of a frame, also of an async caller's.
+    /// The module, method and generic arguments of a frame, or of an async caller.
     pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
         if frame >= WAITING {
             let take = |at: &Waiting| (at.loaded.clone(), at.method, at.arguments.clone());
@@ -148,7 +148,7 @@ impl AtStop<'_> {
         Some((loaded, method, arguments.iter().map(|of| self.types.ty_of_runtime(of)).collect()))
     }
 
-    /// The module, method and IL offset of a frame, also of an async caller's; none where the offset is not known.
+    /// The module, method and IL offset of a frame, or of an async caller; `None` if the offset is not known.
     pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
         if frame >= WAITING {
             let take = |at: &Waiting| Some((at.loaded.clone(), at.method, at.il?));
@@ -159,7 +159,7 @@ impl AtStop<'_> {
         Some((loaded, method, frame.il_offset().ok()?))
     }
 
-    /// What waits in a box, and its state machine.
+    /// The waiting method in a box, and its state machine.
     fn waits_in(&self, holder: &ClrValue) -> Option<(Waiting, ClrValue)> {
         let object = bare(holder)?;
         let step = self.types.member(&object, MACHINE)?;
@@ -171,7 +171,7 @@ impl AtStop<'_> {
         let state = self.types.number_field(&machine, "<>1__state").map(|state| state as i32);
         let il = state.and_then(|state| yield_of(&loaded, method, state));
         let arguments = self.types.ty_of_runtime(&kind).arguments().to_vec();
-        // In optimised code the state machine is a struct: what can be held is its box.
+        // In optimised code the state machine is a struct: only its box can be held.
         let root = Root::Handle(self.values.references.keep(object.handle().ok()?));
         let path = Path::new(root, "this").step(step, "this".into());
         Some((Waiting { loaded, method, il, arguments, machine: path }, machine))
@@ -179,7 +179,7 @@ impl AtStop<'_> {
 }
 
 impl Values {
-    /// Whether a thread's async callers were looked for at this stop.
+    /// Whether a thread's async callers were searched for at this stop.
     pub(super) fn is_known_who_waits(&self, thread: u32) -> bool {
         self.references.waiting(thread).is_some()
     }
@@ -221,7 +221,7 @@ impl TypeSystem {
         Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
     }
 
-    /// The state machine of the topmost async method that was not begun by its caller on this stack.
+    /// The state machine of the topmost async method that its caller on this stack did not start.
     fn resumed_machine(&self, frames: &[Frame]) -> Option<ClrValue> {
         let frames = frames.get(..frames.len().min(MAX_FRAMES))?;
         for (index, frame) in frames.iter().enumerate() {
@@ -279,7 +279,8 @@ fn yield_of(loaded: &Loaded, method: u32, state: i32) -> Option<u32> {
     let states: Vec<Option<i32>> = awaits.iter().map(|at| state_at_yield(&body, at.yield_il)).collect();
     let position = match states.iter().any(Option::is_some) {
         true => states.iter().position(|own| *own == Some(state)),
-        // As a rule they are numbered in the order the symbols list them; awaits in code that never runs have a number too.
+        // Usually they are numbered in the order of the symbols; awaits in unreachable code have a number,
+        // too.
         false => usize::try_from(state).ok(),
     };
     position.and_then(|position| awaits.get(position)).map(|at| at.yield_il)

@@ -1,5 +1,5 @@
-//! Marks between frames: where a thread left managed code and came back, where the debugger runs something. Not what it
-//! does there: the runtime's own frames say no more.
+//! Marks between frames: where a thread left managed code and returned, and where the debugger runs an
+//! evaluation. Runtime frames reveal no more.
 
 use cordebug::frame::{Frame, Internal};
 use dap_wire::Failure;
@@ -10,7 +10,7 @@ use crate::engine::coreclr::debuggee::Debuggee;
 
 /// Name of a method that was generated at run time and has no metadata.
 pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
-/// Most frames of the runtime's own that are looked at.
+/// Most runtime frames that are read.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
 
 impl Debuggee {
@@ -20,8 +20,8 @@ impl Debuggee {
         Ok(self.threads.without_left(thread, frames))
     }
 
-    /// The frames of a thread with marks between them. None above the top: a stop is where code is; none below the
-    /// bottom: every thread begins in the runtime.
+    /// The frames of a thread with marks between them. None above the top, because a stop is in code; none
+    /// below the bottom, because every thread begins in the runtime.
     pub(super) fn marked(&self, thread: u32, frames: &[Frame]) -> Vec<Row> {
         let internal =
             self.thread(thread).ok().and_then(|thread| thread.internal_frames(MAX_RUNTIME_FRAMES).ok());
@@ -33,7 +33,7 @@ impl Debuggee {
             // The runtime's way into a handler is not a call of its method.
             let is_behind_handler =
                 below.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
-            // A call out lies in the frame of who made it, what else there is between two.
+            // A transition to native code lies in the frame of its caller, other ones between two frames.
             let at = below.saturating_sub(usize::from(kind == Internal::ManagedToNative));
             let is_between = at > 0 && at < frames.len();
             // A lightweight function has its own frame.

@@ -10,7 +10,7 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stepping::Stepping;
 
 impl Session {
-    /// `continue`: all threads, or one.
+    /// `continue` of all threads, or of one.
     pub(crate) fn continue_request(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.stepping.hold_others(&self.debuggee, arguments)?;
         let alone = self.stepping.alone.is_some();
@@ -20,7 +20,7 @@ impl Session {
 }
 
 impl Stepping {
-    /// Holds the others, if a request asks for that.
+    /// Suspends the other threads, if a request asks for that.
     pub(super) fn hold_others(&mut self, debuggee: &Debuggee, arguments: &Value) -> Result<(), Failure> {
         match &arguments["singleThread"] {
             Value::Null | Value::Bool(false) => Ok(()),
@@ -32,7 +32,7 @@ impl Stepping {
         }
     }
 
-    /// Holds them again, after something else resumed them.
+    /// Suspends them again, after something else resumed them.
     pub(crate) fn hold_others_again(&self, debuggee: &Debuggee) {
         if let Err(failure) = self.hold(debuggee) {
             tracing::debug!(%failure, "the other threads run");

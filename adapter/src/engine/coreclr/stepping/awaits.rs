@@ -1,5 +1,5 @@
-//! Steps across `await`: the next statement may come later and on another thread, and the caller that waits is not on
-//! the stack.
+//! Steps across `await`: the next statement may run later and on another thread, and the waiting caller is
+//! not on the stack.
 //!
 //! Over an await: a breakpoint where the method yields; when it is hit, one where the method resumes, for the
 //! same state machine. Out of an async method that was resumed: the runtime is asked to call
@@ -56,7 +56,7 @@ pub(super) enum Awaiting {
 }
 
 impl Awaiting {
-    /// Takes its breakpoints out of the program.
+    /// Removes its breakpoints from the program.
     pub(super) fn clear(self) {
         let remove = |breakpoint: Breakpoint| breakpoint.remove().unwrap_or_default();
         match self {
@@ -84,16 +84,16 @@ impl Awaiting {
     }
 }
 
-/// The state machine of a call of an async method: what tells it from other calls.
+/// The state machine of a call of an async method, which identifies the call.
 pub(super) enum Machine {
     Object(Handle),
-    /// In optimised code it is a struct, here until it yields for the first time.
+    /// In optimised code it is a struct, at this address until it yields for the first time.
     Struct(u64),
     Unknown,
 }
 
 impl Machine {
-    /// That of a method, by its `this`.
+    /// The state machine of a method, by its `this`.
     pub(super) fn of(this: &ClrValue) -> Self {
         let find = || {
             let object = this.as_reference()?.dereference().ok()?;
@@ -111,7 +111,8 @@ impl Machine {
         }
     }
 
-    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded meanwhile, so that a struct is elsewhere.
+    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded since, so that a struct has
+    /// another address.
     fn runs_on(&self, thread: &Thread, moved: bool) -> bool {
         let address = |value: &ClrValue| value.as_reference()?.dereference().ok()?.address().ok();
         let here = || address(&own_argument(thread)?);
@@ -239,7 +240,7 @@ impl Session {
         true
     }
 
-    /// The step has come to the breakpoint it waited for.
+    /// The step has reached the breakpoint that it waited for.
     fn arrived(&mut self, step: &mut Step, thread: &Thread, hit: &Breakpoint) -> Result<(), Failure> {
         match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
             Awaiting::Nothing => {}
@@ -252,7 +253,7 @@ impl Session {
                 if let Some(stepper) = step.stepper.take() {
                     stepper.deactivate().unwrap_or_default();
                 }
-                // Another call of the method may have its frame where this one's was.
+                // Another call of the method may have its frame at the same address.
                 step.returns.disarm();
                 step.awaiting = Awaiting::Resume { breakpoint, machine };
             }
@@ -282,8 +283,8 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// Whether the async method on top has not yielded yet since its caller went into it: the method that began it, or
-    /// asked a stream for its next item, is the next that is not the framework's.
+    /// Whether the async method on top has not yielded yet since its caller entered it: the next frame
+    /// outside the framework is the method that started it, or that requested the next item of a stream.
     pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
         let mut own = frames
             .iter()
@@ -301,7 +302,7 @@ impl TypeSystem {
     /// The task of a state machine: its builder's.
     pub(crate) fn task_of(&self, machine: &ClrValue) -> Option<ClrValue> {
         let mut builder = self.field_named(machine, "<>t__builder")?;
-        // A builder of another kind of task has one of a plain kind inside.
+        // A builder of another kind of task contains one of the plain kind.
         for _ in 0..4 {
             let task = self.field_named(&builder, "m_task").or_else(|| self.field_named(&builder, "_task"));
             if let Some(task) = task {

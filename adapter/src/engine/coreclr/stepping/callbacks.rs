@@ -1,5 +1,6 @@
-//! The lambdas and methods that a statement passes to a library, which may call them on another thread (`Task.Run`, `ContinueWith`): a step
-//! into the statement ends where one of them is entered. On the step's own thread the runtime's stepper finds them.
+//! Lambdas and methods that a statement passes to a library, which may call them on another thread
+//! (`Task.Run`, `ContinueWith`): a step into the statement ends in the first one that is entered. On the
+//! step's own thread the runtime's stepper finds them.
 
 use clr_metadata::il;
 use cordebug::frame::Breakpoint;
@@ -10,15 +11,15 @@ use super::{Position, Step, Way};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Most methods of a statement that are waited for.
+/// Most methods of a statement that get a breakpoint.
 const MAX_METHODS: usize = 20;
 
-/// Breakpoints at the first statements of the methods that a statement passes on.
+/// Breakpoints at the first statements of the methods that a statement passes to a library.
 #[derive(Default)]
 pub(super) struct Callbacks(Vec<Breakpoint>);
 
 impl Callbacks {
-    /// Takes the breakpoints out of the program.
+    /// Removes the breakpoints from the program.
     pub(super) fn disarm(&mut self) {
         for breakpoint in self.0.drain(..) {
             breakpoint.remove().unwrap_or_default();
@@ -27,7 +28,7 @@ impl Callbacks {
 }
 
 impl Session {
-    /// A breakpoint in a method that a statement passes on was met. `true` when it was one: it has no other meaning.
+    /// A breakpoint was hit. `true` if it is one in a passed method, and so has no other meaning.
     pub(crate) fn callback_entered(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
         let is_own = |step: &Step| step.callbacks.0.iter().any(|breakpoint| breakpoint.is(hit));
         let Some(step) = self.stepping.step.as_ref().filter(|step| is_own(step)) else { return false };
@@ -40,8 +41,8 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// Prepares to see the methods entered that the rest of a statement passes on. One that was prepared before, for the same statement,
-    /// stays.
+    /// Sets breakpoints in the methods that the rest of a statement passes to a library. Those of an earlier
+    /// preparation for the same statement stay.
     pub(super) fn await_callbacks(&self, step: &mut Step, from: &Position) {
         let is_same = step
             .callbacks_of
@@ -61,7 +62,7 @@ impl TypeSystem {
         step.callbacks.0 = armed.collect();
     }
 
-    /// A breakpoint at the first statement of a method of the user's, or of its state machine.
+    /// A breakpoint at the first statement of a user method, or of its state machine.
     fn break_in(&self, from: &Position, token: u32) -> Option<Breakpoint> {
         let (_, _, method) = from.loaded.image()?.metadata.called(token)?;
         let pdb = from.loaded.pdb.as_ref().ok()?;

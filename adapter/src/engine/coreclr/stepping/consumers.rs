@@ -17,9 +17,9 @@ use crate::engine::coreclr::stack::awaiting::{Continuation, ITEM, Waiting};
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::bare;
 
-/// Most threads whose stacks are looked at.
+/// Most threads whose stacks are searched.
 const MAX_THREADS: usize = 256;
-/// Most fields of a state machine that are looked at.
+/// Most fields of a state machine that are searched.
 const MAX_FIELDS: usize = 512;
 
 impl Session {
@@ -93,12 +93,12 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// Whether the method on top is that of a stream.
+    /// Whether the method on top is an async iterator.
     pub(super) fn gives_items(&self, thread: &Thread) -> bool {
         own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
     }
 
-    /// The same, of a consumer that does not wait yet: it runs on another thread.
+    /// The resume point of a consumer that does not wait yet, because it runs on another thread.
     fn coming(&self, debuggee: &Debuggee, thread: &Thread) -> Option<Awaiting> {
         let (own, stream) = (thread.id().ok()?, place(&own_argument(thread)?)?);
         let others = debuggee.process().ok()?.threads().ok()?;
@@ -106,7 +106,7 @@ impl TypeSystem {
         others.into_iter().find_map(|other| self.coming_on(&other, stream))
     }
 
-    /// Looks for it on one thread: the nearest async method below the stream's own, or one that keeps the stream.
+    /// Searches one thread: the nearest async method below the stream's own, or one that stores the stream.
     fn coming_on(&self, thread: &Thread, stream: u64) -> Option<Awaiting> {
         let mut is_called = false;
         for frame in thread.frames(MAX_FRAMES).ok()? {
@@ -157,7 +157,7 @@ impl AtStop<'_> {
 }
 
 impl Position {
-    /// Whether a step from here does nothing but leave the method.
+    /// Whether a step from here only leaves the method.
     fn is_left_by(&self, way: Way) -> bool {
         let is_async = || self.loaded.pdb.as_ref().is_ok_and(|pdb| !pdb.await_steps(self.method).is_empty());
         let Some((_, end)) = self.statement().filter(|_| !is_async()) else { return false };

@@ -1,4 +1,4 @@
-//! `gotoTargets` and `goto`: setting the next statement. Nothing between here and there runs.
+//! `gotoTargets` and `goto`: setting the next statement. The code in between does not run.
 
 use clr_metadata::pdb::Location;
 use dap_wire::{ErrorCode, Failure};
@@ -29,7 +29,7 @@ impl Session {
             Failure::new(ErrorCode::Unsupported, format!("the runtime refuses to go there: {error}"))
                 .hint("the runtime cannot jump into or out of `catch` and `finally`, or anywhere while an exception is thrown")
         })?;
-        // Frames and values of before are stale, as if it had run.
+        // Frames and values from before are stale, as if the program had run.
         self.forget_stop();
         self.values.stack.take();
         self.stopped("goto", id, Value::Null);

@@ -20,15 +20,15 @@ enum Next {
     Stop,
     /// A step of this kind, from here.
     Go(Way),
-    /// The step from the beginning, for the rest of its statement.
+    /// The step again from its beginning, for the rest of its statement.
     SetOut,
 }
 
 impl Session {
-    /// The runtime says that a step is complete.
+    /// The runtime reports that a step is complete.
     pub(crate) fn step_completed(&mut self, thread: &Thread, stepper: &Stepper, reason: u32) {
         let is_current = |step: &Step| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
-        // Another one was given up while it was on its way.
+        // It belongs to a step that was cancelled before it completed.
         let Some(mut step) = self.stepping.step.take_if(|step| is_current(step)) else { return };
         if !step.is_instruction
             && let Some(position) = self.types.modules.position(thread)
@@ -46,7 +46,7 @@ impl Session {
         self.stop_at(thread, "step", Value::Null);
     }
 
-    /// Goes on from a place where the step must not end; `false` where it may.
+    /// Continues from a position where the step must not end; `false` if it may end there.
     fn another_go(
         &mut self,
         step: &mut Step,
@@ -64,7 +64,7 @@ impl Session {
             Next::Stop => return Ok(false),
             Next::Go(Way::Out) => step.stepper = Some(self.types.stepper_out(&self.options, thread)?),
             Next::Go(way) => step.stepper = Some(self.options.stepper(thread, way, at, false)?),
-            // It has come out already.
+            // It has left the method already.
             Next::SetOut if step.way == Way::Out => {
                 step.stepper = Some(self.options.stepper(thread, Way::Over, at, step.is_async)?);
             }
@@ -75,8 +75,8 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// Whether a step into calls leaves out what it has come to: another call than the chosen one; without a choice,
-    /// accessors and operators.
+    /// Whether a step into calls skips the reached method: another call than the chosen one; without a
+    /// choice, accessors and operators.
     fn is_passed_over(&self, options: &Options, step: &Step, thread: &Thread, at: &Position) -> bool {
         if let (Some(target), Some(origin)) = (step.target, &step.origin) {
             return self.call_under_way(thread, origin).is_some_and(|call| call != target);
@@ -116,14 +116,15 @@ fn next_move(step: &mut Step, at: &Position, reason: u32) -> Next {
         return Next::Go(if step.returning { Way::Into } else { Way::Out });
     };
     if at.il < first.il {
-        // A state machine finds out where it was before it comes to a statement.
+        // A state machine evaluates its state before it reaches a statement.
         return Next::Go(Way::Over);
     }
     let is_hidden = at.is_hidden(reason == step::NORMAL);
     let is_home =
         step.origin.as_ref().is_some_and(|home| (home.module, home.method) == (at.loaded.id, at.method));
     if let Some(home) = step.origin.as_ref().filter(|_| is_home)
-        // A thread that was stopped on its way into a call comes back out of it, into the statement it never left.
+        // A thread that was stopped on its way into a call returns from it, into the statement that it never
+        // left.
         && (step.returning || step.way != Way::Out && home.frame.is_some() && home.frame == at.frame)
         && (is_hidden || reason != step::NORMAL)
         && at.il >= home.statement.0

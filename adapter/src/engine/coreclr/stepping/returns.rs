@@ -17,30 +17,30 @@ use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::Values;
 use crate::engine::coreclr::values::{Returned, UNNAMED};
 
-/// Most calls of a statement that are looked at, and of those, whose values are shown.
+/// Most calls of a statement that are considered, and most of those whose values are shown.
 const MAX_LOOKED_AT: usize = 40;
 const MAX_SHOWN: usize = 10;
-/// How often other threads and deeper calls may come to the breakpoints before they are taken out: each time costs the program a
-/// stop, and a statement may call its own method a million times.
+/// How often other threads and deeper calls may hit the breakpoints before they are removed: each hit costs
+/// the program a stop, and a statement may call its own method a million times.
 const MAX_STRANGERS: usize = 32;
 
-/// A call, by its IL offset, and what it calls.
+/// A call, by its IL offset, and the called method.
 struct Call {
     il: u32,
     name: String,
 }
 
-/// The values that the calls of a step return.
+/// The return values of a step's calls.
 #[derive(Default)]
 pub(super) struct Returns {
-    /// Where one can be read.
+    /// Breakpoints at which one can be read.
     armed: Vec<(Breakpoint, Call)>,
     strangers: usize,
     values: Vec<Returned>,
 }
 
 impl Returns {
-    /// Takes its breakpoints out of the program.
+    /// Removes its breakpoints from the program.
     pub(super) fn disarm(&mut self) {
         for (breakpoint, _) in self.armed.drain(..) {
             breakpoint.remove().unwrap_or_default();
@@ -48,7 +48,7 @@ impl Returns {
     }
 
     fn add(&mut self, value: Returned) {
-        // A statement may come to a call again: the last time counts.
+        // A statement may make a call repeatedly: the last value counts.
         self.values.retain(|known| known.il != value.il);
         if self.values.len() < MAX_SHOWN {
             self.values.push(value);
@@ -109,11 +109,11 @@ impl Session {
 
     /// Reads the return value of a call, if a frame is right after it.
     fn read_return(&mut self, step: &mut Step, frame: &Frame, call: &Call) -> bool {
-        // The runtime refuses it anywhere else.
+        // The runtime refuses to read it anywhere else.
         let Ok(value) = frame.return_value(call.il) else { return false };
         let kind = value.element_type().unwrap_or(element::VOID);
         let is_enum = || self.types.enum_storage(&self.types.declared_ty(&value)).is_some();
-        // Structs may come in several registers, or in none: what the runtime reads then is something else.
+        // Structs may be returned in several registers, or in none: the runtime then reads something else.
         let is_readable = match kind {
             element::VOID | element::BYREF => false,
             element::VALUETYPE => is_enum(),
@@ -130,7 +130,7 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// Prepares to read what the rest of a statement's calls return.
+    /// Prepares to read the return values of the rest of a statement's calls.
     pub(super) fn await_returns(&self, step: &mut Step, thread: &Thread, from: &Position) {
         if step.way != Way::Over {
             return;
@@ -143,7 +143,7 @@ impl TypeSystem {
         let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
         let Some((code, _)) = top.and_then(|frame| frame.native().ok()) else { return };
         for call in calls {
-            // Of a call that returns nothing there is nowhere to read it.
+            // A `void` call has no such offset.
             for offset in code.return_value_offsets(call.il).unwrap_or_default() {
                 match code.set_breakpoint(offset) {
                     Ok(breakpoint) => {
@@ -155,7 +155,7 @@ impl TypeSystem {
         }
     }
 
-    /// The calls of a statement that lead to code of the user's.
+    /// The calls of a statement that lead to user code.
     fn calls_with_values(&self, at: &Position) -> Vec<Call> {
         let Some(image) = at.loaded.image() else { return Vec::new() };
         let shown = |call: clr_metadata::il::Call| {
@@ -171,7 +171,7 @@ impl TypeSystem {
 }
 
 impl Values {
-    /// The step is over: what its calls returned is shown until the program runs on.
+    /// The step is over: its return values are shown until the program resumes.
     pub(super) fn show_returns(&mut self, step: &mut Step) {
         let values = mem::take(&mut step.returns.values);
         self.references.returned = (!values.is_empty()).then_some((step.thread, values));

@@ -1,5 +1,6 @@
-//! `stepInTargets`: the calls of a statement, to step into a chosen one. A call is known by its place in the code, so that
-//! it does not matter what it turns out to reach: an override, a delegate, a lambda that the framework calls.
+//! `stepInTargets`: the calls of a statement, to step into a chosen one. A call is identified by its offset
+//! in the code, so that its actual target does not matter: an override, a delegate, a lambda that the
+//! framework calls.
 
 use clr_metadata::il::{self, Call};
 use cordebug::thread::Thread;
@@ -24,7 +25,7 @@ pub(crate) enum Target {
 }
 
 impl Position {
-    /// The calls of its statement, in the order they are made.
+    /// The calls of its statement, in the order of execution.
     pub(super) fn calls(&self) -> Vec<Call> {
         let Some((start, end)) = self.statement() else { return Vec::new() };
         let mut calls = il::calls(&self.function.il_bytes().unwrap_or_default());
@@ -32,22 +33,22 @@ impl Position {
         calls
     }
 
-    /// The call that is being made, or was just made. Machine code is mapped to IL behind each call, so that the place it
-    /// returns to counts as whatever follows the call before.
+    /// The call in progress, or the one that has just returned. Machine code is mapped to IL after each call,
+    /// so that the return address counts as whatever follows the previous call.
     fn current_call(&self) -> Option<u32> {
         self.calls().into_iter().find(|call| call.il >= self.il).map(|call| call.il)
     }
 }
 
 impl Session {
-    /// `stepInTargets`: what the rest of a statement calls and a step can go into.
+    /// `stepInTargets`: calls in the rest of a statement that a step can enter.
     pub(crate) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (thread, index) = self.at_stop().frame_asked(arguments)?;
         // Only the statement on top continues with calls; the others are in one.
         let top = if index == 0 { self.at_stop().frame_at(thread, 0).ok() } else { None };
         let position = top.as_ref().and_then(|frame| self.types.modules.position_of(frame));
         let Some((position, frame)) = position.zip(top) else { return Ok(json!({ "targets": [] })) };
-        // In the middle of a statement, the call it came back from is behind it.
+        // In the middle of a statement, the call that has returned is before the offset.
         let is_behind = frame.is_exactly_mapped() != Ok(true);
         let made = position.current_call().filter(|_| is_behind);
         let mut list = Vec::new();
@@ -65,7 +66,7 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// The call a step is in, by the frame it began in.
+    /// The call that a step is in, by the frame in which it began.
     pub(super) fn call_under_way(&self, thread: &Thread, origin: &Origin) -> Option<u32> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         let mut below = frames.iter().skip(1).filter_map(|frame| self.modules.position_of(frame));
@@ -83,7 +84,7 @@ impl TypeSystem {
         if name == "Invoke" && (owner.starts_with("System.Func") || owner.starts_with("System.Action")) {
             return Some(format!("{owner}.Invoke"));
         }
-        // A method of another module of the user's: which overload does not matter for a name.
+        // A method of another user module: the overload does not matter for a name.
         self.modules.with_symbols().iter().find_map(|other| {
             let metadata = &other.image()?.metadata;
             let method = metadata.all_methods().find(|method| {
@@ -95,8 +96,8 @@ impl TypeSystem {
         })
     }
 
-    /// Whether a step can go into a method, or through it: it has source, also in a state machine behind it, and is not
-    /// `DebuggerHidden` or the like.
+    /// Whether a step can enter a method, or pass through it: it has source, maybe in its state machine, and
+    /// is not `DebuggerHidden` or the like.
     fn reaches(&self, loaded: &Loaded, method: u32) -> bool {
         let Ok(pdb) = &loaded.pdb else { return false };
         let body = pdb.move_next(method).unwrap_or(method);
@@ -106,13 +107,13 @@ impl TypeSystem {
 }
 
 impl Stepping {
-    /// A number for a target.
+    /// Registers a target; returns its number.
     pub(super) fn add_target(&mut self, target: Target) -> usize {
         self.targets.push(target);
         self.targets.len()
     }
 
-    /// The target a request names.
+    /// The target of a request.
     pub(super) fn target(&self, arguments: &Value) -> Result<Option<Target>, Failure> {
         let id = &arguments["targetId"];
         if id.is_null() {

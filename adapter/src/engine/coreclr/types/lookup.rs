@@ -10,7 +10,7 @@ use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::is_generated;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Namespaces that are searched besides those of the code.
+/// Namespaces that are searched in addition to those of the code.
 const NAMESPACES: [&str; 8] = [
     "System",
     "System.Collections.Generic",
@@ -23,7 +23,7 @@ const NAMESPACES: [&str; 8] = [
 ];
 
 impl AtStop<'_> {
-    /// The class whose method a frame runs, as people mean it: not a closure or state machine inside it.
+    /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
     pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
         let (loaded, method, arguments) = self.code_at(thread, frame)?;
         let metadata = &loaded.image()?.metadata;
@@ -40,7 +40,7 @@ impl AtStop<'_> {
     pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, Imports)> {
         let (loaded, method, _) = self.code_at(thread, frame)?;
         let pdb = loaded.pdb.as_ref().ok()?;
-        // Those of an async lambda are on its `MoveNext` alone.
+        // An async lambda has them only on its `MoveNext`.
         let own = pdb.imports(method);
         let imports = match pdb.kickoff(method).filter(|_| own == Imports::default()) {
             Some(kickoff) => pdb.imports(kickoff),
@@ -70,8 +70,8 @@ impl TypeSystem {
         found
     }
 
-    /// A type by its full name as code of a module finds it: its own types hide those of other modules, and those of assemblies that it
-    /// refers to hide those that are only loaded.
+    /// A type by its full name, as code of a module resolves it: its own types hide those of other modules,
+    /// and those of assemblies that it references hide those that are only loaded.
     pub(crate) fn type_seen_from(&self, module: usize, full: &str) -> Option<(Rc<Loaded>, u32)> {
         let anywhere = self.type_named(full)?;
         let Some(from) = self.modules.by_id(module).filter(|from| from.id != anywhere.0.id) else {
@@ -88,7 +88,7 @@ impl TypeSystem {
         found.next().or(Some(anywhere))
     }
 
-    /// A type that a module refers to in another assembly, wherever it moved to.
+    /// A type that a module references in another assembly, even if it has moved.
     pub(crate) fn type_in(
         &self,
         from: &Loaded,
@@ -100,7 +100,8 @@ impl TypeSystem {
         found.or_else(|| self.type_named(full))
     }
 
-    /// The module that a module means by the name of an assembly: of several the one that the runtime has bound the reference to.
+    /// The module that a module's assembly reference means: of several, the one that the runtime has bound it
+    /// to.
     fn bound_to(&self, from: &Loaded, assembly: &str) -> Option<Rc<Loaded>> {
         let is_named = |loaded: &&Rc<Loaded>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
         let named: Vec<_> = self.modules.all().iter().filter(is_named).cloned().collect();
@@ -124,7 +125,7 @@ impl TypeSystem {
         Some(self.defined(&loaded, token, None, arguments))
     }
 
-    /// Whether any type lies in this namespace.
+    /// Whether any type is in this namespace.
     pub(crate) fn is_namespace(&self, name: &str) -> bool {
         if NAMESPACES.contains(&name) {
             return true;

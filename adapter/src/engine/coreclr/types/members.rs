@@ -1,4 +1,4 @@
-//! Methods and properties of types, as they are called.
+//! Methods and properties of types, for calls.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::engine::coreclr::calls::arguments::Method;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// A property of a type that declares it.
+/// A property with its declaring type.
 #[derive(Clone)]
 pub(crate) struct Property {
     pub(crate) loaded: Rc<Loaded>,
@@ -19,7 +19,7 @@ pub(crate) struct Property {
 }
 
 impl TypeSystem {
-    /// A property that a type itself declares, by its name.
+    /// A property that a type declares itself, by name.
     pub(crate) fn property_of(&self, owner: &Ty, name: &str, is_static: bool) -> Option<Property> {
         let (loaded, token) = self.definition(owner)?;
         let metadata = &loaded.image()?.metadata;
@@ -44,7 +44,8 @@ impl TypeSystem {
         found().is_some()
     }
 
-    /// Methods of this name that a type declares, generic arguments of the type filled in, their own open.
+    /// Methods with this name that a type declares, with the generic arguments of the type, and their own
+    /// still open.
     pub(crate) fn methods_named(&self, owner: &Ty, name: &str) -> Vec<Method> {
         let Some((loaded, token)) = self.definition(owner) else { return Vec::new() };
         let Some(image) = loaded.image() else { return Vec::new() };
@@ -73,7 +74,7 @@ impl TypeSystem {
         })
     }
 
-    /// A type with its bases; of an interface the interfaces it extends, and `object`.
+    /// A type with its bases; for an interface its base interfaces, and `object`.
     pub(crate) fn lineage(&self, ty: &Ty) -> Vec<Ty> {
         let mut list = self.chain(ty);
         if self.is_interface(ty) {

@@ -1,4 +1,4 @@
-//! Bases, interfaces, conversions between types, and what a method's generic parameters must be.
+//! Bases, interfaces, conversions between types, and constraints of generic parameters.
 
 use cordebug::value::element;
 
@@ -14,7 +14,7 @@ impl TypeSystem {
         ["System.Span`1", "System.ReadOnlySpan`1"].contains(&self.full_name(ty).as_str())
     }
 
-    /// Whether objects of a type can be gone through; `interfaces`: what it implements.
+    /// Whether objects of a type can be enumerated; `interfaces`: those that it implements.
     pub(crate) fn is_sequence(&self, ty: &Ty, interfaces: &[Ty]) -> bool {
         matches!(ty, Ty::Named(named) if !named.is_value)
             && interfaces
@@ -22,7 +22,7 @@ impl TypeSystem {
                 .any(|interface| self.full_name(interface) == "System.Collections.Generic.IEnumerable`1")
     }
 
-    /// The base type; none for `object` and interfaces.
+    /// The base type; `None` for `object` and interfaces.
     pub(crate) fn base_of(&self, ty: &Ty) -> Option<Ty> {
         if matches!(ty, Ty::Primitive(element::OBJECT)) {
             return None;
@@ -46,7 +46,7 @@ impl TypeSystem {
         chain
     }
 
-    /// All interfaces a type has, its own first.
+    /// All interfaces of a type, its own first.
     pub(crate) fn interfaces_of(&self, ty: &Ty) -> Vec<Ty> {
         let mut found: Vec<Ty> = Vec::new();
         if let Ty::Vector(of) = ty {
@@ -111,7 +111,8 @@ impl TypeSystem {
         matches!(ty, Ty::Named(named) if named.is_value) && self.full_name(ty) == "System.Decimal"
     }
 
-    /// Whether a reference, or a boxed value, of one type is one of the other: classes, interfaces, variance, arrays.
+    /// Whether a reference, or a boxed value, of one type converts to another: classes, interfaces, variance,
+    /// arrays.
     pub(crate) fn derives(&self, from: &Ty, to: &Ty) -> bool {
         if from == to || *to == OBJECT {
             return true;

@@ -1,4 +1,4 @@
-//! To and from the runtime's own types.
+//! Conversion to and from the runtime's types.
 
 use cordebug::types::Type;
 use cordebug::value::{Value as ClrValue, element};
@@ -11,8 +11,8 @@ use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::bare;
 
-/// Deepest nesting of a type's parts, and most of them: a type that is in itself twice, and so on, is short in the runtime and
-/// endless when it is spelled.
+/// Deepest nesting of a type's parts, and most parts: a type that contains itself twice, and so on, is short
+/// in the runtime and endless in text.
 const MAX_DEPTH: usize = 64;
 const MAX_PARTS: usize = 1000;
 
@@ -56,7 +56,7 @@ impl TypeSystem {
         }
     }
 
-    /// A type of the runtime; parts of it beyond what anybody reads are left out.
+    /// A type of the runtime; parts beyond readable lengths are left out.
     pub(crate) fn ty_of_runtime(&self, kind: &Type) -> Ty {
         self.ty_within(kind, MAX_DEPTH, &mut MAX_PARTS.clone())
     }
@@ -101,7 +101,7 @@ impl TypeSystem {
         }
     }
 
-    /// The type of what is behind a value now; its declared one for null.
+    /// The type of the current value; the declared one for null.
     pub(crate) fn actual_ty(&self, value: &ClrValue) -> Ty {
         let inner = bare(value);
         self.declared_ty(inner.as_ref().unwrap_or(value))

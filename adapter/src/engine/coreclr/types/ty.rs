@@ -88,7 +88,7 @@ impl TypeSystem {
         Ty::Named(Named { module: loaded.id, token, is_value, arguments, names: Default::default() })
     }
 
-    /// The module and TypeDef token behind a type; of a primitive the class in the core library.
+    /// The module and TypeDef token of a type; for a primitive, the class in the core library.
     pub(crate) fn definition(&self, ty: &Ty) -> Option<(std::rc::Rc<Loaded>, u32)> {
         match ty {
             Ty::Named(named) => Some((self.modules.by_id(named.module)?, named.token)),
@@ -121,7 +121,7 @@ impl TypeSystem {
         }
     }
 
-    /// The elements of a tuple with these arguments: the eighth and those behind it are in a tuple inside the tuple.
+    /// The elements of a tuple with these arguments: the eighth and later ones are in a nested tuple.
     fn elements<'a>(&self, arguments: &'a [Ty]) -> Vec<&'a Ty> {
         match arguments {
             [first @ .., rest]

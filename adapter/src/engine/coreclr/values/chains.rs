@@ -1,5 +1,5 @@
-//! Collections whose items are nodes that refer to each other: `LinkedList`, `Lookup` and `ConcurrentDictionary`. Nodes that are passed over
-//! are followed in the program's memory; only those of the page become values.
+//! Collections whose items are linked nodes: `LinkedList`, `Lookup` and `ConcurrentDictionary`. Skipped nodes
+//! are followed in the program's memory; only those of the requested page become values.
 
 use cordebug::value::Value as ClrValue;
 
@@ -21,30 +21,30 @@ const MAX_LOCKS: u32 = 1 << 16;
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
-/// Nodes that lead on to each other.
+/// Linked nodes.
 pub(super) struct Chain {
-    /// Fields on the way to the first.
+    /// Fields on the path to the first node.
     pub(super) first: &'static [&'static str],
     pub(super) next: &'static str,
     pub(super) length: u32,
-    /// Of a node: its key, where items have some.
+    /// Field of a node with its key, if items have keys.
     pub(super) key: Option<&'static str>,
-    /// Of a node: the item, where it is not the node itself.
+    /// Field of a node with the item; `None` if the node itself is the item.
     pub(super) value: Option<&'static str>,
 }
 
-/// How nodes lie in a bucket of a dictionary.
+/// Layout of nodes in a bucket of a dictionary.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// The field of a bucket that its first node is in, where it is not the bucket itself.
+    /// The field of a bucket with its first node; `None` if the bucket is the node.
     wrapped: Option<Step>,
     next: Step,
-    /// Of the reference to the next node, bytes.
+    /// Offset of the reference to the next node, bytes.
     offset: u64,
 }
 
 impl AtStop<'_> {
-    /// Ways to the nodes of a chain, a page of them, with their positions.
+    /// Paths to a page of the nodes of a chain, with their positions.
     pub(super) fn linked_nodes(
         &self,
         cancel: &CancellationToken,
@@ -84,7 +84,7 @@ impl AtStop<'_> {
         Some(found)
     }
 
-    /// A page of the items of a ConcurrentDictionary: its buckets hold chains.
+    /// A page of the items of a ConcurrentDictionary, whose buckets are chains.
     pub(super) fn concurrent_items(
         &self,
         cancel: &CancellationToken,
@@ -139,7 +139,7 @@ impl AtStop<'_> {
 }
 
 impl Debuggee {
-    /// How many nodes are in a chain.
+    /// The number of nodes in a chain.
     fn chain_from(&self, cancel: &CancellationToken, head: u64, offset: u64) -> Option<usize> {
         let process = self.process().ok()?;
         let (mut at, mut length) = (head, 0);
@@ -159,7 +159,7 @@ impl Debuggee {
 }
 
 impl TypeSystem {
-    /// The address of the node so many behind this one.
+    /// The address of the node that is `count` after this one.
     fn node_after(
         &self,
         debuggee: &Debuggee,
@@ -180,7 +180,7 @@ impl TypeSystem {
         (at != 0).then_some(at)
     }
 
-    /// How many items a ConcurrentDictionary has: each of its locks counts some of them.
+    /// The number of items in a ConcurrentDictionary: the sum of those that each of its locks counts.
     pub(super) fn concurrent_count(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<u32> {
         let tables = bare(&self.field_named(value, "_tables")?)?;
         let counts = bare(&self.field_named(&tables, "_countPerLock")?)?;
@@ -197,11 +197,11 @@ impl TypeSystem {
         Some((name, way.step(self.member(node, "_value")?, expression)))
     }
 
-    /// How nodes lie in a bucket.
+    /// The layout of nodes in a bucket.
     fn shape_of(&self, bucket: &ClrValue) -> Option<Shape> {
         let mut node = bare(bucket)?;
         let mut wrapped = None;
-        // Since .NET 8 a bucket is a struct around its first node.
+        // In .NET 8 and later a bucket is a struct around its first node.
         if self.declared_ty(&node).is_value() {
             let step = self.member(&node, "_node")?;
             node = bare(&self.field_at(&node, step)?)?;

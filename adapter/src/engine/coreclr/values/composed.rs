@@ -1,5 +1,5 @@
-//! Texts made of members' texts: pairs `[key, value]`, tuples `(1, "a")`, and records as they print themselves,
-//! `{Song { Title = Home, Year = 1999 }}`.
+//! Texts composed of members' texts: pairs `[key, value]`, tuples `(1, "a")`, and records in their own
+//! format, `{Song { Title = Home, Year = 1999 }}`.
 
 use clr_metadata::members::Access;
 use cordebug::value::Value as ClrValue;
@@ -20,7 +20,7 @@ const UNKNOWN: &str = "…";
 pub(crate) const GENERATED: &str = "System.Runtime.CompilerServices.CompilerGeneratedAttribute";
 const PRINT: &str = "PrintMembers";
 
-/// A text made of members' texts.
+/// A text composed of members' texts.
 pub(super) struct Composed {
     open: String,
     parts: Vec<Part>,
@@ -37,12 +37,12 @@ struct Part {
 /// How a member is read.
 enum Way {
     Steps(Vec<Step>),
-    /// A property of this class, which computes.
+    /// A computed property of this class.
     Property(Ty, String),
 }
 
 impl Composed {
-    /// The whole text; `text_of` gives those of the members.
+    /// The whole text; `text_of` returns the text of a member.
     fn text(&self, mut text_of: impl FnMut(&Way) -> Option<String>) -> String {
         let shown = self.parts.iter().take(MAX_MEMBERS).map(|part| {
             let text = text_of(&part.way).unwrap_or_else(|| UNKNOWN.into());
@@ -62,7 +62,7 @@ impl Composed {
 }
 
 impl Session {
-    /// The same with the displays of what is inside, and with properties that compute from fields.
+    /// The same with the displays of members, and with properties that compute from fields.
     pub(super) fn composed_display(
         &mut self,
         path: &Path,
@@ -90,7 +90,7 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// The text of what is made of members, from their fields alone.
+    /// The text of a composed value, from fields alone.
     pub(super) fn composed_text(
         &self,
         debuggee: &Debuggee,
@@ -133,7 +133,7 @@ impl TypeSystem {
         }
     }
 
-    /// The steps to each element of a tuple. The eighth and those behind it are in a tuple inside the tuple.
+    /// The steps to each element of a tuple. The eighth and later ones are in a nested tuple.
     pub(crate) fn tuple_elements(&self, value: &ClrValue, ty: &Ty) -> Option<Vec<Vec<Step>>> {
         let is_class = self.full_name(ty).starts_with("System.Tuple`");
         let field = |name: &str| self.member(value, &format!("{}{name}", if is_class { "m_" } else { "" }));
@@ -173,7 +173,7 @@ impl TypeSystem {
         Some(Composed { open: format!("{{{name} {{ "), parts, close: " }}", is_record: true })
     }
 
-    /// Whether a class's own method of this name is the compiler's; none where it has none.
+    /// Whether a class's own method of this name is compiler-generated; `None` if it declares none.
     fn is_generated(&self, owner: &Ty, name: &str) -> Option<bool> {
         let (loaded, token) = self.definition(owner)?;
         let metadata = &loaded.image()?.metadata;
@@ -197,7 +197,7 @@ impl TypeSystem {
             if !is_printed {
                 continue;
             }
-            // The one that is called may be a derived class's.
+            // A derived class may override it.
             let nearest = chain.iter().find(|class| self.has_property(class, &info.name)).unwrap_or(owner);
             let field = if metadata.is_virtual(getter) {
                 self.backing(value, chain, nearest, &info.name)

@@ -1,5 +1,6 @@
-//! Rows of what keeps its items in another form: bits, names with several values, the members of an `ExpandoObject`, the elements of
-//! long tuples; what lies side by side is in [`super::contiguous`]. Nothing runs.
+//! Rows of collections that store their items in another form: bits, names with several values, the members
+//! of an `ExpandoObject`, the elements of long tuples. Inline arrays and fixed buffers:
+//! [`super::contiguous`]. Nothing runs.
 
 use cordebug::value::Value as ClrValue;
 
@@ -18,11 +19,11 @@ pub(super) const BITS: &str = "System.Collections.BitArray";
 pub(super) const NAMES: &str = "System.Collections.Specialized.NameValueCollection";
 const TUPLE: &str = "System.ValueTuple`";
 const EXPANDO: &str = "System.Dynamic.ExpandoObject";
-/// Most items that are looked through: names and members are few.
+/// Most items that are read: names and members are few.
 const MAX_ITEMS: u32 = 10_000;
 
 impl Session {
-    /// The items of such a value, a page of them, and how many there are in all; none for any other.
+    /// A page of the items of such a value, and their total number; `None` for any other value.
     pub(super) fn computed_rows(
         &mut self,
         value: &ClrValue,
@@ -45,7 +46,7 @@ impl Session {
         }
     }
 
-    /// The members that were given to it: names in one array, values in another, some of them removed.
+    /// The members added to an ExpandoObject: names in one array, values in another, some of them removed.
     fn expando_rows(
         &mut self,
         value: &ClrValue,
@@ -76,7 +77,7 @@ impl Session {
         Some(rows)
     }
 
-    /// Where the object is that stands for a member that was removed.
+    /// The address of the object that marks a removed member.
     fn removed_member(&mut self, ty: &Ty, site: &EvalContext) -> Option<u64> {
         let (loaded, token) = self.types.definition(ty)?;
         let fields = loaded.image()?.metadata.fields(token);
@@ -119,7 +120,7 @@ impl TypeSystem {
         Some(rows)
     }
 
-    /// Each name with its values, which its indexer joins: entries with a key and a list of texts.
+    /// Each name with its values, which its indexer joins: entries with a key and a list of strings.
     fn name_rows(&self, debuggee: &Debuggee, value: &ClrValue, path: &Path) -> Option<Vec<Row>> {
         let entries = self.listed(&self.field_named(value, "_entriesArray")?)?;
         let row = |entry: ClrValue| {
@@ -139,16 +140,16 @@ impl TypeSystem {
         entries.into_iter().map(row).collect()
     }
 
-    /// Whether a type is a NameValueCollection that keeps its items as such.
+    /// Whether a type is a NameValueCollection that stores its items itself.
     pub(super) fn is_names(&self, ty: &Ty) -> bool {
         let is_class = matches!(ty, Ty::Named(named) if !named.is_value && named.arguments.is_empty());
         is_class
             && self.chain(ty).iter().any(|base| self.full_name(base) == NAMES)
-            // It has them in a collection inside it.
+            // Stores them in an inner collection.
             && self.full_name(ty) != "System.Net.WebHeaderCollection"
     }
 
-    /// How many bits a BitArray has.
+    /// The number of bits in a BitArray.
     pub(super) fn bit_count(&self, value: &ClrValue) -> Option<u32> {
         self.number_field(value, "_bitLength").or_else(|| self.number_field(value, "m_length"))
     }
@@ -162,7 +163,7 @@ impl TypeSystem {
         (0..length).map(|at| items.element(at).ok()).collect()
     }
 
-    /// The elements of a tuple: of one of more than seven they are in tuples inside each other.
+    /// The elements of a tuple: one with more than seven nests them.
     fn tuple_rows(&self, value: &ClrValue, path: &Path, ty: &Ty) -> Option<Vec<Row>> {
         let rows = self.tuple_elements(value, ty)?.into_iter().enumerate().map(|(at, steps)| {
             let named = path.tuple.as_ref().and_then(|names| names.get(at)?.clone());

@@ -1,5 +1,5 @@
-//! Local constants (`const int limit = 3;` in a method): the compiler puts their values where they are used, and only the
-//! symbols know their names.
+//! Local constants (`const int limit = 3;` in a method): the compiler inlines their values, and only the
+//! symbols contain their names.
 
 use clr_metadata::pdb::Literal;
 use rust_decimal::Decimal;

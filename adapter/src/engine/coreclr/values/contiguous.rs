@@ -1,5 +1,5 @@
-//! Elements that lie side by side without an array around them: inline arrays and fixed buffers. They are read from the program's memory;
-//! nothing runs.
+//! Contiguous elements without an array: inline arrays and fixed buffers. They are read from the program's
+//! memory; nothing runs.
 
 use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::Elements;
@@ -20,7 +20,7 @@ const BUFFER: &str = "e__FixedBuffer";
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
-/// Elements side by side.
+/// Contiguous elements in memory.
 pub(crate) struct Contiguous {
     pub(crate) count: u32,
     pub(crate) of: Ty,
@@ -51,7 +51,7 @@ impl AtStop<'_> {
                     }
                     None => What::Here(val, way),
                 },
-                // The debugging library does not find it; the program does.
+                // The debugging library cannot access it; the program can.
                 None => What::Lazy(Node::Evaluated { name: format!("[{at}]"), way: way.clone() }, way),
             };
             rows.push(Row::new(format!("[{at}]"), what, "data"));
@@ -62,7 +62,8 @@ impl AtStop<'_> {
         Some(rows)
     }
 
-    /// One of the elements; none for a struct that is not the first, which the debugging library does not find.
+    /// One of the elements; `None` for a struct that is not the first, which the debugging library cannot
+    /// access.
     pub(crate) fn contiguous_at(&self, elements: &Contiguous, path: &Path, at: u32) -> Option<Val> {
         (at < elements.count).then_some(())?;
         let first = || path.step(elements.first, format!("{}[{at}]", path.name));
@@ -90,7 +91,8 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// What lies side by side in a struct, if it is an inline array or a fixed buffer. Of a buffer its size tells how many there are.
+    /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer determines
+    /// their number.
     pub(crate) fn side_by_side(&self, loaded: &Loaded, token: u32) -> Option<Elements> {
         let metadata = &loaded.image()?.metadata;
         let count = metadata.attribute_number(token, INLINE);
@@ -109,7 +111,7 @@ impl TypeSystem {
         Some(Elements { of, count })
     }
 
-    /// The elements of an inline array or a fixed buffer; none for any other value.
+    /// The elements of an inline array or a fixed buffer; `None` for any other value.
     pub(crate) fn contiguous(&self, value: &ClrValue, ty: &Ty) -> Option<Contiguous> {
         let Ty::Named(named) = ty else { return None };
         named.is_value.then_some(())?;
@@ -132,7 +134,7 @@ impl TypeSystem {
         Some(Contiguous { count, of, address: value.address().ok()?, size, first })
     }
 
-    /// The element type of numbers, letters, truth values and enums.
+    /// The element type of numbers, characters, booleans and enums.
     pub(crate) fn number_kind(&self, ty: &Ty) -> Option<u32> {
         match ty {
             Ty::Primitive(kind) => width(*kind).map(|_| *kind),

@@ -1,8 +1,10 @@
-//! What types say about their own display: `DebuggerDisplay`, `DebuggerTypeProxy`, and `ToString` where the launch allows it.
+//! Displays that types define: `DebuggerDisplay`, `DebuggerTypeProxy`, and `ToString` if the launch allows
+//! it.
 //!
-//! A display may run code of the program, for the type's author asked for that; it gets little time, and one that takes too long
-//! is not asked again in this session. Displays of the framework's types are read in the same way, but for types that are shown from their
-//! fields without one: some of those would change the program (`Task.Id` makes one up) or wait for a lock (`ConcurrentDictionary.Count`).
+//! A display may run code of the program, because the type's author intended that; its time is limited, and
+//! one that takes too long is not called again in this session. Displays of the framework's types are
+//! evaluated in the same way, except for types that are shown from their fields: some displays would change
+//! the program (`Task.Id` creates an id) or wait for a lock (`ConcurrentDictionary.Count`).
 
 use clr_metadata::members::Argument;
 use dap_wire::ErrorCode;
@@ -17,14 +19,14 @@ use crate::engine::coreclr::types::TypeSystem;
 
 const DISPLAY: &str = "System.Diagnostics.DebuggerDisplayAttribute";
 const PROXY: &str = "System.Diagnostics.DebuggerTypeProxyAttribute";
-/// Classes of the framework that have no display but deserve one, and what it is: what their `ToString` says.
+/// Classes of the framework without a display whose `ToString` is shown.
 const UNDISPLAYED: [&str; 2] = ["System.Reflection.MemberInfo", "System.Reflection.Assembly"];
 /// Deepest nesting of displays that show objects with displays.
 const MAX_DEPTH: u32 = 3;
 /// Longest display, characters.
 const MAX_DISPLAY_LEN: usize = 1000;
 
-/// The patterns of a `DebuggerDisplay`, or what they give: for the value, the row and the type.
+/// The patterns of a `DebuggerDisplay`, or their results: for the value, the row and the type.
 pub(super) struct Display {
     pub(super) value: Option<String>,
     pub(super) name: Option<String>,
@@ -32,7 +34,7 @@ pub(super) struct Display {
 }
 
 impl Session {
-    /// Shows an object as its type wants it: its display, its members with theirs, or what it says of itself.
+    /// Shows an object as its type defines: its display, its members with theirs, or its `ToString`.
     pub(super) fn as_its_type_wants(
         &mut self,
         path: &Path,
@@ -58,7 +60,8 @@ impl Session {
         self.values.depth.set(deep);
     }
 
-    /// The text of a pair, tuple or record with the displays of what is inside; none where its fields have said all.
+    /// The text of a pair, tuple or record with the displays of its members; `None` if its fields are
+    /// sufficient.
     fn recomposed(&mut self, path: &Path, text: &str, format: &Format, site: &EvalContext) -> Option<String> {
         text.contains(['{', '…']).then_some(())?;
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
@@ -122,7 +125,7 @@ impl Session {
         }
     }
 
-    /// What took too long is not asked again.
+    /// Prevents further calls of a display that took too long.
     fn mute(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
         if failure.code == ErrorCode::EvaluationTimeout {
             self.outbox
@@ -131,7 +134,7 @@ impl Session {
         }
     }
 
-    /// `Name = {Name,nq}`: text with expressions in braces.
+    /// Fills in `Name = {Name,nq}`: text with expressions in braces.
     fn filled(
         &mut self,
         pattern: &str,
@@ -182,7 +185,7 @@ impl Session {
             }
         });
         let (owner, loaded, name) = named?;
-        // A type's name as reflection writes it: `Ns.Outer+Inner, Assembly`.
+        // A type's name as reflection spells it: `Ns.Outer+Inner, Assembly`.
         let full = name.split(',').next().unwrap_or_default().trim().replace('+', ".");
         let token = loaded.image()?.metadata.find_type(&full);
         let (module, token) = match token {
@@ -190,8 +193,8 @@ impl Session {
             None => self.types.type_named(&full)?,
         };
         let proxy = self.types.defined(&module, token, None, owner.arguments().to_vec());
-        // Its constructor may take what the object is, not what the variable was declared as.
-        // A handle does not know what the object was declared as.
+        // Its constructor may take the object's type, not the declared type of the variable. A handle does
+        // not know the declared type.
         let is_declared = !matches!(path.root, Root::Handle(_))
             && self.at_stop().val_at(path.clone()).is_ok_and(|val| val.ty == *ty);
         let argument = match is_declared {
@@ -212,7 +215,7 @@ impl Session {
 }
 
 impl TypeSystem {
-    /// The nearest type in the chain with a display, and what it says.
+    /// The nearest type in the chain with a display, and that display.
     fn display_of(&self, ty: &Ty) -> Option<(Ty, Display)> {
         self.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.definition(&owner)?;

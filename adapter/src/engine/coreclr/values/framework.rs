@@ -1,5 +1,6 @@
-//! The text of the framework's own types, from their fields: nothing runs. Each runtime from .NET Core 3.1 on is read; where their fields
-//! differ both names are here. Numbers: [`super::numbers`]; types and members: [`super::reflection`]; other types have displays ([`super::displays`]).
+//! Texts of the framework's own types, from their fields: nothing runs. Supports each runtime since .NET Core
+//! 3.1; if their fields differ, both names are tried. Numbers: [`super::numbers`]; types and members:
+//! [`super::reflection`]; other types have displays ([`super::displays`]).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +15,7 @@ use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::evaluator::{Constant, Format};
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Classes whose text is in a field, with that field. It is shown in braces, as what an object says of itself.
+/// Classes whose text is in a field, with that field. It is shown in braces, like a `ToString`.
 const SAID: [(&str, &str); 7] = [
     ("System.Uri", "_string"),
     ("System.IO.FileSystemInfo", "OriginalPath"),
@@ -24,7 +25,7 @@ const SAID: [(&str, &str); 7] = [
     ("System.Net.Http.HttpMethod", "_method"),
     ("System.TimeZoneInfo", "_displayName"),
 ];
-/// Most attributes of an XML element that are shown in its row.
+/// Most attributes of an XML element in its row.
 const MAX_ATTRIBUTES: usize = 16;
 /// Longest text of which a part is read, UTF-16 units.
 const MAX_WHOLE_LEN: u32 = 1 << 20;
@@ -43,7 +44,7 @@ const TASK_STATES: [(u32, &str); 7] = [
 ];
 
 impl TypeSystem {
-    /// The text of a struct of the framework's.
+    /// The text of a framework struct.
     pub(super) fn struct_text(
         &self,
         debuggee: &Debuggee,
@@ -84,7 +85,7 @@ impl TypeSystem {
         }
     }
 
-    /// The text of an object of a class of the framework's, or of one derived from it.
+    /// The text of an object of a framework class, or of a derived one.
     pub(super) fn class_text(
         &self,
         debuggee: &Debuggee,
@@ -175,7 +176,7 @@ impl TypeSystem {
         })
     }
 
-    /// The start of a part of a text, by the fields of a value that say where it begins and how long it is.
+    /// A substring, by the fields of a value with its offset and length.
     fn part_of(&self, text: &ClrValue, (value, from, length): (&ClrValue, &str, &str)) -> Option<String> {
         let from = self.number_field(value, from)? & super::items::PLACE;
         let length = self.number_field(value, length)?.min(super::MAX_TEXT_LEN);
@@ -184,7 +185,7 @@ impl TypeSystem {
         Some(String::from_utf16_lossy(units.get(from as usize..)?))
     }
 
-    /// System.DateTimeOffset: a time in UTC, and how far its place is from it.
+    /// System.DateTimeOffset: a time in UTC, and the offset from it.
     fn date_time_offset(&self, value: &ClrValue) -> Option<String> {
         let time = self.field_named(value, "_dateTime").or_else(|| self.field_named(value, "m_dateTime"))?;
         let minutes = self
@@ -201,11 +202,11 @@ impl TypeSystem {
         Some(format!("{text} {sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
     }
 
-    /// `<item id="1">text</item>`; elements inside are an ellipsis.
+    /// `<item id="1">text</item>`; inner elements are an ellipsis.
     fn xml_element(&self, value: &ClrValue) -> Option<String> {
         let name = self.xml_name(value)?;
         let mut tag = format!("<{name}");
-        // Attributes are a ring that begins behind its last.
+        // Attributes are a ring; the last one refers to the first.
         if let Some(last) = bare(&self.field_named(value, "lastAttr")?) {
             let mut at = last.clone();
             for _ in 0..MAX_ATTRIBUTES {

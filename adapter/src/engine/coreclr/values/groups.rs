@@ -17,23 +17,23 @@ use crate::engine::coreclr::types::TypeSystem;
 
 pub(super) const NON_PUBLIC: &str = "Non-Public members";
 pub(super) const RAW_VIEW: &str = "Raw View";
-/// Its class in the framework for whose objects their own members count first.
+/// Framework class whose objects' own members come before the dynamic ones.
 const OWN_TOO: &str = "System.Dynamic.DynamicObject";
 const DYNAMIC: &str = "System.Dynamic.IDynamicMetaObjectProvider";
-/// What C#'s own library has for debuggers: it asks a dynamic object for its members.
+/// The view of C#'s own library for debuggers: it requests the members of a dynamic object.
 const VIEW: &str = "Microsoft.CSharp.RuntimeBinder.DynamicMetaObjectProviderDebugView";
 const DICTIONARY: &str = "System.Collections.Generic.IDictionary<string, object>";
-/// Most members that a dynamic object is shown with.
+/// Most members of a dynamic object that are shown.
 const MAX_DYNAMIC: u32 = 1_000;
 
-/// Which members of an object are wanted.
+/// The members of an object that are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Those next to the groups.
     Shown,
-    /// Those in the group of what is not public.
+    /// Those in the group of non-public members.
     NonPublic,
-    /// All, one beside the other.
+    /// All, without groups.
     All,
 }
 
@@ -54,25 +54,25 @@ pub(super) fn is_grouped(declaring: &Loaded, access: Access, browsable: Option<i
     is_private && !declaring.is_user_code && browsable.is_none()
 }
 
-/// The row behind which they are.
+/// The row that opens to the non-public members.
 pub(super) fn non_public(path: &Path) -> Row {
     let way = format!("{},hidden", path.name);
     Row::new(NON_PUBLIC, What::Group(Node::NonPublic(path.clone()), String::new(), Some(way)), "virtual")
 }
 
-/// The row behind which the fields are of what is shown otherwise.
+/// The row that opens to the fields of an object that is shown in another form.
 pub(super) fn raw_view(path: &Path) -> Row {
     let way = format!("{},raw", path.name);
     Row::new(RAW_VIEW, What::Group(Node::Raw(path.clone()), String::new(), Some(way)), "virtual")
 }
 
-/// Whether a row is of the object itself, not of one of its members.
+/// Whether a row is a group of the object, not one of its members.
 pub(super) fn is_group(row: &Row) -> bool {
     [NON_PUBLIC, RAW_VIEW].contains(&row.name.as_str())
 }
 
 impl Session {
-    /// The members that a dynamic object says it has.
+    /// The members that a dynamic object reports.
     pub(super) fn dynamic_rows(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
         let view =
             self.types.ty_named(VIEW).ok_or_else(|| Failure::invalid("Microsoft.CSharp is not loaded"))?;
@@ -81,7 +81,7 @@ impl Session {
         let made = made.path().cloned().unwrap_or_else(|| path.clone());
         let items = match self.property_value(&made, "Items", site) {
             Ok(items) => items,
-            // It throws where there are none.
+            // It throws if there are none.
             Err(failure) => return Ok(vec![Row::new("…", What::Said(failure.message), "virtual")]),
         };
         let Some(all) = items.path().cloned() else { return Ok(Vec::new()) };
@@ -97,7 +97,7 @@ impl Session {
 }
 
 impl AtStop<'_> {
-    /// One of them: what the library keeps of it has a name and a value.
+    /// One of them: the library stores a name and a value.
     fn dynamic_row(&self, path: &Path, all: &Path, at: u32, is_dictionary: bool) -> Option<Row> {
         let item = all.step(Step::Element(at), format!("new {VIEW}({}).Items[{at}]", path.name));
         let kept = bare(&self.fetch(&item).ok()?)?;
@@ -119,22 +119,22 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// The row behind which static members are.
+    /// The row that opens to the static members.
     pub(super) fn static_members(&self, ty: Ty) -> Row {
         let text = self.csharp(&ty);
         let group = What::Group(Node::statics(ty), text.clone(), Some(text));
         Row::new("Static members", group, "class")
     }
 
-    /// Whether objects of a type say themselves what members they have, before those that the type declares.
+    /// Whether objects of a type report their members themselves, before those that the type declares.
     pub(super) fn answers_itself(&self, ty: &Ty) -> bool {
         let is_answering =
             self.interfaces_of(ty).iter().any(|interface| self.full_name(interface) == DYNAMIC);
         is_answering && !self.chain(ty).iter().any(|base| self.full_name(base) == OWN_TOO)
     }
 
-    /// The row behind which a dynamic object's members are, which it is asked for; none for other objects, and where nothing of the
-    /// program has loaded C#'s library for such objects.
+    /// The row that opens to a dynamic object's members; `None` for other objects, and if the program has not
+    /// loaded C#'s library for such objects.
     pub(super) fn dynamic_view(&self, path: &Path, interfaces: &[Ty]) -> Option<Row> {
         let is_dynamic = interfaces.iter().any(|interface| self.full_name(interface) == DYNAMIC);
         if !is_dynamic || self.ty_named(VIEW).is_none() {

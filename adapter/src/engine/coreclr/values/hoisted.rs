@@ -10,26 +10,26 @@ use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, written_name};
 use crate::engine::coreclr::types::TypeSystem;
 
-/// What locals and fields with the closure around a closure begin with: in C#, in Visual Basic.
+/// Prefixes of locals and fields that hold an outer closure: in C#, in Visual Basic.
 const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];
 /// Deepest nesting of closures that is followed.
 const MAX_DEPTH: usize = 16;
 
-/// Which variables of a state machine are in scope.
+/// The variables of a state machine that are in scope.
 pub(crate) enum Alive {
     Everything,
-    /// Those whose IL range, by their numbers, has this offset.
+    /// The variables whose IL range, by their numbers, contains this offset.
     At(u32, Vec<(u32, u32)>),
 }
 
 impl Alive {
-    /// At a place in a `MoveNext`; everything where the place is not known, or the compiler did not say.
+    /// The variables at an offset in a `MoveNext`; all if the offset or the ranges are unknown.
     pub(crate) fn in_machine(loaded: &Loaded, move_next: u32, il: Option<u32>) -> Self {
         let scopes = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.hoisted_scopes(move_next));
         il.zip(scopes).map_or(Self::Everything, |(il, scopes)| Self::At(il, scopes))
     }
 
-    /// Whether the variable with this number is in scope; those without one always are.
+    /// Whether the variable with this number is in scope; variables without a number always are.
     fn has(&self, number: Option<usize>) -> bool {
         match (self, number) {
             (Self::At(il, scopes), Some(number)) => {
@@ -58,7 +58,8 @@ enum Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// By the field's name: `<name>5__2` is the second variable of a state machine, `<>8__1` its first closure.
+    /// Parses a field's name: `<name>5__2` is the second variable of a state machine, `<>8__1` its first
+    /// closure.
     fn in_field(raw: &'a str) -> Self {
         if holds_closure(raw) {
             return Self::Closure(None);
@@ -79,7 +80,8 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Of Visual Basic's compiler, behind the `$`: `VB$ResumableLocal_name$1` is the second variable of a state machine.
+    /// Parses a name of Visual Basic's compiler, after the `$`: `VB$ResumableLocal_name$1` is the second
+    /// variable of a state machine.
     fn in_field_of_basic(name: &'a str) -> Self {
         if name == "VB$Me" {
             return Self::This;
@@ -181,7 +183,7 @@ mod tests {
     fn a_variable_is_in_scope_in_its_range_only() {
         let alive = Alive::At(10, vec![(0, 20), (10, 10), (5, 10), (10, 11)]);
         let held: Vec<bool> = (0..5).map(|number| alive.has(Some(number))).collect();
-        // The last has no range: the compiler said nothing of it.
+        // The last variable has no range from the compiler.
         assert_eq!(held, [true, false, false, true, true]);
         assert!(alive.has(None));
     }

@@ -22,10 +22,10 @@ use crate::engine::coreclr::values::Values;
 pub(super) const NEVER: i64 = 0;
 const ROOT_HIDDEN: i64 = 3;
 pub(super) const BROWSABLE: &str = "System.Diagnostics.DebuggerBrowsableAttribute";
-/// Deepest nesting of members that are shown as their own members.
+/// Deepest nesting of members that are replaced by their own members.
 const MAX_DEPTH: usize = 4;
 
-/// A row before it is shown.
+/// A row before it is rendered.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) what: What,
@@ -42,7 +42,7 @@ pub(crate) enum What {
     At(Path),
     /// A value that is not in the program, and the expression that evaluates to it.
     Here(Val, String),
-    /// Something that runs when it is asked for, and the expression that does the same.
+    /// A value that runs code when a client requests it, and the equivalent expression.
     Lazy(Node, String),
     /// Rows under a heading, its text, and the expression that opens to them.
     Group(Node, String, Option<String>),
@@ -140,14 +140,14 @@ impl Session {
             return self.results(path, site).map(|rows| page.cut(rows));
         }
         let ty = self.types.declared_ty(&inner);
-        // A nullable is what it holds.
+        // A nullable is shown as its value.
         if self.types.nullable(&ty).is_some()
             && let Some(step) = self.types.member(&inner, "value")
         {
             return self.inside(&path.step(step, format!("{}.Value", path.name)), format, page, site);
         }
         let most = page.count.min(page.most);
-        // One more than is shown, to know whether there is one.
+        // One more than is shown, to find out whether there are more.
         let wanted = if page.wants_indexed() { most.saturating_add(1) } else { 0 };
         let items = if format.raw {
             None
@@ -205,7 +205,7 @@ impl Session {
                 let mut rows = self.fields_and_properties(&proxy, Part::Shown, MAX_DEPTH, site)?;
                 rows.retain(|row| row.access.is_none_or(|access| access == Access::Public) && !is_group(row));
                 if self.types.is_span(&ty) {
-                    // Without a variable around it a struct is read by way of the proxy alone.
+                    // A struct without a variable can only be read through the proxy.
                     let of = ty.arguments().first();
                     let is_read = of.is_some_and(|of| !of.is_value() || self.types.number_kind(of).is_some());
                     rows.iter_mut().for_each(|row| element_of(path, row, is_read));
@@ -218,7 +218,7 @@ impl Session {
         self.fields_and_properties(path, part, MAX_DEPTH, site).map(|rows| page.cut(rows))
     }
 
-    /// Fields, then properties: those whose getters only read a field at once, others when they are asked for.
+    /// Fields, then properties: those whose getters only read a field immediately, others on request.
     fn fields_and_properties(
         &mut self,
         path: &Path,
@@ -230,7 +230,7 @@ impl Session {
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
         let (mut rows, mut names, mut has_hidden) = (Vec::new(), Vec::<String>::new(), false);
         let actual = self.types.declared_ty(&inner);
-        // The name of a dynamic object's own member may mean another one to itself.
+        // The member's name may mean another member of the dynamic object.
         let named = match path.is_dynamic && self.types.answers_itself(&actual) {
             true => Some(Path {
                 name: format!("(({}){})", self.types.csharp(&actual), path.name),
@@ -244,7 +244,7 @@ impl Session {
         let members = self.types.members(&inner);
         let mut all: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         all.sort_unstable();
-        // Names that more than one class in the chain uses: which is meant depends on the type it is asked of.
+        // Names that several classes in the chain use: the meaning depends on the static type.
         let shared: Vec<String> =
             all.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0].to_owned()).collect();
         let mut properties: HashMap<(usize, u32), HashMap<String, PropertyInfo>> = HashMap::new();
@@ -253,7 +253,7 @@ impl Session {
             let metadata = &image.metadata;
             let is_auto = metadata.field_name(member.token).starts_with('<');
             let auto = if is_auto {
-                // All of a class are listed once: objects with a hundred are common.
+                // The properties of a class are listed once: objects with a hundred are common.
                 let own = properties.entry((member.loaded.id, member.class)).or_insert_with(|| {
                     let infos = metadata.property_infos(member.class).into_iter().rev();
                     infos.map(|info| (info.name.clone(), info)).collect()
@@ -262,7 +262,7 @@ impl Session {
             } else {
                 None
             };
-            // An auto-property's attributes are on the property.
+            // An auto-property has its attributes on the property.
             let browsable = auto
                 .and_then(|info| metadata.attribute_number(info.token, BROWSABLE))
                 .or_else(|| metadata.attribute_number(member.token, BROWSABLE).filter(|_| !is_auto));
@@ -388,7 +388,7 @@ impl Session {
             if !part.takes(is_grouped) {
                 continue;
             }
-            // An explicit implementation is reached through its interface.
+            // An explicit implementation is accessed through its interface.
             let short = info.name.rsplit('.').next().unwrap_or(&info.name).to_owned();
             let explicit = info.name.rsplit_once('.').map(|(interface, _)| interface.to_owned());
             let way = match &explicit {
@@ -444,7 +444,7 @@ impl Values {
 }
 
 impl TypeSystem {
-    /// The groups behind an object's members.
+    /// The groups of an object's members.
     fn group_rows(&self, path: &Path, actual: &Ty, has_hidden: bool, rows: &mut Vec<Row>) {
         if self.has_statics(actual) {
             rows.push(self.static_members(actual.clone()));
@@ -478,17 +478,18 @@ impl TypeSystem {
     }
 }
 
-/// The row behind which the items from this one on are.
+/// The row that opens to the items from this one on.
 pub(super) fn rest(path: &Path, format: &Format, from: usize) -> Row {
     let node = Node::Rest(path.clone(), *format, from);
     Row::new(format!("[{from}…]"), What::Group(node, "more items".into(), None), "virtual")
 }
 
-/// All rows, as many as are given at once.
+/// All rows, up to the limit of one answer.
 pub(super) const EVERYTHING: Page<'static> =
     Page { start: 0, count: usize::MAX, most: super::MAX_ROWS, filter: None };
 
-/// A row of a span's proxy, which has copies of the elements, as one of the span's own where that can be read.
+/// Turns a row of a span's proxy, which has copies of the elements, into one of the span's own, if that can
+/// be read.
 fn element_of(span: &Path, row: &mut Row, is_read: bool) {
     if let What::At(path) = &mut row.what
         && row.name.starts_with('[')

@@ -1,4 +1,4 @@
-//! Items of arrays and collections, a page at a time, read from where they lie: nothing runs.
+//! Items of arrays and collections, a page at a time, read in place: nothing runs.
 
 use cordebug::value::{Array, Value as ClrValue};
 
@@ -10,13 +10,13 @@ use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::types::TypeSystem;
 use tokio_util::sync::CancellationToken;
 
-/// So much of the program's memory is looked through at a time, bytes.
+/// Size of the pieces in which the program's memory is scanned, bytes.
 const CHUNK: u64 = 1 << 20;
 
-/// Memory keeps a mark beside the place where it begins.
+/// `Memory` stores a flag in its start index; this mask removes it.
 pub(super) const PLACE: u32 = 0x7fff_ffff;
 
-/// Collections whose items must run to be seen, but whose number of items lies in a field: the way to it.
+/// Collections that must run to show their items, but store their number in a field: the path to it.
 const COUNTED: [(&str, &[&str]); 8] = [
     ("System.Collections.Generic.SortedDictionary`2", &["_set", "count"]),
     ("System.Collections.Generic.SortedSet`1", &["count"]),
@@ -28,7 +28,7 @@ const COUNTED: [(&str, &[&str]); 8] = [
     (NAMES, &["_entriesArray", "_size"]),
 ];
 
-/// How a collection keeps its items.
+/// Storage layout of a collection's items.
 enum Layout {
     /// An array, used from its start: field of the array, items.
     Front(&'static str, u32),
@@ -38,7 +38,8 @@ enum Layout {
     Ring(&'static str, u32, u32),
     /// Used from its start, shown from its end.
     Stack(&'static str, u32),
-    /// Keys and values in entries, some of them free: entries, used entries, field that says so, free from below.
+    /// Keys and values in entries, some of them free: field of the entries, used entries, field that marks
+    /// free ones, free below this value.
     Entries {
         array: &'static str,
         used: u32,
@@ -48,15 +49,15 @@ enum Layout {
         key: Option<&'static str>,
         value: &'static str,
     },
-    /// Nodes that lead on to each other: fields on the way to the first, field of the next one, items, field of the key and of the
-    /// value, where it is not the node itself.
+    /// Linked nodes: fields on the path to the first, field of the next one, items, field of the key and of
+    /// the value, if it is not the node itself.
     Linked(Chain),
-    /// Another collection does it.
+    /// Another collection in this field stores them.
     Inner(&'static str),
 }
 
 impl AtStop<'_> {
-    /// The items of an array or collection with the ways to them; `None` for anything else.
+    /// The items of an array or collection with the paths to them; `None` for any other value.
     pub(crate) fn items(
         &self,
         cancel: &CancellationToken,
@@ -154,7 +155,7 @@ impl AtStop<'_> {
                 };
                 let mut found = Vec::new();
                 let live_ones = match free {
-                    // Without free entries positions are known.
+                    // Without free entries, positions are known.
                     0 => (start as u64..u64::from(used))
                         .take(count)
                         .filter_map(|at| u32::try_from(at).ok())
@@ -187,7 +188,7 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// How many items a collection has; `None` for anything that is none, or that must run to know.
+    /// The number of items in a collection; `None` for any other value, or if code must run.
     pub(crate) fn count_of(&self, debuggee: &Debuggee, value: &ClrValue, name: &str) -> Option<u32> {
         if name.contains("Span`1") {
             return self.number_field(value, "_length");
@@ -223,7 +224,7 @@ impl TypeSystem {
         (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
     }
 
-    /// Positions of entries that are in use, a page of them. Whether one is, is read from memory in large pieces.
+    /// Positions of a page of the used entries. Memory is read in large pieces to find them.
     fn live_entries(
         &self,
         debuggee: &Debuggee,
@@ -328,11 +329,11 @@ impl TypeSystem {
                 key: Some("_key"),
                 value: None,
             }),
-            // It has no indexer.
+            // A grouping has no indexer.
             "System.Linq.Grouping`2" => Layout::Ring("_elements", 0, number("_count")?),
             "System.ArraySegment`1" => Layout::Part("_array", number("_offset")?, number("_count")?, ""),
             "System.Memory`1" | "System.ReadOnlyMemory`1" => {
-                // Over a text or what another allocator manages is not an array.
+                // Memory over a string, or from another allocator, is not an array.
                 bare(&self.field_named(value, "_object")?)?.as_array()?;
                 Layout::Part("_object", number("_index")? & PLACE, number("_length")?, ".Span")
             }
@@ -345,7 +346,7 @@ impl TypeSystem {
         })
     }
 
-    /// How many items a collection has that must run to show them.
+    /// The number of items in a collection that must run to show them.
     pub(crate) fn counted(&self, value: &ClrValue, name: &str) -> Option<u32> {
         let (_, way) = COUNTED.iter().find(|(counted, _)| *counted == name)?;
         let (last, outer) = way.split_last()?;
@@ -357,7 +358,7 @@ impl TypeSystem {
     }
 }
 
-/// `120 'x'` is how a character is shown; `'x'` is how it is written.
+/// The literal `'x'` of a character that is shown as `120 'x'`.
 fn literal_of(shown: &str) -> &str {
     match shown.split_once(" '") {
         Some((number, _)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -367,7 +368,7 @@ fn literal_of(shown: &str) -> &str {
     }
 }
 
-/// `1, 2` of a row-major position.
+/// The indexes `1, 2` of a row-major position.
 fn indexes(position: u32, lengths: &[u32], lowest: &[u32]) -> String {
     let mut rest = position;
     let mut parts: Vec<String> = Vec::new();

@@ -1,5 +1,6 @@
-//! What methods are called that the program makes at run time (`DynamicMethod`, compiled expression trees). They have no metadata: the
-//! name is in the object that a delegate or an exception keeps of them. Nothing leads to that object from a frame of a thread.
+//! Names of methods that the program generates at run time (`DynamicMethod`, compiled expression trees). They
+//! have no metadata: the name is in the object that a delegate or an exception refers to. A thread's frame
+//! does not lead to that object.
 
 use cordebug::value::Value as ClrValue;
 
@@ -7,12 +8,12 @@ use super::path::bare;
 use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// What keeps the code of such a method alive.
+/// Class of the object that keeps the code of such a method alive.
 const RESOLVER: &str = "System.Reflection.Emit.DynamicResolver";
 pub(super) const METHOD: &str = "System.Reflection.Emit.DynamicMethod";
-/// What .NET Core 3.1 shows others of it.
+/// Class of the object that .NET Core 3.1 returns for it.
 pub(super) const GIVEN_OUT: &str = "System.Reflection.Emit.DynamicMethod.RTDynamicMethod";
-/// What compiled expression trees are passed in front of their own arguments.
+/// Class of the hidden first argument of compiled expression trees.
 const CLOSURE: &str = "System.Runtime.CompilerServices.Closure";
 /// Longest name that is shown, characters.
 const MAX_NAME: usize = 200;
@@ -22,7 +23,8 @@ const MAX_PARAMETERS: u32 = 32;
 const MAX_METHODS: u32 = 1000;
 
 impl TypeSystem {
-    /// `Light(object, int)`, of a `DynamicMethod`. None for any other object, and for a name that would not fit into a line.
+    /// `Light(object, int)` for a `DynamicMethod`. `None` for any other object, and for a name that would not
+    /// fit into a line.
     pub(super) fn lightweight_method(&self, debuggee: &Debuggee, made: &ClrValue) -> Option<String> {
         let owner = match self.core_name(made)?.as_str() {
             METHOD => made.clone(),
@@ -30,7 +32,7 @@ impl TypeSystem {
             _ => return None,
         };
         let made = &owner;
-        // The second one is .NET Core 3.1's.
+        // The second one is that of .NET Core 3.1.
         let name = self
             .text_field(made, "_name")
             .or_else(|| self.text_field(&self.field_named(made, "m_dynMethod")?, "m_name"))?;
@@ -47,14 +49,14 @@ impl TypeSystem {
         Some(format!("{name}({})", spelled.join(", ")))
     }
 
-    /// The same of a delegate.
+    /// The same for a delegate.
     pub(super) fn lightweight_target(&self, debuggee: &Debuggee, delegate: &ClrValue) -> Option<String> {
         self.lightweight_method(debuggee, &bare(&self.field_named(delegate, "_methodBase")?)?)
     }
 
-    /// The same of those that an exception came along, innermost first; none for one whose name is not known.
+    /// The same for those that an exception passed, innermost first; `None` for one whose name is not known.
     pub(crate) fn lightweight_places(&self, debuggee: &Debuggee, thrown: &ClrValue) -> Vec<Option<String>> {
-        // .NET 9 keeps them behind the stack itself.
+        // .NET 9 stores them in the stack array.
         let kept = ["_dynamicMethods", "_stackTrace"].into_iter().find_map(|field| {
             let list = bare(&self.field_named(thrown, field)?)?.as_array()?;
             list.element(0).ok()?.as_reference().is_some().then_some(list)
@@ -68,7 +70,7 @@ impl TypeSystem {
             .collect()
     }
 
-    /// The full name of an object's class, if that is one of the core library's.
+    /// The full name of an object's class, if it is in the core library.
     fn core_name(&self, object: &ClrValue) -> Option<String> {
         let ty = self.declared_ty(object);
         self.definition(&ty).filter(|(loaded, _)| loaded.is_core())?;

@@ -1,4 +1,4 @@
-//! From ways to values, to values with types and constants: what is there now. Nothing is converted here.
+//! Reads the current values at paths, with types and constants. Converts nothing.
 
 use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
@@ -12,11 +12,11 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::OBJECT;
 
-/// Longest string that is computed with, UTF-16 units.
+/// Longest string in computations, UTF-16 units.
 const MAX_TEXT_LEN: u32 = 1 << 24;
 
 impl AtStop<'_> {
-    /// A value by the way to it, with the type it was declared with.
+    /// A value by its path, with its declared type.
     pub(crate) fn val_at(&self, path: Path) -> Result<Val, Failure> {
         let value = match self.fetch(&path) {
             Ok(value) => value,
@@ -27,13 +27,14 @@ impl AtStop<'_> {
         Ok(Val::at(path, ty))
     }
 
-    /// The type of a field or variable whose class the runtime has not loaded yet. It refuses to read it, but there is no object
-    /// of such a class: it is null.
+    /// The type of a field or variable whose class the runtime has not loaded yet. The runtime refuses to
+    /// read it, but since no object of such a class exists, the value is null.
     pub(crate) fn unloaded(&self, path: &Path) -> Option<Ty> {
         self.type_not_loaded(path).filter(|ty| !ty.is_value())
     }
 
-    /// The same of any class, whose values the program may have: an enum in a generic class, of which nothing but the debugger needs a type.
+    /// The same for any type of which values may exist: an enum in a generic class, whose type only the
+    /// debugger needs.
     pub(crate) fn type_not_loaded(&self, path: &Path) -> Option<Ty> {
         let is_unloaded = |read: cordebug::Result<ClrValue>| {
             read.is_err_and(|error| error.hresult == CORDBG_E_CLASS_NOT_LOADED).then_some(())
@@ -93,7 +94,7 @@ impl AtStop<'_> {
         (!ty.is_open() && ty != Ty::Other).then_some(ty)
     }
 
-    /// As `constant_of`, wherever the value is.
+    /// As `constant_of`, for any kind of value.
     pub(crate) fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
         match &val.data {
             Data::Constant(constant) => Ok(Some(constant.clone())),
@@ -107,7 +108,7 @@ impl AtStop<'_> {
         }
     }
 
-    /// The type of what a value holds now.
+    /// The type of the current value.
     pub(crate) fn actual(&self, val: &Val) -> Result<Ty, Failure> {
         Ok(match &val.data {
             Data::Constant(constant) => match (self.types.nullable(&val.ty), constant) {
@@ -165,7 +166,7 @@ impl AtStop<'_> {
         }
     }
 
-    /// The address a reference value holds; 0 for null.
+    /// The address in a reference; 0 for null.
     pub(crate) fn address(&self, val: &Val) -> Result<Option<u64>, Failure> {
         match &val.data {
             Data::Constant(Constant::Null) => Ok(Some(0)),
@@ -182,8 +183,8 @@ impl AtStop<'_> {
 }
 
 impl TypeSystem {
-    /// The constant a value holds: primitives, strings, decimals, enums as their numbers, nullables as what they hold.
-    /// `None` for other objects.
+    /// The constant in a value: primitives, strings, decimals, enums as their numbers, nullables as their
+    /// values. `None` for other objects.
     pub(crate) fn constant_of(&self, value: &ClrValue) -> Option<Constant> {
         let Some(inner) = bare(value) else { return Some(Constant::Null) };
         if let Some(string) = inner.as_string() {

@@ -31,7 +31,7 @@ impl AtStop<'_> {
             .as_ref()
             .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.asked > index);
         if fresh.is_none() {
-            // The top frame alone is what conditions need, and each further one takes the runtime a while.
+            // Conditions need only the top frame, and each further one takes the runtime a while.
             let asked = if index == 0 { 1 } else { (index + 1).next_multiple_of(8) };
             // The number of frames above the program's own ones is unknown.
             let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { asked };
@@ -87,7 +87,7 @@ impl AtStop<'_> {
         for (position, name) in metadata.parameters(token).iter().enumerate() {
             let position = position as u32 + u32::from(has_this);
             let path = at(Root::Argument { thread, frame: index, index: position }, name);
-            // The variables that a local function takes from the method around it.
+            // The variables that a local function captures from the enclosing method.
             if takes_closure(metadata, token, position - u32::from(has_this)) {
                 self.hoisted(&path, &Alive::Everything, &mut found);
                 continue;
@@ -114,7 +114,7 @@ impl AtStop<'_> {
         Ok(this_first(found))
     }
 
-    /// The generic parameters of a frame's code, its class's first, with what they stand for.
+    /// The generic parameters of a frame's code with their arguments, its class's first.
     pub(super) fn type_variables(&self, thread: u32, index: usize) -> Vec<(String, String)> {
         let found = || {
             let (loaded, method, arguments) = self.code_at(thread, index)?;
@@ -126,7 +126,7 @@ impl AtStop<'_> {
         found().unwrap_or_default()
     }
 
-    /// The row that opens to them; none for code without any.
+    /// The row that opens to them; `None` for code without any.
     pub(super) fn type_variables_row(&self, thread: u32, index: usize) -> Option<Row> {
         let all = self.type_variables(thread, index).into_iter();
         let all: Vec<String> = all.map(|(name, text)| format!("{name} = {text}")).collect();
@@ -173,7 +173,7 @@ impl AtStop<'_> {
     }
 }
 
-/// Whether a parameter of a method is a closure that the compiler hands it.
+/// Whether a parameter of a method is a closure that the compiler passes.
 pub(crate) fn takes_closure(metadata: &Metadata, method: u32, position: u32) -> bool {
     let signature = metadata.method_signature(method);
     match signature.as_ref().and_then(|signature| signature.parameters.get(position as usize)) {
@@ -185,7 +185,7 @@ pub(crate) fn takes_closure(metadata: &Metadata, method: u32, position: u32) -> 
     }
 }
 
-/// As debuggers list them.
+/// Sorts in the usual order of debuggers: `this` first.
 fn this_first(mut found: Vec<(String, Path)>) -> Vec<(String, Path)> {
     found.sort_by_key(|(name, _)| name != "this");
     found

@@ -14,9 +14,9 @@ use crate::engine::coreclr::types::TypeSystem;
 /// Deepest chain of base types that is followed.
 pub(crate) const MAX_BASE_DEPTH: usize = 64;
 
-/// A field of an object, wherever it was declared.
+/// A field of an object, declared in its class or a base.
 pub(crate) struct Member {
-    /// Its name in the source: of an auto-property's field, the property's.
+    /// Its name in the source: for an auto-property's field, the property's.
     pub(crate) name: String,
     pub(crate) step: Step,
     pub(crate) loaded: Rc<Loaded>,
@@ -61,7 +61,7 @@ impl TypeSystem {
         Some((self.modules.of(&class.module().ok()?)?, class.token().ok()?))
     }
 
-    /// The way to a field by its name.
+    /// The step to a field by its name.
     pub(crate) fn member(&self, value: &ClrValue, name: &str) -> Option<Step> {
         let mut kind = value.exact_type().ok()?;
         for up in 0..MAX_BASE_DEPTH {
@@ -76,7 +76,7 @@ impl TypeSystem {
         None
     }
 
-    /// The field behind a step.
+    /// The field of a step.
     pub(crate) fn field_at(&self, value: &ClrValue, step: Step) -> Option<ClrValue> {
         match step {
             Step::Field { up, token } => value.field(&class_up(value, up).ok()?, token).ok(),
@@ -102,13 +102,14 @@ impl TypeSystem {
         bare(value).is_none()
     }
 
-    /// The type of what a value holds, as C# spells it.
+    /// The type of the current value, as C# spells it.
     pub(crate) fn type_of(&self, value: &ClrValue) -> String {
         self.csharp(&self.actual_ty(value))
     }
 }
 
-/// The property an auto-property's field belongs to, the parameter of a primary constructor, else the field's own name.
+/// The property of an auto-property's field, the parameter of a primary constructor, otherwise the field's
+/// own name.
 pub(crate) fn source_name(field: &str) -> &str {
     let generated = field.strip_suffix(">k__BackingField").or_else(|| field.strip_suffix(">P"));
     generated.and_then(|name| name.strip_prefix('<')).filter(|name| !name.is_empty()).unwrap_or(field)

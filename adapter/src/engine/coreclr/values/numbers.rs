@@ -1,10 +1,12 @@
-//! The text of numbers that the framework makes of others: 128 bits, half precision, whole numbers of any size. Knows no program.
+//! Texts of the framework's composite numbers: 128 bits, half precision, integers of any size. Pure
+//! functions.
 
 use crate::engine::coreclr::evaluator::real;
 
-/// Longest whole number that is written out, decimal digits.
+/// Longest integer that is written out, decimal digits.
 const MAX_DIGITS: usize = 4096;
-/// Half precision numbers of more digits before the point are written with an exponent, as their `ToString` does.
+/// Half-precision numbers with more digits before the point are written with an exponent, as by their
+/// `ToString`.
 const HALF_DIGITS: i32 = 5;
 
 /// System.Int128 and System.UInt128.
@@ -21,10 +23,10 @@ pub(super) fn wide(bytes: &[u8], signed: bool, hex: bool) -> Option<String> {
 pub(super) fn half(bits: u16) -> String {
     let (value, negative) = (magnitude(bits), bits & 0x8000 != 0);
     let signed = if negative { -value } else { value };
-    // The next numbers are as far away as the last digit counts: what lies closer is read as this one.
+    // The distance to the neighbours determines the precision: a closer text parses to this number.
     let beside = |other: u16| match magnitude(other) {
         other if other.is_finite() => (value + other) / 2.0,
-        // There is no next one: it would be as far away as the one before.
+        // There is no next one: assume the distance to the previous one.
         _ => value + (value - magnitude((bits & 0x7fff).saturating_sub(1))) / 2.0,
     };
     let (low, high) = (beside((bits & 0x7fff).saturating_sub(1)), beside((bits & 0x7fff) + 1));
@@ -35,7 +37,7 @@ pub(super) fn half(bits: u16) -> String {
     real(signed, negative, &text, HALF_DIGITS)
 }
 
-/// The number that these bits are, without their sign.
+/// The magnitude of these bits, without the sign.
 fn magnitude(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     match exponent {
@@ -46,8 +48,8 @@ fn magnitude(bits: u16) -> f64 {
     }
 }
 
-/// System.Numerics.BigInteger: its sign, or all of a small one; and the words of its magnitude, the lowest first. Of one that is too
-/// long the first digits, and how many there are.
+/// System.Numerics.BigInteger: its sign, or all of a small one; and the words of its magnitude, the lowest
+/// first. For one that is too long, the first digits and their number.
 pub(super) fn big_integer(sign: i32, words: &[u32], hex: bool) -> String {
     if words.is_empty() {
         return if hex { format!("0x{sign:08x}") } else { sign.to_string() };
@@ -81,12 +83,12 @@ pub(super) fn big_integer(sign: i32, words: &[u32], hex: bool) -> String {
     format!("{minus}{text}")
 }
 
-/// About how large a number is: `1.2345678E+9999`.
+/// The approximate size of a number: `1.2345678E+9999`.
 fn leading(words: &[u32]) -> String {
     let top = words.iter().rev().take(4).fold(0f64, |sum, word| sum * 2f64.powi(32) + f64::from(*word));
     let below = words.len().saturating_sub(4) as f64 * 32.0;
     let logarithm = top.log10() + below * std::f64::consts::LOG10_2;
-    // The logarithm of a long number has few digits behind the point left.
+    // The logarithm of a long number has few decimal places left.
     format!("about {:.3}E+{}", 10f64.powf(logarithm.fract()), logarithm.trunc())
 }
 

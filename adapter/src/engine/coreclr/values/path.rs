@@ -1,7 +1,7 @@
-//! Ways to values.
+//! Paths to values.
 //!
-//! Values of the program die whenever it runs, even for an evaluation. So whatever is remembered is a *path* (where to start
-//! and which way to go), which is walked again whenever it is asked for.
+//! References to values of the program are invalid after it runs, even for an evaluation. So everything that
+//! is remembered is a *path* (a start and steps), which is walked again on each use.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::Values;
 
-/// Longest way whose values are kept for the next that begins alike, steps.
+/// Longest path whose values are kept for the next one with the same beginning, steps.
 const MAX_KEPT_LEN: usize = 64;
 
 /// Start of a path.
@@ -34,20 +34,20 @@ pub(crate) enum Root {
         frame: usize,
         slot: u32,
     },
-    /// An object an evaluation gave.
+    /// An object that an evaluation returned.
     Handle(Rc<Handle>),
-    /// The exception a thread throws.
+    /// The exception that a thread throws.
     Exception {
         thread: u32,
     },
-    /// A static field; the frame says whose, for fields of each thread.
+    /// A static field; the frame selects the thread, for thread-static fields.
     Static {
         thread: u32,
         frame: usize,
         ty: Type,
         token: u32,
     },
-    /// A number in memory that no variable is around; it is read and written as bytes.
+    /// A number in memory without a variable; it is read and written as bytes.
     Memory {
         address: u64,
         ty: Rc<Ty>,
@@ -57,7 +57,7 @@ pub(crate) enum Root {
 /// One step of a path, into a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A field declared so many base types up.
+    /// A field declared `up` base types above.
     Field { up: usize, token: u32 },
     /// An element of an array, in row-major order.
     Element(u32),
@@ -70,13 +70,13 @@ pub(crate) enum Step {
 pub(crate) struct Path {
     pub(crate) root: Root,
     pub(crate) steps: Vec<Step>,
-    /// The expression that leads there too.
+    /// The expression that evaluates to the same value.
     pub(crate) name: String,
-    /// Names of its elements, when it is a tuple that has some.
+    /// Names of its elements, if it is a tuple with names.
     pub(crate) tuple: Option<Rc<Vec<Option<String>>>>,
-    /// Whether it is a variable that was declared as `dynamic`.
+    /// Whether it is a variable declared as `dynamic`.
     pub(crate) is_dynamic: bool,
-    /// It leads into a copy of what its name means: what is assigned goes by the name.
+    /// It leads into a copy of the named value: assignments use the name.
     pub(crate) is_copy: bool,
 }
 
@@ -99,7 +99,7 @@ impl Path {
         Self { root, steps, name, tuple: None, is_dynamic: false, is_copy }
     }
 
-    /// The same, where it leads to a struct that the program has given away: a copy of one that it keeps, or of none.
+    /// The same for a struct that a call returned: a copy, not the program's own.
     pub(crate) fn given_away(self, ty: &Ty) -> Self {
         let is_copy =
             self.is_copy || matches!(self.root, Root::Handle(_)) && self.steps.is_empty() && ty.is_value();
@@ -116,7 +116,7 @@ impl Path {
         }
     }
 
-    /// Where the number is that has no variable around it.
+    /// The address of a number without a variable.
     pub(crate) fn memory(&self) -> Option<u64> {
         match self.root {
             Root::Memory { address, .. } => Some(address),
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Path {
 }
 
 impl Root {
-    /// Whether both start at the same place, as far as that is cheap to know.
+    /// Whether both have the same start, as far as that is cheap to determine.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -230,8 +230,8 @@ impl AtStop<'_> {
 }
 
 impl Values {
-    /// The class of the value that [`Self::holder`] gave last, so many base types up: fields of one object are fetched one after
-    /// the other.
+    /// The class of the value that [`Self::holder`] returned last, `up` base types above: fields of one
+    /// object are fetched one after the other.
     fn class_of_holder(&self, value: &ClrValue, up: usize) -> cordebug::Result<Class> {
         let mut known = self.holder.borrow_mut();
         let known = known.as_mut().map(|holder| &mut holder.class);
@@ -280,10 +280,10 @@ fn null_on_the_way(path: &Path) -> Failure {
     Failure::invalid(format!("`{}` is null on the way", path.name))
 }
 
-/// Behind references and out of its box; `None` for null. Pointers stay pointers.
+/// Dereferences and unboxes; `None` for null. Pointers stay pointers.
 pub(crate) fn bare(value: &ClrValue) -> Option<ClrValue> {
     let mut value = value.clone();
-    // A reference to a reference to a box is as deep as it gets.
+    // A reference to a reference to a box is the deepest nesting.
     for _ in 0..4 {
         if matches!(value.element_type(), Ok(element::PTR | element::FNPTR)) {
             break;

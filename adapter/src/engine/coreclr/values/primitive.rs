@@ -1,4 +1,4 @@
-//! The text of strings, characters, dates, ids and hexadecimal numbers. Knows no program.
+//! Texts of strings, characters, dates, ids and hexadecimal numbers. Pure functions.
 
 use cordebug::value::element;
 
@@ -27,7 +27,7 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Whether a character is invisible, looks like a plain space, moves a terminal's cursor, turns the text
 /// around it, or has no standard glyph (private use). Joiners between letters are visible.
 fn is_unseen(letter: char) -> bool {
-    // The wide space of East Asian texts is a sign like their others.
+    // The wide space of East Asian texts is visible.
     let is_space = ![' ', '\u{3000}'].contains(&letter) && letter.is_whitespace();
     let is_format = matches!(letter,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'
@@ -54,7 +54,7 @@ pub(crate) fn character(unit: u16, hex: bool) -> String {
     if hex { format!("0x{unit:04x} '{letter}'") } else { format!("{unit} '{letter}'") }
 }
 
-/// With all the digits its type has.
+/// A hexadecimal number with all digits of its type.
 pub(crate) fn hexadecimal(kind: u32, value: i128) -> String {
     match kind {
         element::I1 | element::U1 => format!("0x{:02x}", value as u8),

@@ -1,4 +1,4 @@
-//! Properties, sequences and statics: what runs when it is asked for.
+//! Properties, sequences and statics: values that run code when a client requests them.
 
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
@@ -64,7 +64,7 @@ impl Session {
         let is_enum = self.types.enum_storage(ty).is_some();
         for field in metadata.fields(token).into_iter().filter(|field| field.is_static) {
             let name = super::members::source_name(&field.name).to_owned();
-            // Events' and lambdas' fields are the compiler's.
+            // Compiler-generated fields of events and lambdas.
             if name.starts_with('<') {
                 continue;
             }
@@ -140,7 +140,7 @@ impl TypeSystem {
         Some(rows)
     }
 
-    /// Static properties that have to run.
+    /// Static properties that must run.
     fn static_properties(&self, ty: &Ty, part: Part, rows: &mut Vec<Row>) -> bool {
         let Some((loaded, token)) = self.definition(ty) else { return false };
         let Some(image) = loaded.image() else { return false };
@@ -186,13 +186,13 @@ impl TypeSystem {
         })
     }
 
-    /// Where a span's elements begin: a field in it, which older runtimes wrap in a struct.
+    /// The start of a span's elements: a field in it, which older runtimes wrap in a struct.
     pub(crate) fn span_address(&self, value: &ClrValue) -> Option<u64> {
         if let Some(reference) = self.field_named(value, "_reference") {
             return reference.as_reference()?.target().ok();
         }
         let Some(pointer) = self.field_named(value, "_pointer") else {
-            // The class of that struct may not be loaded yet; it is what the span begins with.
+            // The class of that struct may not be loaded yet; the span begins with it.
             let length = self.field_named(value, "_length")?.address().ok()?;
             let is_first = length.checked_sub(value.address().ok()?) == Some(8);
             let bytes = value.bytes().ok().filter(|_| is_first)?;

@@ -1,4 +1,4 @@
-//! What clients hold of a stop: frames, and references to what can be opened.
+//! References that clients hold during a stop: frames, and values that open.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,26 +21,27 @@ pub(crate) enum Node {
     Types { thread: u32, index: usize },
     /// The contents of a value.
     Inside(Path, Format),
-    /// The items of a collection from this one on.
+    /// The items of a collection from this index on.
     Rest(Path, Format, usize),
     /// The fields of a collection that is shown as its items, or of an object with a proxy.
     Raw(Path),
-    /// A property, which runs code of the program when it is asked for.
+    /// A property, which runs code of the program when a client requests it.
     Property { of: Path, name: String, way: String },
     /// The items of a sequence that must run to enumerate them.
     Results(Path),
     /// The non-public members of a library's object.
     NonPublic(Path),
-    /// The members that a dynamic object says it has.
+    /// The members that a dynamic object reports.
     Dynamic(Path),
     /// Static members of a type.
     Statics(Ty, Part),
-    /// A static property, which runs code of the program when it is asked for: its name, and the expression.
+    /// A static property, which runs code of the program when a client requests it: its name, and the
+    /// expression.
     Evaluated { name: String, way: String },
 }
 
 impl Node {
-    /// The static members of a type, those of a library that are not public in their group.
+    /// The static members of a type; the non-public ones of a library are in their group.
     pub(crate) fn statics(ty: Ty) -> Self {
         Self::Statics(ty, Part::Shown)
     }
@@ -55,20 +56,20 @@ pub(crate) struct Returned {
     pub(crate) val: Val,
 }
 
-/// References given out at this stop.
+/// References created at this stop.
 #[derive(Default)]
 pub(crate) struct References {
     frames: Vec<(u32, usize)>,
     nodes: Vec<Node>,
     handles: RefCell<Vec<Rc<Handle>>>,
-    /// Async callers by thread, where they were looked for.
+    /// Async callers by thread, if they were searched for.
     waiting: RefCell<HashMap<u32, Rc<Vec<Waiting>>>>,
-    /// What calls returned, and the thread whose top frame shows it.
+    /// Return values of calls, and the thread whose top frame shows them.
     pub(crate) returned: Option<(u32, Vec<Returned>)>,
 }
 
 impl References {
-    /// The program runs: everything is stale.
+    /// Drops everything: the program resumes.
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.nodes.clear();
@@ -109,19 +110,19 @@ impl References {
         self.nodes.get(usize::try_from(id).ok()?.checked_sub(1)?).cloned()
     }
 
-    /// Keeps an object alive until the program runs on.
+    /// Keeps an object alive until the program resumes.
     pub(crate) fn keep(&self, handle: Handle) -> Rc<Handle> {
         let handle = Rc::new(handle);
         self.handles.borrow_mut().push(handle.clone());
         handle
     }
 
-    /// How many objects are kept.
+    /// The number of objects that are kept alive.
     pub(crate) fn kept(&self) -> usize {
         self.handles.borrow().len()
     }
 
-    /// Lets go of those that were kept since there were so many.
+    /// Releases the objects beyond the first `kept`.
     pub(crate) fn release_from(&self, kept: usize) {
         let released = {
             let mut handles = self.handles.borrow_mut();

@@ -1,4 +1,4 @@
-//! The text of types and members that the program has as objects: `typeof(Foo)`, `Foo.Bar(int)`.
+//! Texts of reflection objects for types and members: `typeof(Foo)`, `Foo.Bar(int)`.
 
 use clr_metadata::metadata::method_token;
 use cordebug::value::Value as ClrValue;
@@ -9,9 +9,9 @@ use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// How many bits of its token a method keeps itself: since .NET 8, in 6 and 7, before.
+/// How many bits of its token a method description stores itself: .NET 8 and later, 6 and 7, before.
 const LOW_BITS: [u32; 3] = [12, 13, 14];
-/// Methods of a class lie behind each other in blocks, bytes from each other, behind this many bytes.
+/// Descriptions of a class's methods lie in blocks: their alignment and the size of a block's header, bytes.
 const METHOD_ALIGNMENT: u64 = 8;
 const BLOCK: u64 = 24;
 /// Set in the handle of a type that is not a class or array.
@@ -47,7 +47,7 @@ impl TypeSystem {
         }
     }
 
-    /// The type that a `System.RuntimeType` is of.
+    /// The type of a `System.RuntimeType`.
     pub(super) fn type_behind(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<Ty> {
         // A user class with the same name may have anything in such a field.
         self.definition(&self.declared_ty(value)).filter(|(loaded, _)| loaded.is_core())?;
@@ -92,7 +92,8 @@ impl TypeSystem {
         }
     }
 
-    /// Likewise: the runtime's description of a field begins with its class, then come the 24 bits of its token.
+    /// The same for a field: its description in the runtime begins with its class, then come the 24 bits of
+    /// its token.
     fn field_behind(&self, debuggee: &Debuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_fieldHandle")?;
         let described = debuggee.process().ok()?.read_memory(handle.checked_add(8)?, 4).ok()?;

@@ -19,10 +19,10 @@ use crate::engine::coreclr::evaluator::{Data, Format, Val};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::values::Values;
 
-/// How long items are read for one answer, and how much text it may have, bytes.
+/// Time limit of reading items for one answer, and its size limit, bytes.
 const READING: Duration = Duration::from_secs(3);
 const MAX_TEXT: usize = 4 << 20;
-/// How long displays may run for one list of rows; rows behind that are shown plainly.
+/// Time limit of displays in one list of rows; later rows are shown without.
 const DISPLAYS: Duration = Duration::from_secs(1);
 
 impl Session {
@@ -53,7 +53,7 @@ impl Session {
                 return Err(Failure::cancelled());
             }
             let site = EvalContext { runs: Instant::now() < until, ..site };
-            // Others wait meanwhile: what takes long or much is given in parts, too.
+            // Other requests wait: slow or large answers are split.
             if let Node::Inside(path, format) | Node::Rest(path, format, _) = &node
                 && row.name.starts_with('[')
                 && (since.elapsed() > READING || given > MAX_TEXT)
@@ -63,7 +63,7 @@ impl Session {
                 told.push(self.render(&row, hex, false, &site));
                 break;
             }
-            // A variable is called as in the source, whatever it holds.
+            // A variable keeps its source name, whatever its value.
             let is_variable = matches!(node, Node::Locals { .. });
             let row = self.render(&row, hex, is_variable, &site);
             given += row["value"].as_str().map_or(0, str::len);
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// A value's text and type, with the display its type asks for; and more for its row.
+    /// A value's text and type, with the display that its type defines; and more for its row.
     pub(crate) fn present(
         &mut self,
         path: &Path,
@@ -180,7 +180,7 @@ impl Session {
         };
         let mut shown = self.types.show_as(&self.debuggee, &value, format, 3);
         let mut more = json!({});
-        // There is no more to a number than its text.
+        // A number has only its text.
         let is_plain = !shown.opens && value.element_type().is_ok_and(is_number);
         if !is_plain
             && let Some(inner) = bare(&value)
@@ -196,7 +196,7 @@ impl Session {
             }
             if shown.opens && shown.items == 0 && !format.raw {
                 let site = EvalContext { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
-                // A nullable is what it holds.
+                // A nullable is shown as its value.
                 let is_nullable = self.types.nullable(&self.types.declared_ty(&inner)).is_some();
                 let held = self.types.member(&inner, "value").filter(|_| is_nullable);
                 let held = held.map_or_else(|| path.clone(), |step| path.step(step, path.name.clone()));
@@ -209,7 +209,7 @@ impl Session {
 }
 
 impl Values {
-    /// Adds what can be opened to a row or an evaluation's answer.
+    /// Makes a row or an evaluation's answer expandable, if its value is.
     pub(crate) fn open(&mut self, row: &mut Value, shown: &Shown, path: &Path, format: &Format) {
         let mut add = || self.references.add(Node::Inside(path.clone(), *format));
         let reference = if shown.opens { add() } else { 0 };
@@ -221,7 +221,7 @@ impl Values {
 }
 
 impl Debuggee {
-    /// Where code of the program runs for a node, and whose names it sees.
+    /// Where code of the program runs for a node, and in which scope.
     pub(super) fn site_of(&self, node: &Node) -> EvalContext {
         let stopped = match self.run {
             Run::Stopped { thread } => thread,
@@ -242,11 +242,11 @@ impl Debuggee {
     }
 }
 
-/// Which of the rows a client wants.
+/// The rows that a client requests.
 pub(crate) struct Page<'a> {
     pub(crate) start: usize,
     pub(crate) count: usize,
-    /// It gets no more at once, whatever it wants.
+    /// Limit of one answer, whatever the client requests.
     pub(crate) most: usize,
     pub(crate) filter: Option<&'a str>,
 }
@@ -260,7 +260,7 @@ impl Page<'_> {
         self.filter != Some("named")
     }
 
-    /// Cuts rows that are not items; the last says how many there are more.
+    /// Truncates rows that are not items; the last row has the number of others.
     pub(super) fn cut(&self, rows: Vec<Row>) -> Vec<Row> {
         let left = rows.len().saturating_sub(self.start);
         let mut rows: Vec<Row> = rows.into_iter().skip(self.start).take(self.count.min(self.most)).collect();
@@ -272,7 +272,7 @@ impl Page<'_> {
     }
 }
 
-/// What every row has: `json!` would copy each text and let the object grow.
+/// The common fields of rows: `json!` would copy each text and let the object grow.
 fn body(name: String, shown: &mut Shown, way: String) -> Value {
     let mut told = Map::with_capacity(8);
     told.insert("name".into(), name.into());
@@ -282,7 +282,7 @@ fn body(name: String, shown: &mut Shown, way: String) -> Value {
     Value::Object(told)
 }
 
-/// Whether an expression has no name that only the compiler can write, such as `<Run>d__0`.
+/// Whether an expression contains no compiler-generated name, such as `<Run>d__0`.
 fn is_speakable(way: &str) -> bool {
     let (mut quote, mut before) = (None, '.');
     let mut letters = way.chars().peekable();

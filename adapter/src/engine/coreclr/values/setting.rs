@@ -20,7 +20,7 @@ impl Session {
             Failure::invalid(format!("there is no reference {}", arguments["variablesReference"]))
         })?;
         let site = self.debuggee.site_of(&node);
-        // One item of a long list is not worth making rows for all.
+        // One item of a long list does not justify creating rows for all.
         let position =
             name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|at| at.parse().ok());
         let page = match position {
@@ -113,7 +113,8 @@ fn text(arguments: &Value, key: &str) -> Result<String, Failure> {
     text.ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
 }
 
-/// The name of what a span's proxy has a copy of: `new System.SpanDebugView<T>(span).Items[1].X` is `span[1].X`.
+/// The expression for the original of a copy in a span's proxy: `new
+/// System.SpanDebugView<T>(span).Items[1].X` is `span[1].X`.
 fn of_span(name: &str) -> Option<String> {
     let (made, rest) = name.strip_prefix("new System.SpanDebugView<")?.split_once(").Items")?;
     let (_, span) = made.split_once(">(")?;

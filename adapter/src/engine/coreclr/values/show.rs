@@ -1,4 +1,4 @@
-//! A value's text and type, without running anything.
+//! Text and type of a value, without running anything.
 
 use cordebug::value::{Value as ClrValue, element};
 
@@ -11,18 +11,18 @@ use crate::engine::coreclr::stack::LIGHTWEIGHT;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Longest chain of chunks of a StringBuilder.
+/// Most chunks of a StringBuilder that are followed.
 const MAX_CHUNKS: usize = 20_000;
-/// Deepest nesting of tuples and pairs that is shown in one row.
+/// Deepest nesting of tuples and pairs in one row.
 const MAX_DEPTH: usize = 3;
 
-/// A value ready to be shown.
+/// A value that is ready to be shown.
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) kind: String,
-    /// Items, when it is an array or collection.
+    /// Number of items, if it is an array or collection.
     pub(crate) items: u32,
-    /// Whether there is anything inside.
+    /// Whether it can be expanded.
     pub(crate) opens: bool,
     /// The row name that its type asks for.
     pub(crate) name: Option<String>,
@@ -41,7 +41,7 @@ impl TypeSystem {
         format: &Format,
         deeper: usize,
     ) -> Shown {
-        // Most rows are numbers, and each question about a value costs.
+        // Most rows are numbers, and each call of the debugging library takes time.
         if let Ok(kind) = value.element_type()
             && is_number(kind)
             && let Some(constant) = value.bytes().ok().and_then(|bytes| Constant::from_bytes(kind, &bytes))
@@ -97,7 +97,7 @@ impl TypeSystem {
         format: &Format,
         deeper: usize,
     ) -> Shown {
-        // A nullable is what it holds.
+        // A nullable is shown as its value.
         if self.nullable(ty).is_some()
             && let Some(value) = self.field_named(inner, "value")
         {
@@ -167,7 +167,7 @@ impl TypeSystem {
         if has_fields { opens(format!("{{{kind}}}")) } else { plain(format!("{{{kind}}}")) }
     }
 
-    /// The text of a StringBuilder, whose chunks chain backwards. Only those at the start are read.
+    /// The text of a StringBuilder, whose chunks are linked backwards. Only those at the start are read.
     pub(super) fn built_text(
         &self,
         debuggee: &Debuggee,
@@ -249,7 +249,7 @@ impl TypeSystem {
         self.enum_parts(ty, number).map(|parts| parts.join(", "))
     }
 
-    /// Names of an enum's value, in the order of their values; `None` when names do not make it up.
+    /// Names of an enum's value, in the order of their values; `None` if names do not add up to it.
     fn enum_parts(&self, ty: &Ty, number: i128) -> Option<Vec<String>> {
         let (loaded, token) = self.definition(ty)?;
         let metadata = &loaded.image()?.metadata;
@@ -267,7 +267,7 @@ impl TypeSystem {
         if !metadata.has_attribute(token, "System.FlagsAttribute") || number == 0 {
             return None;
         }
-        // From the largest down, as Enum.ToString does, then in rising order.
+        // From the largest down, as Enum.ToString does, then ascending.
         names.sort_by_key(|(_, value)| *value as u64);
         let (mut rest, mut parts) = (number as u64, Vec::new());
         for (name, value) in names.iter().rev() {
@@ -282,7 +282,7 @@ impl TypeSystem {
     }
 }
 
-/// The start of a text as it is shown; a longer one says how long it is.
+/// The start of a text, as it is shown; a longer one has its length appended.
 pub(super) fn shown_text(text: String, length: u32, format: &Format) -> String {
     let text = if format.bare { text } else { quoted(&text) };
     if length > longest(format) { format!("{text} … ({length} characters)") } else { text }

@@ -8,7 +8,7 @@ use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::evaluator::{Constant, width};
 use crate::engine::coreclr::types::Ty;
 
-/// Most memory that is read at once, bytes.
+/// Most memory in one read, bytes.
 const MAX_READ: u32 = 1 << 20;
 
 impl AtStop<'_> {
@@ -41,7 +41,8 @@ impl AtStop<'_> {
     }
 }
 
-/// Whether values of an element type are numbers, letters or truth values: their bytes are all there is to them.
+/// Whether values of an element type are numbers, characters or booleans, which their bytes define
+/// completely.
 pub(super) fn is_number(kind: u32) -> bool {
     matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U)
 }

@@ -1,5 +1,6 @@
-//! Names of tuple elements. The compiler writes them beside the declaration of a variable, field, parameter or result, for all
-//! tuples in its type; here is which of them belong to a part of that type: to an element, an item of a list, a result.
+//! Names of tuple elements. The compiler writes them next to the declaration of a variable, field, parameter
+//! or result, for all tuples in its type; this module selects those of a part of that type: of an element, an
+//! item of a list, a result.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -7,18 +8,18 @@ use std::rc::Rc;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::TypeSystem;
 
-/// Most parts of a type that are looked at.
+/// Most parts of a type that are visited.
 const MAX_PARTS: usize = 256;
 
 /// Names of the elements of all tuples in a type, from the outside in and from left to right (TupleElementNamesAttribute).
 pub(crate) type TupleNames = Rc<Vec<Option<String>>>;
 
-/// The names, if there are any.
+/// The names, or `None` if there are none.
 pub(crate) fn tuple_names(names: Vec<Option<String>>) -> Option<TupleNames> {
     names.iter().any(Option::is_some).then(|| Rc::new(names))
 }
 
-/// Types that a type is made of.
+/// The parts of a type.
 fn parts(ty: &Ty) -> &[Ty] {
     match ty {
         Ty::Named(named) => &named.arguments,
@@ -28,19 +29,19 @@ fn parts(ty: &Ty) -> &[Ty] {
 }
 
 impl TypeSystem {
-    /// How many elements a tuple has; 0 for any other type.
+    /// The number of elements in a tuple; 0 for any other type.
     pub(crate) fn arity(&self, ty: &Ty) -> usize {
         if !self.full_name(ty).starts_with("System.ValueTuple`") {
             return 0;
         }
         match ty.arguments() {
-            // The eighth element and those behind it are in a tuple inside the tuple.
+            // The eighth and later elements are in a nested tuple.
             [first @ .., rest] if first.len() == 7 => 7 + self.arity(rest),
             all => all.len(),
         }
     }
 
-    /// How many names there are for a type.
+    /// The number of names for a type.
     fn slots(&self, ty: &Ty) -> usize {
         self.arity(ty) + parts(ty).iter().map(|part| self.slots(part)).sum::<usize>()
     }
@@ -57,7 +58,7 @@ impl TypeSystem {
         end
     }
 
-    /// The names that a type has with it, for all tuples in it.
+    /// The names that a type carries, for all tuples in it.
     pub(crate) fn names_in(&self, ty: &Ty) -> Option<TupleNames> {
         let mut all = Vec::new();
         self.gather_names(ty, 0, &mut all);
@@ -83,8 +84,8 @@ impl TypeSystem {
         tuple_names(share.to_vec())
     }
 
-    /// The names for a type that is made of parts of another: of `List<(int a, int b)>` those for its items, or for an array
-    /// of these. None for parts that would have several.
+    /// The names for a part of another type: of `List<(int a, int b)>` those for its items, or for an array
+    /// of these. `None` for parts that would have several.
     pub(crate) fn names_within(&self, names: &TupleNames, from: &Ty, to: &Ty) -> Option<TupleNames> {
         let mut shares = Vec::new();
         (self.shares(from, 0, &mut shares) == names.len()).then_some(())?;
