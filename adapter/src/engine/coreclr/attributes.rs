@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_that_mean_nothing_are_named_and_no_others() {
+    fn only_unknown_attributes_are_reported() {
         let sound = json!({ "program": "a.dll", "type": "coreclr", "__sessionId": "1", "preLaunchTask": "build",
             "stopAtEntry": true, "requireExact": null });
         assert_eq!(complaint(&sound), None);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_attribute_that_is_documented_is_known() {
+    fn every_documented_attribute_is_known() {
         // Attributes of other debuggers are translated before.
         let documented = include_str!("../../../../docs/launch-configuration.md");
         let (documented, _theirs) = documented.split_once("<!-- configurations -->").unwrap();

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_ends_do_not_count_and_everything_else_does() {
+    fn line_ends_are_ignored_and_other_changes_are_not() {
         let of = |text: &[u8]| Checksum::Sha256(sha2::Sha256::digest(text).to_vec());
         for (compiled, found, fits) in [
             ("a\nb\n", "a\nb\n", true),

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn dotnet_run_is_the_project_with_its_options() {
+    fn dotnet_run_launches_the_project_with_its_options() {
         let plain = of(&["run"]);
         assert_eq!(
             (&plain["program"], &plain["args"], &plain["stopOnEntry"]),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assembly_is_the_program_and_other_commands_are_themselves() {
+    fn dotnet_with_an_assembly_launches_it_and_other_commands_run_as_given() {
         assert_eq!(of(&["bin/app.dll", "x"])["program"], "bin/app.dll");
         assert_eq!(of(&["exec", "bin/app.dll", "x"])["args"], json!(["x"]));
         for other in [&["test"][..], &["watch", "run"], &[], &["--version"]] {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_the_sdk_start_what_people_mean() {
+    fn sdk_commands_start_the_programs_to_debug() {
         let starts =
             |program: &str, args: Value| starts_programs(&json!({ "program": program, "args": args }));
         for command in ["test", "run", "watch"] {

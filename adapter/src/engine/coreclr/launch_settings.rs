@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_lines_are_split_as_shells_do() {
+    fn command_lines_split_as_in_a_shell() {
         assert_eq!(
             split(r#" one "two  three" fo"ur" \"x\" "" "#),
             ["one", "two  three", "four", "\"x\"", ""]
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_expanded_where_they_exist() {
+    fn existing_variables_are_expanded() {
         let home = std::env::var("PATH").unwrap();
         assert_eq!(expanded("%PATH%:x%"), format!("{home}:x%"));
         assert_eq!(expanded("100% of %TANDEM_NO_SUCH% and %%"), "100% of %TANDEM_NO_SUCH% and %%");

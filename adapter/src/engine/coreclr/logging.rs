@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_read_and_what_means_nothing_is_named() {
+    fn flags_are_read_and_unknown_names_are_reported() {
         let mut ignored = Vec::new();
         let some =
             json!({ "moduleLoad": true, "exceptions": false, "engineLogging": true, "programOutput": false });

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compilers_names_are_turned_back() {
+    fn compiler_generated_names_become_source_names() {
         for (name, written) in [
             ("Main", "Main"),
             ("<Main>b__0_1", "Main.<lambda>"),

@@ -130,12 +130,12 @@ impl Loaded {
     }
 
     /// Results of the symbol servers, if they were asked.
-    pub(super) fn said_by_servers(&self) -> Option<String> {
+    pub(super) fn server_results(&self) -> Option<String> {
         self.servers.borrow().clone()
     }
 
     /// Records the results of symbol servers.
-    pub(super) fn hear_servers(&self, said: Option<String>) {
+    pub(super) fn record_server_results(&self, said: Option<String>) {
         *self.servers.borrow_mut() = said;
     }
 
@@ -301,7 +301,7 @@ impl Modules {
         !self.knows_runtime_async && loaded.image().is_some_and(runtime_async::is_in)
     }
 
-    /// The module behind a handle.
+    /// The module of a handle.
     pub(super) fn of(&self, module: &Module) -> Option<Rc<Loaded>> {
         let found = self.list.iter().find(|loaded| loaded.module.is(module));
         // Before .NET 10 a type that was found by its handle has different module objects, with the same
@@ -416,7 +416,7 @@ impl Modules {
                 (self.local_symbols(image, &loaded.name(), retrieval), image.metadata.is_optimized());
             (loaded.pdb, loaded.is_optimized) = (pdb, is_optimized);
             if retrieval.scope_of(&loaded.name()) == Scope::Nowhere {
-                loaded.hear_servers(Some("`symbolOptions.moduleFilter` leaves it out".into()));
+                loaded.record_server_results(Some("`symbolOptions.moduleFilter` leaves it out".into()));
             }
             loaded.is_user_code = loaded.pdb.is_ok() && !loaded.is_optimized;
         }

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_the_runtime_reads_them() {
+    fn numbers_parse_as_in_the_runtime() {
         for (text, expected) in [
             ("0", Some(0)),
             ("00", Some(0)),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_not_waited_for() {
+    fn ports_are_rewritten_so_that_the_runtime_waits_for_none() {
         for (ports, expected) in [
             ("/a", "/a,nosuspend"),
             ("/a,suspend", "/a,nosuspend,suspend"),

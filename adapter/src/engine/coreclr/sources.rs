@@ -457,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_mapping_wins_and_only_whole_folders_count() {
+    fn longest_mapping_wins_and_only_whole_folders_match() {
         let map = json!({ "sourceFileMap": { "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" } });
         let sources = Sources::parse(&map, None).unwrap();
         for (compiled, here) in [
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_mapped_to_a_clone_whatever_the_commit() {
+    fn address_maps_to_a_clone_for_any_commit() {
         let url = "https://raw.example/me/it/0123abcd/src/a%20b.cs?x=1";
         for (from, here) in [
             ("https://raw.example/me/it/0123abcd", Some("/clone/src/a b.cs")),
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_methods_are_distinguished_from_those_of_documents() {
+    fn references_of_methods_are_distinguished_from_those_of_documents() {
         assert_eq!(method_of(reference_of_method(7, 0x0600_0123)), Some((7, 0x0600_0123)));
         assert_eq!(method_of(7 * 0x10_0000 + 12), None);
         assert_eq!(method_of(DECOMPILED | (7 * 0x10_0000 + 12)), None);

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_main_thread_is_first_whatever_its_number() {
+    fn main_thread_is_first_regardless_of_its_number() {
         let named = |name: &str| Named { name: name.into(), managed: None };
         let threads =
             [(301, named(".NET Finalizer")), (32_760, named("Main Thread")), (32_767, named("worker"))];
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_shared_until_something_may_have_changed_it() {
+    fn thread_list_is_reused_until_something_may_have_changed_it() {
         let mut threads = Threads::default();
         let list = json!({ "threads": [] });
         threads.listed = Some(list.clone());

@@ -228,7 +228,7 @@ impl Breakpoints {
         self.places = places;
     }
 
-    /// The user's entry method: for an async one, the state machine behind it.
+    /// The user's entry method: for an async one, the `MoveNext` of its state machine.
     pub(in crate::engine::coreclr) fn set_entry_breakpoint(
         &mut self,
         loaded: &Rc<Loaded>,

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_people_type_them() {
+    fn names_parse_in_the_forms_that_users_type() {
         let name = |text| Name::parse(text).unwrap();
         assert_eq!(
             name("app.dll!N.Type<T>.Method<U>( System.Int32, Dictionary<int, string>, out string )"),

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alignment_and_a_format_are_distinguished_from_what_looks_like_them() {
+    fn alignment_and_format_are_distinguished_from_lookalikes() {
         for (text, cut) in [
             ("x:D3", Some(("x", ":D3"))),
             ("total,8:F2", Some(("total", ",8:F2"))),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_are_read_as_they_are_declared() {
+    fn operators_parse_as_they_are_declared() {
         let read = |text| match split(text) {
             Some(Ok((owner, operator))) => {
                 format!("{owner}: {} {:?}", operator.methods.join(" "), operator.to)

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_implementation_is_called_as_its_interface_calls_it() {
+    fn explicit_implementation_has_the_name_of_the_interface_method() {
         assert_eq!(without_interface("Dispose"), "Dispose");
         assert_eq!(without_interface("System.IDisposable.Dispose"), "Dispose");
         assert_eq!(without_interface(".ctor"), ".ctor");

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_takes_too_long_is_aborted_then_rudely_then_given_up() {
+    fn slow_call_is_aborted_then_rudely_then_given_up() {
         let later = LATE + ABORT_LIMIT + SOON;
         let last = later + ABORT_LIMIT + SOON;
         let phase = tell(&[
@@ -214,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_call_is_aborted_before_its_time() {
+    fn cancelled_call_is_aborted_before_its_time_limit() {
         tell(&[(SOON, WANTED, Action::Look), (SOON, Event::Looked(Safety::Safe), Action::Abort)]);
     }
 
     #[test]
-    fn a_call_whose_method_does_not_begin_is_given_up_without_an_abort() {
+    fn call_that_never_reaches_its_method_is_given_up_without_an_abort() {
         for obstacle in [Event::Looked(Safety::NotBegun), Event::AbortRefused] {
             tell(&[
                 (LATE, WANTED, Action::Look),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_waits_again_and_again_is_never_aborted() {
+    fn call_that_waits_repeatedly_is_never_aborted() {
         tell(&[
             (LATE, WANTED, Action::Look),
             (LATE, Event::Looked(Safety::WaitsRepeatedly), Action::GiveUp(GivenUp::WaitsRepeatedly)),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_constructor_and_a_wait_are_not_aborted_rudely() {
+    fn static_constructor_and_wait_are_not_aborted_rudely() {
         for (keeper, why) in
             [(Keeper::Wait, GivenUp::Wait), (Keeper::StaticConstructor, GivenUp::StaticConstructor)]
         {

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_dotnet_is_its_assembly_or_the_sdk() {
+    fn dotnet_command_is_identified_as_its_assembly_or_the_sdk() {
         let tool = |name: &str| Identity::Tool(name.into());
         let program =
             |path: &str, name: &str| Identity::Dotnet(Program { name: name.into(), path: path.into() });
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_executable_is_known_by_what_is_in_it_and_beside_it() {
+    fn executable_is_identified_by_its_contents_and_neighbours() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, bytes: &[u8]| {
             std::fs::write(folder.path().join(name), bytes).unwrap();

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn diagnostics_are_read_and_given_as_the_compiler_writes_them() {
+    fn diagnostics_keep_the_format_of_the_compiler() {
         let mut message = super::super::wire::Message::new(b'D');
         message.number(1).text("CS0103").text("The name 'x' does not exist").number(4).number(5);
         let message = message.done();

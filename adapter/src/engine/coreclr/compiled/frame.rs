@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_a_text_are_its_words() {
+    fn names_in_a_text_are_found_as_words() {
         let found = words("orders.Where(o => o.Total > n && @class is \"text\" or _x)");
         for name in ["orders", "o", "n", "class", "_x"] {
             assert!(found.contains(name), "{name}");
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_written_so_that_nothing_of_them_is_lost() {
+    fn constants_are_written_without_loss() {
         assert_eq!(quoted("a\"\n"), "\"\\u0061\\u0022\\u000a\"");
         assert_eq!(real(f64::NEG_INFINITY, ""), "(-1.0/0.0)");
         assert_eq!(real(0.1, &format!("{:e}", 0.1f64)), "1e-1");

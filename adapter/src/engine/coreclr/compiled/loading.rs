@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_of_ours_are_known_by_their_names() {
+    fn injected_modules_are_recognised_by_their_names() {
         for ours in ["TandemLoader", "TandemExpression1", "TandemExpression4711"] {
             assert!(is_injected(FilePath::new(ours)), "{ours}");
         }

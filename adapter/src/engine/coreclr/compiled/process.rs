@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_read_one_by_one_and_rubbish_is_none() {
+    fn messages_are_read_one_by_one_and_rubbish_is_rejected() {
         let mut sound: &[u8] = &[2, 0, 0, 0, 7, 8, 0, 0, 0, 0, 5, 0, 0, 0, 1];
         assert_eq!(next_message(&mut sound), Some(vec![7, 8]));
         assert_eq!(next_message(&mut sound), Some(vec![]));

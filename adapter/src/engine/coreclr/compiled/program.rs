@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_source_is_in_it() {
+    fn program_contains_every_source_file() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/coreclr/compiled/helper");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_where_the_user_says() {
+    fn cache_is_in_the_folder_that_the_user_configures() {
         let of = |cache: Option<&'static str>, home: Option<&'static str>| {
             super::cache(&move |name| match name {
                 "XDG_CACHE_HOME" => cache.map(str::to_owned),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_can_write_to_is_not_used() {
+    fn folder_writable_by_others_is_not_used() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         assert!(!is_private(folder.path()), "there is no program in it");

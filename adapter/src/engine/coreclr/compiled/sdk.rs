@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_sdk_with_a_runtime_is_the_first_choice() {
+    fn newest_sdk_with_a_runtime_is_the_first_choice() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         install(one.path(), "9.0.100", &["9.0.1", "9.0.11"], "9.0.0");
         install(other.path(), "10.0.100", &["10.0.0"], "10.0.0");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_attribute_is_a_word_or_a_folder() {
+    fn attribute_accepts_a_keyword_or_a_folder() {
         assert_eq!(Choice::parse(&Value::Null), Ok(Choice::Auto));
         assert_eq!(Choice::parse(&json!("off")), Ok(Choice::Off));
         assert_eq!(Choice::parse(&json!("/sdk")), Ok(Choice::In("/sdk".into())));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_compared_by_their_numbers() {
+    fn versions_compare_by_their_numbers() {
         let sorted =
             ["2.1.5", "10.0.0-preview.7", "10.0.0", "10.0.12"].map(|text| Version::of(text).unwrap());
         assert!(sorted.is_sorted());

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_cut_off_or_lies_of_its_length_has_no_part() {
+    fn truncated_message_or_wrong_length_yields_no_part() {
         assert_eq!(Parts::of(&[9, 0, 0, 0, 1]).bytes(), None);
         assert_eq!(Parts::of(&[1, 2]).number(), None);
         assert_eq!(Parts::of(&[255; 8]).list(|parts| parts.byte()), None);

@@ -82,7 +82,7 @@ mod tests {
         [0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x3d, 0x10, 0, 0, 0, 0xe8, 0x10, 0, 0, 0, 0xc3];
 
     #[test]
-    fn instructions_are_in_intels_notation_with_their_bytes() {
+    fn instructions_are_shown_in_intel_syntax_with_their_bytes() {
         let list = decode(&CODE, 0x1000);
         let texts: Vec<&str> = list.iter().map(|at| at.text.as_str()).collect();
         assert_eq!(texts, ["push rbp", "mov rbp, rsp", "lea rdi, [0x101b]", "call 0x1020", "ret"]);

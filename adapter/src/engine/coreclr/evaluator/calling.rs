@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// A value with a format string, formatted by the program in its culture.
-    pub(super) fn said_with(
+    pub(super) fn formatted_by_program(
         &mut self,
         val: &Val,
         format: &str,

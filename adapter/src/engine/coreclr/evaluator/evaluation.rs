@@ -392,7 +392,7 @@ impl Target for Evaluation<'_> {
     fn formatted(&self, val: &Val, format: &str) -> Result<String, Failure> {
         let mut session = self.session();
         let val = session.types.here(&session.debuggee, val)?;
-        session.said_with(&val, format, &self.site())
+        session.formatted_by_program(&val, format, &self.site())
     }
 
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {

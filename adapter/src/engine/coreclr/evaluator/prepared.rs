@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_of_a_value_are_those_of_what_the_client_wrote() {
+    fn columns_of_a_value_refer_to_the_text_of_the_client() {
         let text = "\u{1f600} = 1 + x";
         let finding =
             json!({ "column": 10, "endColumn": 11, "diagnostics": [{ "column": 10, "endColumn": 11 }] });
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_what_is_assigned_to_stay() {
+    fn columns_of_the_target_stay_unchanged() {
         let place = json!({ "column": 1, "endColumn": 2 });
         let failure = Failure::new(ErrorCode::EvaluationFailed, "no x").data(place.clone());
         assert_eq!(in_value(failure, "x = 1", 4).data, place);

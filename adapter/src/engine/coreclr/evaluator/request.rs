@@ -227,13 +227,13 @@ impl Session {
         let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_LIMIT };
         let (text, format) = Format::split(text);
         let kept = self.values.references.kept();
-        let told = self.text_told(text, &format, &site);
+        let told = self.evaluate_text(text, &format, &site);
         // A log point in a loop must not accumulate objects in the program.
         self.values.references.release_from(kept);
         told
     }
 
-    fn text_told(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
+    fn evaluate_text(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
         let found = self.outcome(text, site, Allowed::Everything)?;
         if let Outcome::Val(val) = &found
             && let Some(Constant::Text(text)) = self.at_stop().load(val)?

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_names_types_and_leaves_types_out() {
+    fn condition_includes_and_excludes_types() {
         let file = lineage(&[
             "System.IO.FileNotFoundException",
             "System.IO.IOException",
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn unhandled_is_user_unhandled_too_and_unknown_filters_are_reported() {
+    fn unhandled_exception_matches_user_unhandled_and_unknown_filters_are_reported() {
         let mut filters = Filters::default();
         assert!(filters.mind(When::Unhandled) && !filters.mind(When::Thrown));
         let told = filters.set(&json!({ "filters": ["userUnhandled", "nope"],

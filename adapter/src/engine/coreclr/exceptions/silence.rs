@@ -58,7 +58,7 @@ impl Silence {
             if now == [0; 4] { memory.write_all_at(&1_u32.to_le_bytes(), self.note) } else { Ok(()) }
         };
         if let Err(error) = written() {
-            tracing::debug!(%error, "the next debugger sees only user code's exceptions unless it requests all");
+            tracing::debug!(%error, "the next debugger sees only user code's exceptions unless it wants all");
         }
     }
 }

@@ -108,7 +108,7 @@ impl Exceptions {
     }
 }
 
-/// The object behind a value.
+/// The object that a value refers to.
 pub(super) fn object(value: &Value) -> Option<Value> {
     match value.as_reference() {
         Some(reference) => reference.dereference().ok(),

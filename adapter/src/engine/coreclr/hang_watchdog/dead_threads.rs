@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_counts_where_a_locked_instruction_of_four_bytes_says_so() {
+    fn only_words_with_locked_four_byte_instructions_are_counters() {
         #[rustfmt::skip]
         let code = [
             0xf0, 0xff, 0x05, 0xf9, 0x0f, 0x00, 0x00,              // lock inc dword [0x2000]
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_program_is_read_and_what_is_none_is_refused() {
+    fn own_executable_parses_and_other_bytes_are_refused() {
         let own = Image::parse(std::fs::read("/proc/self/exe").unwrap()).unwrap();
         assert!(!own.code.is_empty() && !own.data.is_empty());
         assert!(own.code.iter().chain(&own.data).all(|part| part.end <= own.bytes.len()));

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_without_a_limit_is_distinguished_from_a_wait_for_work() {
+    fn wait_without_timeout_is_distinguished_from_a_wait_for_work() {
         let own = std::process::id();
         let (told, ids) = std::sync::mpsc::channel();
         let waiters = [None, Some(Duration::from_secs(600))].map(|limit| {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_the_programs_own_threads_is_watched_for_and_the_finalizer() {
+    fn first_program_thread_and_the_finalizer_are_watched() {
         let (main, finalizer, first) = (10, 11, 12);
         let mut first_calls = FirstCalls {
             finalizer: Some(finalizer),

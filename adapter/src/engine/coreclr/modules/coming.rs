@@ -38,7 +38,7 @@ impl Session {
             self.about_runtime_async(&loaded);
         }
         if loaded.pdb.is_err() && !loaded.is_dynamic && self.retrieval.find_symbols(&loaded) {
-            loaded.hear_servers(Some("they are being requested from symbol servers".into()));
+            loaded.record_server_results(Some("they are being requested from symbol servers".into()));
         }
         let body = loaded.body();
         if self.options.logging.module_load {

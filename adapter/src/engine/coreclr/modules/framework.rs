@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installed_framework_has_all_that_is_installed_beside_it() {
+    fn installed_framework_includes_its_neighbours() {
         let framework = Framework::of(Path::new("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1"));
         for (module, is_its) in [
             ("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1/System.Runtime.dll", true),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_framework_in_the_programs_folder_is_known_by_its_names() {
+    fn self_contained_framework_is_recognised_by_its_names() {
         let folder = tempfile::tempdir().unwrap();
         let framework = Framework::of(folder.path());
         std::fs::write(folder.path().join("System.Mine.pdb"), "").unwrap();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_framework_in_the_executable_is_known_by_its_names_alone() {
+    fn bundled_framework_is_recognised_by_its_names_alone() {
         for (module, is_its) in
             [("System.Runtime", true), ("netstandard", true), ("app", false), ("SystemOfMine", false)]
         {

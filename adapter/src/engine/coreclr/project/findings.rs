@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_says_what_it_made() {
+    fn build_output_names_the_assembly() {
         let made = output("  app -> /p/bin/Debug/net9.0/other name.dll").unwrap();
         let assembly = PathBuf::from("/p/bin/Debug/net9.0/other name.dll");
         assert_eq!(made, Output { project: "app".into(), assembly });
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_every_form_are_read_with_their_place() {
+    fn errors_of_every_form_parse_with_their_location() {
         for (line, expected) in [
             (
                 "/p/Program.cs(8,22): error CS0029: Cannot convert: 'string' to 'int' [/p/broken.csproj]",

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_build_nothing_and_keep_what_sets_properties() {
+    fn evaluation_arguments_build_nothing_and_set_the_same_properties() {
         let options = Options {
             configuration: Some("Release".into()),
             framework: Some("net10.0".into()),

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_answers_the_newest_build_that_fits_is_started() {
+    fn newest_matching_output_starts_if_the_sdk_reports_none() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("shop.csproj");
         let build = |part: &str| {

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_says_who_runs_its_tests() {
+    fn project_properties_determine_the_test_runner() {
         for (properties, wanted) in [
             (json!({ "OutputType": "Exe" }), None),
             (json!({ "IsTestProject": "false", "IsTestingPlatformApplication": "" }), None),

@@ -37,7 +37,7 @@ impl Session {
                 self.take_up(&loaded, pdb, Origin::Builder);
             }
             Err(reason) => {
-                loaded.hear_servers(Some(reason).filter(|reason| !reason.is_empty()));
+                loaded.record_server_results(Some(reason).filter(|reason| !reason.is_empty()));
                 self.outbox.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
                 if loaded.problem().is_some() && !loaded.is_library() {
                     self.breakpoints.tell_why_pending(&self.types, &self.sources, &self.outbox);

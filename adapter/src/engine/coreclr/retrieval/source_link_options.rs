@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_for_one_host_fits_no_other() {
+    fn pattern_for_one_host_matches_no_other() {
         let one = json!({ "https://*.example.com/*": {}, "https://exact.example.org/*": {}, "https://bare.example.net": {} });
         for (address, allowed) in [
             ("https://a.example.com/x", true),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_word_replaces_an_earlier_one() {
+    fn later_rule_replaces_an_earlier_one() {
         let mut options =
             SourceLinkOptions::parse(&json!({ "https://a.example/*": { "enabled": false } })).unwrap();
         let address = Address::parse("https://a.example/x").unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_any_text() {
+    fn star_matches_any_text() {
         for (pattern, text, fits) in [
             ("a*c", "abbc", true),
             ("a*c", "ac", true),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_servers_are_told_apart_and_named_servers_are_asked_first() {
+    fn folders_and_servers_are_distinguished_and_named_servers_come_first() {
         let options = read(&json!({ "searchMicrosoftSymbolServer": true, "searchNuGetOrgSymbolServer": true,
             "searchPaths": ["/symbols", "https://symbols.example/x/", "http://localhost:80"], "cachePath": "/cache" }));
         assert_eq!(options.folders, [PathBuf::from("/symbols")]);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_redirect_to_its_own_hosts_and_to_other_servers_only() {
+    fn server_redirects_only_to_its_hosts_and_to_other_servers() {
         let options =
             read(&json!({ "searchMicrosoftSymbolServer": true, "searchPaths": ["https://symbols.example"] }));
         let allows =
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_says_which_modules_have_symbols() {
+    fn filter_selects_the_modules_with_symbols() {
         let scope = |filter: Value, module: &str| read(&json!({ "moduleFilter": filter })).scope_of(module);
         let but = json!({ "mode": "loadAllButExcluded", "excludedModules": ["My.*.dll", "other.dll"] });
         assert_eq!(scope(but.clone(), "my.Library.DLL"), Scope::Nowhere);

@@ -78,7 +78,7 @@ impl Retrieval {
     }
 
     fn by_symbol_servers(&self, loaded: &Loaded) -> Way {
-        if let Some(said) = loaded.said_by_servers() {
+        if let Some(said) = loaded.server_results() {
             return Way { about: json!({ "way": "symbolServer", "problem": said }), hint: Some(said) };
         }
         // Symbols of packages are on NuGet's server, those of the framework on Microsoft's.

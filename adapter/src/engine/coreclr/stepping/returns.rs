@@ -64,7 +64,7 @@ impl Session {
         if !self.read_returns(&mut step, thread) {
             step.returns.strangers += 1;
             if step.returns.strangers >= MAX_STRANGERS {
-                tracing::debug!("others come behind the calls of a step too often");
+                tracing::debug!("other code hits the breakpoints after the calls of a step too often");
                 step.returns.disarm();
             }
         }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_told_apart_by_their_names() {
+    fn field_names_determine_their_meaning() {
         for (raw, kept) in [
             ("plain", Kept::Variable("plain", None)),
             ("<count>5__3", Kept::Variable("count", Some(2))),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_in_scope_in_its_range_only() {
+    fn variable_is_in_scope_only_in_its_range() {
         let alive = Alive::At(10, vec![(0, 20), (10, 10), (5, 10), (10, 11)]);
         let held: Vec<bool> = (0..5).map(|number| alive.has(Some(number))).collect();
         // The last variable has no range from the compiler.

@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_is_given_by_its_indexes() {
+    fn position_is_shown_as_indexes() {
         assert_eq!(indexes(5, &[2, 3], &[0, 0]), "1, 2");
         assert_eq!(indexes(0, &[2], &[5]), "5");
     }

@@ -120,7 +120,7 @@ mod tests {
     use super::source_name;
 
     #[test]
-    fn fields_of_the_compilers_have_the_names_of_the_source() {
+    fn compiler_generated_fields_have_source_names() {
         for (field, name) in
             [("<Name>k__BackingField", "Name"), ("<count>P", "count"), ("<>P", "<>P"), ("plain", "plain")]
         {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn half_precision_numbers_are_the_shortest_that_read_as_them() {
+    fn half_precision_numbers_have_the_shortest_text_that_parses_to_them() {
         for (bits, text) in [
             (0x0000, "0"),
             (0x8000, "-0"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_of_any_size_are_written_out() {
+    fn integers_of_any_size_are_written_out() {
         assert_eq!(big_integer(-7, &[], false), "-7");
         assert_eq!(big_integer(-1, &[0, 0, 1], false), "-18446744073709551616");
         assert_eq!(big_integer(1, &[0xa764_0000, 0x0de0_b6b3], false), "1000000000000000000");

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn values_read_as_csharp_writes_them() {
+    fn values_have_the_format_of_csharp() {
         assert_eq!(character(0x78, false), "120 'x'");
         assert_eq!(character(0x0a, false), "10 '\\n'");
         assert_eq!(hexadecimal(element::I4, -1), "0xffffffff");

@@ -316,7 +316,7 @@ mod tests {
     use super::is_speakable;
 
     #[test]
-    fn names_of_the_compiler_are_not_speakable() {
+    fn compiler_generated_names_are_not_speakable() {
         for way in [
             "a.b",
             "new List<int>(x)",
