@@ -96,9 +96,9 @@ impl Session {
     pub(super) fn run(mut self) {
         while let Some(input) = self.inbox.next() {
             // Memory that a request or a callback reads while the program is stopped is read once.
-            let stands =
+            let is_stopped =
                 matches!(self.debuggee.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
-            let _standing = stands.then(cordebug::imports::memory::assume_stopped);
+            let _assumed = is_stopped.then(cordebug::imports::memory::assume_stopped);
             match input {
                 Input::Request { request, cancel, reply } => {
                     self.debuggee.threads.begin(&request.command);
