@@ -125,16 +125,16 @@ mod tests {
         for (bad, why) in [
             ("http://raw.example/a", "only `https://`"),
             ("http://127.0.0.1.example/a", "only `https://`"),
-            ("file:///etc/passwd", "not a sound"),
+            ("file:///etc/passwd", "not a valid"),
             ("file://localhost/etc/passwd", "only `https://`"),
             ("ftp://raw.example/a", "only `https://`"),
             ("https://me:secret@raw.example/a", "user name"),
-            ("https://raw.example\\@evil.example/", "not a sound"),
-            ("https:///a", "not a sound"),
-            ("https://raw.example/a b", "not a sound"),
-            ("https://raw.example/a\r\nX: y", "not a sound"),
-            ("raw.example/a", "not a sound"),
-            ("", "not a sound"),
+            ("https://raw.example\\@evil.example/", "not a valid"),
+            ("https:///a", "not a valid"),
+            ("https://raw.example/a b", "not a valid"),
+            ("https://raw.example/a\r\nX: y", "not a valid"),
+            ("raw.example/a", "not a valid"),
+            ("", "not a valid"),
         ] {
             let refused = Address::parse(bad).unwrap_err().to_string();
             assert!(refused.contains(why), "{bad}: {refused}");
