@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     an_agent_that_may_nothing_only_learns_that_the_session_exists,
     an_agent_that_is_allowed_later_is_told_everything,
     an_agent_that_launched_rules_its_session,
@@ -14,11 +14,15 @@ stories! {
     the_default_is_what_the_adapter_was_started_with,
 }
 
-also_on_net8! { what_an_agent_does_is_labelled_with_its_name }
+net8_tests! { what_an_agent_does_is_labelled_with_its_name }
 
 /// `tour` at its loop.
-async fn at_the_loop(runtime: Runtime, story: &Transcript, access: &str) -> anyhow::Result<(DapClient, i64)> {
-    let mut editor = DapClient::start("editor", runtime, story)?;
+async fn at_the_loop(
+    runtime: Runtime,
+    transcript: &Transcript,
+    access: &str,
+) -> anyhow::Result<(DapClient, i64)> {
+    let mut editor = DapClient::start("editor", runtime, transcript)?;
     editor.launch("tour", &["loop"], json!({ "agentAccess": access })).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = editor.stop().await?;
@@ -28,9 +32,9 @@ async fn at_the_loop(runtime: Runtime, story: &Transcript, access: &str) -> anyh
 async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut editor, thread) = at_the_loop(runtime, &story, "none").await?;
-    let mut agent = DapClient::connect("agent", &editor.socket().await?, &story).await?;
+    let transcript = Transcript::default();
+    let (mut editor, thread) = at_the_loop(runtime, &transcript, "none").await?;
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     for (command, arguments) in [
         ("threads", json!({})),
@@ -63,9 +67,9 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
 }
 
 async fn an_agent_that_is_allowed_later_is_told_everything(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut editor, thread) = at_the_loop(runtime, &story, "none").await?;
-    let mut agent = DapClient::connect("agent", &editor.socket().await?, &story).await?;
+    let transcript = Transcript::default();
+    let (mut editor, thread) = at_the_loop(runtime, &transcript, "none").await?;
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     agent.ok("sessionInfo", json!({ "subscribe": true })).await?;
     for access in ["none", "readOnly", "full"] {
@@ -91,13 +95,13 @@ async fn an_agent_that_is_allowed_later_is_told_everything(runtime: Runtime) -> 
     assert_eq!(agent.output[0], "welcome\nname? ");
     agent.finish().await?;
     editor.finish().await?;
-    insta::assert_snapshot!("an_agent_that_is_allowed_later_is_told_everything", story.text());
+    insta::assert_snapshot!("an_agent_that_is_allowed_later_is_told_everything", transcript.text());
     Ok(())
 }
 
 async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut agent = DapClient::start("agent", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut agent = DapClient::start("agent", runtime, &transcript)?;
     agent.ok("initialize", json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     // The client that launches is not bound by the access that it sets for others.
     let program = json!({ "program": fixture::program("echo"), "agentAccess": "readOnly" });
@@ -106,9 +110,9 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     agent.ok("configurationDone", json!({})).await?;
     anyhow::ensure!(agent.response(launch).await?.success);
     let socket = agent.socket().await?;
-    let mut other = DapClient::connect("other", &socket, &story).await?;
+    let mut other = DapClient::connect("other", &socket, &transcript).await?;
     other.join(json!({ "clientID": "tandem-mcp", "clientName": "second robot" })).await?;
-    let mut editor = DapClient::connect("editor", &socket, &story).await?;
+    let mut editor = DapClient::connect("editor", &socket, &transcript).await?;
     editor.join(json!({ "clientID": "vscode" })).await?;
     agent.ok("processWriteInput", json!({ "data": "one\n" })).await?;
     assert_eq!(other.refused("processWriteInput", json!({ "data": "two\n" })).await?, "ACCESS_DENIED");
@@ -139,15 +143,15 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
 }
 
 async fn what_an_agent_does_is_labelled_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut editor, thread) = at_the_loop(runtime, &story, "full").await?;
+    let transcript = Transcript::default();
+    let (mut editor, thread) = at_the_loop(runtime, &transcript, "full").await?;
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
     let socket = editor.socket().await?;
     // An editor that does not subscribe gets a line on the debug console.
-    let mut plain = DapClient::connect("plain", &socket, &story).await?;
+    let mut plain = DapClient::connect("plain", &socket, &transcript).await?;
     plain.join(json!({ "clientID": "helix" })).await?;
     plain.stop().await?;
-    let mut agent = DapClient::connect("agent", &socket, &story).await?;
+    let mut agent = DapClient::connect("agent", &socket, &transcript).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     agent.ok("sessionInfo", json!({ "subscribe": true })).await?;
     let (_, frame) = agent.stop().await?;
@@ -219,15 +223,15 @@ async fn what_an_agent_does_is_labelled_with_its_name(runtime: Runtime) -> anyho
 }
 
 async fn the_default_is_what_the_adapter_was_started_with(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
+    let transcript = Transcript::default();
     let environment = runtime.environment().context("no runtime")?;
     let mut editor =
-        DapClient::start_with("editor", &["--agent-access", "none"], environment.clone(), &story)?;
+        DapClient::start_with("editor", &["--agent-access", "none"], environment.clone(), &transcript)?;
     editor.launch("echo", &[], json!({})).await?;
     assert_eq!(editor.ok("sessionInfo", json!({})).await?["agentAccess"], "none");
     editor.finish().await?;
     // What the launch says counts more; what is not offered is refused by name.
-    let mut editor = DapClient::start_with("editor", &["--agent-access", "none"], environment, &story)?;
+    let mut editor = DapClient::start_with("editor", &["--agent-access", "none"], environment, &transcript)?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let asking = json!({ "program": fixture::program("echo"), "agentAccess": "ask" });
     let refused = editor.ask("launch", asking).await?;

@@ -7,22 +7,22 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! { an_agent_joins_the_editors_session_and_both_steer, an_agent_debugs_alone }
+dotnet_tests! { an_agent_joins_the_editors_session_and_both_steer, an_agent_debugs_alone }
 
-also_on_net8! {
+net8_tests! {
     an_agent_joins_the_editors_session_and_both_steer,
     an_agent_debugs_alone,
 }
 
 async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({})).await?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
 
-    story.note("the agent writes what the program asked for; the editor sees the stop it leads to");
+    transcript.note("the agent writes what the program asked for; the editor sees the stop it leads to");
     let waited = agent.call("debug_wait", json!({})).await?;
     anyhow::ensure!(waited["event"]["type"] == "waitingForInput", "{waited}");
     let written = agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
@@ -32,14 +32,14 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
     let waited = agent.call("debug_wait", json!({})).await?;
     assert_eq!((&waited["state"], &waited["event"]["line"]), (&json!("stopped"), &frame["line"]));
 
-    story.note("the agent steps; the editor is told");
+    transcript.note("the agent steps; the editor is told");
     let stepped = agent.call("debug_step_into", json!({})).await?;
     assert_eq!(stepped["event"]["function"], "Program.Add(int left, int right)");
     editor.event("continued").await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["name"], "Program.Add(int left, int right)");
 
-    story.note("the agent's breakpoint appears in the editor; the editor clearing its own leaves it");
+    transcript.note("the agent's breakpoint appears in the editor; the editor clearing its own leaves it");
     let set = agent
         .call(
             "debug_set_breakpoint",
@@ -55,7 +55,7 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
     let waited = agent.call("debug_wait", json!({})).await?;
     assert_eq!(waited["event"]["breakpointId"], set["id"]);
 
-    story.note("both see the end and the output");
+    transcript.note("both see the end and the output");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let waited = agent.call("debug_wait", json!({})).await?;
     assert_eq!((&waited["state"], &waited["event"]["exitCode"]), (&json!("exited"), &json!(3)));
@@ -66,13 +66,13 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
     agent.finish().await?;
     editor.event("terminated").await?;
     editor.finish().await?;
-    insta::assert_snapshot!("an_agent_joins_the_editors_session_and_both_steer", story.text());
+    insta::assert_snapshot!("an_agent_joins_the_editors_session_and_both_steer", transcript.text());
     Ok(())
 }
 
 async fn an_agent_debugs_alone(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut agent = Agent::start("agent", runtime, &story).await?;
+    let transcript = Transcript::default();
+    let mut agent = Agent::start("agent", runtime, &transcript).await?;
     agent.call("debug_status", json!({})).await?;
     let (file, line) = (fixture::source("tour"), fixture::line("tour", "loop"));
     agent
@@ -96,7 +96,7 @@ async fn an_agent_debugs_alone(runtime: Runtime) -> anyhow::Result<()> {
     agent.call("debug_disconnect", json!({})).await?;
     agent.call("process_read_output", json!({})).await?;
     agent.finish().await?;
-    insta::assert_snapshot!("an_agent_debugs_alone", story.text());
+    insta::assert_snapshot!("an_agent_debugs_alone", transcript.text());
     Ok(())
 }
 

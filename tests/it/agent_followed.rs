@@ -8,11 +8,11 @@ use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     an_agent_debugs_a_program_that_its_program_starts,
     an_agent_learns_how_a_program_that_was_started_is_debugged,
 }
-modern_stories! {
+net10_tests! {
     an_agent_debugs_what_a_command_of_dotnet_runs,
 }
 

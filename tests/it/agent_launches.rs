@@ -14,13 +14,13 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_breakpoint_binds_in_the_assembly_that_is_named_alone,
     an_attached_process_is_reported_by_its_name_and_runtime,
     a_breakpoint_right_after_an_attach_is_verified,
 }
 
-also_on_net8! { an_attached_process_is_reported_by_its_name_and_runtime }
+net8_tests! { an_attached_process_is_reported_by_its_name_and_runtime }
 
 async fn agent(folder: &Path) -> anyhow::Result<Agent> {
     Agent::in_folder("agent", folder, &[], &Transcript::default()).await

@@ -8,18 +8,18 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_restart_keeps_the_session_with_its_clients_and_breakpoints,
     an_agent_restarts_the_program_of_an_editor,
     a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes,
     a_source_is_found_by_the_end_of_its_path,
 }
 
-modern_stories! {
+net10_tests! {
     a_web_server_is_launched_until_it_listens,
 }
 
-also_on_net8! {
+net8_tests! {
     a_restart_keeps_the_session_with_its_clients_and_breakpoints,
     a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes,
 }

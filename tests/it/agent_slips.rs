@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_bare_name_before_the_launch_binds_to_the_programs_source,
     a_client_that_only_continues_is_notified_again_that_input_is_wanted,
     what_is_looked_at_is_the_frame_that_is_shown,

@@ -9,7 +9,7 @@ use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 use tandem_tests::web::{Reply, Web};
 
-modern_stories! {
+net10_tests! {
     an_agent_reads_a_source_that_was_fetched,
     an_agent_reads_what_was_decompiled,
     an_agent_learns_how_a_source_would_be_had,

@@ -8,7 +8,7 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     output_that_was_read_is_not_repeated,
     what_a_breakpoint_logs_is_in_the_next_answer,
     several_steps_tell_the_lines_they_walked,
@@ -17,7 +17,7 @@ stories! {
     an_exception_of_a_task_is_reported_with_the_place_that_threw_it,
 }
 
-modern_stories! {
+net10_tests! {
     frames_of_libraries_are_folded,
     a_pause_in_a_library_tells_no_variables_that_cannot_be_read,
 }

@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     the_examples_of_the_requirements_hold,
     a_bridge_that_only_looks_changes_nothing,
     a_wait_in_vain_is_pending_and_the_same_call_waits_on,
@@ -17,11 +17,11 @@ stories! {
 }
 
 // It is about the client and takes 7 s.
-older_stories! {
+older_dotnet_tests! {
     the_official_client_tells_a_whole_story,
 }
 
-also_on_net8! {
+net8_tests! {
     the_examples_of_the_requirements_hold,
     an_exception_is_reported_with_its_causes,
     an_exception_of_async_main_is_reported_with_its_place,

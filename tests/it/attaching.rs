@@ -13,7 +13,7 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
 
-stories! {
+dotnet_tests! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
     a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again,
     the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
@@ -21,11 +21,11 @@ stories! {
 }
 
 // It takes 15 s, most of it asleep; the effect of a call that blocks on .NET 10 is tested in [`super::hostile_objects`].
-older_stories! {
+older_dotnet_tests! {
     a_call_that_blocks_does_not_keep_a_process_from_being_let_go,
 }
 
-also_on_net8! {
+net8_tests! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
     the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
     a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,

@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-modern_stories! {
+net10_tests! {
     variables_of_lambdas_have_their_names,
     variables_of_async_methods_and_iterators_have_their_names,
     static_locals_are_seen_and_set,

@@ -10,7 +10,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories_on! {
+tests_on! {
     on_net31, Net31:
     a_project_is_debugged,
     a_solution_is_debugged,
@@ -26,7 +26,7 @@ mod modern_on_net10 {
 
     macro_rules! forms_on {
         ($($module:ident: $runtime:ident),* $(,)?) => {
-            $(stories_on! {
+            $(tests_on! {
                 $module, $runtime:
                 a_project_is_debugged,
                 a_solution_is_debugged,

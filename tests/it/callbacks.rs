@@ -7,13 +7,13 @@ use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_step_into_a_call_ends_in_what_the_library_calls_back,
     a_step_into_a_call_ends_in_the_lambda_that_runs_on_another_thread,
     a_step_out_of_what_a_library_runs_ends_where_it_is_awaited_or_nowhere,
     an_agent_learns_at_once_that_a_step_ends_nowhere,
 }
-also_on_net8! {
+net8_tests! {
     a_step_into_a_call_ends_in_what_the_library_calls_back,
     a_step_out_of_what_a_library_runs_ends_where_it_is_awaited_or_nowhere,
 }

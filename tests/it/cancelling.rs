@@ -16,12 +16,12 @@ const TOKEN: &str = "a-token-for-these-tests";
 /// The deadline of each wait, s.
 const DEADLINE: u64 = 60;
 
-stories! {
+dotnet_tests! {
     a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio,
     a_cancelled_evaluation_reaches_the_program_over_http,
 }
 
-also_on_net8! { a_cancelled_evaluation_reaches_the_program_over_http }
+net8_tests! { a_cancelled_evaluation_reaches_the_program_over_http }
 
 /// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is shorter.
 const QUIET: Duration = Duration::from_millis(200);
@@ -49,7 +49,7 @@ fn begun() -> Value {
 }
 
 /// Waits until the thread of the stop sleeps in [`endless`]: proc(5) counts how often it was switched. A call that is aborted in its
-/// first moments is another story, and may end otherwise.
+/// first moments is a different case, and may end otherwise.
 async fn asleep(stop: &Value) -> anyhow::Result<()> {
     let status = format!("/proc/{}/status", stop["event"]["threadId"]);
     let switches = || -> anyhow::Result<Vec<String>> {

@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     calls_that_are_cancelled_before_they_begin_leave_the_program_whole,
     a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends_as_it_would,
     a_static_constructor_that_a_call_needs_is_not_torn_up,

@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
     a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
     all_inner_exceptions_are_reported,
@@ -18,13 +18,13 @@ stories! {
     a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
 }
 
-also_on_net8! {
+net8_tests! {
     what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
     a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
     a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
 }
 
-modern_stories! {
+net10_tests! {
     a_failing_page_and_a_failing_service_stop_once,
     a_library_may_say_which_exceptions_concern_the_user,
 }

@@ -1,4 +1,4 @@
-//! Other languages through their own adapters: one story, run with each real adapter.
+//! Other languages through their own adapters: one scenario, run with each real adapter.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
-/// Declares the stories for each adapter that is set up.
+/// Declares the tests for each adapter that is set up.
 macro_rules! told_with {
     ($($adapter:ident: $subject:ident),* $(,)?) => {
         $(mod $adapter {
@@ -47,14 +47,14 @@ told_with! {
     perl: Perl,
 }
 
-fn editor(story: &Transcript) -> anyhow::Result<DapClient> {
-    DapClient::start_in("editor", HashMap::new(), story)
+fn editor(transcript: &Transcript) -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), transcript)
 }
 
 /// Breakpoint, stack, variables, evaluate, step, input by another client, both streams apart, EOF, exit code.
 async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = editor(&story)?;
+    let transcript = Transcript::default();
+    let mut editor = editor(&transcript)?;
     let mut launch = subject.launch();
     launch["args"] = json!(["a b"]);
     editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
@@ -62,7 +62,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     assert!(ready.starts_with("ready "), "{ready}");
 
     // Another client types; the first sees the stop.
-    let mut agent = DapClient::connect("agent", &editor.socket().await?, &story).await?;
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
     agent.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
     agent.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
     let (thread, frame) = editor.stop().await?;

@@ -373,7 +373,7 @@ async fn ruby_is_changed_after_attaching(subject: Subject) -> anyhow::Result<()>
     ends_with(editor, running).await
 }
 
-stories_with! {
+parameterized_tests! {
     a_ruby_program_that_listens_on_a_port: ruby_on_a_port(Subject::Rdbg),
     a_ruby_program_that_listens_on_a_port_with_debug_1_9_2: ruby_on_a_port(Subject::Rdbg192),
     a_ruby_program_stops_once_and_runs: ruby_stops_once(Subject::Rdbg),

@@ -36,7 +36,7 @@ async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-stories_with! {
+parameterized_tests! {
     in_python: types_in_the_console(Subject::Python),
     in_python_through_its_adapter: types_in_the_console(Subject::PythonAdapter),
     in_c_under_lldb: types_in_the_console(Subject::Lldb),

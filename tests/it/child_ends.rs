@@ -12,7 +12,7 @@ use tandem_tests::fixture;
 use tandem_tests::marked::{self, Marked};
 use tandem_tests::transcript::Transcript;
 
-stories_with! {
+parameterized_tests! {
     lldb_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Lldb),
     gdb_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Gdb),
     delve_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Delve),
@@ -139,7 +139,7 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
         let host =
             all.iter().map(|(pid, _)| *pid).find(is_host).with_context(|| format!("no host in {all:?}"))?;
         kill_process(Pid::from_raw(i32::try_from(host)?).context("no process")?, Signal::KILL)?;
-        // What the relay says then has a story of its own.
+        // A separate test covers the relay's message.
         let Watched { editor, mut place, _aside } = session;
         drop(editor);
         place.ended(deadline(15)).await?;

@@ -243,7 +243,7 @@ async fn family(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-stories_with! {
+parameterized_tests! {
     under_debugpy: family(Subject::Python),
     under_debugpys_adapter: family(Subject::PythonAdapter),
     under_lldb: family(Subject::Lldb),

@@ -78,7 +78,7 @@ async fn counts(subject: Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-stories_with! {
+parameterized_tests! {
     bash_counts_hits: counts(Subject::Bash),
     debugpy_counts_hits: counts(Subject::Python),
     delve_counts_hits: counts(Subject::Delve),

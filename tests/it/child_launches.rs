@@ -16,7 +16,7 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-stories_with! {
+parameterized_tests! {
     lldb_gives_a_program_our_variables: has_our_variables(Subject::Lldb),
     gdb_gives_a_program_our_variables: has_our_variables(Subject::Gdb),
     bash_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Bash),

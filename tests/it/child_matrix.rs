@@ -1,7 +1,7 @@
 //! What adapters do worst, tried with each real one: a table of adapters and cases. Where an adapter answers otherwise, the
 //! case says why.
 //!
-//! Not here: stories about one language alone ([`super::child_python`], [`super::child_javascript`]).
+//! Not here: tests of a single language ([`super::child_python`], [`super::child_javascript`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

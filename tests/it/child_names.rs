@@ -190,7 +190,7 @@ async fn odd_names(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-stories_with! {
+parameterized_tests! {
     under_debugpy: odd_names(Subject::Python),
     under_debugpys_adapter: odd_names(Subject::PythonAdapter),
     under_lldb: odd_names(Subject::Lldb),

@@ -56,7 +56,7 @@ async fn shows_what_is_typed(subject: Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-stories_with! {
+parameterized_tests! {
     a_native_program_shows_what_is_typed: shows_what_is_typed(Subject::Lldb),
     a_native_program_under_gdb_shows_what_is_typed: shows_what_is_typed(Subject::Gdb),
     a_python_program_shows_what_is_typed: shows_what_is_typed(Subject::Python),
@@ -241,9 +241,9 @@ async fn a_cmake_project_with_several_programs_is_refused_before_it_is_built() -
 
 #[tokio::test]
 async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
-    let story = Transcript::default();
+    let transcript = Transcript::default();
     let (parent, program) = (child::source("parent.py"), child::source("echo.py"));
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     editor
         .ok(
             "initialize",
@@ -271,7 +271,7 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     assert_eq!(entry["parent"], own);
     assert!(name.starts_with(entry["title"].as_str().context("no title")?), "{entry}");
 
-    let mut other = DapClient::connect("other", &socket, &story).await?;
+    let mut other = DapClient::connect("other", &socket, &transcript).await?;
     other.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
     // Its stdin is the parent's.
     assert_eq!(other.refused("processWriteInput", json!({ "data": "x\n" })).await?, "IO_NOT_OWNED");

@@ -15,7 +15,7 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-/// A program of its own for one story.
+/// A program that only one test uses.
 struct Script {
     folder: tempfile::TempDir,
 }
@@ -150,8 +150,8 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
     let text =
         "import os\npid = os.fork()\nif pid == 0:\n    os._exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n";
     let script = Script::new(text)?;
-    let story = Transcript::default();
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
     editor.ok("initialize", hello).await?;
     let launched = editor.send("launch", script.launch(json!({}))).await?;
@@ -161,9 +161,12 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
     editor.response(launched).await?;
     let asked = editor.request("startDebugging").await?;
     let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
-    let mut forked =
-        DapClient::connect("forked", &editor.socket().await?.with_file_name(format!("{id}.sock")), &story)
-            .await?;
+    let mut forked = DapClient::connect(
+        "forked",
+        &editor.socket().await?.with_file_name(format!("{id}.sock")),
+        &transcript,
+    )
+    .await?;
     forked.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
     let (thread, frame) = forked.stop().await?;
     assert_eq!(frame["line"], 4);

@@ -186,8 +186,8 @@ async fn replay(name: &str) -> anyhow::Result<()> {
     let mut replay = Replay::new(&steps, &Value::Null)?;
     replay.launch["engine"] = json!({ "command": fixture::binary("fake_adapter"),
         "args": [replay.path("script"), replay.path("log")] });
-    let story = Transcript::default();
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     let (mut ids, mut numbers) = (Ids::default(), HashMap::new());
     let (mut ready, mut configured, mut over) = (false, false, false);
     let mut early: Vec<(&str, &Value)> = Vec::new();
@@ -296,12 +296,12 @@ async fn replay(name: &str) -> anyhow::Result<()> {
     assert_eq!(launched["arguments"], replay.launch);
     editor.finish().await?;
     // What the client saw is also kept whole: the comparison above leaves out what the hub keeps, merges or repeats.
-    let seen = story.text().replace(&replay.folder.path().display().to_string(), "[FOLDER]");
+    let seen = transcript.text().replace(&replay.folder.path().display().to_string(), "[FOLDER]");
     insta::assert_snapshot!(format!("replay_{name}"), seen);
     Ok(())
 }
 
-stories_with! {
+parameterized_tests! {
     lldb_dap_19: replay("lldb19"),
     lldb_dap_22: replay("lldb22"),
     debugpys_adapter: replay("debugpy"),
@@ -369,8 +369,8 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     }
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("script"), script.join("\n"))?;
-    let story = Transcript::default();
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
     editor.ok("initialize", hello).await?;
     let launch = json!({ "program": "/workspace/parent.py", "cwd": folder.path(), "engine": {
@@ -384,7 +384,7 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     let asked = editor.request("startDebugging").await?;
     let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
     let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
-    let mut child = DapClient::connect("child", &socket, &story).await?;
+    let mut child = DapClient::connect("child", &socket, &transcript).await?;
     child.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
     let stopped = child.event("stopped").await?;
     assert_eq!((&stopped["reason"], &stopped["preserveFocusHint"]), (&json!("breakpoint"), &json!(false)));

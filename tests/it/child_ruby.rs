@@ -117,7 +117,7 @@ async fn launched(subject: Subject) -> anyhow::Result<()> {
     editor.ended().await
 }
 
-stories_with! {
+parameterized_tests! {
     what_is_removed_or_changed_has_its_effect: launched(Subject::Rdbg),
     what_is_removed_or_changed_has_its_effect_with_debug_1_9_2: launched(Subject::Rdbg192),
 }

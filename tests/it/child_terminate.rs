@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::transcript::Transcript;
 
-stories_with! {
+parameterized_tests! {
     python_that_stands_is_resumed_to_end: is_resumed(Subject::Python),
     python_behind_its_adapter_that_stands_is_resumed_to_end: is_resumed(Subject::PythonAdapter),
     c_under_lldb_that_stands_is_resumed_to_end: is_resumed(Subject::Lldb),

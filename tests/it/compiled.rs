@@ -13,7 +13,7 @@ use tandem_tests::transcript::Transcript;
 /// Expressions and what they give.
 pub(crate) type Expected = &'static [(&'static str, &'static str)];
 
-stories! {
+dotnet_tests! {
     lambdas_queries_and_the_rest_of_csharp_are_compiled,
     code_in_a_load_context_is_bound_to_its_own_assemblies,
     an_expression_is_compiled_once_and_costs_a_call_afterwards,
@@ -21,16 +21,16 @@ stories! {
 }
 
 // What compiles is the old SDK's; what it compiles for is all that matters.
-older_stories! {
+older_dotnet_tests! {
     the_compiler_of_an_old_sdk_serves_too,
 }
 
-also_on_net8! {
+net8_tests! {
     lambdas_queries_and_the_rest_of_csharp_are_compiled,
     code_in_a_load_context_is_bound_to_its_own_assemblies,
 }
 
-modern_stories! {
+net10_tests! {
     todays_csharp_has_the_values_that_the_program_prints,
     what_is_private_can_be_used,
     an_await_that_does_not_end_is_given_up,

@@ -14,7 +14,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-modern_stories! {
+net10_tests! {
     a_compiler_that_does_not_work_is_reported_and_leaves_nothing,
     a_compiler_that_hangs_is_given_up_and_can_be_cancelled,
     an_expression_that_is_too_much_has_an_answer,

@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 
 use super::compiled::Expected;
 
-modern_stories! {
+net10_tests! {
     every_place_lends_its_names,
     every_place_lends_its_names_without_a_compiler_too,
     parameters_of_a_primary_constructor_are_names,

@@ -10,11 +10,11 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
+dotnet_tests! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
-modern_stories! { a_cancelled_request_leaves_conditions_alone }
+net10_tests! { a_cancelled_request_leaves_conditions_alone }
 
-also_on_net8! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
+net8_tests! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
 /// Launches with one breakpoint and gives what was said of it; the program has three lines to read.
 async fn launched(editor: &mut DapClient, subject: Subject, request: Value) -> anyhow::Result<Value> {
@@ -68,7 +68,7 @@ async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-stories_with! {
+parameterized_tests! {
     bash_refuses_a_condition_that_is_none: refused(Subject::Bash),
     debugpy_refuses_a_condition_that_is_none: refused(Subject::Python),
     delve_refuses_a_condition_that_is_none: refused(Subject::Delve),

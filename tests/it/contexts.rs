@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_breakpoint_binds_in_each_context_and_the_list_follows_what_is_unloaded,
     two_copies_of_an_assembly_have_their_own_statics,
     an_assembly_from_bytes_finds_its_symbols_where_the_compiler_put_them,
@@ -14,7 +14,7 @@ stories! {
     code_made_at_run_time_is_passed_through,
 }
 
-also_on_net8! {
+net8_tests! {
     a_breakpoint_binds_in_each_context_and_the_list_follows_what_is_unloaded,
     two_copies_of_an_assembly_have_their_own_statics,
 }
@@ -31,10 +31,10 @@ struct Seen {
     frames: Vec<String>,
 }
 
-/// Runs one of the program's stories to its end.
-async fn run(runtime: Runtime, story: &str) -> anyhow::Result<Seen> {
+/// Runs one of the program's scenarios to its end.
+async fn run(runtime: Runtime, scenario: &str) -> anyhow::Result<Seen> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("contexts", &["called"], json!({ "args": [story] })).await?;
+    editor.launch("contexts", &["called"], json!({ "args": [scenario] })).await?;
     let is_copy = |module: &Value| module["name"].as_str().is_some_and(|name| name.starts_with("contexts"));
     let mut seen = Seen { stops: Vec::new(), modules: Vec::new(), list: Vec::new(), frames: Vec::new() };
     loop {

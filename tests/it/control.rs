@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_restart_keeps_every_client_and_breakpoint,
     a_client_that_joined_restarts_a_program_that_runs,
     an_attached_process_is_not_restarted_and_not_shared_with_another_debugger,
@@ -18,7 +18,7 @@ stories! {
     an_editor_that_vanishes_ends_the_session_unless_it_hands_over,
 }
 
-also_on_net8! {
+net8_tests! {
     a_restart_keeps_every_client_and_breakpoint,
     a_client_that_joined_restarts_a_program_that_runs,
     two_pauses_at_once_both_succeed,
@@ -28,14 +28,14 @@ also_on_net8! {
 /// `tour` at its loop, with one that joined.
 async fn two_at_the_loop(
     runtime: Runtime,
-    story: &Transcript,
+    transcript: &Transcript,
     more: Value,
 ) -> anyhow::Result<(DapClient, DapClient, i64)> {
-    let mut first = DapClient::start("editor", runtime, story)?;
+    let mut first = DapClient::start("editor", runtime, transcript)?;
     first.launch("tour", &["loop"], more).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
-    let mut second = DapClient::connect("second", &first.socket().await?, story).await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     second.event("stopped").await?;
     second.ok("sessionInfo", json!({ "subscribe": true })).await?;
@@ -48,8 +48,8 @@ fn lives(pid: &Value) -> bool {
 }
 
 async fn a_restart_keeps_every_client_and_breakpoint(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut first, mut second, _) = two_at_the_loop(runtime, &story, json!({})).await?;
+    let transcript = Transcript::default();
+    let (mut first, mut second, _) = two_at_the_loop(runtime, &transcript, json!({})).await?;
     second.break_at("tour", &["after"]).await?;
     let (old, _) = (first.event("process").await?, second.event("process").await?);
     second.ok("restart", json!({})).await?;
@@ -81,15 +81,15 @@ async fn a_restart_keeps_every_client_and_breakpoint(runtime: Runtime) -> anyhow
     assert_eq!(read["stdout"], first.output[0]);
     second.finish().await?;
     first.finish().await?;
-    insta::assert_snapshot!("a_restart_keeps_every_client_and_breakpoint", story.text());
+    insta::assert_snapshot!("a_restart_keeps_every_client_and_breakpoint", transcript.text());
     Ok(())
 }
 
 async fn a_client_that_joined_restarts_a_program_that_runs(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("editor", runtime, &transcript)?;
     first.launch("echo", &[], json!({})).await?;
-    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     let waits = second.send("processReadOutput", json!({ "waitFor": "two", "timeoutMs": 20_000 })).await?;
     let old = second.event("process").await?;
@@ -151,8 +151,8 @@ async fn an_attached_process_is_not_restarted_and_not_shared_with_another_debugg
 async fn a_program_that_cannot_be_restarted_ends_the_session_with_a_reason(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut first, mut second, _) = two_at_the_loop(runtime, &story, json!({})).await?;
+    let transcript = Transcript::default();
+    let (mut first, mut second, _) = two_at_the_loop(runtime, &transcript, json!({})).await?;
     let gone = json!({ "arguments": { "program": "/nowhere/app.dll" } });
     assert_eq!(first.refused("restart", gone).await?, "LAUNCH_FAILED");
     for client in [&mut first, &mut second] {
@@ -215,11 +215,11 @@ async fn two_pauses_at_once_both_succeed(runtime: Runtime) -> anyhow::Result<()>
 }
 
 async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("editor", runtime, &transcript)?;
     first.launch("farewells", &["working"], json!({})).await?;
     first.stop().await?;
-    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     second.event("stopped").await?;
     first.ok("terminate", json!({ "restart": false })).await?;
@@ -233,13 +233,13 @@ async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Run
     // What it printed can still be read.
     assert_eq!(second.ok("processReadOutput", json!({})).await?["stdout"], "ready\nsaving\nsaved\n");
     second.ok("disconnect", json!({ "restart": false })).await?;
-    insta::assert_snapshot!("the_stop_button_of_vs_code", story.text());
+    insta::assert_snapshot!("the_stop_button_of_vs_code", transcript.text());
     Ok(())
 }
 
 async fn the_session_of_an_editor_that_hands_over_goes_on(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut first, mut second, thread) = two_at_the_loop(runtime, &story, json!({})).await?;
+    let transcript = Transcript::default();
+    let (mut first, mut second, thread) = two_at_the_loop(runtime, &transcript, json!({})).await?;
     assert_eq!(second.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");
     first.ok("disconnect", json!({ "handOver": true, "keepBreakpoints": true })).await?;
     // What it takes for its adapter is gone, though the session is not.
@@ -264,13 +264,14 @@ async fn the_session_of_an_editor_that_hands_over_goes_on(runtime: Runtime) -> a
 async fn an_editor_that_vanishes_ends_the_session_unless_it_hands_over(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (first, mut second, _) = two_at_the_loop(runtime, &story, json!({})).await?;
+    let transcript = Transcript::default();
+    let (first, mut second, _) = two_at_the_loop(runtime, &transcript, json!({})).await?;
     first.kill().await?;
     second.event("terminated").await?;
     second.finish().await?;
 
-    let (first, mut second, thread) = two_at_the_loop(runtime, &story, json!({ "handOver": true })).await?;
+    let (first, mut second, thread) =
+        two_at_the_loop(runtime, &transcript, json!({ "handOver": true })).await?;
     first.kill().await?;
     assert_eq!(second.event("sessionChanged").await?["change"], "left");
     assert_eq!(second.event("sessionChanged").await?["change"], "owner");

@@ -5,13 +5,13 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_program_that_ends_itself_or_is_killed_is_reported_with_its_exit_code,
     a_program_nobody_can_save_stops_once_and_then_ends,
     a_stack_overflow_ends_the_program,
 }
 
-also_on_net8! {
+net8_tests! {
     a_program_that_ends_itself_or_is_killed_is_reported_with_its_exit_code,
     a_program_nobody_can_save_stops_once_and_then_ends,
     a_stack_overflow_ends_the_program,

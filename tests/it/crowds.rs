@@ -22,7 +22,7 @@ const FLOOD: usize = 24;
 /// A bound for a hang; what is claimed does not depend on it, s.
 const LIMIT: u64 = 60;
 
-stories! {
+dotnet_tests! {
     in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed,
 }
 

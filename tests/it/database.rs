@@ -5,7 +5,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-modern_stories! {
+net10_tests! {
     a_lambda_on_a_query_is_worked_out_by_the_database,
 }
 

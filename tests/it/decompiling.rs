@@ -11,11 +11,11 @@ use tandem_tests::decompiler::Decompiler;
 use tandem_tests::distant::{self, Distant, is_below};
 use tandem_tests::fixture::{Runtime, alive};
 
-stories! {
+dotnet_tests! {
     a_library_is_decompiled_where_the_program_is_stopped,
 }
 
-modern_stories! {
+net10_tests! {
     a_source_that_somebody_opens_is_decompiled,
     a_library_with_symbols_and_no_source_is_decompiled_when_fetching_is_forbidden,
     a_decompiler_that_fails_says_why,

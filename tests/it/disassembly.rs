@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_methods_code_is_shown_with_its_source,
     as_many_rows_come_as_were_asked_for,
     a_step_of_one_instruction_ends_at_the_next_or_in_the_call,
@@ -15,7 +15,7 @@ stories! {
     what_cannot_be_disassembled_is_refused_with_the_reason,
 }
 
-also_on_net8! {
+net8_tests! {
     a_methods_code_is_shown_with_its_source,
     a_step_of_one_instruction_ends_at_the_next_or_in_the_call,
     a_breakpoint_at_an_instruction_stops_there,

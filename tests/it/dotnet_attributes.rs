@@ -8,12 +8,12 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-stories! {
+dotnet_tests! {
     logging_says_what_it_is_asked_to,
     a_process_is_attached_to_by_its_name,
 }
 
-modern_stories! {
+net10_tests! {
     what_is_not_offered_is_refused_by_name,
     options_that_mean_nothing_are_named,
     values_in_env_may_be_numbers_and_booleans,

@@ -5,15 +5,15 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered,
     a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unanswered,
     a_program_that_ends_itself_while_it_is_asked_leaves_no_request_unanswered,
 }
 
-also_on_net8! { a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unanswered }
+net8_tests! { a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unanswered }
 
-/// Rounds of each story: the end comes at another moment in each.
+/// Rounds of each test: the program ends at a different moment in each.
 const ROUNDS: usize = 12;
 /// Ways to end, with their exit codes.
 const WAYS: [(&str, i64); 3] = [("exit", 42), ("kill", 137), ("failfast", 134)];

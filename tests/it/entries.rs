@@ -5,13 +5,13 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     an_async_main_stops_at_entry_in_its_own_body,
 }
 
-also_on_net8! { an_async_main_stops_at_entry_in_its_own_body }
+net8_tests! { an_async_main_stops_at_entry_in_its_own_body }
 
-modern_stories! {
+net10_tests! {
     top_level_statements_that_wait_stop_at_entry_at_the_first,
 }
 

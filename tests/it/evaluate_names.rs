@@ -20,7 +20,7 @@ const MAX_PAGE: usize = 20;
 /// Declares a test for each program: where it is, and its name.
 macro_rules! programs {
     ($($test:ident: $of:ident $name:literal),* $(,)?) => {
-        modern_stories! { $($test),* }
+        net10_tests! { $($test),* }
         $(async fn $test(runtime: Runtime) -> anyhow::Result<()> {
             lead_back(runtime, $of($name)).await
         })*

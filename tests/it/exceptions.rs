@@ -5,7 +5,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     exceptions_stop_by_filter_and_type,
     an_exception_is_reported_with_its_cause_and_its_places,
     an_unusable_filter_is_reported,
@@ -13,7 +13,7 @@ stories! {
     an_exception_that_is_thrown_again_shows_where_it_was_thrown,
 }
 
-also_on_net8! {
+net8_tests! {
     exceptions_stop_by_filter_and_type,
     an_exception_is_reported_with_its_cause_and_its_places,
     an_exception_nobody_catches_stops_before_its_handlers_run_and_once,

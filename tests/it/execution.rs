@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_session_from_launch_to_exit,
     every_kind_of_local_is_shown,
     expressions_are_evaluated_or_refused_with_a_reason,
@@ -21,7 +21,7 @@ stories! {
     a_killed_program_ends_the_session_in_order,
 }
 
-also_on_net8! {
+net8_tests! {
     a_session_from_launch_to_exit,
     every_kind_of_local_is_shown,
     expressions_are_evaluated_or_refused_with_a_reason,
@@ -34,8 +34,8 @@ also_on_net8! {
 }
 
 async fn a_session_from_launch_to_exit(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({})).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = editor.stop().await?;
@@ -48,7 +48,7 @@ async fn a_session_from_launch_to_exit(runtime: Runtime) -> anyhow::Result<()> {
     assert_eq!(editor.output[0], "welcome\nname? hello bob: 6\n");
     assert_eq!(editor.output[1], "done\n");
     editor.finish().await?;
-    insta::assert_snapshot!("a_session_from_launch_to_exit", story.text());
+    insta::assert_snapshot!("a_session_from_launch_to_exit", transcript.text());
     Ok(())
 }
 

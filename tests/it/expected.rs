@@ -47,7 +47,7 @@ async fn are_the_adapters(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-stories_with! {
+parameterized_tests! {
     of_python: are_the_adapters(Subject::Python),
     of_pythons_adapter: are_the_adapters(Subject::PythonAdapter),
     of_lldb: are_the_adapters(Subject::Lldb),

@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     expressions_have_the_values_the_compiler_gives_them,
     expressions_have_these_values_without_a_compiler_too,
     what_newer_csharp_has_is_understood_too,
@@ -19,7 +19,7 @@ stories! {
     ref_and_out_arguments_are_the_programs_variables,
 }
 
-also_on_net8! {
+net8_tests! {
     what_newer_csharp_has_is_understood_too,
     an_overridden_property_is_shown_as_it_is_now,
     ref_and_out_arguments_are_the_programs_variables,

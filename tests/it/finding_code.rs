@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     functions_are_found_by_name_and_signature,
     a_program_without_symbols_says_so_and_still_stops_at_a_function,
     an_optimised_program_says_so,
@@ -21,11 +21,11 @@ stories! {
     the_entry_stop_is_before_the_first_line,
 }
 
-modern_stories! {
+net10_tests! {
     remarks_are_about_the_module_a_breakpoint_is_in,
 }
 
-also_on_net8! {
+net8_tests! {
     a_program_without_symbols_says_so_and_still_stops_at_a_function,
     an_embedded_source_is_shown_and_mapped,
     modules_and_sources_are_listed,

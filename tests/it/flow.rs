@@ -7,7 +7,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped,
     answers_come_in_an_order_a_client_can_rely_on,
     a_wait_is_cancelled_and_the_session_goes_on,
@@ -15,7 +15,7 @@ stories! {
     questions_right_behind_a_step_do_not_swallow_its_stop,
 }
 
-also_on_net8! { questions_right_behind_a_step_do_not_swallow_its_stop }
+net8_tests! { questions_right_behind_a_step_do_not_swallow_its_stop }
 
 /// `spin`, running, and its socket.
 async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::PathBuf)> {
@@ -98,11 +98,11 @@ async fn a_wait_is_cancelled_and_the_session_goes_on(runtime: Runtime) -> anyhow
 }
 
 async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("editor", runtime, &transcript)?;
     first.launch("spin", &[], json!({ "stopOnEntry": true })).await?;
     let (thread, _) = first.stop().await?;
-    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     second.event("stopped").await?;
     let mut frame = Value::Null;

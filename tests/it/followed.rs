@@ -11,7 +11,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime, alive};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent,
     children_that_end_at_once_are_followed_and_leave_nothing,
     a_child_that_outlives_its_parent_is_debugged_to_its_end,
@@ -23,7 +23,7 @@ stories! {
     children_have_the_environment_of_the_program,
     what_is_not_a_truth_value_is_refused,
 }
-also_on_net8! {
+net8_tests! {
     a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent,
     the_end_of_the_session_ends_all_that_was_started,
 }

@@ -11,14 +11,14 @@ use tandem_tests::fixture::{self, Runtime, alive};
 
 use crate::followed::{child_of, editor, launched, own_number, to_its_end, until, with_word};
 
-stories! {
+dotnet_tests! {
     a_killed_host_leaves_no_child,
     a_child_ends_when_its_debugger_dies,
     a_child_goes_on_when_its_parent_is_killed,
     a_child_that_suspends_itself_ends_with_the_session,
     children_are_ended_by_a_terminate_that_the_program_ignores,
 }
-older_stories! {
+older_dotnet_tests! {
     a_child_on_another_runtime_is_followed,
     a_child_with_its_runtime_inside_is_followed,
     a_child_of_another_user_is_reported,

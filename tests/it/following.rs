@@ -8,7 +8,7 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_call_in_a_csharp_program_is_followed_to_its_result,
     a_call_that_throws_is_followed_to_its_exception,
 }

@@ -7,11 +7,11 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_program_of_another_machine_is_named,
 }
 
-also_on_net8! {
+net8_tests! {
     a_program_of_another_machine_is_named,
 }
 

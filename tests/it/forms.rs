@@ -1,7 +1,7 @@
 //! Programs as they are published and in other languages, on .NET 10: built beforehand, for their compilers are not in every SDK. Their symbols
 //! name sources under `/src`.
 //!
-//! `TANDEM_DOTNET_FORMS` names the folder they are in; `check` leaves these stories out without it.
+//! `TANDEM_DOTNET_FORMS` names the folder they are in; `check` leaves these tests out without it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use tandem_tests::transcript::Transcript;
 
 use crate::unoptimized::variables;
 
-stories_with! {
+parameterized_tests! {
     a_single_file_is_debugged: counts_words("onefile", "onefile"),
     a_ready_to_run_program_is_debugged: counts_words("r2r", "r2r.dll"),
     a_trimmed_program_is_debugged: counts_words("trimmed", "trimmed"),

@@ -462,28 +462,28 @@ async fn tests_of_node_s_own_runner_are_listed_run_and_debugged() -> anyhow::Res
     tests_of_node(project, "node", "test/cart.test.mjs", (row, "3 !== 4"), ids, [11, 4, 6, 1]).await
 }
 
-/// The documentation's table names, in its last column, the stories that hold each of its rows: none is missing here or there.
+/// The last column of the documentation's table names the tests of each row. Neither side may lack one.
 #[test]
-fn every_row_of_the_table_in_the_documentation_has_its_stories() -> anyhow::Result<()> {
+fn every_row_of_the_table_in_the_documentation_has_its_tests() -> anyhow::Result<()> {
     let folder = fixture::root();
     let page = std::fs::read_to_string(folder.join("docs/testing-frameworks.md"))?;
     let own = std::fs::read_to_string(folder.join("tests/it/frameworks.rs"))?;
     let rows = page.lines().skip_while(|line| !line.starts_with("| framework |")).skip(2);
     let mut named = Vec::new();
     for row in rows.take_while(|line| line.starts_with('|')) {
-        let stories = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
-        let stories: Vec<&str> = stories.split('`').skip(1).step_by(2).collect();
-        ensure!(!stories.is_empty(), "no story for {row}");
-        for story in stories {
-            let is_there = [format!("fn {story}("), format!("        {story} \"")];
-            ensure!(is_there.iter().any(|text| own.contains(text)), "there is no story `{story}`: {row}");
-            named.push(story.to_owned());
+        let tests = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        let tests: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        ensure!(!tests.is_empty(), "no test for {row}");
+        for test in tests {
+            let is_there = [format!("fn {test}("), format!("        {test} \"")];
+            ensure!(is_there.iter().any(|text| own.contains(text)), "there is no test `{test}`: {row}");
+            named.push(test.to_owned());
         }
     }
-    let stories = own.lines().filter_map(|line| line.trim().strip_prefix("async fn "));
-    let stories =
-        stories.chain(own.lines().filter(|line| line.starts_with("        long_tests_of_")).map(str::trim));
-    let whole = stories.filter(|name| name.contains("listed_run_and_debugged"));
+    let tests = own.lines().filter_map(|line| line.trim().strip_prefix("async fn "));
+    let tests =
+        tests.chain(own.lines().filter(|line| line.starts_with("        long_tests_of_")).map(str::trim));
+    let whole = tests.filter(|name| name.contains("listed_run_and_debugged"));
     for name in whole.filter_map(|name| name.split(['(', ' ']).next()) {
         ensure!(named.iter().any(|known| known == name), "`{name}` is in no row of the table");
     }

@@ -6,13 +6,13 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     pages_far_into_a_collection_are_those_that_were_asked_for,
     long_texts_are_cut_and_their_length_is_given,
 }
 
 // It takes 12 s and is about the host's memory; the two above read the same values.
-older_stories! {
+older_dotnet_tests! {
     what_is_huge_is_given_in_parts_whatever_is_asked,
 }
 

@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     numbers_and_times_are_read,
     what_objects_say_is_read,
     types_and_members_are_read,
@@ -18,7 +18,7 @@ stories! {
     a_page_of_bits_is_a_page,
 }
 
-also_on_net8! {
+net8_tests! {
     numbers_and_times_are_read,
     what_objects_say_is_read,
     types_and_members_are_read,
@@ -28,7 +28,7 @@ also_on_net8! {
     spans_and_fixed_buffers_open_to_their_elements,
 }
 
-modern_stories! {
+net10_tests! {
     records_are_shown_as_they_print_themselves,
     what_came_after_the_first_core_is_shown,
     inline_arrays_open_to_their_elements,

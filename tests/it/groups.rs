@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     what_a_library_keeps_for_itself_is_in_a_group,
     the_users_own_members_are_in_none,
     static_members_of_bases_are_in_the_group,
@@ -18,7 +18,7 @@ stories! {
     an_agent_learns_how_to_look_into_a_group,
 }
 
-also_on_net8! {
+net8_tests! {
     what_a_library_keeps_for_itself_is_in_a_group,
     a_dynamic_object_shows_the_members_it_says_it_has,
 }

@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     requests_that_make_no_sense_are_answered_and_the_session_goes_on,
     launches_that_cannot_work_say_why,
     frames_that_are_no_messages_cost_only_themselves,

@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     evaluations_that_throw_say_what_was_thrown,
     an_evaluation_that_ends_the_program_ends_the_session_in_order,
     hovering_runs_getters_and_nothing_else,
@@ -19,7 +19,7 @@ stories! {
     an_evaluation_that_fails_fast_ends_the_session_in_order,
 }
 
-also_on_net8! {
+net8_tests! {
     evaluations_that_throw_say_what_was_thrown,
     an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session_says_so,
     an_evaluation_that_fails_fast_ends_the_session_in_order,

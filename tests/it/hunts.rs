@@ -9,9 +9,9 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! { a_wrong_sum_is_found_in_a_csharp_program }
+dotnet_tests! { a_wrong_sum_is_found_in_a_csharp_program }
 
-also_on_net8! { a_wrong_sum_is_found_in_a_csharp_program }
+net8_tests! { a_wrong_sum_is_found_in_a_csharp_program }
 
 /// Says what a hunt took, and holds it to what is promised.
 #[allow(clippy::print_stdout, reason = "the counts are what a reader of the test wants")]

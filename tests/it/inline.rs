@@ -8,7 +8,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-modern_stories! {
+net10_tests! {
     elements_of_inline_arrays_are_set,
     elements_of_spans_are_set,
     elements_that_are_not_there_are_not_written,

@@ -5,14 +5,14 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_client_that_joins_while_the_program_is_being_started,
     a_client_that_joins_while_the_program_runs,
     a_client_that_joins_at_a_stop,
     a_client_that_joins_after_the_end,
 }
 
-also_on_net8! {
+net8_tests! {
     a_client_that_joins_at_a_stop,
     a_client_that_joins_while_the_program_runs,
 }
@@ -34,13 +34,13 @@ fn assert_order(names: &[String], last: &[&str]) {
 }
 
 async fn a_client_that_joins_while_the_program_is_being_started(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.ok("initialize", json!({ "clientID": "test", "clientName": "editor" })).await?;
     let launch = editor.send("launch", json!({ "program": fixture::program("tour") })).await?;
     editor.event("initialized").await?;
     let socket = editor.socket().await?;
-    let mut late = DapClient::connect("late", &socket, &story).await?;
+    let mut late = DapClient::connect("late", &socket, &transcript).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
     // Nothing runs until the one that launched has configured; what the joiner wants is wanted from the start.
     late.break_at("tour", &["main"]).await?;
@@ -58,16 +58,16 @@ async fn a_client_that_joins_while_the_program_is_being_started(runtime: Runtime
     late.event("terminated").await?;
     late.finish().await?;
     editor.finish().await?;
-    insta::assert_snapshot!("a_client_that_joins_while_the_program_is_being_started", story.text());
+    insta::assert_snapshot!("a_client_that_joins_while_the_program_is_being_started", transcript.text());
     Ok(())
 }
 
 async fn a_client_that_joins_while_the_program_runs(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("spin", &[], json!({})).await?;
     editor.ok("processReadOutput", json!({ "stream": "stdout", "waitFor": "beat" })).await?;
-    let mut late = DapClient::connect("late", &editor.socket().await?, &story).await?;
+    let mut late = DapClient::connect("late", &editor.socket().await?, &transcript).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
     // Any request that is answered after the events about the past.
     late.ok("pause", json!({})).await?;
@@ -80,12 +80,12 @@ async fn a_client_that_joins_while_the_program_runs(runtime: Runtime) -> anyhow:
 }
 
 async fn a_client_that_joins_at_a_stop(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({})).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = editor.stop().await?;
-    let mut late = DapClient::connect("late", &editor.socket().await?, &story).await?;
+    let mut late = DapClient::connect("late", &editor.socket().await?, &transcript).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
     let stopped = late.event("stopped").await?;
     assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("breakpoint"), &json!(thread)));
@@ -97,12 +97,12 @@ async fn a_client_that_joins_at_a_stop(runtime: Runtime) -> anyhow::Result<()> {
 }
 
 async fn a_client_that_joins_after_the_end(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &[], json!({})).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     editor.event("terminated").await?;
-    let mut late = DapClient::connect("late", &editor.socket().await?, &story).await?;
+    let mut late = DapClient::connect("late", &editor.socket().await?, &transcript).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
     assert_eq!(late.event("exited").await?["exitCode"], 3);
     assert_eq!(late.output[0], "welcome\nname? hello bob: 6\n");
@@ -113,6 +113,6 @@ async fn a_client_that_joins_after_the_end(runtime: Runtime) -> anyhow::Result<(
     assert_eq!(late.refused("threads", json!({})).await?, "NO_SESSION");
     late.finish().await?;
     editor.finish().await?;
-    insta::assert_snapshot!("a_client_that_joins_after_the_end", story.text());
+    insta::assert_snapshot!("a_client_that_joins_after_the_end", transcript.text());
     Ok(())
 }

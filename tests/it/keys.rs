@@ -6,13 +6,13 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     keys_that_are_polled_are_waited_for_and_the_screen_is_text,
     keys_that_are_read_are_waited_for_too,
     a_program_that_is_stopped_or_works_waits_for_no_key,
 }
 
-also_on_net8! { keys_that_are_polled_are_waited_for_and_the_screen_is_text }
+net8_tests! { keys_that_are_polled_are_waited_for_and_the_screen_is_text }
 
 async fn keys_that_are_polled_are_waited_for_and_the_screen_is_text(runtime: Runtime) -> anyhow::Result<()> {
     chooses(runtime, &[]).await

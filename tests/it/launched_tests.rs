@@ -57,8 +57,8 @@ async fn a_file_of_jest_is_run_by_jest() -> anyhow::Result<()> {
 async fn a_file_of_vitest_is_run_by_vitest() -> anyhow::Result<()> {
     let project = fixture::node_test_project("vitest")?;
     let source = project.path().canonicalize()?.join("test/cart.test.ts");
-    let (story, line) = (Transcript::default(), child::line(&source, "fails"));
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let (transcript, line) = (Transcript::default(), child::line(&source, "fails"));
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
     editor.ok("initialize", hello).await?;
     let launch = Subject::Js.with(json!({ "program": source, "args": ["-t", "Cart fails"] }));
@@ -70,7 +70,7 @@ async fn a_file_of_vitest_is_run_by_vitest() -> anyhow::Result<()> {
     let asked = editor.request("startDebugging").await?;
     let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
     let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
-    let mut worker = DapClient::connect("worker", &socket, &story).await?;
+    let mut worker = DapClient::connect("worker", &socket, &transcript).await?;
     worker.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
     let (thread, frame) = worker.stop().await?;
     ensure!(frame["line"] == line, "{frame:#}");

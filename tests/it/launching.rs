@@ -9,7 +9,7 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_launch_profile_gives_what_the_launch_does_not_say,
     a_launch_profile_that_cannot_be_used_says_why,
     an_executable_of_its_own_is_debugged,
@@ -19,7 +19,7 @@ stories! {
     an_env_file_gives_variables,
 }
 
-also_on_net8! {
+net8_tests! {
     a_launch_profile_gives_what_the_launch_does_not_say,
     an_executable_of_its_own_is_debugged,
 }

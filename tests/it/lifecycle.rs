@@ -10,7 +10,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     nothing_is_left_after_an_orderly_end,
     nothing_is_left_when_the_editor_kills_its_adapter,
     nothing_is_left_when_the_host_is_killed,
@@ -18,7 +18,7 @@ stories! {
     terminate_lets_a_running_program_end_by_itself,
 }
 
-also_on_net8! {
+net8_tests! {
     nothing_is_left_after_an_orderly_end,
     terminate_lets_a_running_program_end_by_itself,
 }

@@ -7,13 +7,13 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     methods_made_at_run_time_have_their_names_in_the_places_of_an_exception,
     a_delegate_shows_the_name_of_a_method_made_at_run_time,
     an_agent_learns_the_names_of_methods_made_at_run_time,
 }
 
-also_on_net8! {
+net8_tests! {
     methods_made_at_run_time_have_their_names_in_the_places_of_an_exception,
     a_delegate_shows_the_name_of_a_method_made_at_run_time,
 }

@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_source_reached_by_a_link_binds_and_is_shown_as_the_client_spells_it,
     a_source_compiled_through_a_link_is_found_by_another_way,
     a_spelling_that_everybody_can_use_wins,

@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
 
-stories! {
+dotnet_tests! {
     a_listener_serves_sessions_that_do_not_hurt_each_other,
     a_listener_with_a_token_serves_nobody_without_it,
     live_sessions_are_listed_for_people_and_for_scripts,

@@ -10,14 +10,14 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_display_does_not_run_for_an_agent_that_may_only_look,
 }
 
 const ROBOT: &str = r#"{ "clientID": "tandem-mcp", "clientName": "robot", "supportsVariableType": true }"#;
 
-async fn robot(editor: &mut DapClient, story: &Transcript) -> anyhow::Result<DapClient> {
-    let mut agent = DapClient::connect("agent", &editor.socket().await?, story).await?;
+async fn robot(editor: &mut DapClient, transcript: &Transcript) -> anyhow::Result<DapClient> {
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, transcript).await?;
     agent.join(serde_json::from_str(ROBOT)?).await?;
     Ok(agent)
 }
@@ -32,10 +32,10 @@ async fn locals(client: &mut DapClient) -> anyhow::Result<(Vec<Value>, Value)> {
 }
 
 async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("values", &["objects"], json!({ "agentAccess": "readOnly" })).await?;
-    let mut agent = robot(&mut editor, &story).await?;
+    let mut agent = robot(&mut editor, &transcript).await?;
     let (seen, frame) = locals(&mut agent).await?;
     let row = |rows: &[Value], name: &str| {
         rows.iter().find(|row| row["name"] == name).cloned().context("no such row")
@@ -129,14 +129,14 @@ async fn watched(
     let (program, ran) = (folder.path().join(name), folder.path().join("ran"));
     let text = text.replace("RAN", &ran.display().to_string());
     std::fs::write(&program, &text)?;
-    let story = Transcript::default();
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     let mut launch = subject.with(json!({ "program": program }));
     launch["agentAccess"] = json!("readOnly");
     let line = tandem_tests::child::line(&program, "here");
     editor.launch_child(launch, &program, &[line]).await?;
     editor.event("stopped").await?;
-    let mut agent = robot(&mut editor, &story).await?;
+    let mut agent = robot(&mut editor, &transcript).await?;
     let told = ask_everything(&mut agent, &typed.replace("RAN", &ran.display().to_string())).await?;
     agent.finish().await?;
     not_run(&ran)?;
@@ -263,14 +263,14 @@ async fn bash_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<(
 #[tokio::test]
 async fn native_values_are_read_by_an_agent_that_may_only_look() -> anyhow::Result<()> {
     for subject in [Subject::Lldb, Subject::Gdb, Subject::Delve] {
-        let story = Transcript::default();
-        let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+        let transcript = Transcript::default();
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
         let mut launch = subject.launch();
         launch["agentAccess"] = json!("readOnly");
         editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
         editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
         editor.event("stopped").await?;
-        let mut agent = robot(&mut editor, &story).await?;
+        let mut agent = robot(&mut editor, &transcript).await?;
         let told = ask_everything(&mut agent, "1").await?;
         check(&told, &["completions"]);
         assert_eq!(told["variables"], "ok", "{subject:?}");

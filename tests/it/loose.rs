@@ -10,7 +10,7 @@ use tandem_tests::compiled::Stop;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-modern_stories! {
+net10_tests! {
     members_of_dynamic_values_are_read_and_called,
     members_of_dynamic_values_are_set,
     members_of_dynamic_values_are_shown,

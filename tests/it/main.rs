@@ -1,56 +1,57 @@
-//! Stories that take two parts, on real runtimes through the real programs. How to write one: `tests/src/lib.rs`.
+//! Integration tests: the real programs on real runtimes. `tests/src/lib.rs` says how to write one.
 
-/// Declares stories as tests of one runtime, in a module that `check` can leave out by its name.
-macro_rules! stories_on {
-    ($module:ident, $runtime:ident: $($story:ident),* $(,)?) => {
+/// Declares tests on one runtime, in a module that `check` can leave out by its name.
+macro_rules! tests_on {
+    ($module:ident, $runtime:ident: $($test:ident),* $(,)?) => {
         mod $module {
             $(#[tokio::test]
-            async fn $story() -> anyhow::Result<()> {
-                super::$story(tandem_tests::fixture::Runtime::$runtime.found()?).await
+            async fn $test() -> anyhow::Result<()> {
+                super::$test(tandem_tests::fixture::Runtime::$runtime.found()?).await
             })*
         }
     };
 }
 
-/// Declares stories on .NET Core 3.1 and .NET 9, which set-up makes, and on .NET 10. Where no SDK 10 is installed, `check`
-/// leaves the modules `on_net10` out, and the runner counts their tests as skipped.
-macro_rules! stories {
-    ($($story:ident),* $(,)?) => {
-        stories_on! { on_net31, Net31: $($story),* }
-        stories_on! { on_net9, Net9: $($story),* }
-        stories_on! { on_net10, Net10: $($story),* }
+/// Declares tests on .NET Core 3.1 and .NET 9, which set-up installs, and on .NET 10. If no SDK 10 is
+/// installed, `check` leaves the modules `on_net10` out, and the runner counts their tests as skipped.
+macro_rules! dotnet_tests {
+    ($($test:ident),* $(,)?) => {
+        tests_on! { on_net31, Net31: $($test),* }
+        tests_on! { on_net9, Net9: $($test),* }
+        tests_on! { on_net10, Net10: $($test),* }
     };
 }
 
-/// Declares stories on what set-up makes alone. Each says why .NET 10 has nothing to add to it.
-macro_rules! older_stories {
-    ($($story:ident),* $(,)?) => {
-        stories_on! { older_on_net31, Net31: $($story),* }
-        stories_on! { older_on_net9, Net9: $($story),* }
+/// Declares tests on the runtimes that set-up installs only. Each use says why .NET 10 makes no difference.
+macro_rules! older_dotnet_tests {
+    ($($test:ident),* $(,)?) => {
+        tests_on! { older_on_net31, Net31: $($test),* }
+        tests_on! { older_on_net9, Net9: $($test),* }
     };
 }
 
-/// Declares those stories of a file that also run on .NET 8: some of every area. Where no runtime 8 is installed, `check`
-/// leaves the modules `on_net8` out.
-macro_rules! also_on_net8 {
-    ($($story:ident),* $(,)?) => {
-        stories_on! { on_net8, Net8: $($story),* }
+/// Declares those tests of a file that also run on .NET 8: some of every area. If no runtime 8 is installed,
+/// `check` leaves the modules `on_net8` out.
+macro_rules! net8_tests {
+    ($($test:ident),* $(,)?) => {
+        tests_on! { on_net8, Net8: $($test),* }
     };
 }
 
-/// Declares stories with programs of `fixtures/programs/modern`, which only .NET 10 runs. Left out as those of `stories!` are.
-macro_rules! modern_stories {
-    ($($story:ident),* $(,)?) => {
-        stories_on! { modern_on_net10, Net10: $($story),* }
+/// Declares tests with programs of `fixtures/programs/modern`, which only .NET 10 runs. `check` leaves them
+/// out as it does those of `dotnet_tests!`.
+macro_rules! net10_tests {
+    ($($test:ident),* $(,)?) => {
+        tests_on! { modern_on_net10, Net10: $($test),* }
     };
 }
 
-/// Declares tests that are one story with different arguments: `name: story(argument, …)`.
-macro_rules! stories_with {
-    ($($name:ident: $story:ident($($argument:expr),*)),* $(,)?) => {
+/// Declares tests that run one scenario with different arguments: `name: scenario(argument, …)`.
+macro_rules! parameterized_tests {
+    ($($name:ident: $scenario:ident($($argument:expr),*)),* $(,)?) => {
         $(#[tokio::test]
         async fn $name() -> anyhow::Result<()> {
-            $story($($argument),*).await
+            $scenario($($argument),*).await
         })*
     };
 }

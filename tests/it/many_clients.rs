@@ -5,7 +5,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_late_client_gets_the_present_state,
     the_second_of_two_resumes_is_refused,
     references_are_each_clients_own,
@@ -15,18 +15,18 @@ stories! {
     an_editor_that_can_only_start_adapters_joins_by_the_sessions_name,
 }
 
-also_on_net8! {
+net8_tests! {
     a_late_client_gets_the_present_state,
     the_second_of_two_resumes_is_refused,
 }
 
 async fn a_late_client_gets_the_present_state(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("tour", &["loop"], json!({})).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
-    let mut late = DapClient::connect("late", &first.socket().await?, &story).await?;
+    let mut late = DapClient::connect("late", &first.socket().await?, &transcript).await?;
     // Counts from zero and uses URIs: its own view.
     late.join(
         json!({ "clientID": "other", "linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri" }),
@@ -42,18 +42,18 @@ async fn a_late_client_gets_the_present_state(runtime: Runtime) -> anyhow::Resul
     first.ok("continue", json!({ "threadId": thread })).await?;
     first.stop().await?;
     first.finish().await?;
-    insta::assert_snapshot!("a_late_client_gets_the_present_state", story.text());
+    insta::assert_snapshot!("a_late_client_gets_the_present_state", transcript.text());
     Ok(())
 }
 
 /// Two clients at a stop in `tour`.
 async fn two_at_a_stop(runtime: Runtime) -> anyhow::Result<(DapClient, DapClient, i64)> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("tour", &["loop"], json!({})).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
-    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     second.event("stopped").await?;
     Ok((first, second, thread))
@@ -100,12 +100,12 @@ async fn references_are_each_clients_own(runtime: Runtime) -> anyhow::Result<()>
 }
 
 async fn agents_may_only_look_when_set_so(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({ "agentAccess": "readOnly" })).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = editor.stop().await?;
-    let mut agent = DapClient::connect("agent", &editor.socket().await?, &story).await?;
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
     agent.join(json!({ "clientID": "tandem-mcp" })).await?;
     agent.event("stopped").await?;
     agent.ok("stackTrace", json!({ "threadId": thread })).await?;
@@ -155,13 +155,13 @@ async fn a_second_launch_is_refused_and_the_session_lives(runtime: Runtime) -> a
 async fn an_editor_that_can_only_start_adapters_joins_by_the_sessions_name(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("tour", &["loop"], json!({})).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
     let id = first.ok("sessionInfo", json!({})).await?["id"].clone();
-    let mut second = DapClient::start("second", runtime, &story)?;
+    let mut second = DapClient::start("second", runtime, &transcript)?;
     second.ok("initialize", json!({ "clientID": "other", "clientName": "second" })).await?;
     assert_eq!(second.refused("attach", json!({ "session": "no-such" })).await?, "NO_SESSION");
     second.ok("attach", json!({ "session": id })).await?;

@@ -10,7 +10,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
     a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
     an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_at,
@@ -19,7 +19,7 @@ stories! {
     a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them,
 }
 
-also_on_net8! {
+net8_tests! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
     a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
     a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves,

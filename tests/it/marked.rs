@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     no_breakpoint_stops_in_hidden_code,
     a_comment_in_a_lambda_means_the_next_line_of_it,
     a_name_alone_is_no_file,
@@ -15,7 +15,7 @@ stories! {
     what_library_code_throws_and_catches_is_not_a_user_unhandled_exception,
 }
 
-also_on_net8! { what_library_code_throws_and_catches_is_not_a_user_unhandled_exception }
+net8_tests! { what_library_code_throws_and_catches_is_not_a_user_unhandled_exception }
 
 /// At the program's first line, at which its breakpoints are reported.
 async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {

@@ -5,12 +5,12 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,
     steps_go_through_native_code_into_what_it_calls_back_and_past_it,
 }
 
-also_on_net8! {
+net8_tests! {
     what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,
     steps_go_through_native_code_into_what_it_calls_back_and_past_it,
 }

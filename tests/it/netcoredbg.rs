@@ -1,6 +1,6 @@
 //! The engine `netcoredbg`. No registry has the adapter: here a scripted one starts the program as it does, and the program's
-//! pipes, words and end are real. Recorded sessions of the real one are replayed in `child_replays`; the stories at the end run
-//! with it where `TANDEM_NETCOREDBG` names one.
+//! pipes, words and end are real. Recorded sessions of the real one are replayed in `child_replays`; the
+//! tests at the end run with it where `TANDEM_NETCOREDBG` names one.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -5,12 +5,12 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_program_without_a_debugger_reads_prints_and_ends_by_itself,
     a_program_without_a_debugger_is_restarted_and_ended,
 }
 
-also_on_net8! { a_program_without_a_debugger_reads_prints_and_ends_by_itself }
+net8_tests! { a_program_without_a_debugger_reads_prints_and_ends_by_itself }
 
 async fn launched(runtime: Runtime, program: &str, more: Value) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

@@ -11,14 +11,14 @@ use tandem_tests::transcript::Transcript;
 /// How long a step may take to come to where it waits, s.
 const LIMIT: u64 = 30;
 
-stories! {
+dotnet_tests! {
     one_thread_steps_alone_when_asked,
     a_condition_on_the_way_keeps_the_others_held,
     a_breakpoint_of_another_thread_ends_a_step,
     a_step_that_waits_for_a_held_thread_is_paused,
 }
 
-also_on_net8! {
+net8_tests! {
     one_thread_steps_alone_when_asked,
     a_breakpoint_of_another_thread_ends_a_step,
 }

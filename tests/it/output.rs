@@ -6,14 +6,14 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     input_is_echoed_waited_for_and_ended,
     clearing_is_each_clients_own,
     a_flood_is_bounded_and_counted,
     a_line_in_the_debug_console_goes_to_stdin,
 }
 
-also_on_net8! {
+net8_tests! {
     input_is_echoed_waited_for_and_ended,
     a_flood_is_bounded_and_counted,
     a_line_in_the_debug_console_goes_to_stdin,
@@ -43,10 +43,10 @@ async fn input_is_echoed_waited_for_and_ended(runtime: Runtime) -> anyhow::Resul
 }
 
 async fn clearing_is_each_clients_own(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("echo", &[], json!({})).await?;
-    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &transcript).await?;
     second.join(json!({ "clientID": "other" })).await?;
     second.ok("processWriteInput", json!({ "data": "one\n" })).await?;
     let read = first.ok("processReadOutput", json!({ "waitFor": "one\n", "clear": true })).await?;

@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     rows_show_what_objects_say_of_themselves_where_that_is_allowed,
     an_agent_may_allow_it_too,
     nothing_runs_to_show_a_row_where_that_is_switched_off,
@@ -15,7 +15,7 @@ stories! {
     a_field_whose_class_is_not_loaded_yet_is_null,
 }
 
-also_on_net8! { rows_show_what_objects_say_of_themselves_where_that_is_allowed }
+net8_tests! { rows_show_what_objects_say_of_themselves_where_that_is_allowed }
 
 /// Stops at a marker; returns the frame's id.
 async fn stopped(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {

@@ -12,7 +12,7 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-stories! {
+dotnet_tests! {
     a_program_that_brings_its_runtime_is_debugged,
     a_program_in_one_file_is_debugged,
     a_process_whose_assembly_is_gone_is_read_from_memory,
@@ -20,7 +20,7 @@ stories! {
     a_runtime_inside_an_executable_is_refused,
 }
 
-also_on_net8! {
+net8_tests! {
     a_program_that_brings_its_runtime_is_debugged,
     a_program_in_one_file_is_debugged,
 }

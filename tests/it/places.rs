@@ -7,14 +7,14 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     lines_of_every_kind_stop_as_often_as_they_run,
     a_column_chooses_among_the_statements_of_a_line,
     hit_counts_compare_as_they_say,
     log_messages_show_what_they_name,
 }
 
-also_on_net8! {
+net8_tests! {
     lines_of_every_kind_stop_as_often_as_they_run,
     a_column_chooses_among_the_statements_of_a_line,
     log_messages_show_what_they_name,

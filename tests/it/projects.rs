@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 
 use super::followed::{child_of, to_its_end};
 
-modern_stories! {
+net10_tests! {
     the_program_of_a_solution_is_built_and_started_as_msbuild_says,
     a_file_without_a_project_is_built_and_debugged,
     what_is_asked_of_a_build_reaches_it,

@@ -21,11 +21,11 @@ const MAX_SHOWN: usize = 4_000;
 /// How often each construct is compared in a long run.
 const MIN_COMPARED: usize = 50;
 
-stories! {
+dotnet_tests! {
     random_expressions_have_the_values_that_the_program_prints,
 }
 
-modern_stories! {
+net10_tests! {
     random_expressions_of_today_have_the_values_that_the_program_prints,
 }
 

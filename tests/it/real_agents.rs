@@ -1,6 +1,7 @@
-//! Programs from elsewhere, debugged by an agent. They are fetched by `scripts/real`, so these stories run only when they
-//! are asked for: `scripts/real && cargo build --workspace && cargo nextest run --workspace --run-ignored only -E 'test(real_agents)'`.
-//! The tests are in the children, by language; this module has the steps that most of them share.
+//! Programs from elsewhere, debugged by an agent. They are fetched by `scripts/real`, so these tests run only
+//! when they are asked for: `scripts/real && cargo build --workspace && cargo nextest run --workspace
+//! --run-ignored only -E 'test(real_agents)'`. The tests are in the children, by language; this module has
+//! the steps that most of them share.
 
 mod go;
 mod javascript;

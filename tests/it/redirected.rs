@@ -8,13 +8,13 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_file_is_the_input_and_others_have_the_output,
     a_file_longer_than_a_pipe_waits_for_a_stopped_program,
     files_that_cannot_be_opened_start_nothing,
 }
 
-stories_with! {
+parameterized_tests! {
     bash_reads_a_file: reads_a_file(Subject::Bash),
     debugpy_reads_a_file: reads_a_file(Subject::Python),
     delve_reads_a_file: reads_a_file(Subject::Delve),

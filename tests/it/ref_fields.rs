@@ -5,7 +5,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-modern_stories! {
+net10_tests! {
     a_ref_field_is_written_through,
 }
 

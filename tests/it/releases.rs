@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! { what_a_newer_release_started_is_refused_by_name, what_an_older_release_started_is_joined }
+dotnet_tests! { what_a_newer_release_started_is_refused_by_name, what_an_older_release_started_is_joined }
 
 /// A running session, its id and the file that lists it.
 async fn session(runtime: Runtime) -> anyhow::Result<(DapClient, String, std::path::PathBuf)> {

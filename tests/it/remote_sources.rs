@@ -7,12 +7,12 @@ use tandem_tests::distant::{self, COMPILED, Distant, SERVED, Shared, is_below};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::web::{Reply, Web};
 
-stories! {
+dotnet_tests! {
     a_source_is_fetched_and_its_lines_are_stopped_at,
     nothing_is_fetched_until_it_is_allowed,
 }
 
-modern_stories! {
+net10_tests! {
     addresses_that_are_never_fetched_are_refused,
     what_a_server_sends_is_compared_with_the_checksum,
     a_fetch_that_is_cancelled_or_left_behind_ends,
@@ -21,7 +21,7 @@ modern_stories! {
     an_exact_source_is_required_where_that_is_asked_for,
 }
 
-also_on_net8! {
+net8_tests! {
     a_source_is_fetched_and_its_lines_are_stopped_at,
 }
 

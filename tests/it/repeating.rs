@@ -11,11 +11,11 @@ use tandem_tests::transcript::Transcript;
 
 use super::frameworks::{agent, finished, line};
 
-older_stories! {
+older_dotnet_tests! {
     a_program_of_net_that_ends_well_is_run_as_often_as_was_said,
 }
 
-modern_stories! {
+net10_tests! {
     a_flaky_test_of_xunit_is_repeated_until_it_fails_and_stops_there,
 }
 

@@ -9,12 +9,12 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     restarts_of_a_stopped_program_leave_nothing_behind,
     restarts_of_a_running_program_leave_nothing_behind,
 }
 
-also_on_net8! { restarts_of_a_running_program_leave_nothing_behind }
+net8_tests! { restarts_of_a_running_program_leave_nothing_behind }
 
 /// Each is the first time at most: libraries that stay loaded, pools that stay filled.
 const FIRST: u32 = 8;

@@ -8,7 +8,7 @@ use tandem_tests::transcript::Transcript;
 
 use crate::stepping::place;
 
-stories! {
+dotnet_tests! {
     a_step_shows_what_the_calls_of_its_statement_returned,
     a_step_out_shows_what_the_method_returned,
     what_a_call_returned_opens_and_is_gone_at_the_next_resume,
@@ -18,7 +18,7 @@ stories! {
     an_agent_learns_what_calls_returned,
 }
 
-also_on_net8! {
+net8_tests! {
     a_step_shows_what_the_calls_of_its_statement_returned,
     a_step_out_shows_what_the_method_returned,
     what_a_call_returned_opens_and_is_gone_at_the_next_resume,

@@ -6,14 +6,14 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     variables_are_seen_where_they_are_in_scope,
     closures_around_a_lambda_are_seen_from_inside_it,
     local_constants_are_seen_and_used,
     code_made_at_run_time_is_named_and_its_objects_are_seen,
 }
 
-also_on_net8! {
+net8_tests! {
     variables_are_seen_where_they_are_in_scope,
     closures_around_a_lambda_are_seen_from_inside_it,
 }

@@ -14,7 +14,7 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
-stories! {
+dotnet_tests! {
     a_runtime_that_would_wait_for_another_tool_does_not,
     what_would_keep_the_debugger_away_is_refused_before_anything_runs,
     what_a_clients_terminal_has_set_is_named,
@@ -23,7 +23,7 @@ stories! {
     a_process_without_debugging_services_is_named_with_what_turns_them_off,
 }
 
-also_on_net8! {
+net8_tests! {
     a_runtime_that_would_wait_for_another_tool_does_not,
     a_program_keeps_its_own_temporary_folder,
     a_process_without_debugging_services_is_named_with_what_turns_them_off,

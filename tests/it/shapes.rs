@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 /// Most calls in one expression: together they have the time limit of one evaluation.
 const MAX_TOGETHER: usize = 9;
 
-modern_stories! {
+net10_tests! {
     value_types_of_every_size_reach_calls_unchanged,
 }
 

@@ -9,7 +9,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     three_owners_of_one_line_each_get_what_they_asked_for,
     what_an_editor_sends_back_stays_the_agents,
     a_dot_that_its_user_removes_is_gone_for_all,
@@ -20,19 +20,23 @@ stories! {
     values_come_with_the_announced_capabilities_and_changes_are_reported,
 }
 
-also_on_net8! { three_owners_of_one_line_each_get_what_they_asked_for }
+net8_tests! { three_owners_of_one_line_each_get_what_they_asked_for }
 
 /// A first client at the start of `Work` in `tour`, with a clean slate.
-async fn at_work(runtime: Runtime, story: &Transcript) -> anyhow::Result<(DapClient, i64)> {
-    let mut first = DapClient::start("first", runtime, story)?;
+async fn at_work(runtime: Runtime, transcript: &Transcript) -> anyhow::Result<(DapClient, i64)> {
+    let mut first = DapClient::start("first", runtime, transcript)?;
     first.launch("tour", &["work"], json!({})).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
     Ok((first, thread))
 }
 
-async fn joined(name: &'static str, with: &mut DapClient, story: &Transcript) -> anyhow::Result<DapClient> {
-    let mut client = DapClient::connect(name, &with.socket().await?, story).await?;
+async fn joined(
+    name: &'static str,
+    with: &mut DapClient,
+    transcript: &Transcript,
+) -> anyhow::Result<DapClient> {
+    let mut client = DapClient::connect(name, &with.socket().await?, transcript).await?;
     client.join(json!({ "clientID": name, "clientName": name, "supportsInvalidatedEvent": true })).await?;
     client.event("stopped").await?;
     Ok(client)
@@ -65,10 +69,10 @@ async fn stop_in_loop(client: &mut DapClient) -> anyhow::Result<(Value, String)>
 }
 
 async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut first, thread) = at_work(runtime, &story).await?;
-    let mut second = joined("second", &mut first, &story).await?;
-    let mut third = joined("third", &mut first, &story).await?;
+    let transcript = Transcript::default();
+    let (mut first, thread) = at_work(runtime, &transcript).await?;
+    let mut second = joined("second", &mut first, &transcript).await?;
+    let mut third = joined("third", &mut first, &transcript).await?;
     let one = set(&mut first, json!([in_loop(json!({ "condition": "i == 1" }))])).await?;
     let two = set(&mut second, json!([in_loop(json!({ "hitCondition": "4" }))])).await?;
     set(&mut third, json!([in_loop(json!({ "logMessage": "round {i}" }))])).await?;
@@ -93,34 +97,34 @@ async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime)
 }
 
 async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut editor, thread) = at_work(runtime, &story).await?;
+    let transcript = Transcript::default();
+    let (mut editor, thread) = at_work(runtime, &transcript).await?;
     set(&mut editor, json!([])).await?;
-    let mut agent = joined("agent", &mut editor, &story).await?;
-    story.note("the agent's breakpoint appears in the editor, which sends it back with its own, plain");
+    let mut agent = joined("agent", &mut editor, &transcript).await?;
+    transcript.note("the agent's breakpoint appears in the editor, which sends it back with its own, plain");
     set(&mut agent, json!([in_loop(json!({ "condition": "i == 2" }))])).await?;
     let shown = editor.breakpoint("new").await?["breakpoint"].clone();
     let after = json!({ "line": fixture::line("tour", "after") });
     let answer = set(&mut editor, json!([after, { "line": shown["line"] }])).await?;
     assert_eq!(answer[1]["id"], shown["id"]);
-    story.note("its condition holds still");
+    transcript.note("its condition holds still");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(stop_in_loop(&mut editor).await?, (json!([shown["id"]]), "2".into()));
     agent.next_stop_of_another().await?;
-    story.note("it goes with the agent");
+    transcript.note("it goes with the agent");
     agent.finish().await?;
     assert_eq!(editor.breakpoint("removed").await?["breakpoint"]["id"], shown["id"]);
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], after["line"]);
     editor.finish().await?;
-    insta::assert_snapshot!("what_an_editor_sends_back_stays_the_agents", story.text());
+    insta::assert_snapshot!("what_an_editor_sends_back_stays_the_agents", transcript.text());
     Ok(())
 }
 
 async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut editor, thread) = at_work(runtime, &story).await?;
+    let transcript = Transcript::default();
+    let (mut editor, thread) = at_work(runtime, &transcript).await?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
@@ -145,9 +149,9 @@ async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow
 }
 
 async fn an_agents_breakpoint_is_taken_back_before_the_end(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut editor, thread) = at_work(runtime, &story).await?;
-    let mut agent = joined("agent", &mut editor, &story).await?;
+    let transcript = Transcript::default();
+    let (mut editor, thread) = at_work(runtime, &transcript).await?;
+    let mut agent = joined("agent", &mut editor, &transcript).await?;
     set(&mut agent, json!([{ "line": fixture::line("tour", "main") }])).await?;
     let shown = editor.breakpoint("new").await?["breakpoint"].clone();
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -160,11 +164,11 @@ async fn an_agents_breakpoint_is_taken_back_before_the_end(runtime: Runtime) -> 
 }
 
 async fn exception_filters_of_a_joiner_take_nothing_away(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("throws", &["throw"], json!({})).await?;
     let (thread, _) = first.stop().await?;
-    let mut second = joined("second", &mut first, &story).await?;
+    let mut second = joined("second", &mut first, &transcript).await?;
     // As VS Code does when it joins: it has none ticked, and no function breakpoints.
     second.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
     second.ok("setFunctionBreakpoints", json!({ "breakpoints": [] })).await?;
@@ -180,9 +184,9 @@ async fn exception_filters_of_a_joiner_take_nothing_away(runtime: Runtime) -> an
 async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let (mut first, thread) = at_work(runtime, &story).await?;
-    let mut second = joined("second", &mut first, &story).await?;
+    let transcript = Transcript::default();
+    let (mut first, thread) = at_work(runtime, &transcript).await?;
+    let mut second = joined("second", &mut first, &transcript).await?;
     let requests =
         json!([{ "line": fixture::line("tour", "after") }, { "line": fixture::line("tour", "end") }]);
     set(&mut second, requests.clone()).await?;
@@ -192,7 +196,7 @@ async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
     let stopped = first.event("stopped").await?;
     assert_eq!(stopped["hitBreakpointIds"], json!([kept]));
     // It comes back and sets the same again: they are its own, and go with it.
-    let mut again = DapClient::connect("again", &first.socket().await?, &story).await?;
+    let mut again = DapClient::connect("again", &first.socket().await?, &transcript).await?;
     again.ok("initialize", json!({ "clientID": "second" })).await?;
     again.ok("attach", json!({})).await?;
     again.event("initialized").await?;
@@ -205,8 +209,8 @@ async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
 }
 
 async fn a_breakpoint_has_its_id_from_before_the_launch(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let answer = set(&mut editor, json!([in_loop(json!({}))])).await?;
     assert_eq!(answer[0]["verified"], false);
@@ -230,12 +234,12 @@ async fn a_breakpoint_has_its_id_from_before_the_launch(runtime: Runtime) -> any
 async fn values_come_with_the_announced_capabilities_and_changes_are_reported(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("tour", &["loop"], json!({})).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
-    let mut bare = DapClient::connect("bare", &first.socket().await?, &story).await?;
+    let mut bare = DapClient::connect("bare", &first.socket().await?, &transcript).await?;
     bare.join(json!({ "clientID": "bare", "supportsVariableType": false, "supportsInvalidatedEvent": true }))
         .await?;
     bare.event("stopped").await?;
@@ -279,13 +283,13 @@ async fn in_c_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow:
 }
 
 async fn evaluated(subject: Subject, condition: &str) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start_in("first", HashMap::new(), &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start_in("first", HashMap::new(), &transcript)?;
     first.launch_child(subject.launch(), &subject.source(), &[]).await?;
     let socket = first.socket().await?;
-    let mut second = DapClient::connect("second", &socket, &story).await?;
+    let mut second = DapClient::connect("second", &socket, &transcript).await?;
     second.join(json!({ "clientID": "second" })).await?;
-    let mut third = DapClient::connect("third", &socket, &story).await?;
+    let mut third = DapClient::connect("third", &socket, &transcript).await?;
     third.join(json!({ "clientID": "third" })).await?;
     let line = subject.line("handle");
     let mut ids = Vec::new();

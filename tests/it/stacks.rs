@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     async_callers_are_on_the_stack,
     a_method_its_caller_still_waits_for_on_the_stack_has_no_async_callers,
     variables_of_an_async_caller_are_seen_set_and_used,
@@ -17,7 +17,7 @@ stories! {
     a_handler_and_its_method_are_one_frame,
 }
 
-also_on_net8! {
+net8_tests! {
     async_callers_are_on_the_stack,
     variables_of_an_async_caller_are_seen_set_and_used,
     what_lies_between_frames_is_marked,
@@ -43,10 +43,10 @@ fn a_state_machine_leads_to_its_method_without_symbols_as_with_them() -> anyhow:
     Ok(())
 }
 
-/// `waits`, at a marker of one of its stories.
-async fn at(runtime: Runtime, story: &str, marker: &str) -> anyhow::Result<(DapClient, i64)> {
+/// Runs `waits` to a marker of one of its scenarios.
+async fn at(runtime: Runtime, scenario: &str, marker: &str) -> anyhow::Result<(DapClient, i64)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("waits", &[marker], json!({ "args": [story] })).await?;
+    editor.launch("waits", &[marker], json!({ "args": [scenario] })).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("waits", marker));
     Ok((editor, thread))
@@ -76,7 +76,7 @@ fn row(frame: &Value) -> String {
 
 async fn async_callers_are_on_the_stack(runtime: Runtime) -> anyhow::Result<()> {
     let mut lines = Vec::new();
-    for (story, marker) in [
+    for (scenario, marker) in [
         ("value", "leaf"),
         ("reader", "generic"),
         ("all", "leaf"),
@@ -91,8 +91,8 @@ async fn async_callers_are_on_the_stack(runtime: Runtime) -> anyhow::Result<()> 
         ("forgotten", "leaf"),
         ("unreached", "leaf"),
     ] {
-        let (mut editor, thread) = at(runtime, story, marker).await?;
-        lines.push(format!("{story}:"));
+        let (mut editor, thread) = at(runtime, scenario, marker).await?;
+        lines.push(format!("{scenario}:"));
         let frames = frames(&mut editor, thread).await?;
         // What the framework has in between is its own affair, and differs between versions.
         let shown = frames.iter().filter(|frame| frame["presentationHint"] != "subtle");

@@ -9,14 +9,14 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     next_stops_once_at_each_place_of_a_statement,
     step_in_stops_once_at_each_place_of_a_statement,
     next_stops_once_at_each_place_of_an_async_statement,
     step_in_stops_once_at_each_place_of_an_async_statement,
 }
 
-also_on_net8! {
+net8_tests! {
     next_stops_once_at_each_place_of_a_statement,
     next_stops_once_at_each_place_of_an_async_statement,
 }

@@ -5,7 +5,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     a_step_over_an_await_ends_at_the_next_statement,
     a_step_over_two_awaits_of_a_statement_passes_both,
     a_step_out_of_an_async_method_ends_where_it_is_awaited,
@@ -18,7 +18,7 @@ stories! {
     a_step_is_given_up_at_a_breakpoint_on_the_way,
 }
 
-also_on_net8! {
+net8_tests! {
     a_step_over_an_await_ends_at_the_next_statement,
     a_step_out_of_an_async_method_ends_where_it_is_awaited,
     two_calls_of_a_method_at_once_are_told_apart,
@@ -51,8 +51,8 @@ pub(crate) async fn walk(
     Ok(lines)
 }
 
-/// Runs to a marker once and steps from there.
-async fn story(runtime: Runtime, marker: &str, steps: &[&str]) -> anyhow::Result<String> {
+/// Runs to a marker once, steps from there and returns one line per step.
+async fn steps_from(runtime: Runtime, marker: &str, steps: &[&str]) -> anyhow::Result<String> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("asyncs", &[marker], json!({})).await?;
     let (first, rest) = steps.split_first().unwrap_or((&"", &[]));
@@ -69,13 +69,13 @@ async fn story(runtime: Runtime, marker: &str, steps: &[&str]) -> anyhow::Result
 }
 
 async fn a_step_over_an_await_ends_at_the_next_statement(runtime: Runtime) -> anyhow::Result<()> {
-    let told = story(runtime, "main", &["next"; 14]).await?;
+    let told = steps_from(runtime, "main", &["next"; 14]).await?;
     insta::assert_snapshot!("a_step_over_an_await_ends_at_the_next_statement", told);
     Ok(())
 }
 
 async fn a_step_over_two_awaits_of_a_statement_passes_both(runtime: Runtime) -> anyhow::Result<()> {
-    let told = story(runtime, "two", &["next", "next", "next", "next"]).await?;
+    let told = steps_from(runtime, "two", &["next", "next", "next", "next"]).await?;
     insta::assert_snapshot!("a_step_over_two_awaits_of_a_statement_passes_both", told);
     Ok(())
 }
@@ -88,7 +88,7 @@ async fn a_step_out_of_an_async_method_ends_where_it_is_awaited(runtime: Runtime
         ("slow return", &["stepOut", "next"]),
         ("quick return", &["stepOut", "next"]),
     ] {
-        told.push(story(runtime, marker, steps).await?);
+        told.push(steps_from(runtime, marker, steps).await?);
     }
     insta::assert_snapshot!("a_step_out_of_an_async_method_ends_where_it_is_awaited", told.join("\n\n"));
     Ok(())
@@ -98,7 +98,7 @@ async fn a_step_into_an_async_call_goes_through_its_end_to_the_method_that_await
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let steps = ["stepIn", "next", "next", "next", "next", "next", "next", "next"];
-    let told = story(runtime, "middle await", &steps).await?;
+    let told = steps_from(runtime, "middle await", &steps).await?;
     insta::assert_snapshot!("a_step_into_an_async_call_goes_through_its_end", told);
     Ok(())
 }
@@ -141,8 +141,8 @@ async fn two_calls_of_a_method_at_once_are_told_apart(runtime: Runtime) -> anyho
 
 async fn a_step_over_an_await_that_fails_ends_in_the_handler(runtime: Runtime) -> anyhow::Result<()> {
     let told = [
-        story(runtime, "catches", &["next", "next", "next"]).await?,
-        story(runtime, "failing", &["next", "next"]).await?,
+        steps_from(runtime, "catches", &["next", "next", "next"]).await?,
+        steps_from(runtime, "failing", &["next", "next"]).await?,
     ];
     insta::assert_snapshot!("a_step_over_an_await_that_fails_ends_in_the_handler", told.join("\n\n"));
     Ok(())
@@ -150,15 +150,15 @@ async fn a_step_over_an_await_that_fails_ends_in_the_handler(runtime: Runtime) -
 
 async fn a_step_walks_through_a_stream(runtime: Runtime) -> anyhow::Result<()> {
     let told = [
-        story(runtime, "item", &["next", "next", "next", "next", "next"]).await?,
-        story(runtime, "stream await", &["next"]).await?,
+        steps_from(runtime, "item", &["next", "next", "next", "next", "next"]).await?,
+        steps_from(runtime, "stream await", &["next"]).await?,
     ];
     insta::assert_snapshot!("a_step_walks_through_a_stream", told.join("\n\n"));
     Ok(())
 }
 
 async fn an_async_lambda_is_stepped_through(runtime: Runtime) -> anyhow::Result<()> {
-    let told = story(runtime, "main lambda", &["stepIn", "next", "next"]).await?;
+    let told = steps_from(runtime, "main lambda", &["stepIn", "next", "next"]).await?;
     insta::assert_snapshot!("an_async_lambda_is_stepped_through", told);
     Ok(())
 }

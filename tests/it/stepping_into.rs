@@ -8,7 +8,7 @@ use tandem_tests::transcript::Transcript;
 
 use crate::stepping::{place, walk};
 
-stories! {
+dotnet_tests! {
     attributes_and_filters_hide_code_from_steps,
     without_filters_a_step_goes_into_accessors_and_operators,
     a_step_goes_into_a_chosen_call,
@@ -22,7 +22,7 @@ stories! {
     going_into_or_out_of_a_handler_is_refused,
 }
 
-also_on_net8! {
+net8_tests! {
     attributes_and_filters_hide_code_from_steps,
     a_step_goes_into_a_chosen_call,
     a_loop_over_an_iterator_is_stepped_through,
@@ -30,7 +30,7 @@ also_on_net8! {
     the_next_statement_is_set,
 }
 
-modern_stories! {
+net10_tests! {
     accessors_of_extension_blocks_are_passed_over_like_any_other,
 }
 

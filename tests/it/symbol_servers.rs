@@ -10,11 +10,11 @@ use tandem_tests::distant::{self, COMPILED, Distant, Shared, with_id_of};
 use tandem_tests::fixture::Runtime;
 use tandem_tests::web::{Reply, Web};
 
-stories! {
+dotnet_tests! {
     symbols_of_a_server_are_kept_and_breakpoints_bind_in_them,
 }
 
-modern_stories! {
+net10_tests! {
     what_is_not_the_modules_is_refused_by_name,
     a_server_that_does_not_answer_keeps_nobody_waiting,
     modules_that_are_left_out_have_no_symbols,

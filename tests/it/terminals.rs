@@ -13,7 +13,7 @@ use tandem_tests::fixture::{self, Runtime, alive};
 use tandem_tests::terminal::Terminal;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     what_is_typed_into_the_clients_terminal_goes_to_the_program,
     arguments_variables_and_the_folder_reach_the_program_as_they_are,
     ctrl_c_ends_the_program_and_not_the_shell,
@@ -29,7 +29,7 @@ stories! {
     a_program_that_cannot_be_started_there_is_named_with_the_reason,
 }
 
-also_on_net8! {
+net8_tests! {
     what_is_typed_into_the_clients_terminal_goes_to_the_program,
     a_stack_overflow_ends_the_program_there_too,
     closing_the_terminal_ends_a_program_at_a_breakpoint,

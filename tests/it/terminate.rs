@@ -14,7 +14,7 @@ use tandem_tests::transcript::Transcript;
 
 use crate::attaching::running_with;
 
-stories! {
+dotnet_tests! {
     a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_shown,
     a_program_that_takes_its_time_to_end_is_left_to_it,
     a_program_that_never_ends_is_ended_by_force_when_its_time_is_up,
@@ -29,7 +29,7 @@ stories! {
     an_agent_is_notified_of_a_program_that_does_not_end,
 }
 
-modern_stories! {
+net10_tests! {
     a_web_host_stops_its_services_in_order,
     a_web_host_that_never_stops_is_ended_by_force,
 }

@@ -6,12 +6,12 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     threads_are_called_as_the_program_calls_them,
     a_list_of_a_running_program_follows_its_threads,
 }
 
-also_on_net8! {
+net8_tests! {
     threads_are_called_as_the_program_calls_them,
     a_list_of_a_running_program_follows_its_threads,
 }

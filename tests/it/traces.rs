@@ -10,7 +10,7 @@ use tandem_tests::child::Subject;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! { a_trace_of_a_csharp_program_says_what_evaluate_says }
+dotnet_tests! { a_trace_of_a_csharp_program_says_what_evaluate_says }
 
 /// Lines that an expression about them could be confused with.
 const LINES: [&str; 5] = ["ab", "x=1 %d {q} \"t\" \\", "a == b", "{}", "%s%s=1,2"];

@@ -11,11 +11,11 @@ use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     values_are_set_and_statements_skipped_in_a_csharp_program,
 }
 
-also_on_net8! {
+net8_tests! {
     values_are_set_and_statements_skipped_in_a_csharp_program,
 }
 

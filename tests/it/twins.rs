@@ -8,7 +8,7 @@ use tandem_tests::transcript::Transcript;
 
 use super::compiled::Expected;
 
-modern_stories! {
+net10_tests! {
     names_mean_types_of_the_assembly_at_the_stop,
 }
 

@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::distant::{self, COMPILED, Distant};
 use tandem_tests::fixture::Runtime;
 
-stories! {
+dotnet_tests! {
     variables_of_an_optimised_library_are_seen,
 }
 

@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 
 use super::projects::{refused, restores_from_the_feed, says};
 
-modern_stories! {
+net10_tests! {
     a_project_that_does_not_restore_is_refused_in_the_builds_words,
     a_solution_without_a_program_is_refused,
     a_program_for_a_framework_that_is_not_here_is_refused_in_the_hosts_words,

@@ -6,7 +6,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     every_kind_of_value_is_shown,
     rows_lead_back_to_what_they_show,
     variables_of_every_kind_are_set,
@@ -19,7 +19,7 @@ stories! {
     a_display_names_rows_and_types,
 }
 
-also_on_net8! {
+net8_tests! {
     every_kind_of_value_is_shown,
     variables_of_every_kind_are_set,
     completions_offer_what_may_follow,

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-modern_stories! {
+net10_tests! {
     each_part_of_a_web_site_is_debugged_by_an_editor_and_an_agent_at_once,
 }
 

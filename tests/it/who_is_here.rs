@@ -5,7 +5,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime, binary};
 use tandem_tests::transcript::Transcript;
 
-stories! {
+dotnet_tests! {
     each_client_knows_which_one_it_is_and_looking_is_not_joining,
     what_is_stopped_is_known_to_a_hook_that_joins_nothing,
 }
@@ -13,14 +13,14 @@ stories! {
 async fn each_client_knows_which_one_it_is_and_looking_is_not_joining(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let story = Transcript::default();
-    let mut first = DapClient::start("first", runtime, &story)?;
+    let transcript = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("echo", &[], json!({})).await?;
     first.ok("sessionInfo", json!({ "subscribe": true })).await?;
     let socket = first.socket().await?;
     // As whoever lists sessions does.
     drop(std::os::unix::net::UnixStream::connect(&socket)?);
-    let mut second = DapClient::connect("second", &socket, &story).await?;
+    let mut second = DapClient::connect("second", &socket, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     let changed = first.event("sessionChanged").await?;
     assert_eq!((&changed["change"], &changed["client"]), (&json!("joined"), &json!("second")));

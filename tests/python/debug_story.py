@@ -1,4 +1,4 @@
-"""A whole debug story through the official MCP client, over stdio. The client checks each answer against the tool's
+"""A whole debug session through the official MCP client, over stdio. The client checks each answer against the tool's
 output schema. Arguments: the command of the server, then program, source and a folder. Prints one line per step; a
 failed assertion is the test's failure."""
 import asyncio, json, re, sys
@@ -15,7 +15,7 @@ def line(marker):
     return next(at for at, text in enumerate(LINES, 1) if text.endswith(f"// BP {marker}"))
 
 
-class Story:
+class Calls:
     def __init__(self, client):
         self.client, self.calls, self.characters = client, 0, 0
 
@@ -39,10 +39,10 @@ async def heard(told, uri):
         if uri in told:
             return
         await asyncio.sleep(0.05)
-    raise AssertionError(f"{uri} is not told: {told}")
+    raise AssertionError(f"no update of {uri}: {told}")
 
 
-async def story(client, told, logged):
+async def session(client, told, logged):
     server = await client.initialize()
     for capability in ("tools", "resources", "prompts", "completions", "logging"):
         assert getattr(server.capabilities, capability) is not None, capability
@@ -54,7 +54,7 @@ async def story(client, told, logged):
     assert tools["debug_remove_breakpoint"].annotations.idempotent_hint is True
     assert tools["debug_disconnect"].annotations.destructive_hint is True
     await client.set_logging_level("info")
-    go = Story(client)
+    go = Calls(client)
 
     # Refusals say what to do, and end nothing.
     await go.call("debug_continue", refused="NO_SESSION")
@@ -66,7 +66,7 @@ async def story(client, told, logged):
                              breakpoints=[{"sourceFile": SOURCE, "text": "string name = Console.ReadLine();"}])
     assert launched["event"]["type"] == "breakpointHit" and launched["event"]["line"] == line("read"), launched
     assert launched["event"]["breakpointId"] == launched["breakpoints"][0]["id"]
-    # What was printed right before a stop may come a moment after it.
+    # Output printed right before a stop may arrive a moment after it.
     prompt = await go.call("process_read_output", waitFor="name\\? ", stream="stdout")
     assert prompt["matched"] and prompt["stdout"] == "welcome\nname? ", prompt
     session = launched["session"]
@@ -137,7 +137,7 @@ async def story(client, told, logged):
     await go.call("debug_remove_breakpoint", breakpointId=function["id"])
     await go.call("debug_remove_breakpoint", refused="BREAKPOINT_NOT_FOUND", id=4711)
 
-    # One's own breakpoints are news for who shows them.
+    # A client that shows breakpoints is notified of its own, too.
     shown = f"debug://sessions/{session}/breakpoints"
     await client.subscribe_resource(shown)
     extra = await go.call("debug_set_breakpoint", sourceFile=SOURCE, line=line("end"))
@@ -182,7 +182,7 @@ async def story(client, told, logged):
     kinds = [entry["kind"] for entry in timeline["entries"]]
     for kind in ("started", "stopped", "resumed", "stdout", "exited"):
         assert kind in kinds, kinds
-    assert [entry for entry in timeline["entries"] if entry["kind"] == "resumed"][0]["by"] == "mcp-story"
+    assert [entry for entry in timeline["entries"] if entry["kind"] == "resumed"][0]["by"] == "mcp-test"
     assert (await go.call("debug_disconnect"))["state"] == "idle"
 
     # Prompts and completions.
@@ -198,15 +198,15 @@ async def story(client, told, logged):
 
 
 async def cancelled(client):
-    """A wait that is cancelled ends at once, and the session goes on."""
-    go = Story(client)
+    """A wait that is cancelled ends at once, and the session stays usable."""
+    go = Calls(client)
     await go.call("debug_launch", program=PROGRAM, stopAtEntry=False)
     spoken = []
 
     async def progress(done, total, message):
         spoken.append(message)
 
-    # It asks for input, so a text that never comes is what is waited for.
+    # The program asks for input, so the wait for a text that never arrives ends early.
     waiting = asyncio.create_task(client.call_tool("process_read_output", {"waitFor": "never", "timeoutMs": 600000},
                                                    progress_callback=progress))
     done, _ = await asyncio.wait([waiting], timeout=20)
@@ -230,9 +230,9 @@ async def main():
 
     server = StdioServerParameters(command=SERVER, args=["--root", PROJECT], env=dict(__import__("os").environ))
     async with stdio_client(server) as (reading, writing):
-        info = types.Implementation(name="mcp-story", version="1")
+        info = types.Implementation(name="mcp-test", version="1")
         async with ClientSession(reading, writing, message_handler=message, logging_callback=log, client_info=info) as client:
-            await asyncio.wait_for(story(client, told, logged), 100)
+            await asyncio.wait_for(session(client, told, logged), 100)
             await asyncio.wait_for(cancelled(client), 60)
 
 

@@ -72,7 +72,7 @@ impl Agent {
         mut command: tokio::process::Command,
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
-        // What its calls build lies in the project's own folder: projects of two stories may have one name.
+        // Its calls build in the project's own folder: projects of two tests may have the same name.
         command.kill_on_drop(true).env_remove("CARGO_TARGET_DIR");
         fixture::set_path(&mut command);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;

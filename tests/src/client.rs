@@ -39,7 +39,7 @@ pub struct DapClient {
     configured: bool,
     /// Whether this client has sent `disconnect` or `terminate`.
     leaving: bool,
-    /// Events that had come before it left, and that its story should have taken.
+    /// Events that had arrived before it left, and that its test should have taken.
     overlooked: Vec<Event>,
     order: Order,
     /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
@@ -78,7 +78,7 @@ impl DapClient {
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
-        // What it builds lies in the project's own folder: projects of two stories may have one name.
+        // It builds in the project's own folder: projects of two tests may have the same name.
         command.env_remove("CARGO_TARGET_DIR").args(flags).envs(environment);
         Self::of(name, command, transcript)
     }
@@ -179,7 +179,7 @@ impl DapClient {
         Ok(self.writer.get_mut().flush().await?)
     }
 
-    /// Records what came, whether or not the story claims it.
+    /// Records a message, whether or not the test takes it.
     fn arrived(&mut self, message: &Message) -> anyhow::Result<()> {
         self.transcript.arrived(self.name, message);
         let Message::Event(event) = message else { return Ok(()) };
@@ -462,7 +462,7 @@ impl DapClient {
     }
 }
 
-/// What every editor announces, unless the story says otherwise.
+/// The `initialize` arguments of every editor, unless the test overrides them.
 fn announcing(mut arguments: Value) -> Value {
     if let Some(arguments) = arguments.as_object_mut() {
         for flag in ["supportsVariableType", "supportsVariablePaging", "supportsMemoryReferences"] {

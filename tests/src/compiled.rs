@@ -1,4 +1,4 @@
-//! What stories about expressions by the compiler have in common.
+//! Shared parts of the tests of expressions that the compiler translates.
 
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ const HELP: &str = "Usage: ilspycmd [options] <Assembly file name(s)>
   --nested-directories         Use nested directories for namespaces.
   --disable-updatecheck        Do without the automatic update check.";
 
-/// The program, in a folder of the story's.
+/// The program, in the test's folder.
 pub struct Decompiler {
     folder: PathBuf,
 }

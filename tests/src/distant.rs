@@ -1,5 +1,5 @@
-//! The fixture `distant`: a program with a library as packages are, its sources and symbols elsewhere. Each story has copies of both, a cache
-//! and a home of its own.
+//! The fixture `distant`: a program with a library as packages are, its sources and symbols elsewhere. Each
+//! test has copies of both, a cache and a home of its own.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl Distant {
         Ok(distant)
     }
 
-    /// A file or folder of this story.
+    /// A file or folder of this test.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -168,7 +168,7 @@ pub fn with_id_of(own: &[u8], other: &[u8]) -> anyhow::Result<Vec<u8>> {
     Ok(changed)
 }
 
-/// A value that a server's answers share with the story.
+/// A value that a server's answers share with the test.
 #[derive(Clone, Default)]
 pub struct Shared<T>(Arc<Mutex<T>>);
 

@@ -1,5 +1,5 @@
-//! The order in which a DAP client may be sent events. It holds in every story, whatever the story is about. What an event says
-//! is not looked at.
+//! The order in which a DAP client may be sent events. Every test checks it, whatever else it tests. The
+//! contents of events are not checked.
 
 use anyhow::ensure;
 

@@ -28,7 +28,7 @@ struct Inner {
     aloud: bool,
 }
 
-/// Lines of one story; clones write into the same.
+/// Lines of one test; clones write into the same transcript.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript(Arc<Mutex<Inner>>);
 
@@ -46,7 +46,7 @@ impl Transcript {
         inner.lines.push(line);
     }
 
-    /// A remark of the story-teller.
+    /// Writes a remark of the test.
     pub fn note(&self, text: &str) {
         self.add(format!("# {text}"));
     }
@@ -88,7 +88,7 @@ impl Transcript {
         body
     }
 
-    /// What a client was sent, whether or not the story claims it.
+    /// Counts an event that a client was sent, whether or not the test takes it.
     pub fn arrived(&self, who: &str, message: &Message) {
         let Message::Event(Event { event, body, .. }) = message else { return };
         let shown = match event.as_str() {
@@ -129,7 +129,8 @@ impl Transcript {
         self.add(format!("{who} ←{}", tail(&answer)));
     }
 
-    /// The whole story; at its end, per client, what it was sent of output, processes, modules and threads.
+    /// The whole transcript. It ends with the output, processes, modules and threads that each client was
+    /// sent.
     pub fn text(&self) -> String {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = inner.lines.clone();

@@ -43,7 +43,7 @@ class Found:
 
     def only_in_all(self):
         """Parts of the names of tests that the gate leaves out. Modules that repeat on another runtime what one module tests already: 10
-        where it is here, else 9. A story that only old runtimes have (`older_stories!`) runs on 9."""
+        where it is here, else 9. A test that only old runtimes have (`older_dotnet_tests!`) runs on 9."""
         newest = self.environment.get("modern") and self.has_runtime(10)
         repeated = [f"::{NET31}::", f"::{NET8}::", f"::older_{NET31}::", SECOND_GEM, *HEAVY]
         return [*repeated, f"::{NET9}::"] if newest else repeated

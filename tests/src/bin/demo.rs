@@ -29,19 +29,19 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn tell(runtime: Runtime) -> anyhow::Result<()> {
-    let story = Transcript::aloud();
-    let mut editor = DapClient::start("editor", runtime, &story)?;
+    let transcript = Transcript::aloud();
+    let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({})).await?;
-    story.note("the agent joins the session the editor started");
+    transcript.note("the agent joins the session the editor started");
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
-    let mut agent = Agent::start("agent ", runtime, &story).await?;
+    let mut agent = Agent::start("agent ", runtime, &transcript).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
-    story.note("the program asks for a name; the agent answers, both see the stop");
+    transcript.note("the program asks for a name; the agent answers, both see the stop");
     agent.call("debug_wait", json!({})).await?;
     agent.call("process_write_input", json!({ "data": "world\n" })).await?;
     agent.call("debug_wait", json!({})).await?;
     let (thread, frame) = editor.stop().await?;
-    story.note("the editor looks at variables; the agent evaluates and steps");
+    transcript.note("the editor looks at variables; the agent evaluates and steps");
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     editor
         .ok("variables", json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] }))
@@ -50,7 +50,7 @@ async fn tell(runtime: Runtime) -> anyhow::Result<()> {
     agent.call("debug_step_into", json!({})).await?;
     editor.event("continued").await?;
     editor.stop().await?;
-    story.note("the editor clears its breakpoint and lets the program run to its end; both see it");
+    transcript.note("the editor clears its breakpoint and lets the program run to its end; both see it");
     editor.break_at("tour", &[]).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let ended = agent.call("debug_wait", json!({})).await?;
@@ -64,6 +64,6 @@ async fn tell(runtime: Runtime) -> anyhow::Result<()> {
     );
     agent.finish().await?;
     editor.finish().await?;
-    story.note(&format!("program: {}", fixture::source("tour")));
+    transcript.note(&format!("program: {}", fixture::source("tour")));
     Ok(())
 }

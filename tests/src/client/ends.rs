@@ -1,4 +1,5 @@
-//! How a client's session ends, and what its story must have taken by then. How messages are read is the parent's.
+//! How a client's session ends, and which messages its test must have taken by then. How messages are read is
+//! the parent's.
 
 use anyhow::Context;
 use dap_wire::{Event, Message};
@@ -8,15 +9,15 @@ use serde_json::Value;
 use super::{DEADLINE, DapClient};
 use crate::deadline::deadline;
 
-/// Events that a client acts on: where its session and the program are. A story takes them, or brings them about itself. Others it
-/// may leave unread.
+/// Events that a client acts on: where its session and the program are. A test takes them, or causes them
+/// itself. Others it may leave unread.
 const MUST_BE_CLAIMED: [&str; 5] = ["initialized", "stopped", "continued", "exited", "terminated"];
 /// Those of them that a client has to know before it leaves; the others are what leaving brings about. Who leaves before it has
 /// configured anything need not know that it may.
 const BEFORE_LEAVING: [&str; 3] = ["initialized", "stopped", "continued"];
 
 impl DapClient {
-    /// What has come before the client leaves, that its story did not take and should have.
+    /// Messages that arrived before the client leaves, and that its test should have taken.
     pub(super) fn overlooked_now(&self) -> Vec<Event> {
         let overlooked = |message: &Message| match message {
             Message::Event(event) if event.event == "initialized" && !self.configured => None,
@@ -29,7 +30,7 @@ impl DapClient {
     /// Reads to the end of the connection and checks the messages that no test has claimed.
     ///
     /// # Errors
-    /// When an answer, a request or the end of the session was never taken by the story.
+    /// If the test never took an answer, a request or the end of the session.
     async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
         // An adapter that was killed may leave half a message; that is not what is looked for here.
         while let Ok(Some(Ok(Ok(message)))) =
@@ -65,7 +66,7 @@ impl DapClient {
     /// Disconnects and waits until the adapter has ended.
     ///
     /// # Errors
-    /// When it does not end, or with messages that the story did not claim.
+    /// If the session does not end, or if messages are left that the test did not take.
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.ok("disconnect", Value::Null).await?;
         self.ended().await
