@@ -52,7 +52,7 @@ async def drive(client):
 
     await call("run_command", {"command": "sleep 2.5"}, progress_callback=heard)
     told["progress"] = len(progress)
-    # A build says its lines while it goes on.
+    # A build reports its lines while it runs.
     await call("write_file", {"path": "Makefile", "content": "all:\n\t@echo compiling; sleep 2.5; echo done\n"})
     lines = []
 

@@ -1,4 +1,5 @@
-//! What agents may do: `agentAccess` full, readOnly and none, enforced by the hub, no matter which client launched.
+//! Agents' access to a session: the hub enforces `agentAccess` full, readOnly and none, whichever client
+//! launched.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -8,15 +9,15 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     an_agent_that_may_nothing_only_learns_that_the_session_exists,
-    an_agent_that_is_allowed_later_is_told_everything,
+    an_agent_that_is_allowed_later_receives_everything,
     an_agent_that_launched_rules_its_session,
-    what_an_agent_does_is_labelled_with_its_name,
+    an_agents_actions_are_labelled_with_its_name,
     the_default_is_what_the_adapter_was_started_with,
 }
 
-net8_tests! { what_an_agent_does_is_labelled_with_its_name }
+net8_tests! { an_agents_actions_are_labelled_with_its_name }
 
-/// `tour` at its loop.
+/// Stops `tour` in its loop; returns the editor and the thread.
 async fn at_the_loop(
     runtime: Runtime,
     transcript: &Transcript,
@@ -66,7 +67,7 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
     editor.finish().await
 }
 
-async fn an_agent_that_is_allowed_later_is_told_everything(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agent_that_is_allowed_later_receives_everything(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut editor, thread) = at_the_loop(runtime, &transcript, "none").await?;
     let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
@@ -95,7 +96,7 @@ async fn an_agent_that_is_allowed_later_is_told_everything(runtime: Runtime) -> 
     assert_eq!(agent.output[0], "welcome\nname? ");
     agent.finish().await?;
     editor.finish().await?;
-    insta::assert_snapshot!("an_agent_that_is_allowed_later_is_told_everything", transcript.text());
+    insta::assert_snapshot!("an_agent_that_is_allowed_later_receives_everything", transcript.text());
     Ok(())
 }
 
@@ -121,7 +122,7 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     assert_eq!(other.refused("sessionControl", json!({ "agentAccess": "full" })).await?, "ACCESS_DENIED");
     agent.ok("sessionControl", json!({ "agentAccess": "full" })).await?;
     other.ok("processWriteInput", json!({ "data": "four\n" })).await?;
-    // What may be fetched is for people to say, and for who launched, also where agents may do everything else.
+    // Only people and the client that launched may allow fetching, even if agents may do everything else.
     let fetch = json!({ "sourceLinkOptions": { "*": { "enabled": true } } });
     assert_eq!(other.refused("setSourceLinkOptions", fetch.clone()).await?, "ACCESS_DENIED");
     for client in [&mut agent, &mut editor] {
@@ -142,7 +143,7 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     agent.finish().await
 }
 
-async fn what_an_agent_does_is_labelled_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agents_actions_are_labelled_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut editor, thread) = at_the_loop(runtime, &transcript, "full").await?;
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
@@ -171,19 +172,19 @@ async fn what_an_agent_does_is_labelled_with_its_name(runtime: Runtime) -> anyho
     }
     // Agents learn only the length of what a person typed.
     let typed = loop {
-        let deed = agent.event("sessionChanged").await?;
-        if deed["change"] == "input" && deed["kind"] == "editor" {
-            break deed;
+        let change = agent.event("sessionChanged").await?;
+        if change["change"] == "input" && change["kind"] == "editor" {
+            break change;
         }
     };
     assert_eq!((&typed["bytes"], &typed["text"]), (&json!(7), &Value::Null));
     agent.finish().await?;
 
-    let mut deeds = Vec::new();
-    while deeds.last().is_none_or(|last: &Value| last["change"] != "left") {
-        deeds.push(editor.event("sessionChanged").await?);
+    let mut log = Vec::new();
+    while log.last().is_none_or(|last: &Value| last["change"] != "left") {
+        log.push(editor.event("sessionChanged").await?);
     }
-    let changes: Vec<_> = deeds.iter().filter_map(|deed| deed["change"].as_str()).collect();
+    let changes: Vec<_> = log.iter().filter_map(|entry| entry["change"].as_str()).collect();
     assert_eq!(
         changes,
         [
@@ -199,21 +200,21 @@ async fn what_an_agent_does_is_labelled_with_its_name(runtime: Runtime) -> anyho
             "refused",
             "left"
         ],
-        "{deeds:?}"
+        "{log:?}"
     );
-    let (first, second) = (&deeds[2], &deeds[3]);
+    let (first, second) = (&log[2], &log[3]);
     assert_eq!((&first["client"], &first["kind"]), (&json!("robot"), &json!("agent")));
     assert_eq!(first["added"].as_array().map(Vec::len), Some(2));
     assert_eq!(second["removed"][0]["line"], fixture::line("tour", "loop"));
     assert_eq!(second["removed"][0]["file"], fixture::source("tour"));
-    let set = &deeds[4];
+    let set = &log[4];
     assert_eq!(
         (&set["client"], &set["name"], &set["value"]),
         (&json!("robot"), &json!("rounds"), &json!("1 + 1"))
     );
-    assert_eq!(deeds[5]["expression"], "total = 5");
-    assert_eq!((&deeds[6]["text"], &deeds[6]["bytes"]), (&json!("more\n"), &json!(5)));
-    assert_eq!((&deeds[9]["command"], &deeds[9]["access"]), (&json!("continue"), &json!("readOnly")));
+    assert_eq!(log[5]["expression"], "total = 5");
+    assert_eq!((&log[6]["text"], &log[6]["bytes"]), (&json!("more\n"), &json!(5)));
+    assert_eq!((&log[9]["command"], &log[9]["access"]), (&json!("continue"), &json!("readOnly")));
     plain.ok("threads", json!({})).await?;
     let noted = &plain.output[2];
     assert!(noted.contains("robot (an agent) joined this session; it may control the program"), "{noted}");
@@ -230,7 +231,7 @@ async fn the_default_is_what_the_adapter_was_started_with(runtime: Runtime) -> a
     editor.launch("echo", &[], json!({})).await?;
     assert_eq!(editor.ok("sessionInfo", json!({})).await?["agentAccess"], "none");
     editor.finish().await?;
-    // What the launch says counts more; what is not offered is refused by name.
+    // The launch takes precedence over the flag. An unsupported value is refused by name.
     let mut editor = DapClient::start_with("editor", &["--agent-access", "none"], environment, &transcript)?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let asking = json!({ "program": fixture::program("echo"), "agentAccess": "ask" });

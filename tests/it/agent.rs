@@ -32,7 +32,7 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
     let waited = agent.call("debug_wait", json!({})).await?;
     assert_eq!((&waited["state"], &waited["event"]["line"]), (&json!("stopped"), &frame["line"]));
 
-    transcript.note("the agent steps; the editor is told");
+    transcript.note("the agent steps; the editor sees it");
     let stepped = agent.call("debug_step_into", json!({})).await?;
     assert_eq!(stepped["event"]["function"], "Program.Add(int left, int right)");
     editor.event("continued").await?;
@@ -78,7 +78,7 @@ async fn an_agent_debugs_alone(runtime: Runtime) -> anyhow::Result<()> {
     agent
         .call("debug_set_breakpoint", json!({ "source_file": file, "line": line, "condition": "i == 2" }))
         .await?;
-    // What is said of errors is the debugger's own.
+    // Errors have the debugger's own messages.
     let program = json!({ "appDllPath": fixture::program("tour"), "expressionCompiler": "off" });
     agent.call("debug_launch", program).await?;
     agent.call("debug_continue", json!({})).await?;

@@ -42,7 +42,7 @@ async fn a_stop_in_a_worker_is_reported_and_continued_from() -> anyhow::Result<(
     );
     let worker = event["session"].as_str().context("it does not say where it stopped")?.to_owned();
     assert_ne!(json!(worker), parent);
-    // What is most important comes first.
+    // The message is the first field.
     let first = hit.as_object().and_then(|hit| hit.keys().next().cloned());
     assert_eq!(first.as_deref(), Some("message"), "{hit}");
     assert!(hit["message"].as_str().is_some_and(|message| message.contains(&worker)), "{hit}");
@@ -135,7 +135,7 @@ async fn a_stop_in_a_child_of_a_javascript_program_is_reported() -> anyhow::Resu
 }
 
 #[tokio::test]
-async fn what_agents_may_do_to_a_program_they_may_do_to_its_workers() -> anyhow::Result<()> {
+async fn agents_have_the_same_access_to_a_programs_workers() -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = child::source("workers.py");
     let asked = launch(json!({ "agentAccess": "readOnly", "stopOnEntry": true }));
@@ -149,7 +149,7 @@ async fn what_agents_may_do_to_a_program_they_may_do_to_its_workers() -> anyhow:
     // A worker of another client's program is followed, too.
     let told = agent.call("debug_wait", json!({})).await?;
     assert!(told["event"]["session"].is_string(), "{told}");
-    // What looks may run no code of the program, and reading a Python object can.
+    // Inspection may not run code of the program, which reading a Python object can do.
     let looked = agent.call("debug_variables", json!({})).await?;
     assert_eq!(looked["error"]["code"], "ACCESS_DENIED", "{looked}");
     let refused = agent.call("debug_set_variable", json!({ "name": "result", "value": "1" })).await?;

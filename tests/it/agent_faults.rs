@@ -75,7 +75,7 @@ async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> any
     let (mut agent, _folder, asked) = launched("hang evaluate").await?;
     let hanging = agent.begin("debug_evaluate", json!({ "expression": "one" })).await?;
     was_asked(&asked, "evaluate").await?;
-    // Others are served meanwhile.
+    // Other requests are served at the same time.
     let threads = agent.call("debug_threads", json!({})).await?;
     assert_eq!(threads["threads"][0]["name"], "main");
     agent.notify("notifications/cancelled", json!({ "requestId": hanging, "reason": "enough" })).await?;

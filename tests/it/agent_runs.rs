@@ -50,7 +50,7 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     editor.event("stopped").await?;
     editor.break_at("tour", &["after"]).await?;
 
-    // What the old program would do next is of no interest: it waits for input.
+    // The restart ignores the state of the old program, which waits for input.
     let asked = agent.call("debug_continue", json!({})).await?;
     assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
     let again = agent.call("debug_restart", json!({})).await?;
@@ -77,9 +77,9 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     editor.event("continued").await?;
 
     // A program that has ended takes its session along: a new one.
-    let anew = agent.call("debug_restart", json!({})).await?;
-    assert_eq!((&anew["how"], &anew["event"]["reason"]), (&json!("newSession"), &json!("entry")), "{anew}");
-    assert_ne!(anew["session"], json!(id));
+    let new = agent.call("debug_restart", json!({})).await?;
+    assert_eq!((&new["how"], &new["event"]["reason"]), (&json!("newSession"), &json!("entry")), "{new}");
+    assert_ne!(new["session"], json!(id));
     agent.finish().await?;
     editor.finish().await
 }
@@ -131,7 +131,8 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
     agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
     let main = fixture::line("tour", "main");
 
-    // The editor steps behind the agent's back: the agent's step is answered with where that led, and nothing is run.
+    // The editor steps before the agent does: the agent's step is answered with the new location, and nothing
+    // runs.
     elsewhere(&mut editor, &mut agent, thread).await?;
     let told = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(
@@ -140,7 +141,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
         "{told}"
     );
     assert_eq!(told["event"]["resumedBy"], "editor");
-    // Never twice in a row, even if the editor steps again meanwhile: a repeated request is meant.
+    // Never twice in a row, even if the editor steps again in between: a repeated request is carried out.
     elsewhere(&mut editor, &mut agent, thread).await?;
     let stepped = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(
@@ -172,7 +173,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
     editor.finish().await
 }
 
-/// The editor steps; when this returns, the bridge has heard of it, and the agent has not.
+/// The editor steps. When this returns, the bridge has received the stop, but the agent has not.
 async fn elsewhere(editor: &mut DapClient, agent: &mut Agent, thread: i64) -> anyhow::Result<()> {
     editor.ok("next", json!({ "threadId": thread })).await?;
     editor.event("stopped").await?;

@@ -1,4 +1,4 @@
-//! What agents get wrong, and what they leave out: nothing waits in vain for it, and the answer says what to do.
+//! Mistakes and omissions of agents: no call waits for them in vain, and the answer says what to do.
 
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
@@ -10,8 +10,8 @@ use tandem_tests::transcript::Transcript;
 dotnet_tests! {
     a_bare_name_before_the_launch_binds_to_the_programs_source,
     a_client_that_only_continues_is_notified_again_that_input_is_wanted,
-    what_is_looked_at_is_the_frame_that_is_shown,
-    who_may_not_end_a_session_stays_in_it,
+    inspection_tools_use_the_frame_that_is_shown,
+    an_agent_that_may_not_end_a_session_stays_in_it,
 }
 
 fn message(answer: &Value) -> &str {
@@ -79,7 +79,7 @@ async fn a_client_that_only_continues_is_notified_again_that_input_is_wanted(
     agent.finish().await
 }
 
-async fn what_is_looked_at_is_the_frame_that_is_shown(runtime: Runtime) -> anyhow::Result<()> {
+async fn inspection_tools_use_the_frame_that_is_shown(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_launch", json!({ "program": fixture::program("tour"), "run": true })).await?;
     // It is stopped inside the framework, which reads; the answer shows the line of the program that called it.
@@ -103,7 +103,7 @@ async fn what_is_looked_at_is_the_frame_that_is_shown(runtime: Runtime) -> anyho
     agent.finish().await
 }
 
-async fn who_may_not_end_a_session_stays_in_it(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agent_that_may_not_end_a_session_stays_in_it(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("tour", &["main"], json!({ "agentAccess": "readOnly" })).await?;
     editor.stop().await?;
@@ -114,7 +114,7 @@ async fn who_may_not_end_a_session_stays_in_it(runtime: Runtime) -> anyhow::Resu
         let refused = agent.call("debug_disconnect", json!({ "terminate": true })).await?;
         assert_eq!(refused["error"]["code"], "ACCESS_DENIED", "{refused}");
     }
-    // It was not left behind as a client that nobody leads any more, nor forgotten by its agent.
+    // The session did not keep a client without an agent, and the agent did not forget its session.
     let status = agent.call("debug_status", json!({})).await?;
     assert_eq!((&status["session"], status["clients"].as_array().map(Vec::len)), (&id, Some(2)), "{status}");
     let left = agent.call("debug_disconnect", json!({})).await?;
@@ -124,7 +124,7 @@ async fn who_may_not_end_a_session_stays_in_it(runtime: Runtime) -> anyhow::Resu
 }
 
 #[tokio::test]
-async fn what_names_nothing_is_refused_and_no_launch_fails_for_it() -> anyhow::Result<()> {
+async fn breakpoints_that_name_nothing_are_refused_and_fail_no_launch() -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     for empty in [
         json!({ "sourceFile": "", "line": 4 }),
@@ -177,7 +177,8 @@ async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What an agent does all day: edit, build, look. A build that fails loses neither the session's plan nor what was set.
+/// The usual cycle of an agent: edit, build, inspect. A failed build loses neither the session's launch
+/// arguments nor its breakpoints.
 #[tokio::test]
 async fn a_failed_build_costs_no_breakpoint_and_the_next_run_has_them_all() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -190,7 +191,7 @@ async fn a_failed_build_costs_no_breakpoint_and_the_next_run_has_them_all() -> a
     let stop = agent.call("debug_launch", launch).await?;
     assert_eq!(stop["event"]["breakpointId"], 1, "{stop}");
     let again = json!({ "run": true });
-    // In a session that lives, and in one whose program has ended.
+    // In a running session, and in one whose program has ended.
     for moved in ["//\n", "//\n//\n"] {
         std::fs::write(&file, good.replace("= 1", "= "))?;
         for _ in 0..2 {
@@ -230,7 +231,7 @@ async fn a_failed_build_costs_no_breakpoint_and_the_next_run_has_them_all() -> a
     assert_eq!(stop["event"]["breakpointId"], 1, "{stop}");
     let end = agent.call("debug_continue", json!({})).await?;
     assert_eq!(end["state"], "exited", "{end}");
-    // What a launch brings takes the place of what is there.
+    // The breakpoints of a launch replace the existing ones.
     let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
     launch["breakpoints"] = json!([{ "sourceFile": file, "text": "printf" }, { "function": "main" }]);
     let stop = agent.call("debug_launch", launch).await?;
@@ -307,7 +308,7 @@ async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()>
 }
 
 #[tokio::test]
-async fn what_was_hit_is_named_also_where_the_adapter_does_not_say() -> anyhow::Result<()> {
+async fn the_breakpoint_that_was_hit_is_named_even_if_the_adapter_does_not_say() -> anyhow::Result<()> {
     for subject in [Subject::Bash, Subject::Rdbg, Subject::Rdbg192] {
         let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
         let mut launch = subject.launch();

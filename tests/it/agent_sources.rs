@@ -1,4 +1,4 @@
-//! What `debug_source` shows an agent of code whose source is not here, and what it says where there is none.
+//! `debug_source` for code whose source is not on this machine, and its error if there is no source.
 
 use anyhow::Context;
 use serde_json::{Value, json};

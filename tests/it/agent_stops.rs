@@ -1,5 +1,5 @@
-//! What an agent gets at a stop, and what is not repeated: one place, the user's frames, the lines walked, what breakpoints
-//! logged, output that it has not read.
+//! The answer of a stop, without repetitions: the location, the user's frames, the lines stepped over,
+//! messages of logpoints, unread output.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     output_that_was_read_is_not_repeated,
-    what_a_breakpoint_logs_is_in_the_next_answer,
+    the_output_of_a_logpoint_is_in_the_next_answer,
     several_steps_tell_the_lines_they_walked,
     source_begins_where_it_is_asked_to,
     all_breakpoints_are_removed_at_once,
@@ -62,7 +62,7 @@ async fn output_that_was_read_is_not_repeated(runtime: Runtime) -> anyhow::Resul
     agent.finish().await
 }
 
-async fn what_a_breakpoint_logs_is_in_the_next_answer(runtime: Runtime) -> anyhow::Result<()> {
+async fn the_output_of_a_logpoint_is_in_the_next_answer(runtime: Runtime) -> anyhow::Result<()> {
     let logs = marked("loop", json!({ "logMessage": "total {total}, {i:D2}" }));
     let (mut agent, stop) = in_the_tour(runtime, json!([logs, marked("after", json!({}))])).await?;
     let lines = json!(["total 0, 00", "total 0, 01", "total 1, 02", "total 3, 03"]);
@@ -110,7 +110,7 @@ async fn all_breakpoints_are_removed_at_once(runtime: Runtime) -> anyhow::Result
     assert!(neither["error"]["hint"].as_str().is_some_and(|hint| hint.contains("`all: true`")), "{neither}");
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["type"], "exited", "{ended}");
-    // What is kept for the next launch goes, too.
+    // `all` also removes the breakpoints that are kept for the next launch.
     agent.call("debug_set_breakpoint", marked("main", json!({}))).await?;
     let removed = agent.call("debug_remove_breakpoint", json!({ "all": true })).await?;
     assert_eq!(removed["removed"], 1, "{removed}");

@@ -18,7 +18,7 @@ dotnet_tests! {
 
 // It is about the client and takes 7 s.
 older_dotnet_tests! {
-    the_official_client_tells_a_whole_story,
+    the_official_client_debugs_a_whole_session,
 }
 
 net8_tests! {
@@ -27,7 +27,7 @@ net8_tests! {
     an_exception_of_async_main_is_reported_with_its_place,
 }
 
-async fn the_official_client_tells_a_whole_story(runtime: Runtime) -> anyhow::Result<()> {
+async fn the_official_client_debugs_a_whole_session(runtime: Runtime) -> anyhow::Result<()> {
     let project = fixture::root().join("fixtures/programs/dotnet/tour");
     let mut command = tokio::process::Command::new(tandem_tests::child::interpreter("python"));
     command

@@ -1,4 +1,4 @@
-//! Attaching to processes that are in the middle of something, and letting go of them again.
+//! Attaching to processes that are in the middle of something, and detaching from them.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,14 +15,14 @@ use tokio::process::{Child, ChildStdout};
 
 dotnet_tests! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
-    a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again,
+    a_busy_process_with_many_threads_and_modules_survives_repeated_attach_and_detach,
     the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
     a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
 // It takes 15 s, most of it asleep; the effect of a call that blocks on .NET 10 is tested in [`super::hostile_objects`].
 older_dotnet_tests! {
-    a_call_that_blocks_does_not_keep_a_process_from_being_let_go,
+    a_call_that_blocks_does_not_prevent_a_detach,
 }
 
 net8_tests! {
@@ -31,7 +31,7 @@ net8_tests! {
     a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
-/// A program that nobody debugs yet, after its first line.
+/// Starts a program without a debugger and waits for its first line.
 async fn running(runtime: Runtime, program: &str) -> anyhow::Result<(Child, Lines<BufReader<ChildStdout>>)> {
     running_with(runtime, program, &[]).await
 }
@@ -98,7 +98,7 @@ async fn a_pause_right_after_attaching_knows_every_module_and_thread(runtime: Ru
     ends_well(process).await
 }
 
-async fn a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again(
+async fn a_busy_process_with_many_threads_and_modules_survives_repeated_attach_and_detach(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (process, _lines) = running(runtime, "busy").await?;
@@ -110,7 +110,7 @@ async fn a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_aga
             let asked = json!({ "expression": "round >= 0 && seen.Count > 0", "frameId": frame["id"] });
             assert_eq!(editor.ok("evaluate", asked).await?["result"], "true");
             if round == 3 {
-                // While it stands: sixty threads are on their way to the next stop.
+                // The process is stopped, and sixty threads are on their way to the next stop.
                 editor.break_at("busy", &[]).await?;
             }
             editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -129,9 +129,7 @@ async fn a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_aga
     ends_well(process).await
 }
 
-async fn a_call_that_blocks_does_not_keep_a_process_from_being_let_go(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn a_call_that_blocks_does_not_prevent_a_detach(runtime: Runtime) -> anyhow::Result<()> {
     let (process, mut lines) = running(runtime, "spin").await?;
     let mut editor = attached(runtime, &process, "spin", &["beat"]).await?;
     let (_, frame) = editor.stop().await?;
@@ -140,7 +138,7 @@ async fn a_call_that_blocks_does_not_keep_a_process_from_being_let_go(
     editor.finish().await?;
     let count = |line: &str| line.strip_prefix("beat ").and_then(|count| count.parse::<u32>().ok());
     let mut beats = Vec::new();
-    // It beats on once the call is over, from where it stood.
+    // Once the call is over, it continues to beat from the same count.
     while beats.len() < 60 {
         let line = lines.next_line().await?.context("the program has ended")?;
         beats.push(count(&line).context("no beat")?);
@@ -160,7 +158,7 @@ async fn the_end_of_a_process_is_reported_though_its_parent_does_not_wait(
         let (thread, _) = editor.stop().await?;
         editor.ok("continue", json!({ "threadId": thread })).await?;
         editor.event("terminated").await.context(way)?;
-        assert!(process.id().is_some(), "nobody has asked so far");
+        assert!(process.id().is_some(), "no request has come so far");
         editor.finish().await?;
         process.wait().await?;
     }
@@ -177,7 +175,7 @@ async fn a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting(
         process.stdin.take().context("no stdin")?.write_all(b"\n").await?;
         editor.stop().await?;
         editor.ok("disconnect", Value::Null).await?;
-        // What could not be done would be said here.
+        // The console would report a failure.
         assert_eq!(editor.output[2], "");
         editor.ended().await?;
         let code = if way == "return" { 3 } else { 42 };

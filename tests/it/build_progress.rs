@@ -26,7 +26,7 @@ async fn editor(environment: HashMap<String, String>, progress: bool) -> anyhow:
 /// A folder with a Makefile whose build says so and then waits in a process that the returned file names.
 fn slow() -> anyhow::Result<(tempfile::TempDir, Value)> {
     let folder = tempfile::tempdir()?;
-    let makefile = "all:\n\t@echo it goes on\n\t@echo $$$$ > started; exec sleep 600\n";
+    let makefile = "all:\n\t@echo still building\n\t@echo $$$$ > started; exec sleep 600\n";
     std::fs::write(folder.path().join("Makefile"), makefile)?;
     let attributes = json!({ "project": folder.path(), "program": child::native("spin") });
     Ok((folder, Subject::Lldb.with(attributes)))
@@ -49,7 +49,7 @@ async fn waits(folder: &Path) -> anyhow::Result<i32> {
 async fn ended(pid: i32) -> anyhow::Result<()> {
     let until = tokio::time::Instant::now() + deadline(LIMIT);
     while Path::new(&format!("/proc/{pid}/cmdline")).exists() {
-        anyhow::ensure!(tokio::time::Instant::now() < until, "process {pid} lives on");
+        anyhow::ensure!(tokio::time::Instant::now() < until, "process {pid} is still running");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
@@ -66,7 +66,7 @@ async fn a_build_that_is_cancelled_by_its_progress_ends_and_the_next_launch_is_a
     assert_eq!(began["title"], format!("Building {name}"));
     assert_eq!(began["cancellable"], true);
     let pid = waits(folder.path()).await?;
-    // Another id is nobody's.
+    // No progress has another id.
     editor.ok("cancel", json!({ "progressId": "other" })).await?;
     editor.ok("cancel", json!({ "progressId": began["progressId"] })).await?;
     assert_eq!(editor.event("progressEnd").await?["progressId"], began["progressId"]);

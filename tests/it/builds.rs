@@ -206,11 +206,11 @@ async fn python_projects_are_checked_and_tested_with_pytest() -> anyhow::Result<
         "assert (1 + 2) == 4",
     );
     assert!(!project.path().join("__pycache__").exists());
-    // As it stands in the results, as pytest's own id, and as an expression.
+    // As the results name it, as pytest's own id, and as an expression.
     for name in ["tests.test_add.test_good", "tests/test_add.py::test_good", "test_good and not bad"] {
         filters(&mut agent, name, 1).await?;
     }
-    // From a folder below, the file above is loaded all the same, and what is beside it is found.
+    // From a folder below, the file above is still loaded, and the modules next to it are found.
     std::fs::write(project.path().join("conftest.py"), "")?;
     std::fs::write(project.path().join("calculation.py"), "def three():\n    return 3\n")?;
     std::fs::create_dir(project.path().join("cases"))?;
@@ -311,7 +311,7 @@ async fn go_modules_are_built_and_tested() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_built_is_refused_with_the_reason() -> anyhow::Result<()> {
+async fn projects_that_cannot_be_built_are_refused_with_the_reason() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     for name in ["a.csproj", "b.csproj", "Makefile"] {
         std::fs::write(folder.path().join(name), "")?;

@@ -1,5 +1,6 @@
-//! What an SDK builds for each runtime: a project, a solution, a Visual Basic project and a C# file without one. Each is launched as people
-//! name it and debugged on that runtime. What is for .NET Core 3.1 is built by its own SDK, all else by SDK 10.
+//! Programs that an SDK builds for each runtime: of a project, a solution, a Visual Basic project and a C#
+//! file without a project. Each is launched by the name that people use, and debugged on that runtime. The
+//! SDK of .NET Core 3.1 builds for that runtime, SDK 10 for all others.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -61,9 +62,9 @@ const BASIC: &str = "Module Program
 End Module
 ";
 
-/// A .NET as somebody has it who has an SDK and one other runtime.
+/// An installation of .NET with an SDK and one other runtime.
 struct Installed {
-    /// Where it was put together; `None` for that of set-up.
+    /// Its folder; `None` for the installation of set-up.
     root: Option<tempfile::TempDir>,
     runtime: Runtime,
 }

@@ -1,5 +1,5 @@
-//! What an agent gives up ends: an evaluation in the program, a wait, a build, a command with all it started; over both
-//! transports. The session and the connection continue.
+//! Cancelled calls of an agent end over both transports: an evaluation in the program, a wait, a build, a
+//! command with all processes that it started. The session and the connection stay usable.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const QUIET: Duration = Duration::from_millis(200);
 /// Longer than from a cancellation to the end of a call.
 const SOON: Duration = Duration::from_millis(3500);
 
-/// Shorter than a call may take that nobody cancels, which is 5 s.
+/// Shorter than the limit of an evaluation that is not cancelled, which is 5 s.
 const MAX_SOON: Duration = Duration::from_millis(4800);
 
 /// How soon a cancelled call must have ended.
@@ -37,7 +37,7 @@ fn soon() -> Duration {
     scaled(SOON).min(MAX_SOON)
 }
 
-/// Says that it begins, and ends when nobody waits for it any more.
+/// Reports its start, and ends when no client waits for it any more.
 fn endless() -> Value {
     json!({ "expression":
         "new[] { 600000 }.Sum(time => { System.Console.WriteLine(\"asleep\"); System.Threading.Thread.Sleep(time); return 0; })" })
@@ -80,7 +80,7 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     let stop = agent.call("debug_launch", launch()).await?;
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let endless = agent.begin("debug_evaluate", endless()).await?;
-    // Others are served meanwhile.
+    // Other requests are served at the same time.
     let begun = agent.call("process_read_output", begun()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
     asleep(&stop).await?;

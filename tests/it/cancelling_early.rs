@@ -14,7 +14,7 @@ dotnet_tests! {
     a_static_constructor_that_a_call_needs_is_not_torn_up,
 }
 
-/// Each makes a class of its own, whose static constructor has not run.
+/// Each creates a separate class whose static constructor has not run.
 const TYPES: [&str; 6] = ["int", "long", "string", "char", "object", "double"];
 
 async fn launched(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
@@ -42,7 +42,7 @@ async fn cancelled(
 }
 
 async fn ends_as_it_would(mut editor: DapClient, thread: i64, frame: i64) -> anyhow::Result<()> {
-    // What needs no code is served.
+    // A request that runs no code is answered.
     let number = editor.ok("evaluate", json!({ "expression": "number", "frameId": frame })).await?;
     assert_eq!(number["result"], "1");
     // The program's own classes need not take long.

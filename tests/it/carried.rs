@@ -1,5 +1,6 @@
-//! What leaves async methods of the user's for a library that awaits them. Exceptions: a stop with `userUnhandled` when the library
-//! catches them, none when the user's code does. Steps: an end in the user's code, or word that there is none.
+//! Exceptions and steps that leave async methods of the user for a library that awaits them. Exceptions: a
+//! stop with `userUnhandled` when the library catches them, none when the user's code does. Steps: an end in
+//! the user's code, or a message that there is none.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -9,19 +10,19 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
-    a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
+    an_exception_that_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
+    a_program_whose_tasks_fail_all_the_time_keeps_running_when_its_debugger_leaves,
     all_inner_exceptions_are_reported,
     an_agent_learns_what_catches_it_and_what_it_carries,
     an_agents_program_stops_at_what_no_user_code_catches_until_the_agent_turns_it_off,
-    what_an_async_void_method_throws_shows_where,
-    a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
+    an_exception_of_an_async_void_method_shows_where_it_was_thrown,
+    a_step_out_of_a_call_that_a_library_awaits_ends_in_user_code_or_reports_that_it_ends_nowhere,
 }
 
 net8_tests! {
-    what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
-    a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
-    a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
+    an_exception_that_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
+    a_program_whose_tasks_fail_all_the_time_keeps_running_when_its_debugger_leaves,
+    a_step_out_of_a_call_that_a_library_awaits_ends_in_user_code_or_reports_that_it_ends_nowhere,
 }
 
 net10_tests! {
@@ -80,7 +81,7 @@ async fn stops(
     }
 }
 
-async fn what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it(
+async fn an_exception_that_a_task_carries_out_of_user_code_stops_where_a_library_catches_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -100,7 +101,7 @@ async fn what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it(
     editor.finish().await
 }
 
-async fn a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves(
+async fn a_program_whose_tasks_fail_all_the_time_keeps_running_when_its_debugger_leaves(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (process, _lines) = super::attaching::running_with(runtime, "carried", &["forever"]).await?;
@@ -112,7 +113,7 @@ async fn a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leave
         editor.event("initialized").await?;
         editor.ok("setExceptionBreakpoints", json!({ "filters": ["userUnhandled"] })).await?;
         editor.ok("configurationDone", Value::Null).await?;
-        // By now it is heard of what tasks carry.
+        // By now the debugger receives the exceptions that tasks carry.
         editor.break_at("carried", &["late"]).await?;
         for _ in 0..3 {
             let (thread, _) = editor.stop().await?;
@@ -120,7 +121,7 @@ async fn a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leave
         }
         editor.event("stopped").await?;
         editor.finish().await?;
-        super::many_exceptions::goes_on(process).await?;
+        super::many_exceptions::wait_until_busy(process).await?;
     }
     Ok(())
 }
@@ -154,7 +155,7 @@ async fn an_agent_learns_what_catches_it_and_what_it_carries(runtime: Runtime) -
     Ok(())
 }
 
-/// Off stays off: for a restart, the launch after the program's end and the one after a goodbye.
+/// Off stays off: for a restart, and for the launches after the program's end and after a disconnect.
 async fn an_agents_program_stops_at_what_no_user_code_catches_until_the_agent_turns_it_off(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
@@ -178,7 +179,9 @@ async fn an_agents_program_stops_at_what_no_user_code_catches_until_the_agent_tu
     agent.finish().await
 }
 
-async fn what_an_async_void_method_throws_shows_where(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_exception_of_an_async_void_method_shows_where_it_was_thrown(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("carried", &[], json!({ "args": ["void"] })).await?;
     let stopped = editor.event("stopped").await?;
@@ -189,7 +192,7 @@ async fn what_an_async_void_method_throws_shows_where(runtime: Runtime) -> anyho
     editor.finish().await
 }
 
-async fn a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere(
+async fn a_step_out_of_a_call_that_a_library_awaits_ends_in_user_code_or_reports_that_it_ends_nowhere(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for step in ["next", "stepOut"] {

@@ -141,7 +141,7 @@ async fn restarted(subject: Subject) -> anyhow::Result<()> {
     editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
     let mut thread = Value::Null;
     for run in 0..3 {
-        // What an earlier run printed says nothing of this one.
+        // Output of an earlier run does not count for this one.
         editor.take_stdout("a b").await.with_context(|| format!("run {run}"))?;
         editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
         let (stopped, frame) = editor.stop().await.with_context(|| format!("run {run}"))?;
@@ -257,7 +257,7 @@ async fn a_python_without_debugpy_is_refused_with_how_to_install_it() -> anyhow:
     assert!(told["message"].as_str().context("no message")?.contains(&interpreter), "{told}");
     let hint = told["hint"].as_str().context("no hint")?;
     assert!(hint.contains(&format!("{interpreter} -m pip install debugpy")), "{told}");
-    // The same session goes on with better arguments.
+    // The same client may launch again with better arguments.
     let refused = editor.ask("launch", json!({ "engine": "debugpy", "program": "/no/such.py" })).await?;
     assert_eq!(refused.body["error"]["variables"]["code"], Value::from("LAUNCH_FAILED"));
     editor.finish().await

@@ -25,7 +25,7 @@ impl Running {
         Ok(Self(command.spawn().with_context(|| program.to_owned())?))
     }
 
-    /// Whether it lives and nobody holds it.
+    /// Whether it is running and no debugger holds it.
     fn is_free(&mut self) -> anyhow::Result<bool> {
         ensure!(self.0.try_wait()?.is_none(), "it has ended");
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
@@ -81,7 +81,7 @@ async fn visited(mut program: Running, attach: Value, source: PathBuf) -> anyhow
     };
     tokio::time::timeout(deadline(10), freed).await.context("it is held")??;
     let second = visit(&attach, &source).await?;
-    ensure!(second > first, "it stood still at {first}");
+    ensure!(second > first, "it made no progress since {first}");
     Ok(())
 }
 
@@ -109,7 +109,7 @@ async fn listens(port: u16) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(deadline(20), waiting).await.context("nobody listens")?
+    tokio::time::timeout(deadline(20), waiting).await.context("no debugger listens")?
 }
 
 async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &str) -> anyhow::Result<()> {
@@ -148,7 +148,7 @@ async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
     let args = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", &listen, "--wait-for-client", &path];
     let running = Running::start(&child::interpreter("python"), &args)?;
     listens(port).await?;
-    // Without an engine too: this is Python's own word.
+    // Also without `engine`: `connect` is an attribute of Python's debugger.
     visited(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
 }
 
@@ -257,7 +257,7 @@ async fn a_python_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
     survives_a_cancelled_attach(Subject::Python, &child::interpreter("python"), &[&source]).await
 }
 
-/// A Ruby program that waits for nobody but listens on this socket, as this gem does it.
+/// A Ruby program that does not wait for a client but listens on this socket, as this gem does it.
 fn listening_ruby(subject: Subject, way: (&str, &str), source: &Path) -> anyhow::Result<Running> {
     let mut command = Command::new(child::interpreter("ruby"));
     command.arg("-rdebug/open_nonstop").arg(source).env(way.0, way.1).envs(subject.gem_variables());
@@ -385,7 +385,7 @@ parameterized_tests! {
 }
 
 #[tokio::test]
-async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Result<()> {
+async fn impossible_attach_requests_are_refused_with_the_reason() -> anyhow::Result<()> {
     let kept = Port::take()?;
     let port = kept.number()?;
     let asleep = Running::start("sleep", &["1000"])?;
@@ -489,12 +489,12 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
         json!({ "do": "hang" }),
     ];
     std::fs::write(path("script"), script.map(|step| step.to_string()).join("\n"))?;
-    let deaf = format!(
+    let ignores_signals = format!(
         "#!/bin/sh\ntrap '' TERM\nexec '{}' '{}'\n",
         tandem_tests::fixture::binary("fake_adapter").display(),
         path("script").display()
     );
-    std::fs::write(path("lldb-dap"), deaf)?;
+    std::fs::write(path("lldb-dap"), ignores_signals)?;
     std::fs::set_permissions(path("lldb-dap"), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
 
     let mut editor = editor()?;
@@ -507,7 +507,7 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
     ensure!(below.len() == 2, "not an adapter and its watchdog: {below:?}");
     ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
     let ended = async {
-        while below.iter().any(|pid| lives(*pid)) {
+        while below.iter().any(|pid| is_running(*pid)) {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
@@ -515,8 +515,8 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
     Ok(())
 }
 
-/// Whether a process is there and not only waits to be buried, by whoever adopted it.
-fn lives(pid: u64) -> bool {
+/// Whether a process exists and is not a zombie.
+fn is_running(pid: u64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }

@@ -1,5 +1,5 @@
-//! `cancel` reaches no adapter that has not announced it: some die of it (lldb-dap 19, rdbg), debugpy prints into the program's output.
-//! The cancelled request is answered all the same, and the session continues.
+//! `cancel` reaches only adapters that announce it: it crashes some (lldb-dap 19, rdbg), and debugpy prints
+//! into the program's output. The cancelled request is answered anyway, and the session continues.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
 use tandem_tests::transcript::Transcript;
 
-/// What an editor does as somebody types in its console: each key requests completions and cancels the earlier ones.
+/// Acts like an editor while its user types in the console: each key requests completions and cancels the
+/// earlier ones.
 async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = subject.source();

@@ -16,8 +16,9 @@ fn described(stdin: &str, stdout: &str, stderr: &str) -> Value {
     json!({ "command": gdb, "args": args, "adapterID": "gdb" })
 }
 
-/// The program's stdin, stdout and stderr are ours, each for itself, with a stop in between; so is its exit code.
-async fn has_pipes_of_ours(mut launch: Value) -> anyhow::Result<()> {
+/// The host owns the program's stdin, stdout and stderr as separate pipes, with a stop in between, and gets
+/// its exit code.
+async fn has_separate_pipes(mut launch: Value) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     launch["program"] = json!(child::built("echo"));
     launch["args"] = json!(["first"]);
@@ -39,13 +40,13 @@ async fn has_pipes_of_ours(mut launch: Value) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn an_adapter_gets_the_programs_pipes_in_its_arguments() -> anyhow::Result<()> {
-    has_pipes_of_ours(json!({ "engine": described("{stdin}", "{stdout}", "{stderr}") })).await
+    has_separate_pipes(json!({ "engine": described("{stdin}", "{stdout}", "{stderr}") })).await
 }
 
 #[tokio::test]
 async fn an_adapter_gets_the_programs_pipes_in_launch_attributes() -> anyhow::Result<()> {
     let pipes = json!({ "IN": "{stdin}", "OUT": "{stdout}", "ERR": "{stderr}" });
-    has_pipes_of_ours(
+    has_separate_pipes(
         json!({ "engine": described("$IN", "$OUT", "$ERR"), "engineOptions": { "env": pipes } }),
     )
     .await

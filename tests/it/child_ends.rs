@@ -31,7 +31,7 @@ struct Watched {
 impl Watched {
     fn start() -> anyhow::Result<Self> {
         let (place, aside) = (Marked::new(0)?, tempfile::tempdir()?);
-        // One that is never done, so that whoever kills a crashing lldb-dap does so in the midst of it.
+        // It never finishes, so that a crashing lldb-dap is killed while it symbolizes its stack.
         let symbolizer = aside.path().join("llvm-symbolizer");
         std::fs::write(&symbolizer, "#!/bin/sh\nsleep 60\n")?;
         std::fs::set_permissions(&symbolizer, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
@@ -44,7 +44,7 @@ impl Watched {
     /// The adapter's process, by a word of what it was started with.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no such process.
     fn adapter(&mut self, subject: Subject) -> anyhow::Result<Pid> {
         let word = match subject {
             Subject::Lldb => "lldb-dap",
@@ -159,7 +159,8 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     assert!(environment.split(|byte| *byte == 0).any(|variable| variable == own.as_bytes()), "not {own}");
     session.editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
     session.editor.stop().await?;
-    // Sent from outside the signal does not end it, but its handler does as in a crash. It is killed in the midst of that.
+    // The signal from outside does not end it, but runs its crash handler. It is killed while the handler
+    // runs.
     let adapter = session.adapter(subject)?;
     kill_process(adapter, Signal::ABORT)?;
     let crashes = async {
@@ -173,7 +174,7 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     session.editor.event("terminated").await?;
     let Watched { editor, mut place, _aside } = session;
     editor.finish().await?;
-    // The host has said goodbye, and removes what is its own as its last step.
+    // The host has sent its last message, and removes its files as its last step.
     place.ended(deadline(15)).await?;
     assert_eq!(place.files(), Vec::<std::path::PathBuf>::new());
     Ok(())

@@ -30,7 +30,7 @@ impl Fake {
             "command": fixture::binary("fake_adapter"), "args": [path("script"), path("log")] } })
     }
 
-    /// What it was sent: the arguments of the first request of this command.
+    /// The arguments of the first request of this command that the adapter received.
     fn was_sent(&self, command: &str) -> anyhow::Result<Value> {
         let log = std::fs::read_to_string(self.folder.path().join("log"))?;
         let messages = log.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
@@ -140,7 +140,7 @@ async fn a_program_that_ends_as_it_resumes_is_not_a_refusal() -> anyhow::Result<
 }
 
 #[tokio::test]
-async fn an_adapter_that_crashes_answers_every_waiter_with_its_last_words() -> anyhow::Result<()> {
+async fn every_waiting_request_is_answered_with_the_stderr_tail_of_a_crashed_adapter() -> anyhow::Result<()> {
     let mut steps = running();
     steps.push(event("stopped", &json!({ "reason": "pause", "threadId": 1 })));
     steps.push(wait_for("threads", 5));
@@ -250,7 +250,7 @@ async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -
 }
 
 #[tokio::test]
-async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() -> anyhow::Result<()> {
+async fn messages_outside_the_schema_pass_both_ways_and_a_second_answer_is_dropped() -> anyhow::Result<()> {
     let odd = json!({ "threads": [{ "id": 1, "name": "t", "mood": { "today": null } }], "extra": [[]] });
     let mut steps = running();
     steps.push(wait_for("threads", 5));
@@ -270,9 +270,9 @@ async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() 
     (refusal["m"]["success"], refusal["m"]["message"]) = (json!(false), json!("noWay"));
     steps.push(wait_for("inventedRequest", 8));
     steps.push(refusal);
-    let mut goodbye = event("terminated", &json!({ "restart": { "odd": 1 } }));
-    goodbye["m"]["statistics"] = json!({ "memory": 1 });
-    steps.push(goodbye);
+    let mut terminated = event("terminated", &json!({ "restart": { "odd": 1 } }));
+    terminated["m"]["statistics"] = json!({ "memory": 1 });
+    steps.push(terminated);
     steps.push(event("terminated", &Value::Null));
     let fake = Fake::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
@@ -291,9 +291,9 @@ async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() 
     let mut expected = json!({ "error": error, "more": true });
     expected["error"]["variables"] = json!({ "what": "way", "code": "ENGINE_FAILED", "message": "no way" });
     assert_eq!(refused.body, expected);
-    let goodbye = editor.event("terminated").await?;
+    let terminated = editor.event("terminated").await?;
     assert_eq!(
-        (&goodbye["restart"], beside(&goodbye)),
+        (&terminated["restart"], beside(&terminated)),
         (&json!({ "odd": 1 }), json!({ "statistics": { "memory": 1 } }))
     );
     gone(&pid).await?;

@@ -33,7 +33,8 @@ func TestOther(t *testing.T) {
 }
 "#;
 
-/// The file alone would lack what it tests; all of the package is built, and what is run is said as `go test` has it.
+/// The file alone would lack the code that it tests: the whole package is built, and the console names the
+/// run as `go test` does.
 #[tokio::test]
 async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

@@ -15,12 +15,12 @@ struct Hit {
     length: i64,
     /// Which of the breakpoints were hit, by their position in the request.
     breakpoints: Vec<usize>,
-    /// What the stop says besides.
+    /// The `text` of the stop.
     text: String,
 }
 
-/// Sets these breakpoints (without their line) where a line is handled, hands the program six lines, and goes on from stop to
-/// stop to its end.
+/// Sets these breakpoints (without their line) where the program handles a line, sends it six lines, and
+/// continues from stop to stop until it ends.
 async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<Hit>> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -126,7 +126,7 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         for Hit { text, .. } in seen {
             anyhow::ensure!(text.contains(&format!("`{length} ==`")) || !says_why, "{subject:?}: {text}");
         }
-        // As does one that fails at a hit, whose name nobody knows.
+        // So does one that fails at a hit because of an unknown name.
         let nowhere = if subject == Subject::Perl { "nowhere() == 1" } else { "nowhere == 1" };
         let seen = hits_of(subject, &[&two, nowhere]).await?;
         anyhow::ensure!(seen.len() == 6, "{subject:?}: {seen:?}");

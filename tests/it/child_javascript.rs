@@ -81,7 +81,8 @@ async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow
     let mut editor = editor()?;
     editor.launch_child(Subject::Js.with(json!({ "program": program })), &program, &[]).await?;
     editor.read_stdout("on").await?;
-    // A pause that comes while Node's own code still runs behind the program's is sometimes lost; this one comes when it is idle.
+    // A pause while Node's own code still runs after the program's is sometimes lost; this one comes when it
+    // is idle.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let refused = editor.ask("pause", json!({ "threadId": 0 })).await?;
     let error = &refused.body["error"]["variables"];
@@ -93,8 +94,8 @@ async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow
     editor.ended().await
 }
 
-/// Node keeps one breakpoint per place: it has to hear of both conditions, and stop only where one holds. With a stop for each
-/// round this would take minutes.
+/// Node keeps one breakpoint per location: it has to get both conditions, and to stop only if one holds. With
+/// a stop in each round this would take minutes.
 #[tokio::test]
 async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

@@ -39,7 +39,7 @@ parameterized_tests! {
     perl_runs_without_a_debugger: runs_without_a_debugger(Subject::Perl),
     gdb_tells_a_signal_from_success: tells_a_signal(Subject::Gdb),
     lldb_tells_a_signal_from_success: tells_a_signal(Subject::Lldb),
-    delve_tells_a_signal_from_success: tells_a_signal_of_go(Subject::Delve),
+    delve_tells_a_signal_from_success: reports_a_signal_of_go(Subject::Delve),
 }
 
 /// The attributes of one C file, which is built first.
@@ -57,7 +57,7 @@ async fn to_the_end(editor: &mut DapClient) -> anyhow::Result<Value> {
     Ok(body["exitCode"].clone())
 }
 
-/// Ours, with what the launch changes and without what it takes away; also when the user's shell is none.
+/// The program gets Tandem's environment with the launch's changes, even if the user's shell is not a shell.
 async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let text = r#"#include <stdio.h>
@@ -104,7 +104,7 @@ async fn runs_in_a_relative_folder(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Nothing stops it, neither a breakpoint nor its entry; all else is as ever.
+/// Nothing stops it, neither a breakpoint nor its entry; all else works as with a debugger.
 async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -136,7 +136,7 @@ async fn tells_a_signal(subject: Subject) -> anyhow::Result<()> {
 }
 
 /// Delve hands no signal on by itself: the program is killed from outside.
-async fn tells_a_signal_of_go(subject: Subject) -> anyhow::Result<()> {
+async fn reports_a_signal_of_go(subject: Subject) -> anyhow::Result<()> {
     let marker = format!("killed-{}", std::process::id());
     let mut launch = subject.launch();
     launch["args"] = json!([marker]);
@@ -172,7 +172,7 @@ async fn a_go_program_does_not_outlive_a_killed_delve() -> anyhow::Result<()> {
     rustix::process::kill_process(delve, rustix::process::Signal::KILL)?;
     editor.event("terminated").await?;
     let gone = async {
-        // A process that nobody has waited for yet has no program any more.
+        // A zombie process has no program any more.
         while std::fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
@@ -182,7 +182,7 @@ async fn a_go_program_does_not_outlive_a_killed_delve() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// What a launch is refused with: its code, message and hint.
+/// The code, message and hint that a launch is refused with.
 async fn refusal(launch: Value) -> anyhow::Result<[String; 3]> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -192,7 +192,7 @@ async fn refusal(launch: Value) -> anyhow::Result<[String; 3]> {
     Ok(["code", "message", "hint"].map(|key| told[key].as_str().unwrap_or_default().to_owned()))
 }
 
-/// What an adapter is written in must be there as well as the adapter.
+/// An adapter needs the interpreter of the language that it is written in.
 #[tokio::test]
 async fn an_adapter_without_its_interpreter_is_refused_with_how_to_install_that() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

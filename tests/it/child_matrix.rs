@@ -1,5 +1,5 @@
-//! What adapters do worst, tried with each real one: a table of adapters and cases. Where an adapter answers otherwise, the
-//! case says why.
+//! The difficult requests, sent to each real adapter: a table of adapters and cases. Where an adapter answers
+//! otherwise, the case says why.
 //!
 //! Not here: tests of a single language ([`super::child_python`], [`super::child_javascript`]).
 
@@ -63,7 +63,7 @@ const C: &str = "#include <stdio.h>\n\nint main(void) {\n    int many[1000];\n  
 const GO: &str = "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tmany := make([]int, 1000)\n\tfor i := range many {\n\t\t\
                   many[i] = i\n\t}\n\tfmt.Println(len(many)) // BP many\n}\n";
 
-/// Where a page begins, in the middle of the list.
+/// The start of a page, in the middle of the list.
 const PAGE: u64 = 500;
 
 fn editor() -> anyhow::Result<DapClient> {
@@ -179,7 +179,7 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
     let told = editor.ok("variables", named).await?;
     for row in told["variables"].as_array().context("no variables")? {
         let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
-        assert!(name.parse::<u64>().is_err(), "an element is no named child: {row}");
+        assert!(name.parse::<u64>().is_err(), "an element is not a named child: {row}");
     }
     let behind = json!({ "variablesReference": reference, "filter": "indexed", "start": 5000, "count": 2 });
     assert_eq!(editor.ok("variables", behind).await?["variables"], json!([]));

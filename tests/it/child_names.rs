@@ -120,7 +120,7 @@ fn program(subject: Subject, folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder.join(name))
 }
 
-/// Every row behind a reference, and every row behind those.
+/// All rows below a reference, at every depth.
 async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
     let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
     let mut all = told["variables"].as_array().context("no variables")?.clone();

@@ -84,7 +84,7 @@ async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Re
     assert_eq!((frames.len(), &frames[0]["line"]), (1, &json!(child::line(&program, "asked"))), "{stack}");
     let asked = json!({ "expression": "$text", "frameId": frames[0]["id"], "context": "watch" });
     assert_eq!(editor.ok("evaluate", asked).await?["result"], "'héllo'");
-    // The step is to end behind the input, and does so though breakpoints are set meanwhile.
+    // The step ends after the input, even though breakpoints are set in between.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let module = folder.path().join("lib/Later.pm");
     let line = child::line(&module, "module");
@@ -176,7 +176,7 @@ async fn elements_come_in_order_and_keys_with_quotes_open() -> anyhow::Result<()
 }
 
 #[tokio::test]
-async fn what_it_cannot_do_is_refused() -> anyhow::Result<()> {
+async fn unsupported_requests_are_refused() -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let attach = json!({ "engine": "perl", "processId": std::process::id() });

@@ -1,4 +1,5 @@
-//! What programs of other languages need beside a debugger: a terminal, a build, an engine picked for them, subprocesses.
+//! Needs of programs in other languages besides a debugger: a terminal, a build, the choice of an engine,
+//! subprocesses.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +15,8 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-/// With `pty` a program has a terminal of ours, whatever debugs it: one stream, no buffering, and an end of input.
+/// With `pty` a program runs in a terminal of the host, whichever engine debugs it: one stream, no buffering,
+/// and an end of input.
 async fn has_a_terminal(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let mut launch = subject.launch();
@@ -30,7 +32,7 @@ async fn has_a_terminal(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Where a person types it shows what is typed; a program that reads a password has turned that off.
+/// A terminal shows typed text, unless the program has turned that off to read a password.
 async fn shows_what_is_typed(subject: Subject) -> anyhow::Result<()> {
     for (attribute, typed) in [(json!(true), "\nword\n"), (json!(false), "\n")] {
         let mut editor = editor()?;
@@ -76,7 +78,7 @@ async fn a_client_s_terminal_is_refused_under_gdb() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Launches without `engine` and gives the engine that was picked; the program waits for input.
+/// Launches without `engine` and returns the engine that was chosen; the program waits for input.
 async fn picked(launch: Value, source: &Path) -> anyhow::Result<String> {
     let mut editor = editor()?;
     editor.launch_child(launch, source, &[]).await?;
@@ -294,7 +296,8 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// debugpy says goodbye before the interpreter has taken its last steps; they are the program's, and are not cut short.
+/// debugpy sends `terminated` before the interpreter has run the program's exit handlers. They are not cut
+/// short.
 #[tokio::test]
 async fn a_program_that_ends_slowly_is_waited_for() -> anyhow::Result<()> {
     let mut editor = editor()?;

@@ -1,4 +1,4 @@
-//! What a Python programmer uses, through the direct connection to the debugged process.
+//! Features for Python, over the direct connection to the debugged process.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
     breakpoint(&mut editor, &script, json!({ "line": 3, "logMessage": "{i} of {total}" })).await?;
     editor.event("exited").await?;
     editor.event("terminated").await?;
-    // What the program did not print does not appear on its stdout.
+    // Only the program's own output appears on its stdout.
     assert_eq!(editor.output[0], "sum 45\n");
     assert!(editor.output[2].contains("3 of 3\n4 of 6\n"), "{:?}", editor.output);
     editor.finish().await
@@ -252,7 +252,8 @@ async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Res
     Ok(())
 }
 
-/// What debugpy leaves out of its capabilities, and what is nobody's business.
+/// Completion triggers, which debugpy does not announce, and debugpy's own fields, which no client should
+/// see.
 #[tokio::test]
 async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() -> anyhow::Result<()> {
     let script = Script::new("words = ['a']\nprint(words)\n")?;
@@ -280,8 +281,8 @@ async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() 
 
 const ROUNDS: &str = "hits = 0\nfor i in range(20000):\n    hits += 1\nprint('all', hits)\n";
 
-/// debugpy keeps one breakpoint per line: it has to hear of both conditions, and neither may hide the other, also not by a
-/// mistake or a comment.
+/// debugpy keeps one breakpoint per line: it has to get both conditions, and neither may hide the other, even
+/// with a syntax error or a comment.
 #[tokio::test]
 async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()> {
     let script = Script::new(ROUNDS)?;
@@ -309,7 +310,7 @@ async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()
     editor.finish().await
 }
 
-/// A project with an environment of its own that has no debugpy, and a command in it.
+/// A project with a virtual environment without debugpy, and a command in it.
 fn bare_project() -> anyhow::Result<(tempfile::TempDir, String)> {
     let folder = tempfile::tempdir()?;
     let python = child::interpreter("python");

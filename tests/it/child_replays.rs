@@ -31,7 +31,8 @@ fn recorded(name: &str) -> anyhow::Result<Vec<Step>> {
     steps.collect()
 }
 
-/// A recording as script and as what a client says: `runInTerminal` is ours to answer and was left to the adapter.
+/// A recording without reverse requests: Tandem answers `runInTerminal`, which the recorded client left to
+/// the adapter.
 fn without_reverse_requests(steps: Vec<Step>) -> Vec<Step> {
     let reverse = |step: &Step| {
         step.message["command"] == "runInTerminal" || step.message["command"] == "startDebugging"
@@ -39,7 +40,7 @@ fn without_reverse_requests(steps: Vec<Step>) -> Vec<Step> {
     steps.into_iter().filter(|step| !reverse(step)).collect()
 }
 
-/// What ids became on the way: kind and recorded id to the client's.
+/// The translation of ids: kind and recorded id to the client's.
 #[derive(Default)]
 struct Ids(HashMap<(&'static str, i64), i64>);
 
@@ -103,7 +104,8 @@ impl Ids {
                         other.get(key).with_context(|| format!("{path}/{key} was lost: {arrived}"))?;
                     self.same(&format!("{path}/{key}"), inner, found)?;
                 }
-                // Breakpoints get a place where the adapter gave none, and `continue` says that all threads run.
+                // Tandem adds a location to breakpoints without one, and `allThreadsContinued` to the
+                // response of `continue`.
                 let added: Vec<&String> = other.keys().filter(|key| !one.contains_key(*key)).collect();
                 let ours =
                     path.contains("breakpoint") || added.iter().all(|key| *key == "allThreadsContinued");
@@ -117,7 +119,7 @@ impl Ids {
     }
 }
 
-/// A body, and what stood beside it in its message.
+/// A body, and the fields next to it in its message.
 fn parted(mut body: Value) -> (Value, Value) {
     let beside = body.as_object_mut().and_then(|body| body.shift_remove(dap_wire::EXTRA_FIELDS));
     if body == json!({}) && beside.is_some() {
@@ -169,7 +171,7 @@ impl Replay {
     }
 }
 
-/// A client says what was said when the session was recorded, and gets what was answered.
+/// Sends the requests of the recorded session, and expects the recorded answers.
 async fn replay(name: &str) -> anyhow::Result<()> {
     let mut steps = without_reverse_requests(recorded(name)?);
     for step in &mut steps {
@@ -178,7 +180,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
             step.message["command"] = json!("launch");
         }
     }
-    // What an adapter prints once its session is over arrives or not.
+    // Output after the end of the session may get lost.
     if let Some(end) = steps.iter().position(|step| step.message["event"] == "terminated") {
         let after = steps.split_off(end);
         steps.extend(after.into_iter().filter(|step| step.message["event"] != "output"));
@@ -218,7 +220,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                 let seq = *numbers.get(&asked).with_context(|| format!("{name}: nobody asked {message}"))?;
                 let answer = editor.response(seq).await?;
                 ensure!(answer.success == (message["success"] == true), "{name}: {message}: {}", answer.body);
-                // What the session can do, and all clients' filters together, are the hub's to say.
+                // The hub itself answers with the capabilities and with the filters of all clients.
                 let ours = command == "initialize" || command == "setExceptionBreakpoints";
                 if answer.success && !ours {
                     ids.same(command, &message["body"], &answer.body).with_context(|| name.to_owned())?;
@@ -259,7 +261,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                 }
                 if !configured {
                     if REPEATED.contains(&event) {
-                        // Of a module the last word counts.
+                        // The last event of a module counts.
                         let id = &body["module"]["id"];
                         early.retain(|(_, known)| id.is_null() || known["module"]["id"] != *id);
                         if body["reason"] != "removed" {
@@ -286,7 +288,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
     }
     // The adapter got the client's own arguments.
     let log = std::fs::read_to_string(replay.path("log"))?;
-    // It may be about to write of the goodbye.
+    // The adapter may still be writing its last line.
     let lines = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let sent = lines.map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
     let launched = sent.iter().find(|message| message["command"] == "launch").context("never launched")?;
@@ -295,7 +297,8 @@ async fn replay(name: &str) -> anyhow::Result<()> {
     }
     assert_eq!(launched["arguments"], replay.launch);
     editor.finish().await?;
-    // What the client saw is also kept whole: the comparison above leaves out what the hub keeps, merges or repeats.
+    // The snapshot has everything that the client saw: the comparison above skips messages that the hub
+    // keeps, merges or repeats.
     let seen = transcript.text().replace(&replay.folder.path().display().to_string(), "[FOLDER]");
     insta::assert_snapshot!(format!("replay_{name}"), seen);
     Ok(())
@@ -312,9 +315,9 @@ parameterized_tests! {
     netcoredbg_312: replay("netcoredbg"),
 }
 
-/// A Delve that is too old for the Go at hand: its refusal arrives as it gave it.
+/// A Delve that is too old for the installed Go: its refusal arrives unchanged.
 #[tokio::test]
-async fn delve_120_refuses_in_its_own_words() -> anyhow::Result<()> {
+async fn the_refusal_of_delve_120_arrives_unchanged() -> anyhow::Result<()> {
     let steps = recorded("dlv120")?;
     let refusal = steps.iter().find(|step| !step.to_adapter && step.message["command"] == "launch");
     let refusal = refusal.context("no refusal")?.message.clone();
@@ -332,12 +335,12 @@ async fn delve_120_refuses_in_its_own_words() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// debugpy's adapter requests a further connection for a subprocess: it becomes a session of its own.
+/// debugpy's adapter requests a further connection for a subprocess: it becomes a separate session.
 #[tokio::test]
 async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     let mut script = Vec::new();
     let mut connections = 0;
-    // What the parent says is numbered on, the child begins anew.
+    // The parent's numbers continue, the child starts at 1 again.
     let mut said = 0;
     for step in recorded("debugpy_sub")? {
         let Step { to_adapter, mut message } = step;
@@ -398,7 +401,7 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// js-debug debugs everything in a child session on a connection of its own: here it is the one session there is.
+/// js-debug debugs everything in a child session on a separate connection: here it is the only session.
 #[tokio::test]
 async fn js_debugs_first_child_is_the_sessions_program() -> anyhow::Result<()> {
     let mut steps = recorded("js")?;

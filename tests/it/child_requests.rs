@@ -32,7 +32,7 @@ async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::
     editor.finish().await
 }
 
-/// gdb answered what came right behind a resume when the program stopped again.
+/// gdb answered requests right after a resume only when the program stopped again.
 #[tokio::test]
 async fn a_request_right_behind_a_resume_is_answered_while_the_program_runs() -> anyhow::Result<()> {
     let (source, mut editor) = (Subject::Gdb.source(), editor()?);
@@ -80,9 +80,10 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     editor.finish().await
 }
 
-/// It never answers what it does not know, and says so on its stderr. Requests of its own are those that VS Code's extension sends.
+/// js-debug never answers an unknown request, and reports it on its stderr. Its own requests are those that
+/// VS Code's extension sends.
 #[tokio::test]
-async fn what_js_debug_does_not_know_is_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
+async fn requests_unknown_to_js_debug_are_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
 {
     let (source, mut editor) = (Subject::Js.source(), editor()?);
     editor.launch_child(Subject::Js.launch(), &source, &[Subject::Js.line("handle")]).await?;

@@ -58,7 +58,7 @@ impl AtStop<'_> {
     }
 
     /// Continues to the next stop, which has this reason and is at this marker.
-    async fn goes_on_to(&mut self, reason: &str, marker: &str) -> anyhow::Result<Value> {
+    async fn resumes_to(&mut self, reason: &str, marker: &str) -> anyhow::Result<Value> {
         self.editor.ok("continue", json!({ "threadId": self.thread })).await?;
         let stopped = self.editor.event("stopped").await?;
         let stack = self.editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
@@ -73,34 +73,34 @@ impl AtStop<'_> {
     /// Breakpoints that are removed or get another condition, and filters that are removed.
     pub(super) async fn changes_what_is_set(&mut self) -> anyhow::Result<()> {
         self.set(&[("counts", None)]).await?;
-        self.goes_on_to("breakpoint", "counts").await?;
+        self.resumes_to("breakpoint", "counts").await?;
         // A removed breakpoint does not stop: a whole round passes it.
         self.set(&[("sleeps", None)]).await?;
         for _ in 0..2 {
-            self.goes_on_to("breakpoint", "sleeps").await?;
+            self.resumes_to("breakpoint", "sleeps").await?;
         }
         // Neither does one whose condition never holds, until it has another.
         self.set(&[("counts", Some("total == -1")), ("sleeps", None)]).await?;
         for _ in 0..2 {
-            self.goes_on_to("breakpoint", "sleeps").await?;
+            self.resumes_to("breakpoint", "sleeps").await?;
         }
         self.set(&[("counts", Some("total > 1")), ("sleeps", None)]).await?;
-        self.goes_on_to("breakpoint", "counts").await?;
+        self.resumes_to("breakpoint", "counts").await?;
         self.set(&[("counts", Some("total == -1")), ("sleeps", None)]).await?;
         for _ in 0..2 {
-            self.goes_on_to("breakpoint", "sleeps").await?;
+            self.resumes_to("breakpoint", "sleeps").await?;
         }
         self.set(&[]).await?;
         self.editor.ok("setExceptionBreakpoints", json!({ "filters": ["any"] })).await?;
-        self.goes_on_to("exception", "raises").await?;
+        self.resumes_to("exception", "raises").await?;
         let tens = json!({ "filterId": "RuntimeError", "condition": "(total % 10).zero?" });
         self.editor.ok("setExceptionBreakpoints", json!({ "filters": [], "filterOptions": [tens] })).await?;
-        let total = self.goes_on_to("exception", "raises").await?;
+        let total = self.resumes_to("exception", "raises").await?;
         ensure!(total.as_str().is_some_and(|total| total.ends_with('0')), "stopped at {total}");
         self.editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
         self.set(&[("sleeps", None)]).await?;
         for _ in 0..ROUNDS {
-            self.goes_on_to("breakpoint", "sleeps").await?;
+            self.resumes_to("breakpoint", "sleeps").await?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ parameterized_tests! {
     c_under_gdb_that_stands_is_resumed_to_end: is_resumed(Subject::Gdb),
     go_that_stands_is_resumed_to_end: is_resumed(Subject::Delve),
     javascript_that_stands_is_resumed_to_end: is_resumed(Subject::Js),
-    bash_that_stands_is_resumed_to_end: stands_and_ends(Subject::Bash),
+    bash_that_stands_is_resumed_to_end: ends_from_a_stop(Subject::Bash),
     ruby_that_stands_is_resumed_to_end: is_resumed(Subject::Rdbg),
     ruby_with_debug_1_9_2_is_resumed_to_end: is_resumed(Subject::Rdbg192),
     perl_that_stands_is_resumed_to_end: is_resumed(Subject::Perl),
@@ -98,7 +98,7 @@ async fn is_resumed(subject: Subject) -> anyhow::Result<()> {
 }
 
 /// Bash stops in no handler of signals.
-async fn stands_and_ends(subject: Subject) -> anyhow::Result<()> {
+async fn ends_from_a_stop(subject: Subject) -> anyhow::Result<()> {
     let mut editor = launched(subject, json!({}), &["working"]).await?;
     editor.stop().await?;
     editor.break_on(&source(subject), &[]).await?;

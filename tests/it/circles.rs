@@ -229,7 +229,7 @@ impl Crate {
     }
 }
 
-#[expect(clippy::expect_used, reason = "the patterns stand in this file")]
+#[expect(clippy::expect_used, reason = "the patterns are in this file")]
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
 }
@@ -315,7 +315,7 @@ fn modules_of_a_folder_do_not_import_each_other_in_a_circle() {
     let new: Vec<_> = found.difference(&known).collect();
     assert!(new.is_empty(), "new circles: {new:#?}");
     let gone: Vec<_> = known.difference(&found).collect();
-    assert!(gone.is_empty(), "these are no circles any more, take them out of the list: {gone:#?}");
+    assert!(gone.is_empty(), "these circles no longer exist, remove them from the list: {gone:#?}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ dotnet_tests! {
     a_condition_and_a_log_message_are_compiled_once,
 }
 
-// What compiles is the old SDK's; what it compiles for is all that matters.
+// The old SDK's compiler is used; only the target of the compilation matters.
 older_dotnet_tests! {
     the_compiler_of_an_old_sdk_serves_too,
 }
@@ -32,9 +32,9 @@ net8_tests! {
 
 net10_tests! {
     todays_csharp_has_the_values_that_the_program_prints,
-    what_is_private_can_be_used,
+    private_members_can_be_used,
     an_await_that_does_not_end_is_given_up,
-    what_the_compiler_reports_is_the_answer,
+    the_compilers_error_is_the_answer,
     an_error_in_a_value_to_set_has_its_number_and_column,
     nothing_is_compiled_where_nothing_may_run,
     without_a_compiler_the_answer_says_what_it_needs,
@@ -105,7 +105,7 @@ async fn lambdas_queries_and_the_rest_of_csharp_are_compiled(runtime: Runtime) -
         |frame: &&serde_json::Value| frame["name"].as_str().is_some_and(|name| name.contains("Outer"));
     let outer = frames.iter().find(outer).context("no caller")?;
     editor.gives(outer, &[("outside + new[] { 1 }.Sum(x => x)", "8")]).await?;
-    // The program continues as if nothing had been there, and nobody sees modules that are not its own.
+    // The program continues normally, and no client sees modules that are not the program's.
     let modules = editor.ok("modules", json!({})).await?;
     assert!(!modules.to_string().contains("TandemExpression"), "{modules}");
     let place = json!({ "source": { "path": older() }, "breakpoints": [] });
@@ -231,7 +231,7 @@ async fn todays_csharp_has_the_values_that_the_program_prints(runtime: Runtime) 
     editor.finish().await
 }
 
-async fn what_is_private_can_be_used(runtime: Runtime) -> anyhow::Result<()> {
+async fn private_members_can_be_used(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let more = json!({ "args": ["many"] });
@@ -258,7 +258,7 @@ async fn an_await_that_does_not_end_is_given_up(runtime: Runtime) -> anyhow::Res
     editor.finish().await
 }
 
-async fn what_the_compiler_reports_is_the_answer(runtime: Runtime) -> anyhow::Result<()> {
+async fn the_compilers_error_is_the_answer(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let stop = editor.stopped_at(&program, (modern("Program.cs"), "service"), json!({})).await?;
@@ -316,7 +316,7 @@ async fn an_error_in_a_value_to_set_has_its_number_and_column(runtime: Runtime) 
                 assert_eq!(place, (&json!(column), &json!(end)), "{command} {value}, {compiler}: {message}");
             }
         }
-        // What is assigned to has columns of its own.
+        // Columns of an error in the target of an assignment are those of the target.
         let asked = json!({ "frameId": stop.frame["id"], "expression": "this.typo", "value": "1" });
         let told = editor.ask("setExpression", asked).await?;
         assert_eq!(told.body["error"]["data"]["column"], 6, "{}", told.body);
@@ -348,7 +348,7 @@ async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::
     }
     // A lambda over what is in memory is worked out here.
     assert_eq!(editor.ok("evaluate", hover("name.Count(c => c == 's')")).await?["result"], "1");
-    assert_eq!(stop.compilers()?, [0u64; 0], "nobody asked for it");
+    assert_eq!(stop.compilers()?, [0u64; 0], "no evaluation needed it");
     editor.gives(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     assert_eq!(stop.compilers()?.len(), 1);
     editor.finish().await

@@ -40,7 +40,7 @@ fn fake_sdk(root: &Path, acts: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the compiler's process says first: the protocol's number, and a text.
+/// The first message of the compiler's process: the version of the protocol, and a text.
 const HELLO: &str = "printf '\\011\\000\\000\\000\\001\\000\\000\\000\\001\\000\\000\\000x'";
 
 async fn stopped(editor: &mut DapClient, more: serde_json::Value) -> anyhow::Result<Stop> {
@@ -86,7 +86,7 @@ async fn a_compiler_that_does_not_work_is_reported_and_leaves_nothing(
         let stop = stopped(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
         let told = editor.evaluated("await Task.FromResult(1)", &stop.frame).await?;
         assert!(told.starts_with('!') && told.contains(answer), "{acts}: {told}");
-        // What the debugger can do by itself it does.
+        // The debugger evaluates expressions that need no compiler.
         let told = editor.evaluated("given.ToString().Count(c => c == '4')", &stop.frame).await?;
         assert!(told.contains(other), "{acts}: {told}");
         editor.gives(&stop.frame, &[("own + given", "9")]).await?;

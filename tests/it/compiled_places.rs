@@ -40,7 +40,7 @@ async fn every_place_lends_its_names(runtime: Runtime) -> anyhow::Result<()> {
                 ("this.own + name.Count(c => c == 's')", "11"),
                 ("ToString() + name.Count(c => true)", "\"Scenes.Service3\""),
                 ("nameof(own) + nameof(limit) + name.Count(c => true)", "\"ownlimit3\""),
-                // What the expression declares hides what the frame has.
+                // Names that the expression declares hide those of the frame.
                 ("from own in new[] { 1, 2 } select own + limit", "Count = 2"),
                 ("new[] { 1, 2 }.Select(given => given + limit).Sum()", "21"),
                 ("base.ToString() + name.Count(c => true)", "! `base` cannot be used here"),
@@ -69,7 +69,7 @@ async fn every_place_lends_its_names(runtime: Runtime) -> anyhow::Result<()> {
         (
             "Program.cs",
             "async",
-            // Whoever waits for the result of what other threads do lets them run.
+            // Other threads run while an evaluation awaits their result.
             &[
                 ("await Later(after)", "8"),
                 ("before = await Later(1) + after", "6"),

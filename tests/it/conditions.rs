@@ -16,7 +16,7 @@ net10_tests! { a_cancelled_request_leaves_conditions_alone }
 
 net8_tests! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
-/// Launches with one breakpoint and gives what was said of it; the program has three lines to read.
+/// Launches with one breakpoint and returns the answer for it; the program has three lines to read.
 async fn launched(editor: &mut DapClient, subject: Subject, request: Value) -> anyhow::Result<Value> {
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = editor.send("launch", subject.launch()).await?;
@@ -88,7 +88,8 @@ parameterized_tests! {
     perl_stops_where_a_condition_fails: stops(Subject::Perl, "nope() == 3"),
 }
 
-/// What a guard puts around a condition shows nowhere, and a condition that holds stops as it always did.
+/// The code that a guard puts around a condition is not visible, and a condition that holds stops as without
+/// a guard.
 #[tokio::test]
 async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
     for subject in [Subject::Js, Subject::Rdbg, Subject::Rdbg192, Subject::Python, Subject::Perl] {

@@ -63,7 +63,7 @@ async fn a_cppdbg_configuration_is_debugged_by_gdb_and_its_commands_are_run() ->
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_refused_by_name_and_what_is_left_out_is_said() -> anyhow::Result<()> {
+async fn unsupported_settings_are_refused_by_name_and_ignored_settings_are_reported() -> anyhow::Result<()> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let cargo =

@@ -26,7 +26,7 @@ struct Seen {
     stops: Vec<Stop>,
     /// `new 2`, `changed 12`, `removed 12`: of the modules that are copies of the program's assembly.
     modules: Vec<String>,
-    /// What `modules` listed of them at the last stop.
+    /// Those that `modules` listed at the last stop.
     list: Vec<Value>,
     frames: Vec<String>,
 }

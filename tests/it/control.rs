@@ -1,4 +1,4 @@
-//! Who drives: two that act at once, restarting, ending, leaving, and who comes after the one that launched.
+//! Control of a session: two clients that act at once, restarting, ending, leaving, and the next owner.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ dotnet_tests! {
     a_client_that_joined_restarts_a_program_that_runs,
     an_attached_process_is_not_restarted_and_not_shared_with_another_debugger,
     a_program_that_cannot_be_restarted_ends_the_session_with_a_reason,
-    a_step_while_somebody_steps_is_refused_by_name,
+    a_step_during_the_step_of_another_client_is_refused_by_name,
     two_pauses_at_once_both_succeed,
     the_stop_button_of_vs_code_terminates_and_then_disconnects,
-    the_session_of_an_editor_that_hands_over_goes_on,
+    the_session_of_an_editor_that_hands_over_continues,
     an_editor_that_vanishes_ends_the_session_unless_it_hands_over,
 }
 
@@ -98,7 +98,7 @@ async fn a_client_that_joined_restarts_a_program_that_runs(runtime: Runtime) -> 
     let new = second.event("process").await?;
     assert_ne!(new["systemProcessId"], old["systemProcessId"]);
     assert_eq!(second.response(waits).await?.body["matched"], Value::Null);
-    // Who launched may give other arguments.
+    // The client that launched may pass other arguments.
     let arguments = json!({ "program": fixture::program("tour"), "stopOnEntry": true });
     first.ok("restart", json!({ "arguments": arguments })).await?;
     let (_, frame) = first.stop().await?;
@@ -165,7 +165,7 @@ async fn a_program_that_cannot_be_restarted_ends_the_session_with_a_reason(
     first.finish().await
 }
 
-async fn a_step_while_somebody_steps_is_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_step_during_the_step_of_another_client_is_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
     let mut first = DapClient::start("editor", runtime, &Transcript::default())?;
     first.launch("spin", &["beat"], json!({})).await?;
     let (thread, _) = first.stop().await?;
@@ -230,19 +230,19 @@ async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Run
     second.event("exited").await?;
     second.event("terminated").await?;
     first.ok("disconnect", json!({ "restart": false })).await?;
-    // What it printed can still be read.
+    // The program's output can still be read.
     assert_eq!(second.ok("processReadOutput", json!({})).await?["stdout"], "ready\nsaving\nsaved\n");
     second.ok("disconnect", json!({ "restart": false })).await?;
     insta::assert_snapshot!("the_stop_button_of_vs_code", transcript.text());
     Ok(())
 }
 
-async fn the_session_of_an_editor_that_hands_over_goes_on(runtime: Runtime) -> anyhow::Result<()> {
+async fn the_session_of_an_editor_that_hands_over_continues(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut first, mut second, thread) = two_at_the_loop(runtime, &transcript, json!({})).await?;
     assert_eq!(second.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");
     first.ok("disconnect", json!({ "handOver": true, "keepBreakpoints": true })).await?;
-    // What it takes for its adapter is gone, though the session is not.
+    // The editor's adapter process has ended, but the session has not.
     first.ended().await?;
     assert_eq!(second.event("sessionChanged").await?["change"], "left");
     let changed = second.event("sessionChanged").await?;

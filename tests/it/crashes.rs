@@ -63,7 +63,7 @@ async fn a_program_nobody_can_save_stops_once_and_then_ends(runtime: Runtime) ->
 
 async fn a_stack_overflow_ends_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = started(runtime, "overflow").await?;
-    if runtime.tells_of_stack_overflows() {
+    if runtime.reports_stack_overflows() {
         let stopped = editor.event("stopped").await?;
         assert_eq!(stopped["description"], "Unhandled exception: System.StackOverflowException");
         let thread = json!({ "threadId": stopped["threadId"], "levels": 1 });

@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 use tokio_util::codec::Framed;
 
 const CLIENTS: usize = 64;
-/// MiB.
+/// Output of the program, MiB.
 const FLOOD: usize = 24;
 /// A bound for a hang; what is claimed does not depend on it, s.
 const LIMIT: u64 = 60;
@@ -73,7 +73,7 @@ impl CountingClient {
 
     fn printed(&mut self, body: &Value) -> anyhow::Result<()> {
         let text = body["output"].as_str().unwrap_or_default();
-        anyhow::ensure!(!self.exited, "output behind the end: {text}");
+        anyhow::ensure!(!self.exited, "output after the end: {text}");
         if body["category"] == "stdout" {
             self.shown += text.len();
         } else if let Some((bytes, _)) =
@@ -114,7 +114,7 @@ async fn in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_miss
     editor.break_at("flood", &[]).await?;
     let socket = editor.socket().await?;
     // One that never reads, and some that read a message now and then.
-    let deaf = CountingClient::join(&socket).await?;
+    let silent = CountingClient::join(&socket).await?;
     let mut clients = Vec::new();
     for number in 0..CLIENTS - 2 {
         let pause = Duration::from_millis(if number < 4 { 10 } else { 0 });
@@ -128,7 +128,7 @@ async fn in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_miss
         assert_eq!(client.shown + client.missed, printed, "{} shown", client.shown);
         assert!(client.shown > 64 * 1024);
     }
-    drop(deaf);
+    drop(silent);
     editor.event("terminated").await?;
     editor.finish().await
 }

@@ -1,5 +1,6 @@
-//! Libraries without symbols or sources, decompiled by a program that the user has: lines to stop and step at, and what is said where there is
-//! none. A program of the tests replaces `ilspycmd` (`tests/src/decompiler.rs`).
+//! Libraries without symbols or sources, decompiled by a program that the user has: lines to stop and step
+//! at, and the message if the user has no decompiler. A program of the tests replaces `ilspycmd`
+//! (`tests/src/decompiler.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +17,14 @@ dotnet_tests! {
 }
 
 net10_tests! {
-    a_source_that_somebody_opens_is_decompiled,
+    a_source_is_decompiled_when_it_is_opened,
     a_library_with_symbols_and_no_source_is_decompiled_when_fetching_is_forbidden,
     a_decompiler_that_fails_says_why,
     a_decompiler_is_not_left_behind,
-    without_a_decompiler_it_is_said_how_a_source_would_be_had,
+    without_a_decompiler_the_error_says_how_to_get_a_source,
 }
 
-/// Writes the PDB.
+/// Commands of a decompiler that writes the PDB.
 const GOOD: &str = "cp \"$made\" \"$out/$name.pdb\"";
 
 /// Copies of the program with a library without symbols, and a decompiler on `PATH` that does this.
@@ -118,7 +119,7 @@ async fn a_library_is_decompiled_where_the_program_is_stopped(runtime: Runtime) 
     Ok(())
 }
 
-/// Stops at the exception that the library throws, with just-my-code, and gives the stack.
+/// Stops at the exception that the library throws, with just-my-code, and returns the stack.
 async fn thrown(distant: &Distant, more: Value) -> anyhow::Result<(DapClient, i64, Vec<Value>)> {
     let mut attributes = json!({ "justMyCode": true });
     if let (Some(attributes), Some(more)) = (attributes.as_object_mut(), more.as_object()) {
@@ -139,7 +140,7 @@ fn of(frame: &Value) -> Value {
     json!({ "source": frame["source"], "sourceReference": frame["source"]["sourceReference"], "moduleId": frame["moduleId"] })
 }
 
-async fn a_source_that_somebody_opens_is_decompiled(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_source_is_decompiled_when_it_is_opened(runtime: Runtime) -> anyhow::Result<()> {
     let (distant, decompiler) = with_decompiler(runtime, GOOD)?;
     let (mut editor, thread, frames) = thrown(&distant, json!({})).await?;
     let library = &frames[0];
@@ -148,7 +149,7 @@ async fn a_source_that_somebody_opens_is_decompiled(runtime: Runtime) -> anyhow:
         (&library["line"], &library["source"]["presentationHint"]),
         (&json!(0), &json!("deemphasize"))
     );
-    assert_eq!(decompiler.calls().len(), 0, "nobody has looked");
+    assert_eq!(decompiler.calls().len(), 0, "no source was opened");
     let text = editor.ok("source", of(library)).await?["content"].clone();
     assert_eq!(text, json!(distant::text()));
     editor.event("invalidated").await?;
@@ -158,7 +159,7 @@ async fn a_source_that_somebody_opens_is_decompiled(runtime: Runtime) -> anyhow:
         (&json!(distant::line("throws")), &json!("decompiled"))
     );
     assert_eq!(frame["presentationHint"], "subtle");
-    // Who kept the number from before is answered, too.
+    // A client that kept the earlier reference is answered, too.
     assert_eq!(editor.ok("source", of(library)).await?["content"], text);
     assert_eq!(decompiler.calls().len(), 2);
     editor.finish().await
@@ -249,7 +250,7 @@ async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()>
         Ok(())
     };
     until(&|| decompiler.calls().len() == 2)?;
-    // Others are answered meanwhile, and the request can be cancelled.
+    // Other requests are answered at the same time, and the request can be cancelled.
     editor.ok("scopes", json!({ "frameId": frames[1]["id"] })).await?;
     editor.ok("cancel", json!({ "requestId": asked })).await?;
     assert_eq!(editor.response(asked).await?.body["error"]["variables"]["code"], "CANCELLED");
@@ -261,7 +262,7 @@ async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn without_a_decompiler_it_is_said_how_a_source_would_be_had(runtime: Runtime) -> anyhow::Result<()> {
+async fn without_a_decompiler_the_error_says_how_to_get_a_source(runtime: Runtime) -> anyhow::Result<()> {
     let (distant, decompiler) = with_decompiler(runtime, GOOD)?;
     let mut absent = Distant::new(runtime)?;
     absent.take_pdb()?;
@@ -282,7 +283,7 @@ async fn without_a_decompiler_it_is_said_how_a_source_would_be_had(runtime: Runt
         editor.finish().await?;
     }
     assert_eq!(decompiler.calls().len(), 0);
-    // One that is named is used although there is none on PATH.
+    // A configured decompiler is used even if none is on PATH.
     let own = std::fs::read(distant.path("tools/made.pdb"))?;
     let named = Decompiler::new(&absent, &own, GOOD)?;
     let (mut editor, _, frames) = thrown(&absent, json!({ "decompiler": named.program() })).await?;

@@ -12,7 +12,7 @@ dotnet_tests! {
     a_step_of_one_instruction_ends_at_the_next_or_in_the_call,
     a_breakpoint_at_an_instruction_stops_there,
     a_breakpoint_at_no_instruction_says_why,
-    what_cannot_be_disassembled_is_refused_with_the_reason,
+    invalid_disassembly_requests_are_refused_with_the_reason,
 }
 
 net8_tests! {
@@ -60,7 +60,7 @@ async fn a_methods_code_is_shown_with_its_source(runtime: Runtime) -> anyhow::Re
     let line = fixture::line("steps", "outer");
     let of = |line: i64| code.iter().filter(move |row| row["line"] == line).collect::<Vec<_>>();
     let (here, next) = (of(line), of(line + 1));
-    assert_eq!(text(here[0], "address"), place, "the statement begins where the thread stands");
+    assert_eq!(text(here[0], "address"), place, "the statement begins where the thread is stopped");
     assert!(here.iter().any(|row| text(row, "instruction").starts_with("call")), "{here:?}");
     assert!(!next.is_empty());
     // The breakpoint is not in the way.
@@ -186,7 +186,7 @@ async fn a_breakpoint_at_no_instruction_says_why(runtime: Runtime) -> anyhow::Re
     editor.finish().await
 }
 
-async fn what_cannot_be_disassembled_is_refused_with_the_reason(runtime: Runtime) -> anyhow::Result<()> {
+async fn invalid_disassembly_requests_are_refused_with_the_reason(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _, place) = stopped_in_outer(runtime).await?;
     for asked in [
         json!({ "memoryReference": "here", "instructionCount": 1 }),

@@ -14,7 +14,7 @@ dotnet_tests! {
 }
 
 net10_tests! {
-    what_is_not_offered_is_refused_by_name,
+    unsupported_attributes_are_refused_by_name,
     options_that_mean_nothing_are_named,
     values_in_env_may_be_numbers_and_booleans,
 }
@@ -81,7 +81,7 @@ async fn a_process_is_attached_to_by_its_name(runtime: Runtime) -> anyhow::Resul
     Ok(())
 }
 
-async fn what_is_not_offered_is_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn unsupported_attributes_are_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     for (attribute, value) in

@@ -18,7 +18,7 @@ fn limits() -> Limits {
     Limits { bytes: MAX_BYTES, silence: deadline(20), time: deadline(30) }
 }
 
-/// What it waits for where none comes.
+/// Limits for servers that send nothing.
 const SHORT: Limits =
     Limits { bytes: MAX_BYTES, silence: Duration::from_millis(300), time: Duration::from_millis(900) };
 
@@ -27,7 +27,7 @@ async fn get(
     limits: Limits,
     allows: &(dyn Fn(&Address) -> bool + Sync),
 ) -> Result<Vec<u8>, Problem> {
-    let address = Address::parse(url).expect("a sound address");
+    let address = Address::parse(url).expect("a valid address");
     Client::default().get(&address, &[], limits, allows).await
 }
 
@@ -126,7 +126,7 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_read_to_its_end() -> anyhow::Result<()> {
+async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result<()> {
     let bomb = packed(&vec![0; 50_000_000]);
     assert!(bomb.len() < MAX_BYTES);
     let web = Web::start(move |path| match path {
@@ -175,7 +175,7 @@ async fn a_download_that_nobody_wants_any_more_hangs_up() -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Runs one of the tests below in a process of its own, with these variables: a process reads them once.
+/// Runs one of the tests below in a separate process, with these variables: a process reads them once.
 async fn with_variables(name: &str, variables: &[(&str, String)]) -> anyhow::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([&format!("downloads::{name}"), "--exact", "--ignored", "--nocapture"]);

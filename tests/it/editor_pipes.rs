@@ -73,7 +73,7 @@ impl Started {
     }
 }
 
-/// What /proc calls one of our descriptors.
+/// The name of one of this process's descriptors in /proc.
 fn inode(descriptor: impl AsFd) -> anyhow::Result<String> {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))?;
     Ok(link.display().to_string())
@@ -191,8 +191,8 @@ async fn an_editor_that_kills_its_adapter_has_left() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The relay says what the host cannot say any more, and fails.
-async fn death_is_told<R: tokio::io::AsyncRead + Unpin>(
+/// Expects the relay to report the death of the host, and to fail.
+async fn expect_death_report<R: tokio::io::AsyncRead + Unpin>(
     started: Started,
     from: &mut FramedRead<R, DapCodec>,
 ) -> anyhow::Result<()> {
@@ -216,10 +216,10 @@ async fn death_is_told<R: tokio::io::AsyncRead + Unpin>(
 async fn an_editor_is_notified_of_a_host_that_is_killed() -> anyhow::Result<()> {
     let (started, _to, mut from) = over_pipes().await?;
     started.kill_host().await?;
-    death_is_told(started, &mut from).await
+    expect_death_report(started, &mut from).await
 }
 
-/// What the host was writing is finished first: the editor reads whole messages.
+/// The host's unfinished message is completed first: the editor reads whole messages.
 #[tokio::test]
 async fn an_editor_is_notified_of_a_host_that_is_killed_in_the_middle_of_a_message() -> anyhow::Result<()> {
     let (started, mut to, mut from) = over_pipes().await?;
@@ -232,7 +232,7 @@ async fn an_editor_is_notified_of_a_host_that_is_killed_in_the_middle_of_a_messa
     tokio::time::sleep(Duration::from_millis(50)).await;
     started.kill_host().await?;
     answered(&mut from, &long).await?;
-    death_is_told(started, &mut from).await
+    expect_death_report(started, &mut from).await
 }
 
 #[tokio::test]
@@ -246,12 +246,12 @@ async fn an_editor_whose_bytes_are_copied_is_notified_of_a_host_that_is_killed()
     std::io::Write::write_all(&mut &both, &bytes_of(&[request(1, "initialize")])?)?;
     answered(&mut from, "initialize").await?;
     started.kill_host().await?;
-    death_is_told(started, &mut from).await
+    expect_death_report(started, &mut from).await
 }
 
 #[tokio::test]
 async fn a_socket_is_handed_over_and_still_waits_for_others_who_share_it() -> anyhow::Result<()> {
-    // As sshd does it: one socket for both ways, and whoever else is in that shell has it too.
+    // As sshd does it: one socket for both directions, which other processes of that shell have as well.
     let (ours, theirs) = UnixStream::pair()?;
     let shared = theirs.try_clone()?;
     let started = Started::with(OwnedFd::from(theirs.try_clone()?), OwnedFd::from(theirs))?;
@@ -292,7 +292,7 @@ async fn a_named_pipe_whose_writer_has_gone_already_ends_the_session() -> anyhow
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("fifo");
     anyhow::ensure!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
-    // Opened for both, so that neither waits for the other; then nobody writes any more.
+    // Opened for both directions, so that neither waits for the other; then no process writes any more.
     let both = File::options().read(true).write(true).open(&path)?;
     let stdin = File::open(&path)?;
     drop(both);

@@ -73,7 +73,7 @@ impl Tests {
         }
     }
 
-    /// It ends by itself.
+    /// Closes its stdin and expects it to end by itself.
     async fn ends(mut self) -> anyhow::Result<()> {
         drop(self.stdin.take());
         let status =

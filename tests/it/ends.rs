@@ -72,7 +72,7 @@ impl Look {
         Ok(asked)
     }
 
-    /// Takes every answer, lets the program go on from whatever stop, and sees the end.
+    /// Takes every answer, continues from each stop, and sees the end.
     async fn end(mut self, asked: Vec<i64>, code: i64) -> anyhow::Result<()> {
         for seq in asked {
             let answer = self.editor.response(seq).await?;

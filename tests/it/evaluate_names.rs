@@ -159,7 +159,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Found
     Ok(found)
 }
 
-/// What rows show and their expressions do not give.
+/// Rows whose expressions do not return the value that they show.
 async fn differing(editor: &mut DapClient, frame: &Value, rows: Vec<Found>) -> anyhow::Result<Vec<String>> {
     let mut asked = Vec::new();
     for row in &rows {

@@ -9,7 +9,8 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-// On .NET Core 3.1 a call that spins cannot be ended: the thread evaluates nothing more, and the program does not go on.
+// On .NET Core 3.1 a call that spins cannot be aborted: the thread evaluates nothing more, and the program
+// cannot resume.
 mod on_net9 {
     #[tokio::test]
     async fn everything_evil_can_be_evaluated() -> anyhow::Result<()> {
@@ -24,7 +25,7 @@ mod on_net9 {
 
 /// Most memory the host may have used, KiB.
 const MAX_MEMORY: u64 = 400 * 1024;
-/// At the bottom of 8,000 frames, on a thread of its own; with `ToString` allowed.
+/// Below 8,000 frames, on a separate thread; with `ToString` allowed.
 async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let more = json!({ "expressionEvaluationOptions": { "allowToString": true } });
@@ -67,7 +68,8 @@ async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()
             (format!("{name} == {name}"), "repl"),
             (format!("\"\" + {name}"), "repl"),
         ] {
-            // It takes too long, throws what cannot be shown, or gives something: it is answered.
+            // It takes too long, throws an exception that cannot be shown, or returns a value: it is
+            // answered.
             let asked = json!({ "expression": expression, "frameId": frame, "context": context });
             let told = editor.ask("evaluate", asked).await?;
             let text = told.body.to_string();
@@ -110,7 +112,7 @@ async fn everything_evil_can_be_opened(runtime: Runtime) -> anyhow::Result<()> {
         opened += 1;
         let told = editor.ask("variables", json!({ "variablesReference": parent })).await?;
         let code = told.body["error"]["variables"]["code"].as_str().unwrap_or_default();
-        // What is open says that its code failed; a row that is refused says so, too.
+        // An expanded row reports that its code failed; so does a row that is refused.
         assert!(told.success || !matches!(code, "" | "TIMEOUT" | "ENGINE_FAILED"), "{path}: {}", told.body);
         assert!(told.body.to_string().len() < 3 << 20, "{path} is too long");
         for row in told.body["variables"].as_array().into_iter().flatten().filter(|_| depth < MAX_DEPTH) {

@@ -141,14 +141,14 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
         }
         assert!(!editor.output[0].contains("heard"), "{way}: a handler has run");
         editor.break_at("lastwords", &["heard", "sleep"]).await?;
-        let go_on = json!({ "threadId": thread });
-        editor.ok("continue", go_on.clone()).await?;
+        let resumed = json!({ "threadId": thread });
+        editor.ok("continue", resumed.clone()).await?;
         for marker in ["heard", "sleep"] {
             let (_, frame) = editor.stop().await?;
             assert_eq!(frame["line"], fixture::line("lastwords", marker), "{way}");
-            editor.ok("continue", go_on.clone()).await?;
+            editor.ok("continue", resumed.clone()).await?;
         }
-        let goodbye = match way {
+        let left = match way {
             // It would never end.
             "sleep" => Some(editor.send("disconnect", Value::Null).await?),
             _ => None,
@@ -156,9 +156,9 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(code)), "{way}: {body}");
         assert!(editor.output[0].starts_with("heard of InvalidOperationException"), "{way}");
-        match goodbye {
-            Some(goodbye) => {
-                anyhow::ensure!(editor.response(goodbye).await?.success, "{way}");
+        match left {
+            Some(left) => {
+                anyhow::ensure!(editor.response(left).await?.success, "{way}");
                 editor.ended().await?;
             }
             None => editor.finish().await?,

@@ -16,7 +16,7 @@ dotnet_tests! {
     steps_go_over_into_and_out_of_calls,
     large_values_come_in_pages,
     an_unhandled_exception_stops_where_it_was_thrown,
-    a_busy_program_is_paused_and_goes_on,
+    a_busy_program_is_paused_and_resumes,
     a_running_process_is_attached_to_and_left_running,
     a_killed_program_ends_the_session_in_order,
 }
@@ -29,7 +29,7 @@ net8_tests! {
     steps_go_over_into_and_out_of_calls,
     large_values_come_in_pages,
     an_unhandled_exception_stops_where_it_was_thrown,
-    a_busy_program_is_paused_and_goes_on,
+    a_busy_program_is_paused_and_resumes,
     a_running_process_is_attached_to_and_left_running,
 }
 
@@ -54,7 +54,7 @@ async fn a_session_from_launch_to_exit(runtime: Runtime) -> anyhow::Result<()> {
 
 /// Stops `tour` in its loop; returns the thread and the top frame's id.
 async fn in_the_loop(editor: &mut DapClient) -> anyhow::Result<(i64, Value)> {
-    // What is said of errors is the debugger's own.
+    // Errors have the debugger's own messages.
     editor.launch("tour", &["loop"], json!({ "expressionCompiler": "off" })).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, frame) = editor.stop().await?;
@@ -240,7 +240,7 @@ async fn an_unhandled_exception_stops_where_it_was_thrown(runtime: Runtime) -> a
     editor.finish().await
 }
 
-async fn a_busy_program_is_paused_and_goes_on(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_busy_program_is_paused_and_resumes(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("spin", &[], json!({})).await?;
     editor.ok("processReadOutput", json!({ "waitFor": "beat 1" })).await?;
@@ -289,7 +289,7 @@ async fn a_running_process_is_attached_to_and_left_running(runtime: Runtime) -> 
         assert_eq!(editor.refused("processReadOutput", json!({})).await?, "IO_NOT_OWNED");
         editor.finish().await?;
     }
-    // It lives, and prints on.
+    // It is still running, and prints.
     while let Some(line) = lines.next_line().await? {
         if line.starts_with("beat") {
             break;

@@ -91,7 +91,7 @@ async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
 }
 
 #[test]
-fn an_expectation_that_is_no_object_is_refused_with_the_reason() -> anyhow::Result<()> {
+fn an_expectation_that_is_not_an_object_is_refused_with_the_reason() -> anyhow::Result<()> {
     let done = std::process::Command::new(fixture::binary("tandem-dap"))
         .args(["--expect", "greeter.py"])
         .stdin(std::process::Stdio::null())

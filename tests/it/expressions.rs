@@ -8,19 +8,19 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    expressions_have_the_values_the_compiler_gives_them,
+    expressions_have_the_values_of_the_compiler,
     expressions_have_these_values_without_a_compiler_too,
-    what_newer_csharp_has_is_understood_too,
-    what_would_change_nothing_is_refused,
-    what_is_not_supported_is_refused_by_its_name,
-    what_the_compiler_refuses_is_refused,
+    newer_csharp_syntax_is_evaluated_too,
+    assignments_that_would_change_nothing_are_refused,
+    unsupported_expressions_are_refused_by_name,
+    expressions_that_the_compiler_refuses_are_refused,
     showing_statics_does_not_spoil_their_values,
     an_overridden_property_is_shown_as_it_is_now,
     ref_and_out_arguments_are_the_programs_variables,
 }
 
 net8_tests! {
-    what_newer_csharp_has_is_understood_too,
+    newer_csharp_syntax_is_evaluated_too,
     an_overridden_property_is_shown_as_it_is_now,
     ref_and_out_arguments_are_the_programs_variables,
 }
@@ -37,7 +37,7 @@ fn expressions() -> anyhow::Result<Vec<String>> {
     Ok(source.lines().filter_map(of).collect())
 }
 
-async fn expressions_have_the_values_the_compiler_gives_them(runtime: Runtime) -> anyhow::Result<()> {
+async fn expressions_have_the_values_of_the_compiler(runtime: Runtime) -> anyhow::Result<()> {
     have_their_values(runtime, json!({})).await
 }
 
@@ -81,7 +81,7 @@ async fn have_their_values(runtime: Runtime, attributes: serde_json::Value) -> a
     Ok(())
 }
 
-async fn what_newer_csharp_has_is_understood_too(runtime: Runtime) -> anyhow::Result<()> {
+async fn newer_csharp_syntax_is_evaluated_too(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("expressions", &["here"], without_compiler()).await?;
     let (_, frame) = editor.stop().await?;
@@ -142,7 +142,7 @@ async fn what_newer_csharp_has_is_understood_too(runtime: Runtime) -> anyhow::Re
     editor.finish().await
 }
 
-async fn what_would_change_nothing_is_refused(runtime: Runtime) -> anyhow::Result<()> {
+async fn assignments_that_would_change_nothing_are_refused(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("expressions", &["here"], without_compiler()).await?;
     let (_, frame) = editor.stop().await?;
@@ -167,7 +167,7 @@ async fn what_would_change_nothing_is_refused(runtime: Runtime) -> anyhow::Resul
     editor.finish().await
 }
 
-async fn what_is_not_supported_is_refused_by_its_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn unsupported_expressions_are_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("values", &["collections"], without_compiler()).await?;
     let (_, frame) = editor.stop().await?;
@@ -234,7 +234,7 @@ async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> a
         assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
     }
     editor.finish().await?;
-    // A local of an async method is a field of an object that the collector may move meanwhile.
+    // A local of an async method is a field of an object that the collector may move in between.
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("waits", &["leaf"], json!({ "args": ["value"] })).await?;
     let (_, frame) = editor.stop().await?;
@@ -250,7 +250,7 @@ async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> a
     editor.finish().await
 }
 
-async fn what_the_compiler_refuses_is_refused(runtime: Runtime) -> anyhow::Result<()> {
+async fn expressions_that_the_compiler_refuses_are_refused(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("expressions", &["here"], without_compiler()).await?;
     let (_, frame) = editor.stop().await?;

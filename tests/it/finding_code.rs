@@ -1,5 +1,5 @@
-//! Where code is: function breakpoints, symbols elsewhere or missing, sources, modules; and what a program sends its
-//! debugger.
+//! Locations of code: function breakpoints, symbols elsewhere or missing, sources, modules; and the messages
+//! that a program sends its debugger.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -196,7 +196,7 @@ async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> an
     assert!(!editor.unclaimed().iter().any(|name| name == "breakpoint"), "{:?}", editor.unclaimed());
     let again = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
     assert_eq!(again[0]["message"], Value::Null, "{again}");
-    // What no module has is waited for, in one sentence.
+    // A file that no module has is pending, with a message of one sentence.
     let aside =
         json!({ "source": { "path": fixture::modern_source("refs") }, "breakpoints": [{ "line": 1 }] });
     let aside = editor.ok("setBreakpoints", aside).await?["breakpoints"][0]["message"].clone();
@@ -208,7 +208,7 @@ async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> an
 
 async fn an_embedded_source_is_shown_and_mapped(runtime: Runtime) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(fixture::source("embedded"))?;
-    // Nobody says where the source is: its text comes from the symbols.
+    // The location of the source is not known: its text comes from the symbols.
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let started = launch(&mut editor, json!({ "program": fixture::program("embedded") })).await?;
     let line = fixture::line("embedded", "here");

@@ -8,9 +8,9 @@ use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped,
+    sixty_four_clients_share_a_session_and_one_that_does_not_read_is_dropped,
     answers_come_in_an_order_a_client_can_rely_on,
-    a_wait_is_cancelled_and_the_session_goes_on,
+    a_wait_is_cancelled_and_the_session_continues,
     a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled,
     questions_right_behind_a_step_do_not_swallow_its_stop,
 }
@@ -25,7 +25,7 @@ async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::Pat
     Ok((editor, socket))
 }
 
-async fn sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped(
+async fn sixty_four_clients_share_a_session_and_one_that_does_not_read_is_dropped(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (mut editor, socket) = spinning(runtime).await?;
@@ -37,16 +37,16 @@ async fn sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped(
     }
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
     // It keeps sending requests and never reads: its answers fill its socket, then its queue, and then it is dropped.
-    let mut deaf = DapClient::connect("deaf", &socket, &Transcript::default()).await?;
-    deaf.join(json!({ "clientID": "other", "clientName": "deaf" })).await?;
-    assert_eq!(editor.event("sessionChanged").await?["client"], "deaf");
+    let mut stuck = DapClient::connect("stuck", &socket, &Transcript::default()).await?;
+    stuck.join(json!({ "clientID": "other", "clientName": "stuck" })).await?;
+    assert_eq!(editor.event("sessionChanged").await?["client"], "stuck");
     let flood = async {
         // Until the connection is gone; bounded by the deadline below.
-        while deaf.send("sessionInfo", json!({})).await.is_ok() {}
+        while stuck.send("sessionInfo", json!({})).await.is_ok() {}
     };
     tokio::time::timeout(deadline(60), flood).await.context("it is never dropped")?;
     let left = editor.event("sessionChanged").await?;
-    assert_eq!((&left["change"], &left["client"]), (&json!("left"), &json!("deaf")));
+    assert_eq!((&left["change"], &left["client"]), (&json!("left"), &json!("stuck")));
     assert!(left["reason"].as_str().is_some_and(|reason| reason.contains("does not read")), "{left}");
     // All other clients still get the stop.
     clients.last_mut().context("no client")?.ok("pause", json!({})).await?;
@@ -79,7 +79,7 @@ async fn answers_come_in_an_order_a_client_can_rely_on(runtime: Runtime) -> anyh
     editor.finish().await
 }
 
-async fn a_wait_is_cancelled_and_the_session_goes_on(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_wait_is_cancelled_and_the_session_continues(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _) = spinning(runtime).await?;
     let wait = json!({ "waitFor": "never printed", "timeoutMs": 600_000 });
     let waits = editor.send("processReadOutput", wait).await?;
@@ -90,7 +90,7 @@ async fn a_wait_is_cancelled_and_the_session_goes_on(runtime: Runtime) -> anyhow
     let answer = editor.response(waits).await?;
     assert_eq!((answer.success, answer.message.as_deref()), (false, Some("cancelled")));
     assert_eq!(answer.body["error"]["variables"]["code"], "CANCELLED");
-    // What is over, or never was, is cancelled without complaint (DAP: a best-effort request).
+    // Cancelling a finished or unknown request is not an error (DAP: a best-effort request).
     editor.ok("cancel", json!({ "requestId": waits })).await?;
     editor.ok("cancel", json!({ "requestId": 99_999 })).await?;
     editor.ok("cancel", json!({})).await?;
@@ -115,13 +115,13 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     let evaluates = first.send("evaluate", sleep).await?;
     second.ok("sessionControl", json!({})).await?;
     second.ok("processReadOutput", json!({})).await?;
-    // The program stands for everybody, whatever of it runs for one of them.
+    // The program is stopped for all clients, even while it runs code for one of them.
     assert_eq!(second.refused("pause", json!({ "threadId": thread })).await?, "NOT_RUNNING");
     first.ok("cancel", json!({ "requestId": evaluates })).await?;
     let answered = first.response(evaluates).await?;
     assert_eq!(answered.body["error"]["variables"]["code"], "CANCELLED", "{}", answered.body);
     second.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
-    // Today's runtimes cannot end a call that has begun: the step comes behind it.
+    // Today's runtimes cannot end a call that has begun: the step runs after it.
     first.ok("next", json!({ "threadId": thread })).await?;
     first.stop().await?;
     second.next_stop_of_another().await?;

@@ -21,7 +21,7 @@ dotnet_tests! {
     a_child_that_is_not_followed_is_reported,
     detaching_leaves_children_running,
     children_have_the_environment_of_the_program,
-    what_is_not_a_truth_value_is_refused,
+    a_value_that_is_not_a_boolean_is_refused,
 }
 net8_tests! {
     a_child_stops_in_its_main_and_has_the_breakpoints_of_its_parent,
@@ -203,7 +203,7 @@ async fn the_end_of_the_session_ends_all_that_was_started(runtime: Runtime) -> a
     let word = own_number();
     let dotnet = runtime.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");
-    // In a process group of its own, which the end of the program's does not reach; behind a shell.
+    // In a separate process group, which the end of the program's group does not reach, started by a shell.
     let script = format!("setsid '{dotnet}' '{program}' start 1 wait {word} & wait");
     let mut editor = launched(runtime, &["run", "sh", "-c", &script], &["started"]).await?;
     let mut both = [child_of(&mut editor).await?, child_of(&mut editor).await?];
@@ -343,7 +343,7 @@ async fn children_have_the_environment_of_the_program(runtime: Runtime) -> anyho
     Ok(())
 }
 
-async fn what_is_not_a_truth_value_is_refused(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_value_that_is_not_a_boolean_is_refused(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = editor(runtime).await?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = json!({ "program": fixture::program("kin"), "followChildren": "yes" });

@@ -14,7 +14,7 @@ use crate::followed::{child_of, editor, launched, own_number, to_its_end, until,
 dotnet_tests! {
     a_killed_host_leaves_no_child,
     a_child_ends_when_its_debugger_dies,
-    a_child_goes_on_when_its_parent_is_killed,
+    a_child_keeps_running_when_its_parent_is_killed,
     a_child_that_suspends_itself_ends_with_the_session,
     children_are_ended_by_a_terminate_that_the_program_ignores,
 }
@@ -45,7 +45,7 @@ async fn a_killed_host_leaves_no_child(runtime: Runtime) -> anyhow::Result<()> {
         tokio::time::sleep(Duration::from_millis(pause)).await;
         kill_host(&id)?;
         until("the end of its children", || with_word(&word).is_empty()).await?;
-        // A debugging library that is just attaching notices after some seconds that there is nobody.
+        // A debugging library that is attaching notices after some seconds that the debugger is gone.
         until("the end of their hosts and of the watchdog", || with_word(&id).is_empty()).await?;
         drop(editor);
     }
@@ -67,7 +67,7 @@ async fn a_child_ends_when_its_debugger_dies(runtime: Runtime) -> anyhow::Result
     editor.finish().await
 }
 
-async fn a_child_goes_on_when_its_parent_is_killed(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_child_keeps_running_when_its_parent_is_killed(runtime: Runtime) -> anyhow::Result<()> {
     let word = own_number();
     let mut editor = launched(runtime, &["start", "1", "child", &word], &["child"]).await?;
     let program = editor.event("process").await?["systemProcessId"].as_i64().context("no process")?;

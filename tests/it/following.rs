@@ -1,5 +1,5 @@
 //! `debug_follow` in each language: one answer has the life of a call, statement by statement, with its arguments and what it
-//! returned; it is bounded, and the session lives whatever the call does.
+//! returned; it is bounded, and the session survives whatever the call does.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn tokens(answer: &Value) -> usize {
     answer.to_string().len() / 4
 }
 
-/// An agent in a folder of its own.
+/// An agent in a separate folder.
 async fn agent_in(folder: &std::path::Path, flags: &[&str]) -> anyhow::Result<Agent> {
     Agent::in_folder("agent", folder, flags, &Transcript::default()).await
 }
@@ -52,7 +52,7 @@ async fn a_call_in_a_csharp_program_is_followed_to_its_result(runtime: Runtime) 
     assert_eq!((&answer["ended"], &answer["returned"]), (&json!("returned"), &json!("4")), "{answer}");
     assert_eq!(answer["call"], "Outer(x=1)", "{answer}");
     assert!(life(&answer).contains("int y = Inner(x); // BP outer => Inner(x=1) = 2; y=2"), "{answer}");
-    // Where it was called.
+    // The location of the call.
     assert_eq!(answer["event"]["line"], fixture::line("steps", "call"), "{answer}");
     agent.call("debug_restart", json!({})).await?;
     let deeper = agent.call("debug_follow", json!({ "function": "Outer", "depth": 1 })).await?;
@@ -172,7 +172,7 @@ async fn two_hundred_statements_cost_few_tokens_and_the_values_of_each_round_are
 }
 
 #[tokio::test]
-async fn an_answer_that_is_bounded_goes_on_where_it_ended() -> anyhow::Result<()> {
+async fn an_answer_that_is_bounded_continues_where_it_ended() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path(), &[]).await?;
     launched(&mut agent, folder.path(), Subject::Python, "bounded.py", LOOP).await?;
@@ -211,7 +211,7 @@ async fn a_function_that_never_runs_is_reported_and_bad_arguments_are_refused() 
         if wrong["depth"].is_null() {
             assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{wrong}: {refused}");
         } else {
-            // The program is at the call by then, and can be followed all the same.
+            // The program is at the call by then, and can still be followed.
             assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{wrong}: {refused}");
             let again = agent.call("debug_follow", json!({})).await?;
             assert_eq!(again["returned"], "3", "{again}");

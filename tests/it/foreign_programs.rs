@@ -1,4 +1,4 @@
-//! Programs of other machines and systems: what they are is said, and nothing runs.
+//! Programs for other machines and systems: the error names their kind, and nothing runs.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,8 @@ net8_tests! {
     a_program_of_another_machine_is_named,
 }
 
-/// Bytes of an executable that stand elsewhere in one of another machine: the class of ELF, its machine (ELF header, `e_ident`
-/// and `e_machine`).
+/// A copy of an executable whose header names another machine: its class and its machine (ELF header,
+/// `e_ident` and `e_machine`).
 fn changed(from: &Path, to: PathBuf, class: u8, machine: u8) -> anyhow::Result<PathBuf> {
     let mut bytes = std::fs::read(from)?;
     bytes[4] = class;

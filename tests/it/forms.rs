@@ -21,7 +21,7 @@ parameterized_tests! {
     a_visual_basic_program_is_debugged: calls("vb", "Program.vb", (6, 12), ("result + side", "2"), "total 14\n"),
 }
 
-/// Where a form is.
+/// The folder of a form.
 fn folder(form: &str) -> anyhow::Result<PathBuf> {
     let forms = std::env::var_os("TANDEM_DOTNET_FORMS").context("TANDEM_DOTNET_FORMS is not set")?;
     Ok(Path::new(&forms).join(form))
@@ -48,7 +48,7 @@ async fn launched(form: &str, program: &str, source: &str, lines: &[i64]) -> any
 }
 
 /// Removes the breakpoints and continues.
-async fn go_on(editor: &mut DapClient, form: &str, source: &str, thread: i64) -> anyhow::Result<()> {
+async fn resume(editor: &mut DapClient, form: &str, source: &str, thread: i64) -> anyhow::Result<()> {
     let place = json!({ "path": folder(form)?.join(source) });
     editor.ok("setBreakpoints", json!({ "source": place, "breakpoints": [] })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -83,7 +83,7 @@ async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], 6);
     assert_eq!(value_of(&mut editor, "total", &frame).await?, "43");
-    go_on(&mut editor, form, "Program.cs", thread).await?;
+    resume(&mut editor, form, "Program.cs", thread).await?;
     editor.ok("processWriteInput", json!({ "data": "typed\n" })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     assert_eq!(editor.output[0], "one 43\ntwo 46\nthree 51\nread: typed\n");
@@ -91,7 +91,8 @@ async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// A loop that calls a method with a breakpoint on `lines.0`, and is at `lines.1` behind it; `expression` has the value `value` there.
+/// A loop that calls a method with a breakpoint on `lines.0`, and is at `lines.1` after it; `expression` has
+/// the value `value` there.
 async fn calls(
     form: &str,
     source: &str,
@@ -106,7 +107,7 @@ async fn calls(
     editor.ok("stepOut", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], lines.1);
-    go_on(&mut editor, form, source, thread).await?;
+    resume(&mut editor, form, source, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     assert!(editor.output[0].starts_with(prints), "{:?}", editor.output);
     editor.event("terminated").await?;

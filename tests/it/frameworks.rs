@@ -68,7 +68,7 @@ async fn stops_at_throws(agent: &mut Agent, suite: &Suite) -> anyhow::Result<()>
         ("Tests.CartTests.AwaitsAndThrows", &cart, "throws"),
     ] {
         let stop = suite.debug(agent, json!({ "filter": id })).await?;
-        suite.stands(&stop, file, marker)?;
+        suite.is_stopped_at(&stop, file, marker)?;
         let name = if marker == "awaits" { ("sum", "3") } else { ("name", "\"melon\"") };
         let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();
         ensure!(locals.any(|row| row["name"] == name.0 && row["value"] == name.1), "{stop:#}");
@@ -109,7 +109,7 @@ mod on_net10 {
         ensure!(row["tests"]["failed"] == 1 && row["tests"]["total"] == 1, "{row:#}");
         let (id, file, marker, ..) = &suite.fails;
         let stop = suite.debug(&mut agent, json!({ "filter": id })).await?;
-        suite.stands(&stop, file, marker)?;
+        suite.is_stopped_at(&stop, file, marker)?;
         let end = agent.call("debug_continue", json!({})).await?;
         ensure!(end["event"]["tests"]["failed"] == 1 && end["event"]["exitCode"] == 1, "{end:#}");
         agent.finish().await
@@ -221,7 +221,7 @@ async fn tests_of_cargo_are_listed_run_and_debugged() -> anyhow::Result<()> {
     agent.finish().await
 }
 
-/// Where the tests' own Go is, and nothing of it goes into the user's home or to a network.
+/// The environment of the tests' own Go, which uses neither the user's home nor a network.
 pub(crate) fn go_environment() -> anyhow::Result<[(&'static str, String); 7]> {
     let go = fixture::tool("go");
     let folder = go.parent().context("no folder")?.display();
@@ -232,7 +232,7 @@ pub(crate) fn go_environment() -> anyhow::Result<[(&'static str, String); 7]> {
         ("GOTOOLCHAIN", "local".into()),
         ("GOPROXY", "off".into()),
         ("GOFLAGS", "-buildvcs=false".into()),
-        // What Debian's Delve reads.
+        // The variables that Debian's Delve reads.
         ("GOEXPERIMENT", "nodwarf5".into()),
     ])
 }
@@ -265,7 +265,7 @@ async fn tests_of_go_are_listed_run_and_debugged() -> anyhow::Result<()> {
     };
     suite.holds(&mut agent).await?;
     let throws = suite.debug(&mut agent, json!({ "filter": "example.com/shop TestThrows" })).await?;
-    suite.stands(&throws, &project.path().join("cart.go"), "throws")?;
+    suite.is_stopped_at(&throws, &project.path().join("cart.go"), "throws")?;
     agent.finish().await
 }
 
@@ -303,7 +303,7 @@ async fn with_minitest(subject: Subject) -> anyhow::Result<()> {
     suite.holds(&mut agent).await?;
     // Another exception is known after a first run.
     let throws = suite.debug(&mut agent, json!({ "filter": "CartTest#test_throws" })).await?;
-    suite.stands(&throws, &project.path().join("lib/cart.rb"), "throws")?;
+    suite.is_stopped_at(&throws, &project.path().join("lib/cart.rb"), "throws")?;
     ensure!(throws["message"].as_str().is_some_and(|text| text.contains("run twice")), "{throws:#}");
     agent.finish().await
 }
@@ -371,7 +371,7 @@ async fn tests_of_googletest_are_listed_run_and_debugged() -> anyhow::Result<()>
     suite.holds(&mut agent).await?;
     // An exception, and a test of ctest alone.
     let throws = suite.debug(&mut agent, json!({ "filter": "cart CartTest.Throws" })).await?;
-    suite.stands(&throws, &project.path().join("cart_test.cc"), "throws")?;
+    suite.is_stopped_at(&throws, &project.path().join("cart_test.cc"), "throws")?;
     let plain = suite.run(&mut agent, json!({ "filter": "plain" })).await?;
     ensure!(plain["tests"]["failures"][0]["name"] == "plain", "{plain:#}");
     agent.finish().await
@@ -405,7 +405,7 @@ async fn tests_of_node(
     let throws = suite.debug(&mut agent, json!({ "filter": fails.replace("fails", "throws") })).await?;
     let cart = ["src/cart.js", "src/cart.ts", "src/cart.mjs"].map(|name| folder.join(name));
     let cart = cart.iter().find(|file| file.is_file()).context("no cart")?;
-    suite.stands(&throws, cart, "throws")?;
+    suite.is_stopped_at(&throws, cart, "throws")?;
     // A filter that matches nothing, and an id that does not exist beside one that does.
     let none = suite.run(&mut agent, json!({ "filter": "no_such_test" })).await?;
     ensure!(none["error"]["code"] == "NOT_FOUND", "{none:#}");

@@ -13,7 +13,7 @@ dotnet_tests! {
 
 // It takes 12 s and is about the host's memory; the two above read the same values.
 older_dotnet_tests! {
-    what_is_huge_is_given_in_parts_whatever_is_asked,
+    huge_values_are_returned_in_parts_whatever_is_requested,
 }
 
 /// Most memory the host may have used, KiB: what it needs anyway, and room for the answers.
@@ -45,7 +45,7 @@ fn named<'a>(rows: &'a [Value], name: &str) -> anyhow::Result<&'a Value> {
     rows.iter().find(|row| row["name"] == name).with_context(|| format!("no `{name}` in {rows:?}"))
 }
 
-/// What the host has used at most, KiB.
+/// Peak memory of the host, KiB.
 async fn used(editor: &mut DapClient) -> anyhow::Result<u64> {
     let pid = editor.event("process").await?["systemProcessId"].clone();
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
@@ -55,7 +55,7 @@ async fn used(editor: &mut DapClient) -> anyhow::Result<u64> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-async fn what_is_huge_is_given_in_parts_whatever_is_asked(runtime: Runtime) -> anyhow::Result<()> {
+async fn huge_values_are_returned_in_parts_whatever_is_requested(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread, frame) = started(runtime).await?;
     let all = locals(&mut editor, &frame).await?;
     for (name, count) in [
@@ -71,14 +71,14 @@ async fn what_is_huge_is_given_in_parts_whatever_is_asked(runtime: Runtime) -> a
     ] {
         let row = named(&all, name)?;
         assert_eq!(row["indexedVariables"], count, "{row}");
-        // All of it is requested, and another request is sent meanwhile.
+        // All of it is requested, and another request is sent before the answer.
         let asked = json!({ "variablesReference": row["variablesReference"] });
         let everything = editor.send("variables", asked).await?;
         editor.ok("threads", json!({})).await?;
         let given = editor.response(everything).await?.body["variables"].clone();
         let given = given.as_array().context("no rows")?;
         assert!(given.len() <= 1002, "{name}: {} rows", given.len());
-        // What comes behind them is behind a row.
+        // A row contains the rest.
         let more =
             given.iter().find(|row| text(row, "name").ends_with("…]")).context("no row for the rest")?;
         let first = text(more, "name").replace('…', "");
@@ -182,7 +182,7 @@ async fn long_texts_are_cut_and_their_length_is_given(runtime: Runtime) -> anyho
             "{expression}"
         );
     }
-    // Too long to be worked with here is said, not cut.
+    // A string that is too long for an evaluation is an error, and is not cut.
     assert_eq!(editor.refused("evaluate", evaluate("text + \"!\"", "repl")).await?, "EVALUATION_FAILED");
     let copied = editor.ok("evaluate", evaluate("text", "clipboard")).await?;
     let copied = text(&copied, "result");

@@ -1,5 +1,5 @@
-//! What rows show of values without being opened: of the framework's types, records and tuples. Most is read from fields, which
-//! hovering shows, too; what a display has to run is shown in rows only.
+//! Summaries of values in rows that are not expanded: of the framework's types, records and tuples. Most is
+//! read from fields, which hovering shows, too; what a display has to run is shown in rows only.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     numbers_and_times_are_read,
-    what_objects_say_is_read,
+    summaries_of_framework_objects_are_read,
     types_and_members_are_read,
     pairs_and_tuples_show_what_is_in_them,
     displays_of_the_framework_are_shown,
@@ -20,7 +20,7 @@ dotnet_tests! {
 
 net8_tests! {
     numbers_and_times_are_read,
-    what_objects_say_is_read,
+    summaries_of_framework_objects_are_read,
     types_and_members_are_read,
     pairs_and_tuples_show_what_is_in_them,
     displays_of_the_framework_are_shown,
@@ -30,7 +30,7 @@ net8_tests! {
 
 net10_tests! {
     records_are_shown_as_they_print_themselves,
-    what_came_after_the_first_core_is_shown,
+    types_newer_than_dotnet_core_3_are_shown,
     inline_arrays_open_to_their_elements,
 }
 
@@ -104,7 +104,7 @@ async fn numbers_and_times_are_read(runtime: Runtime) -> anyhow::Result<()> {
     shows(stopped_at(runtime, "numbers").await?, &read, &[]).await
 }
 
-async fn what_objects_say_is_read(runtime: Runtime) -> anyhow::Result<()> {
+async fn summaries_of_framework_objects_are_read(runtime: Runtime) -> anyhow::Result<()> {
     let read = [
         ("uri", "{https://example.com/a?b=c}"),
         ("relative", "{a/b}"),
@@ -145,7 +145,7 @@ async fn types_and_members_are_read(runtime: Runtime) -> anyhow::Result<()> {
         ("property", "{Widget.Size}"),
         ("field", "{Widget.Name}"),
     ];
-    // What the debugging library does not know says what it is itself.
+    // Types unknown to the debugging library describe themselves.
     let array = if runtime == Runtime::Net31 { "{System.Int32[][,]}" } else { "typeof(int[,][])" };
     let run =
         [("open", "{Box`1[T]}"), ("pointer", "{System.Int32*}"), ("parameter", "{T}"), ("array", array)];
@@ -345,7 +345,7 @@ async fn records_are_shown_as_they_print_themselves(runtime: Runtime) -> anyhow:
     shows(stopped_in_modern(runtime).await?, &read, &run).await
 }
 
-async fn what_came_after_the_first_core_is_shown(runtime: Runtime) -> anyhow::Result<()> {
+async fn types_newer_than_dotnet_core_3_are_shown(runtime: Runtime) -> anyhow::Result<()> {
     let read = [
         ("wide", "-1"),
         ("unsigned", "340282366920938463463374607431768211455"),

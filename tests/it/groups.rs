@@ -9,7 +9,7 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    what_a_library_keeps_for_itself_is_in_a_group,
+    non_public_members_of_libraries_are_in_a_group,
     the_users_own_members_are_in_none,
     static_members_of_bases_are_in_the_group,
     a_group_is_read_in_pages_and_its_rows_are_set,
@@ -19,7 +19,7 @@ dotnet_tests! {
 }
 
 net8_tests! {
-    what_a_library_keeps_for_itself_is_in_a_group,
+    non_public_members_of_libraries_are_in_a_group,
     a_dynamic_object_shows_the_members_it_says_it_has,
 }
 
@@ -76,7 +76,7 @@ fn named<'a>(rows: &'a [Value], name: &str) -> anyhow::Result<&'a Value> {
 
 const NON_PUBLIC: &str = "Non-Public members";
 
-async fn what_a_library_keeps_for_itself_is_in_a_group(runtime: Runtime) -> anyhow::Result<()> {
+async fn non_public_members_of_libraries_are_in_a_group(runtime: Runtime) -> anyhow::Result<()> {
     let mut stopped = Stopped::at(runtime, "here").await?;
     for (of, kept, public) in [
         ("own", "_buffer", Some("Capacity")),

@@ -1,4 +1,4 @@
-//! Bad input: each gets its answer with a stable code, and the session lives on where it can.
+//! Bad input: each message gets its answer with a stable code, and the session continues if it can.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    requests_that_make_no_sense_are_answered_and_the_session_goes_on,
+    requests_that_make_no_sense_are_answered_and_the_session_continues,
     launches_that_cannot_work_say_why,
-    frames_that_are_no_messages_cost_only_themselves,
+    frames_that_are_not_messages_cost_only_themselves,
 }
 
-async fn requests_that_make_no_sense_are_answered_and_the_session_goes_on(
+async fn requests_that_make_no_sense_are_answered_and_the_session_continues(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -110,7 +110,7 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
     editor.finish().await
 }
 
-async fn frames_that_are_no_messages_cost_only_themselves(runtime: Runtime) -> anyhow::Result<()> {
+async fn frames_that_are_not_messages_cost_only_themselves(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.send_raw(b"Content-Length: 3\r\n\r\n{x}").await?;
     editor.send_raw(b"Content-Length: 40\r\n\r\n{\"seq\":77,\"type\":\"request\",\"commando\":1}").await?;

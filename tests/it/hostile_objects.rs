@@ -1,4 +1,5 @@
-//! Objects that throw, hang, deadlock or kill when they are looked at: the session lives, and says what happened.
+//! Objects that throw, hang, deadlock or kill when they are inspected: the session survives, and reports what
+//! happened.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ dotnet_tests! {
     evaluations_that_throw_say_what_was_thrown,
     an_evaluation_that_ends_the_program_ends_the_session_in_order,
     hovering_runs_getters_and_nothing_else,
-    what_an_expression_does_is_known_before_it_runs,
+    the_side_effects_of_an_expression_are_known_before_it_runs,
     a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it,
     a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused,
     a_call_that_waits_again_and_again_never_costs_the_program,
@@ -89,14 +90,14 @@ async fn hovering_runs_getters_and_nothing_else(runtime: Runtime) -> anyhow::Res
     editor.finish().await
 }
 
-async fn what_an_expression_does_is_known_before_it_runs(runtime: Runtime) -> anyhow::Result<()> {
+async fn the_side_effects_of_an_expression_are_known_before_it_runs(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let off = json!({ "expressionCompiler": "off" });
     editor.launch("hostile", &["here", "after"], off).await?;
     let (_, frame) = editor.stop().await?;
     let frame = frame["id"].clone();
     let asked = |expression: &str, allowed: bool| json!({ "expression": expression, "frameId": frame, "context": "repl", "allowSideEffects": allowed });
-    // What does not compile writes nothing.
+    // An expression that does not compile writes nothing.
     for (expression, code) in [
         ("(watched = 2) + typo", "CS0103"),
         ("watched++ + thrower.Typo", "CS1061"),

@@ -51,12 +51,12 @@ impl Trap {
         self.folder.path().join("outside")
     }
 
-    /// Must never run.
+    /// A program that must never run.
     fn program(&self) -> PathBuf {
         self.folder.path().join("trap.sh")
     }
 
-    /// What it leaves when it does.
+    /// The file that the trap creates when it runs.
     fn mark(&self) -> PathBuf {
         self.folder.path().join("ran")
     }
@@ -410,7 +410,7 @@ async fn attack(
         assert!(!answer.to_string().contains(SECRET), "{which}: {tool} told the secret: {answer:#}");
         answers.push(answer);
     }
-    // What leads out is refused by name; what only names programs still works.
+    // A setting that leads outside is refused by name; one that only names programs still works.
     let refused =
         ["work-tree", "git-file", "git-link", "alternates", "common-folder", "objects-link", "log-link"];
     if refused.contains(&case) {

@@ -1,4 +1,4 @@
-//! MCP over HTTP: who may ask, what ends with what, and the official client on both transports.
+//! MCP over HTTP: access, the lifetimes of sessions and programs, and the official client on both transports.
 
 use std::path::Path;
 use std::time::Duration;
@@ -220,7 +220,7 @@ async fn a_token_is_made_shown_once_and_kept_by_its_owner() -> anyhow::Result<()
     Ok(())
 }
 
-/// What is wrong with a flag is said before anything is made for it.
+/// A wrong flag is reported before any file is created for it.
 #[tokio::test]
 async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -282,7 +282,7 @@ async fn the_log_at_its_loudest_holds_no_secret() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_an_mcp_session_started_ends_with_it_and_with_no_other() -> anyhow::Result<()> {
+async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::Result<()> {
     let environment = Runtime::Net9.environment().context("no .NET 9")?;
     let folder = tempfile::tempdir()?;
     let server =
@@ -335,7 +335,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
         kind: Some("agent".into()),
         parent: None,
     };
-    // It lives, and sends nothing to its clients.
+    // It is running, and sends nothing to its clients.
     let (_published, listener) = session_registry::Published::new(&sessions, entry)?;
     let environment = std::collections::HashMap::from([(
         "XDG_RUNTIME_DIR".to_owned(),
@@ -351,7 +351,8 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
         assert!(told.to_string().contains("select"), "{told}");
     }
     listener.set_nonblocking(true)?;
-    // Whoever lists sessions connects to see whether they live, and may ask where they stand; nobody joins.
+    // A client that lists sessions connects to see whether they exist, and may ask for their state; it does
+    // not join.
     while let Ok((mut connection, _)) = listener.accept() {
         let mut said = Vec::new();
         drop(std::io::Read::read_to_end(&mut connection, &mut said));

@@ -21,7 +21,7 @@ fn paid(agent: &Agent, hunt: &str, calls: usize, characters: usize) {
     assert!(agent.characters <= characters, "{hunt}: {} characters", agent.characters);
 }
 
-/// Items that are removed while they are counted off: the one behind a removed one is never looked at.
+/// Items that are removed while they are counted off: the one after a removed one is skipped.
 async fn a_wrong_sum_is_found_in_a_csharp_program(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let source = fixture::source("cart");
@@ -66,7 +66,7 @@ async fn a_value_from_nowhere_is_found_in_a_python_program() -> anyhow::Result<(
     let asked = json!({ "expressions": ["order.__defaults__[0] is bill"] });
     let why = agent.call("debug_evaluate", asked).await?;
     assert_eq!(why["results"][0]["result"], "True", "{why}");
-    // The proof: with a bill of its own the sum is right.
+    // The proof: with a separate bill the sum is right.
     agent.call("debug_set_variable", json!({ "name": "bill", "value": "[]" })).await?;
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["output"]["stdout"], "second table: 2\n", "{ended}");
@@ -74,7 +74,7 @@ async fn a_value_from_nowhere_is_found_in_a_python_program() -> anyhow::Result<(
     agent.finish().await
 }
 
-/// Nobody is found, and is called all the same.
+/// No entry is found, and its null pointer is called anyway.
 #[tokio::test]
 async fn a_crash_is_found_in_a_c_program() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -90,7 +90,7 @@ async fn a_crash_is_found_in_a_c_program() -> anyhow::Result<()> {
         .position(|line| line.contains("calling"))
         .context("no such line")?;
     assert_eq!(event["line"], line + 1, "{crash}");
-    // Who was called, and who is in the list.
+    // The argument of the call, and the elements of the list.
     let asked = agent
         .call("debug_evaluate", json!({ "expressions": ["entry", "name", "first->next->name"] }))
         .await?;

@@ -29,7 +29,7 @@ impl Stopped {
         Ok(Self { editor, thread: stop.thread, frame: stop.frame })
     }
 
-    /// `setExpression`.
+    /// Sends `setExpression`.
     async fn set(&mut self, expression: &str, value: &str) -> anyhow::Result<()> {
         let asked = json!({ "expression": expression, "value": value, "frameId": self.frame["id"] });
         let told = self
@@ -70,8 +70,8 @@ impl Stopped {
         Ok(refused.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// What the program itself says of them at its next turn, after a collection.
-    async fn goes_on(mut self) -> anyhow::Result<Vec<String>> {
+    /// Resumes; returns what the program itself prints about them in its next round, after a collection.
+    async fn resume(mut self) -> anyhow::Result<Vec<String>> {
         self.editor.ok("continue", json!({ "threadId": self.thread })).await?;
         self.editor.stop().await?;
         self.editor.ok("continue", json!({ "threadId": self.thread })).await?;
@@ -111,7 +111,7 @@ async fn elements_of_inline_arrays_are_set(runtime: Runtime) -> anyhow::Result<(
     stopped.set_inside("names", "[3]", "\"last\"").await?;
     assert_eq!(stopped.value("numbers[1] = 3").await?, "3");
     assert_eq!(stopped.value("numbers[1] += 8").await?, "11");
-    let lines = stopped.goes_on().await?;
+    let lines = stopped.resume().await?;
     assert_eq!(lines[0], "1 11 5 6, Friday, zero one last, 6 7 8");
     assert_eq!(lines[1], "4 new kept 9");
     Ok(())
@@ -141,7 +141,7 @@ async fn elements_of_spans_are_set(runtime: Runtime) -> anyhow::Result<()> {
     let second = rows.iter().find(|row| row["name"] == "[1]").context("no second")?;
     let asked = json!({ "variablesReference": second["variablesReference"], "name": "X", "value": "12" });
     assert_eq!(stopped.editor.ok("setVariable", asked).await?["value"], "12");
-    let lines = stopped.goes_on().await?;
+    let lines = stopped.resume().await?;
     assert_eq!(lines[2], "A b , 3 12 5, Sunday, 9 7");
     Ok(())
 }
@@ -165,7 +165,7 @@ async fn elements_that_are_not_there_are_not_written(runtime: Runtime) -> anyhow
         let why = stopped.refuses(of, index, value).await?;
         anyhow::ensure!(!why.is_empty(), "{of}[{index}] = {value}");
     }
-    let lines = stopped.goes_on().await?;
+    let lines = stopped.resume().await?;
     assert_eq!(lines[0], "0 0 0 0, Sunday,   , 0 0 0");
     assert_eq!(lines[2], "a  c, 1 2 2, Tuesday, 2 7");
     Ok(())
@@ -179,7 +179,7 @@ async fn without_a_compiler_an_element_that_it_would_take_is_refused(runtime: Ru
         let why = stopped.refuses(of, index, "\"x\"").await?;
         anyhow::ensure!(why.contains("no place"), "{why}");
     }
-    let lines = stopped.goes_on().await?;
+    let lines = stopped.resume().await?;
     assert_eq!(lines[0], "0 0 5 0, Sunday,   , 0 0 0");
     assert_eq!(lines[2], "a  c, 1 2 2, Tuesday, 2 7");
     Ok(())

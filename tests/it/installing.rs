@@ -148,7 +148,7 @@ fn the_skill_is_written_where_the_host_reads_skills_and_taken_out_again() {
     assert!(skill.join("SKILL.md").is_file() && skill.join("references/dotnet.md").is_file());
     assert!(said(&install(&[])).contains("the skill is in"));
     // Another version of it is brought up to date only if this command wrote it.
-    std::fs::write(skill.join("SKILL.md"), "somebody's own").expect("written");
+    std::fs::write(skill.join("SKILL.md"), "written by hand").expect("written");
     for more in [&[][..], &["--remove"]] {
         let refused = install(more);
         assert!(!refused.status.success() && said(&refused).contains("did not write its `SKILL.md`"));

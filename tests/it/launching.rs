@@ -10,7 +10,7 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    a_launch_profile_gives_what_the_launch_does_not_say,
+    a_launch_profile_supplies_the_settings_that_the_launch_omits,
     a_launch_profile_that_cannot_be_used_says_why,
     an_executable_of_its_own_is_debugged,
     a_runtime_beside_a_thread_that_never_rests_starts_all_the_same,
@@ -20,7 +20,7 @@ dotnet_tests! {
 }
 
 net8_tests! {
-    a_launch_profile_gives_what_the_launch_does_not_say,
+    a_launch_profile_supplies_the_settings_that_the_launch_omits,
     an_executable_of_its_own_is_debugged,
 }
 
@@ -55,14 +55,14 @@ fn folder() -> String {
     Path::new(&source).parent().unwrap_or(Path::new("/")).display().to_string()
 }
 
-/// What the program says it was started with.
+/// The settings that the program prints.
 async fn printed(runtime: Runtime, more: Value) -> anyhow::Result<Vec<String>> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("settings", &[], more).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
     let lines: Vec<String> = editor.output[0].lines().map(str::to_owned).collect();
-    // Which profile it is was said before the client had configured.
+    // The console names the profile before the client has configured.
     let first = lines.first().map(String::as_str).unwrap_or_default();
     let has_profile = !matches!(first, "DOTNET_LAUNCH_PROFILE=" | "");
     assert_eq!(editor.output[2].contains("Launch profile "), has_profile, "{first}: {:?}", editor.output[2]);
@@ -70,7 +70,9 @@ async fn printed(runtime: Runtime, more: Value) -> anyhow::Result<Vec<String>> {
     Ok(lines)
 }
 
-async fn a_launch_profile_gives_what_the_launch_does_not_say(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_launch_profile_supplies_the_settings_that_the_launch_omits(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let folder = folder();
     let urls = "ASPNETCORE_URLS=https://localhost:5001;http://localhost:5000";
     let expected =
@@ -79,7 +81,7 @@ async fn a_launch_profile_gives_what_the_launch_does_not_say(runtime: Runtime) -
     let lines = printed(runtime, json!({ "cwd": folder })).await?;
     assert_eq!(lines.get(..5).context("too few lines")?, expected, "{lines:?}");
     assert_eq!(lines[5], format!("cwd={folder}"));
-    // What the launch says wins.
+    // Attributes of the launch take precedence.
     let more = json!({ "cwd": folder, "args": ["mine"], "env": { "MODE": "launch", "GREETING": null } });
     let lines = printed(runtime, more).await?;
     assert_eq!(lines.get(2..5).context("too few lines")?, ["MODE=launch", "GREETING=", "args=mine"]);
@@ -164,7 +166,7 @@ async fn a_terminal_serves_console_programs(runtime: Runtime) -> anyhow::Result<
     editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
-    // What was typed is echoed by the terminal, as on any.
+    // The terminal echoes the input.
     let shown = &editor.output[0];
     assert!(shown.contains("wörld\necho: wörld\n") && shown.ends_with("eof\n"), "{shown:?}");
     editor.finish().await

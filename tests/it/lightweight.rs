@@ -40,7 +40,7 @@ async fn methods_made_at_run_time_have_their_names_in_the_places_of_an_exception
     editor.ok("setExceptionBreakpoints", json!({ "filters": ["all"] })).await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success);
-    // Where it has just been thrown, its places are the frames of the thread: these know no names.
+    // Right after the throw its locations are the frames of the thread, which have no names.
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("lightweight", "divided"));
     let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;

@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 dotnet_tests! {
     a_source_reached_by_a_link_binds_and_is_shown_as_the_client_spells_it,
     a_source_compiled_through_a_link_is_found_by_another_way,
-    a_spelling_that_everybody_can_use_wins,
+    a_spelling_that_every_client_can_use_wins,
 }
 
 /// A folder with a link to the fixture programs.
@@ -80,7 +80,7 @@ async fn a_source_compiled_through_a_link_is_found_by_another_way(runtime: Runti
     editor.finish().await
 }
 
-async fn a_spelling_that_everybody_can_use_wins(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_spelling_that_every_client_can_use_wins(runtime: Runtime) -> anyhow::Result<()> {
     let (_folder, link) = linked()?;
     let mine = format!("{link}/values/Program.cs");
     let real = fixture::source("values");

@@ -163,7 +163,7 @@ async fn live_sessions_are_listed_for_people_and_for_scripts(runtime: Runtime) -
     Ok(())
 }
 
-/// One that is killed cannot take its socket along; one that lives is not taken from.
+/// A listener that is killed cannot remove its socket. The socket of a running listener is not taken over.
 #[tokio::test]
 async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -195,7 +195,7 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
 }
 
 #[tokio::test]
-async fn a_listener_that_is_told_to_end_removes_its_socket() -> anyhow::Result<()> {
+async fn a_listener_that_gets_a_signal_to_end_removes_its_socket() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("tandem.sock");
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT, rustix::process::Signal::HUP]

@@ -41,7 +41,7 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
         rows.iter().find(|row| row["name"] == name).cloned().context("no such row")
     };
     assert_eq!(row(&seen, "shown")?["value"], "{Shown}");
-    // Fields are there all the same; a getter that has no field says why it has no value.
+    // Fields are still shown; a getter without a field says why it has no value.
     let derived = json!({ "variablesReference": row(&seen, "derived")?["variablesReference"] });
     let members =
         agent.ok("variables", derived).await?["variables"].as_array().cloned().context("no members")?;

@@ -14,7 +14,7 @@ net10_tests! {
     members_of_dynamic_values_are_read_and_called,
     members_of_dynamic_values_are_set,
     members_of_dynamic_values_are_shown,
-    what_hovering_and_no_compiler_leave_of_dynamic_values,
+    hovers_and_sessions_without_a_compiler_read_dynamic_values_without_running_code,
 }
 
 async fn stopped(runtime: Runtime, more: Value) -> anyhow::Result<(DapClient, Stop)> {
@@ -119,7 +119,9 @@ async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<V
 }
 
 /// Without code that runs for it, an `ExpandoObject` is read like the dictionary it is; others say what they would need.
-async fn what_hovering_and_no_compiler_leave_of_dynamic_values(runtime: Runtime) -> anyhow::Result<()> {
+async fn hovers_and_sessions_without_a_compiler_read_dynamic_values_without_running_code(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     for (more, context) in [(json!({}), "hover"), (json!({ "expressionCompiler": "off" }), "repl")] {
         let (mut editor, stop) = stopped(runtime, more).await?;
         for (expression, result) in [

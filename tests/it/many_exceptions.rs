@@ -1,4 +1,5 @@
-//! Programs that throw and catch much: what no filter stops at costs little, and what a filter stops at later is heard nevertheless.
+//! Programs that throw and catch many exceptions: those that no filter stops at cost little, and a filter
+//! that is set later still stops.
 
 use std::time::Duration;
 
@@ -12,18 +13,18 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
-    a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
+    a_filter_that_is_set_late_stops_at_exceptions_that_no_user_code_sees,
     an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_at,
-    a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions,
-    a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves,
-    a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them,
+    a_detached_program_reports_all_exceptions_to_the_next_debugger,
+    a_program_that_throws_all_the_time_keeps_running_when_its_debugger_leaves,
+    a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that_did_not_want_them,
 }
 
 net8_tests! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
-    a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
-    a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves,
-    a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them,
+    a_filter_that_is_set_late_stops_at_exceptions_that_no_user_code_sees,
+    a_program_that_throws_all_the_time_keeps_running_when_its_debugger_leaves,
+    a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that_did_not_want_them,
 }
 
 /// Longest wait for a program, s.
@@ -32,7 +33,7 @@ const PATIENCE: u64 = 20;
 const COUNT: u64 = 100;
 /// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a page once.
 const MAX_READS: u64 = 600;
-/// The limit if no exception is reported: other work goes on meanwhile.
+/// The limit if no exception is reported: the host does other work at the same time.
 const MAX_OTHERS: u64 = 10;
 
 /// Reads the host has made so far.
@@ -66,7 +67,7 @@ async fn an_exception_that_no_filter_stops_at_takes_few_reads(runtime: Runtime) 
     Ok(())
 }
 
-async fn a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees(
+async fn a_filter_that_is_set_late_stops_at_exceptions_that_no_user_code_sees(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = launched(runtime, "theirs", &["half", "ends"]).await?;
@@ -93,7 +94,7 @@ async fn an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_
     Ok(())
 }
 
-async fn a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions(
+async fn a_detached_program_reports_all_exceptions_to_the_next_debugger(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (process, _lines) =
@@ -107,7 +108,7 @@ async fn a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions(
         editor.ok("configurationDone", Value::Null).await?;
         let stopped = editor.event("stopped").await?;
         assert_eq!(stopped["description"], "Exception: System.OperationCanceledException");
-        // From here on, nobody needs to hear of them.
+        // From here on, no client asks for them.
         editor.ok("setExceptionBreakpoints", json!({ "filters": ["unhandled"] })).await?;
         editor.break_at("catches", &["theirs"]).await?;
         for _ in 0..3 {
@@ -128,7 +129,7 @@ fn ticks(process: u32) -> anyhow::Result<u64> {
 }
 
 /// Waits until a process uses the processor.
-pub(super) async fn goes_on(process: u32) -> anyhow::Result<()> {
+pub(super) async fn wait_until_busy(process: u32) -> anyhow::Result<()> {
     let left = ticks(process)?;
     let works = async {
         while ticks(process)? < left + 10 {
@@ -139,10 +140,11 @@ pub(super) async fn goes_on(process: u32) -> anyhow::Result<()> {
     tokio::time::timeout(deadline(PATIENCE), works).await.context("the program does not continue")?
 }
 
-async fn a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves(
+async fn a_program_that_throws_all_the_time_keeps_running_when_its_debugger_leaves(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    // What is reported all the time: what no user code sees; what it throws; and both, with where each is caught.
+    // Exceptions that are reported all the time: those that no user code sees, those that it throws, and both
+    // with the place where each is caught.
     for (way, just_my_code, filter) in
         [("theirs", false, "unhandled"), ("own", true, "unhandled"), ("own", true, "user-unhandled")]
     {
@@ -157,13 +159,13 @@ async fn a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves(
             editor.ok("setExceptionBreakpoints", json!({ "filters": [filter] })).await?;
             editor.ok("configurationDone", Value::Null).await?;
             editor.finish().await?;
-            goes_on(process).await.with_context(|| format!("after {way}"))?;
+            wait_until_busy(process).await.with_context(|| format!("after {way}"))?;
         }
     }
     Ok(())
 }
 
-async fn a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them(
+async fn a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that_did_not_want_them(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (program, _lines) =
@@ -190,6 +192,6 @@ async fn a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that
             _ => process.resume()?,
         }
     }
-    // It stands, and the one thread that throws has said so.
+    // It is stopped, and the one thread that throws has reported its exception.
     Ok(process.detach()?)
 }

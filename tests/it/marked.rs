@@ -1,5 +1,5 @@
-//! What attributes and spellings mean that other debuggers have made customary: code that is hidden, lines without code,
-//! files that are not there, names of attributes and filters.
+//! Attributes and path spellings with the meaning of other debuggers: code that is hidden, lines without
+//! code, files that are not there, names of attributes and filters.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use tandem_tests::transcript::Transcript;
 dotnet_tests! {
     no_breakpoint_stops_in_hidden_code,
     a_comment_in_a_lambda_means_the_next_line_of_it,
-    a_name_alone_is_no_file,
+    a_name_alone_is_not_a_file,
     stop_at_entry_is_stop_on_entry,
-    what_library_code_throws_and_catches_is_not_a_user_unhandled_exception,
+    an_exception_that_library_code_throws_and_catches_is_not_user_unhandled,
 }
 
-net8_tests! { what_library_code_throws_and_catches_is_not_a_user_unhandled_exception }
+net8_tests! { an_exception_that_library_code_throws_and_catches_is_not_user_unhandled }
 
 /// At the program's first line, at which its breakpoints are reported.
 async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
@@ -52,7 +52,7 @@ async fn a_comment_in_a_lambda_means_the_next_line_of_it(runtime: Runtime) -> an
     editor.finish().await
 }
 
-async fn a_name_alone_is_no_file(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_name_alone_is_not_a_file(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = at_entry(runtime).await?;
     let line = fixture::line("marked", "end");
     let at = |path: &str| json!({ "source": { "path": path }, "breakpoints": [{ "line": line }] });
@@ -79,7 +79,7 @@ async fn stop_at_entry_is_stop_on_entry(runtime: Runtime) -> anyhow::Result<()> 
     editor.finish().await
 }
 
-async fn what_library_code_throws_and_catches_is_not_a_user_unhandled_exception(
+async fn an_exception_that_library_code_throws_and_catches_is_not_user_unhandled(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -95,7 +95,7 @@ async fn what_library_code_throws_and_catches_is_not_a_user_unhandled_exception(
 
 /// A build of another configuration is newer than the requested one.
 #[tokio::test]
-async fn what_is_started_is_what_was_built() -> anyhow::Result<()> {
+async fn the_program_that_was_built_is_the_one_that_starts() -> anyhow::Result<()> {
     let environment = Runtime::Net31.environment().context("no .NET Core 3.1")?;
     let folder = tempfile::tempdir()?;
     let source = fixture::root().join("fixtures/programs/dotnet");
@@ -105,7 +105,7 @@ async fn what_is_started_is_what_was_built() -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", environment.clone(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let project = folder.path().join("marked.csproj");
-    // An older build of ours, then what somebody built by hand, and ours again, with nothing to do.
+    // An older build of Tandem's, then one that a person made, and Tandem's again, with nothing to do.
     for configuration in ["Debug", "Release"] {
         let built = tokio::process::Command::new(Runtime::Net31.dotnet().unwrap_or_default())
             .args(["build", "-nologo", "-v:quiet", "-nodeReuse:false", "-p:UseSharedCompilation=false"])

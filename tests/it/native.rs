@@ -6,16 +6,17 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,
+    a_callback_from_native_code_stops_with_the_stack_across_it,
     steps_go_through_native_code_into_what_it_calls_back_and_past_it,
 }
 
 net8_tests! {
-    what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,
+    a_callback_from_native_code_stops_with_the_stack_across_it,
     steps_go_through_native_code_into_what_it_calls_back_and_past_it,
 }
 
-/// A callback: markers of its statements, of the call of native code and behind that, and the methods of both.
+/// A callback: markers of its statements, of the call of native code and of the line after it, and the
+/// methods of both.
 struct Way {
     statements: [&'static str; 2],
     call: [&'static str; 2],
@@ -54,9 +55,7 @@ async fn stopped(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, V
     Ok((editor, json!({ "threadId": thread })))
 }
 
-async fn what_native_code_calls_back_is_stopped_in_with_the_stack_across_it(
-    runtime: Runtime,
-) -> anyhow::Result<()> {
+async fn a_callback_from_native_code_stops_with_the_stack_across_it(runtime: Runtime) -> anyhow::Result<()> {
     for way in ways(runtime) {
         let (mut editor, thread) = stopped(runtime, way.statements[1]).await?;
         let stack = editor.ok("stackTrace", thread.clone()).await?;
@@ -70,7 +69,7 @@ async fn what_native_code_calls_back_is_stopped_in_with_the_stack_across_it(
         let (callback, caller) = (at(way.methods[0]), at(way.methods[1]));
         let transition = at("[Managed to Native Transition]");
         assert!(callback == Some(0) && callback < transition && transition < caller, "{names:?}");
-        // Who called out is a method that was made at run time for this call.
+        // The caller is a method that was generated at run time for this call.
         assert_eq!(transition.and_then(|at| names.get(at + 1)), Some(&"[Lightweight Function]"), "{names:?}");
         assert_eq!(names.last(), Some(&"Program.Main()"));
         // On both sides there are variables, and code can be run.
@@ -102,7 +101,7 @@ async fn steps_go_through_native_code_into_what_it_calls_back_and_past_it(
             // Over it, though it calls back; into the callback, to its first brace.
             (way.call[0], "next", way.methods[1], fixture::line("native", way.call[1])),
             (way.call[0], "stepIn", way.methods[0], first - 1),
-            // Out of a callback is behind the call of the native code, whatever that still calls.
+            // A step out of a callback ends after the call of the native code, whatever that still calls.
             (way.statements[0], "stepOut", way.methods[1], fixture::line("native", way.call[0])),
             (way.statements[1], "next", way.methods[0], last + 1),
         ] {

@@ -122,7 +122,7 @@ int main() {
 /// A variable, its type as its language writes it, and what gdb and lldb show; an address is `0x…`.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
-/// The same under both.
+/// A row that both debuggers show in the same way.
 const fn both(name: &'static str, kind: &'static str, shown: &'static str) -> Row {
     (name, kind, shown, shown)
 }
@@ -227,7 +227,7 @@ fn without_addresses(text: &str) -> String {
     told
 }
 
-/// What is wrong with the rows, one line for each.
+/// The differences from the expected rows, one line for each.
 async fn wrong(subject: Subject, name: &str, text: &str, rows: &[Row]) -> anyhow::Result<Vec<String>> {
     let folder = tempfile::tempdir()?;
     let files = compiled(folder.path(), name, text)?;
@@ -278,7 +278,7 @@ async fn a_value_that_has_itself_is_cut() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What lldb shows nothing of by itself opens, too.
+/// Types of which lldb itself shows nothing can be expanded, too.
 #[tokio::test]
 async fn a_hash_table_of_cpps_library_opens() -> anyhow::Result<()> {
     for subject in [Subject::Gdb, Subject::Lldb] {

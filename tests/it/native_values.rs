@@ -1,5 +1,6 @@
-//! What lldb and gdb show of machine code: Rust's own types and its panics, C++'s containers, structs, null pointers, cores,
-//! stacks and arrays too large to show whole. Programs are compiled here, so that they are what a user's would be.
+//! Values of machine code in lldb and gdb: Rust's own types and its panics, C++'s containers, structs, null
+//! pointers, cores, stacks and arrays too large to show whole. Programs are compiled here, so that they are
+//! what a user's would be.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -171,7 +172,7 @@ async fn a_program_of_rust_stops_at_a_panic() -> anyhow::Result<()> {
         let over = agent.call("debug_continue", json!({})).await?;
         assert_eq!(over["event"]["exitCode"], 101, "{subject:?}: {over}");
         agent.finish().await?;
-        // Who does not want it, and has a function breakpoint of its own, gets that alone.
+        // A client that does not want it, and has its own function breakpoint, gets only that.
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let launch = editor.send("launch", subject.with(json!({ "program": program }))).await?;

@@ -71,7 +71,7 @@ fn said(event: &str, body: Value) -> Value {
     json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": "1", "body": body } })
 }
 
-/// The program runs.
+/// The steps of an adapter whose program is running.
 fn runs() -> [Value; 2] {
     [
         said("process", json!({ "name": "tandem-dap", "startMethod": "launch" })),
@@ -83,7 +83,7 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-/// Launches what is refused; what is said of it.
+/// Sends a launch that is refused; returns the error.
 async fn refusal(launch: Value) -> anyhow::Result<Value> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -199,7 +199,7 @@ async fn a_client_s_terminal_is_refused() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// The program was given an end of the adapter's own pipes: the adapter's end is seen all the same.
+/// The program was given an end of the adapter's own pipes: the end of the adapter is still noticed.
 #[tokio::test]
 async fn an_adapter_that_breaks_takes_the_program_along() -> anyhow::Result<()> {
     let mut script = runs().to_vec();

@@ -1,4 +1,4 @@
-//! `noDebug: true`: the program runs with its stdio in everybody's hand and without a debugger.
+//! `noDebug: true`: the program runs without a debugger, and all clients share its stdio.
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;

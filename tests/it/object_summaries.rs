@@ -103,7 +103,7 @@ fn value(rows: &Value, name: &str) -> (String, String) {
     (text("value"), text("was"))
 }
 
-/// An agent that was notified of a stop at the marker of a program in a folder of its own.
+/// An agent that was notified of a stop at the marker of a program in a separate folder.
 struct Stopped {
     agent: Agent,
     event: Value,
@@ -136,7 +136,7 @@ async fn an_object_of_python_shows_its_fields_and_runs_nothing() -> anyhow::Resu
         assert_eq!(value(locals, "trap").0, "Trap(a=1, b=2)", "{event}");
         assert_eq!(value(locals, "keyed").0, "Empty(of={Key(...): 1, 'other': 2})", "{event}");
         assert!(value(locals, "empty").0.starts_with("<__main__.Empty object at 0x"), "{event}");
-        // What is evaluated is opened, and debugpy opens an object by its properties, which run.
+        // An evaluation expands its result, and debugpy runs the properties of an object to expand it.
         let output = agent.call("process_read_output", json!({})).await?;
         assert!(!output.to_string().contains("the program ran"), "{output}");
         let told = agent.call("debug_evaluate", json!({ "expression": "account.owner" })).await?;

@@ -1,4 +1,5 @@
-//! What another user of this machine gets from us: nothing. A real other user, so these need root, as CI has it.
+//! Another user of this machine has no access to anything. The tests need a real other user, so they need
+//! root, as in CI.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,11 +14,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-/// `nobody`.
+/// The user `nobody`.
 const STRANGER: u32 = 65534;
 /// Nothing here takes longer, even on a busy machine, s.
 const DEADLINE: u64 = 60;
-/// The bridge's.
+/// The bridge's token.
 const TOKEN: &str = "a-token-of-enough-bytes";
 
 /// Fails when no other user can be had: a test that cannot run has failed.
@@ -58,7 +59,7 @@ async fn listener(address: &str, token: Option<&str>) -> anyhow::Result<(Child, 
     let mut child = command.spawn()?;
     let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
     let said = stderr.next_line().await?.context("it said nothing")?;
-    // What it says of strangers is read, so that it never waits.
+    // Its messages about strangers are read, so that it never blocks.
     tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
     let place = said.rsplit("listening on ").next().unwrap_or_default().to_owned();
     Ok((child, place))
@@ -68,13 +69,13 @@ fn port(place: &str) -> &str {
     place.rsplit(':').next().unwrap_or_default()
 }
 
-/// What a stranger is answered who says this, and then hangs up at once or listens to the end.
+/// The answer to a stranger that sends this, and then either hangs up at once or reads to the end.
 async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String> {
     let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout "$3" head -c 200 <&3; exit 0"#;
     let patience = deadline(20).as_secs().to_string();
     let mut child = stranger(script, &[port, if listens { "listen" } else { "" }, &patience]).spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
-    // A server that hung up already need not hear it all.
+    // A server that has already hung up need not read all of it.
     drop(stdin.write_all(says.as_bytes()).await);
     drop(stdin);
     let told = tokio::time::timeout(deadline(DEADLINE), child.wait_with_output()).await??;
@@ -102,7 +103,8 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("pwned");
     let (child, place) = listener("127.0.0.1:0", None).await?;
-    // Who says it all and is gone at once has a socket that is nobody's, which the kernel shows as root's.
+    // A client that sends everything and hangs up at once leaves an orphaned socket, which the kernel shows
+    // as root's.
     for listens in [true, false, false, false] {
         assert_eq!(answer(port(&place), &hostile(&file, None), listens).await?, "");
     }
@@ -129,7 +131,7 @@ s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(int(sys.
 try:
     s.sendall(sys.stdin.buffer.read())
     sys.stdout.buffer.write(s.recv(65536))
-except OSError: pass # A server that hung up need not hear it all."#;
+except OSError: pass # A server that hung up need not read all of it."#;
     let mut child = stranger(
         r#"exec python3 -c "$@""#,
         &[script, &path.display().to_string(), &deadline(20).as_secs().to_string()],
@@ -153,7 +155,7 @@ async fn connections_that_say_nothing_cost_no_process_and_are_closed() -> anyhow
     for _ in 0..100 {
         silent.push(TcpStream::connect(place.as_str()).await?);
     }
-    // One that speaks comes through all the same.
+    // One that sends requests is still accepted.
     let mut own = TcpStream::connect(place.as_str()).await?;
     let hello =
         json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x" } });

@@ -72,7 +72,7 @@ async fn a_flood_is_bounded_and_counted(runtime: Runtime) -> anyhow::Result<()> 
     assert_eq!(kept + dropped, total);
     let text = read["stdout"].as_str().unwrap_or_default();
     assert!(text.ends_with("the last line\n"));
-    // What is kept is the end, whole: its numbered lines follow one another.
+    // The end of the output is kept without gaps: its numbered lines follow one another.
     let numbers: Vec<u64> = text.lines().filter_map(|line| line.get(..12)?.parse().ok()).collect();
     assert!(numbers.len() > 16_000 && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1));
     // The editor learns how much output it missed.

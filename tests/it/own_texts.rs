@@ -81,7 +81,7 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     }
     let people = evaluated(&mut editor, &frame, "people", "repl").await?["variablesReference"].clone();
     assert_eq!(inside(&mut editor, &people).await?.get(1).map(String::as_str), Some("[1]: {person Ann}"));
-    // A property that runs gives what a field would show.
+    // A property that runs shows the same as a field.
     let holder = evaluated(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
     let told = editor.ok("variables", json!({ "variablesReference": holder })).await?;
     let rows = told["variables"].as_array().context("no variables")?;
@@ -138,7 +138,7 @@ async fn an_object_that_does_not_answer_is_not_asked_again(runtime: Runtime) -> 
         let rows = locals(&mut editor, &frame).await?;
         assert!(rows.contains(&"sleeper: {Sleeper}".to_owned()), "{rows:#?}");
     }
-    // Fields are read as ever.
+    // Fields are still read.
     assert_eq!(evaluated(&mut editor, &frame, "person.Name", "repl").await?["result"], "\"Ann\"");
     let notes =
         editor.output[2].matches("`Sleeper.ToString()` took too long and is not evaluated again").count();

@@ -62,7 +62,7 @@ async fn stops_here(runtime: Runtime, source: &Path, launch: Value) -> anyhow::R
     editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!((&frame["line"], &frame["name"]), (&json!(line), &json!("Program.Main(string[] args)")));
-    // The framework is none of the user's.
+    // The framework is not the user's code.
     let told = editor.ok("modules", json!({})).await?;
     for module in told["modules"].as_array().into_iter().flatten() {
         let is_own = module["name"] == "apphost.dll";
@@ -75,7 +75,8 @@ async fn stops_here(runtime: Runtime, source: &Path, launch: Value) -> anyhow::R
 }
 
 async fn a_program_that_brings_its_runtime_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
-    // What `dotnet publish --self-contained` makes, of the parts at hand: program, runtime and host in one folder.
+    // The output of `dotnet publish --self-contained`, assembled here: program, runtime and host in one
+    // folder.
     let dotnet = runtime.dotnet().context("no dotnet")?;
     let dotnet = dotnet.parent().context("no folder")?;
     let framework = only_folder(&dotnet.join("shared/Microsoft.NETCore.App"))?;
@@ -162,12 +163,12 @@ async fn started(command: &mut Command) -> anyhow::Result<Child> {
     let mut process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut stdout = process.stdout.take().context("no stdout")?;
     stdout.read_u8().await.context("the program prints nothing")?;
-    // It prints on; somebody must read that.
+    // It keeps printing, and its pipe must be read.
     tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
     Ok(process)
 }
 
-/// Attaches to a C program and gives the refusal.
+/// Attaches to a C program and returns the refusal.
 async fn refusal(runtime: Runtime, code: &str, arguments: &[&Path]) -> anyhow::Result<(String, String)> {
     let place = tempfile::tempdir()?;
     let (source, program) = (place.path().join("other.c"), place.path().join("other"));

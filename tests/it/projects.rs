@@ -13,7 +13,7 @@ use super::followed::{child_of, to_its_end};
 net10_tests! {
     the_program_of_a_solution_is_built_and_started_as_msbuild_says,
     a_file_without_a_project_is_built_and_debugged,
-    what_is_asked_of_a_build_reaches_it,
+    build_attributes_reach_the_build,
     a_file_may_name_another_sdk,
     a_project_of_visual_basic_is_built_and_debugged,
     a_project_of_fsharp_that_cannot_be_built_says_why,
@@ -91,7 +91,7 @@ async fn the_program_of_a_solution_is_built_and_started_as_msbuild_says(
     let typed = ["run", "--no-build", "--project", "shop", "-f", "net8.0", "--", "-f", "two"];
     let typed = json!({ "program": "dotnet", "args": typed, "cwd": copy.path() });
     assert!(printed(runtime, typed).await?.0.ends_with(": -f two\n"));
-    // What cannot be started is named, without a build.
+    // The error names a program that cannot be started, without a build.
     let wrong = json!({ "program": project, "configuration": "Release", "noBuild": true });
     says(&refused(runtime, wrong).await?, "LAUNCH_FAILED", "it is not built for Release, net10.0");
     let library = json!({ "program": copy.path().join("stock/Stock.cs"), "noBuild": true });
@@ -136,7 +136,7 @@ async fn a_file_without_a_project_is_built_and_debugged(runtime: Runtime) -> any
     editor.event("terminated").await?;
     assert_eq!(editor.output[0], "total 2\n");
     editor.finish().await?;
-    // An error of NuGet has no line; it is a finding all the same.
+    // An error of NuGet has no line, but it is a diagnostic.
     std::fs::write(
         &file,
         text.replace("NuGetAudit=false", "NuGetAudit=false\n#:package Tandem.Nowhere@1.0.0"),
@@ -149,7 +149,7 @@ async fn a_file_without_a_project_is_built_and_debugged(runtime: Runtime) -> any
     Ok(())
 }
 
-async fn what_is_asked_of_a_build_reaches_it(runtime: Runtime) -> anyhow::Result<()> {
+async fn build_attributes_reach_the_build(runtime: Runtime) -> anyhow::Result<()> {
     let text = "var defined = \"plain\";\n#if EXTRA\ndefined = \"extra\";\n#endif\n\
                 System.Console.WriteLine(defined + \" \" + System.AppContext.BaseDirectory);\nreturn 3;\n";
     let folder = made("app.csproj", "Program.cs", text, "")?;
@@ -277,7 +277,7 @@ async fn own_frame(client: &mut DapClient, thread: i64) -> anyhow::Result<Value>
     frames.find(|frame| frame["presentationHint"] != "subtle").cloned().context("no frame of its own")
 }
 
-fn stands_at_the_failure(console: &str, frame: &Value, project: &str) -> anyhow::Result<()> {
+fn is_stopped_at_the_failure(console: &str, frame: &Value, project: &str) -> anyhow::Result<()> {
     anyhow::ensure!(console.contains(&format!("{project} is a project of tests")), "{console}");
     let source = fixture::dotnet_test_projects().join("xunit3/CartTests.cs");
     let text = std::fs::read_to_string(source)?;
@@ -291,7 +291,7 @@ async fn a_project_of_tests_has_its_tests_debugged_by_their_own_platform(
 ) -> anyhow::Result<()> {
     let args = json!(["-method", "Tests.CartTests.Fails"]);
     let (console, frame) = debugged_tests(runtime, "xunit3/xunit3.csproj", args, false).await?;
-    stands_at_the_failure(&console, &frame, "xunit3.csproj")
+    is_stopped_at_the_failure(&console, &frame, "xunit3.csproj")
 }
 
 async fn a_project_of_tests_has_its_tests_debugged_in_the_host_of_vstest(
@@ -299,5 +299,5 @@ async fn a_project_of_tests_has_its_tests_debugged_in_the_host_of_vstest(
 ) -> anyhow::Result<()> {
     let args = json!(["--TestCaseFilter:FullyQualifiedName=Tests.CartTests.Fails"]);
     let (console, frame) = debugged_tests(runtime, "xunit2/xunit2.csproj", args, true).await?;
-    stands_at_the_failure(&console, &frame, "xunit2.csproj")
+    is_stopped_at_the_failure(&console, &frame, "xunit2.csproj")
 }

@@ -1,4 +1,4 @@
-//! What the code knows of the Debug Adapter Protocol, compared with the official schema.
+//! The code's tables of the Debug Adapter Protocol, compared with the official schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ fn every_request_of_the_protocol_is_in_the_command_table_and_no_other() -> anyho
 }
 
 #[test]
-fn what_the_command_table_says_of_a_request_is_in_the_schema() -> anyhow::Result<()> {
+fn requests_in_the_command_table_match_the_schema() -> anyhow::Result<()> {
     let schema = Schema::official()?;
     let (of_adapters, of_clients) =
         (schema.fields("Capabilities")?, schema.fields("InitializeRequestArguments")?);
@@ -85,7 +85,7 @@ fn the_generated_types_are_what_the_schema_says() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What of the `dap` crate is used must have every field: it drops what it does not know.
+/// The types of the `dap` crate that are used must have every field: it drops unknown ones.
 #[test]
 fn the_types_of_the_dap_crate_have_every_field_of_the_schema() -> anyhow::Result<()> {
     let schema = Schema::official()?;

@@ -83,7 +83,7 @@ fn a_seed_makes_the_same_expressions_and_uses_every_construct() {
 }
 
 /// Three seeds; prints how often each construct was compared.
-#[allow(clippy::print_stderr, reason = "the counts are for whoever runs it")]
+#[allow(clippy::print_stderr, reason = "the counts are for the person who runs it")]
 async fn at_length(language: Language, runtime: Runtime) -> anyhow::Result<()> {
     let count = std::env::var("TANDEM_RANDOM_EXPRESSIONS").ok().and_then(|count| count.parse().ok());
     let seeds = std::env::var("TANDEM_RANDOM_SEEDS").unwrap_or_else(|_| "11,12,13".into());
@@ -183,7 +183,7 @@ impl Language {
                     }
                     _ => found.compare("own", text, &told, printed),
                 }
-                // What C# 8 refuses may be right in the C# of the SDK.
+                // The SDK's C# may accept an expression that C# 8 refuses.
                 if at % ALONE == 0 && !matches!(printed, Compiled::Error(_)) {
                     let told = self::told(&mut compiler, text, &frame).await?;
                     found.compare("with a compiler", text, &told, printed);
@@ -197,7 +197,7 @@ impl Language {
     }
 }
 
-/// What differs, and what was compared.
+/// The differences, and the counts of compared constructs.
 #[derive(Debug, Default)]
 struct Findings {
     all: usize,

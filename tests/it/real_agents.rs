@@ -22,7 +22,7 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
-/// What `scripts/real` has fetched: a value of its JSON.
+/// A program that `scripts/real` has fetched: a value of its JSON.
 fn fetched(pointer: &str) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(fixture::cache().join("real-agents.json"))
         .context("run `scripts/real` first")?;
@@ -109,11 +109,11 @@ impl Visit {
         }
     }
 
-    /// That it stands at one of the agent's breakpoints, in this function.
+    /// Checks that it is stopped at one of the agent's breakpoints, in this function.
     fn hits(&self, answer: &Value, function: &str) -> anyhow::Result<()> {
         let event = &answer["event"];
         ensure!(event["type"] == "breakpointHit", "no breakpoint is hit: {answer}");
-        ensure!(self.breakpoints.contains(&event["breakpointId"]), "which one is not said: {answer}");
+        ensure!(self.breakpoints.contains(&event["breakpointId"]), "the answer does not name it: {answer}");
         ensure!(event["function"].as_str().is_some_and(|name| name.contains(function)), "{answer}");
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Visit {
         Ok(())
     }
 
-    /// Sets a variable.
+    /// Sets a variable to a value.
     async fn sets(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         self.call("debug_set_variable", json!({ "name": name, "value": value })).await.map(|_| ())
     }
@@ -154,8 +154,8 @@ impl Visit {
         anyhow::bail!("`{name}` does not become `{value}`: {told:?}")
     }
 
-    /// Takes the breakpoints back.
-    async fn lets_go(&mut self) -> anyhow::Result<()> {
+    /// Removes the agent's breakpoints.
+    async fn remove_breakpoints(&mut self) -> anyhow::Result<()> {
         for id in std::mem::take(&mut self.breakpoints) {
             self.call("debug_remove_breakpoint", json!({ "breakpointId": id })).await?;
         }
@@ -164,7 +164,7 @@ impl Visit {
 
     /// Runs it to its end: its exit code, and what is somewhere in its output.
     async fn ends(mut self, code: i64, says: &str) -> anyhow::Result<()> {
-        self.lets_go().await?;
+        self.remove_breakpoints().await?;
         let ended = self.call("debug_continue", json!({ "timeoutMs": deadline_ms(50) })).await?;
         self.has_ended(&ended, code, says).await
     }
@@ -180,7 +180,7 @@ impl Visit {
 
     /// Lets a server answer, and ends it.
     async fn serves(mut self, asked: JoinHandle<anyhow::Result<String>>, says: &str) -> anyhow::Result<()> {
-        self.lets_go().await?;
+        self.remove_breakpoints().await?;
         self.call("debug_continue", json!({ "timeoutMs": 500 })).await?;
         let answer = asked.await??;
         ensure!(answer.contains(says), "{answer}");

@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-dotnet_tests! { what_a_newer_release_started_is_refused_by_name, what_an_older_release_started_is_joined }
+dotnet_tests! { a_session_of_a_newer_release_is_refused_by_name, a_session_of_an_older_release_is_joined }
 
 /// A running session, its id and the file that lists it.
 async fn session(runtime: Runtime) -> anyhow::Result<(DapClient, String, std::path::PathBuf)> {
@@ -28,7 +28,7 @@ fn rewrite(
     Ok(std::fs::write(file, serde_json::to_vec(&entry)?)?)
 }
 
-async fn what_a_newer_release_started_is_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_session_of_a_newer_release_is_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
     let (editor, id, file) = session(runtime).await?;
     rewrite(&file, |entry| {
         entry.insert("protocol".into(), json!(99));
@@ -45,7 +45,7 @@ async fn what_a_newer_release_started_is_refused_by_name(runtime: Runtime) -> an
         assert!(message.contains("Tandem 9.8.7 started it") && message.contains("protocol 99"), "{error}");
         assert!(error["hint"].as_str().context("no hint")?.contains("update"), "{error}");
     }
-    // It is listed all the same, and both are usable afterwards.
+    // It is still listed, and both are usable afterwards.
     let listed = agent.call("debug_sessions", json!({})).await?;
     assert!(
         listed["sessions"].as_array().context("no list")?.iter().any(|one| one["session"] == json!(id)),
@@ -57,7 +57,7 @@ async fn what_a_newer_release_started_is_refused_by_name(runtime: Runtime) -> an
     editor.finish().await
 }
 
-async fn what_an_older_release_started_is_joined(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_session_of_an_older_release_is_joined(runtime: Runtime) -> anyhow::Result<()> {
     let (editor, id, file) = session(runtime).await?;
     rewrite(&file, |entry| {
         entry.retain(|name, _| name != "protocol" && name != "version");

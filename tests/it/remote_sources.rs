@@ -14,7 +14,7 @@ dotnet_tests! {
 
 net10_tests! {
     addresses_that_are_never_fetched_are_refused,
-    what_a_server_sends_is_compared_with_the_checksum,
+    a_downloaded_source_is_compared_with_its_checksum,
     a_fetch_that_is_cancelled_or_left_behind_ends,
     a_cache_that_cannot_be_written_to_breaks_nothing,
     an_address_is_mapped_to_a_clone,
@@ -63,7 +63,7 @@ async fn a_source_is_fetched_and_its_lines_are_stopped_at(runtime: Runtime) -> a
         (&frame["source"]["origin"], &frame["source"]["adapterData"]["notHere"]),
         (&json!(origin), &json!(true))
     );
-    assert_eq!(web.requests().len(), 0, "nothing is fetched that nobody looks at");
+    assert_eq!(web.requests().len(), 0, "a source that is not opened is not fetched");
     for _ in 0..2 {
         assert_eq!(editor.ok("source", of(&frame)).await?["content"], json!(distant::text()));
     }
@@ -178,7 +178,7 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
     editor.finish().await
 }
 
-async fn what_a_server_sends_is_compared_with_the_checksum(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_downloaded_source_is_compared_with_its_checksum(runtime: Runtime) -> anyhow::Result<()> {
     let reply = Shared::new(Reply::absent());
     let answers = reply.clone();
     let web = Web::start_tls(move |_| answers.get()).await?;
@@ -232,7 +232,7 @@ async fn a_fetch_that_is_cancelled_or_left_behind_ends(runtime: Runtime) -> anyh
 async fn a_cache_that_cannot_be_written_to_breaks_nothing(runtime: Runtime) -> anyhow::Result<()> {
     let web = good().await?;
     let mut distant = Distant::with_sources(runtime, &web).await?;
-    // Below a file nobody makes a folder, whoever runs the tests.
+    // No user, not even root, can create a folder below a file.
     let file = distant.path("bin/distant.dll").display().to_string();
     distant.environment.insert("XDG_CACHE_HOME".into(), file);
     let mut editor = distant.launch(&["calls"], allowed()).await?;

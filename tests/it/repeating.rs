@@ -12,7 +12,7 @@ use tandem_tests::transcript::Transcript;
 use super::frameworks::{agent, finished, line};
 
 older_dotnet_tests! {
-    a_program_of_net_that_ends_well_is_run_as_often_as_was_said,
+    a_dotnet_program_that_succeeds_runs_the_requested_number_of_times,
 }
 
 net10_tests! {
@@ -127,7 +127,9 @@ if (count === 3) throw new Error("the third"); // BP flaky
     agent.finish().await
 }
 
-async fn a_program_of_net_that_ends_well_is_run_as_often_as_was_said(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_dotnet_program_that_succeeds_runs_the_requested_number_of_times(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let asked = json!({ "program": fixture::program("groups"), "repeat": 3 });
     let end = waited(&mut agent, "debug_launch", asked).await?;
@@ -200,7 +202,7 @@ async fn a_flaky_test_of_cargo_is_repeated_until_it_fails_and_is_built_again_by_
     let asked = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart::flaky flaky", "repeat": 9 }));
     let stop = finished(&mut agent, "debug_launch_test", asked).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
-    // Without a debugger: the count goes on, so it fails again after it has begun anew.
+    // Without a debugger: the count is reset, so it fails again in the third run.
     std::fs::remove_file(project.path().join("count"))?;
     let run = json!({ "tests": ["cart::flaky flaky"], "repeat": 9 });
     let failed = finished(&mut agent, "run_tests", run).await?;
@@ -208,7 +210,7 @@ async fn a_flaky_test_of_cargo_is_repeated_until_it_fails_and_is_built_again_by_
     let passed = json!({ "tests": ["cart tests::adds"], "repeat": 5, "parallel": 3 });
     let passed = finished(&mut agent, "run_tests", passed).await?;
     ensure!(passed["runs"] == 5 && passed["tests"]["passed"] == 1, "{passed:#}");
-    // Fixed meanwhile, it passes: a restart builds.
+    // After a fix it passes: a restart builds.
     let asked = Subject::Lldb.with(json!({ "projectPath": ".", "filter": "cart tests::fails" }));
     let stop = finished(&mut agent, "debug_launch_test", asked).await?;
     ensure!(stop["state"] == "stopped" && stop["runs"].is_null(), "{stop:#}");

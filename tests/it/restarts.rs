@@ -1,4 +1,4 @@
-//! What restarts of a .NET program leave in the session's process: its threads, descriptors and memory.
+//! Leaks of restarts of a .NET program in the session's process: its threads, descriptors and memory.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ dotnet_tests! {
 
 net8_tests! { restarts_of_a_running_program_leave_nothing_behind }
 
-/// Each is the first time at most: libraries that stay loaded, pools that stay filled.
+/// Restarts before the first measurement: they load libraries and fill pools that are kept.
 const FIRST: u32 = 8;
-/// More than chance adds.
+/// Restarts between the measurements, enough to tell a leak from chance.
 const MORE: u32 = 30;
-/// What the allocator may keep, bytes.
+/// Bytes that the allocator may keep.
 const KEPT: u64 = 10 * 1024 * 1024;
 
-/// What a process holds.
+/// Resources that a process holds.
 #[derive(Debug)]
 struct Held {
     threads: usize,
@@ -63,14 +63,14 @@ fn host_of(program: u64) -> anyhow::Result<u64> {
     }
 }
 
-/// Where the program is when it is restarted.
+/// The state of the program when it is restarted.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
     Stopped,
     Running,
 }
 
-/// What is held after the first restarts, and after more of them.
+/// Compares the resources held after the first restarts with those after more of them.
 async fn restarted(runtime: Runtime, when: When) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("tour", &["loop"], json!({})).await?;
@@ -95,7 +95,7 @@ async fn restarted(runtime: Runtime, when: When) -> anyhow::Result<()> {
         }
     }
     let before = before.context("no round")?;
-    // What belongs to the last program may take a moment to end.
+    // The parts of the last program may take a moment to end.
     let mut after = held(host)?;
     let end = Instant::now() + deadline(10);
     while Instant::now() < end {

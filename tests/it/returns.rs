@@ -1,4 +1,4 @@
-//! What calls return is shown after the step over them or out of them.
+//! Return values of calls are shown after a step over or out of them.
 
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
@@ -11,9 +11,9 @@ use crate::stepping::place;
 dotnet_tests! {
     a_step_shows_what_the_calls_of_its_statement_returned,
     a_step_out_shows_what_the_method_returned,
-    what_a_call_returned_opens_and_is_gone_at_the_next_resume,
+    a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume,
     a_breakpoint_inside_a_call_gives_up_what_would_be_shown,
-    what_other_threads_and_deeper_calls_return_is_not_shown,
+    values_returned_by_other_threads_and_deeper_calls_are_not_shown,
     calls_of_async_methods_are_shown_too,
     an_agent_learns_what_calls_returned,
 }
@@ -21,14 +21,14 @@ dotnet_tests! {
 net8_tests! {
     a_step_shows_what_the_calls_of_its_statement_returned,
     a_step_out_shows_what_the_method_returned,
-    what_a_call_returned_opens_and_is_gone_at_the_next_resume,
+    a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume,
     a_breakpoint_inside_a_call_gives_up_what_would_be_shown,
-    what_other_threads_and_deeper_calls_return_is_not_shown,
+    values_returned_by_other_threads_and_deeper_calls_are_not_shown,
     calls_of_async_methods_are_shown_too,
     an_agent_learns_what_calls_returned,
 }
 
-/// Rows behind a reference.
+/// The rows of a variables reference.
 async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
     let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
     Ok(told["variables"].as_array().cloned().unwrap_or_default())
@@ -40,7 +40,7 @@ async fn returned(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<V
     let mut all = rows(editor, &scopes["scopes"][0]["variablesReference"]).await?;
     let is_returned = |row: &Value| row["name"].as_str().is_some_and(|name| name.ends_with(" returned"));
     let count = all.iter().filter(|row| is_returned(row)).count();
-    assert!(all.iter().take(count).all(is_returned), "they stand above the locals: {all:?}");
+    assert!(all.iter().take(count).all(is_returned), "they come before the locals: {all:?}");
     all.truncate(count);
     for row in &all {
         let hint = &row["presentationHint"];
@@ -110,14 +110,16 @@ async fn a_step_out_shows_what_the_method_returned(runtime: Runtime) -> anyhow::
     Ok(())
 }
 
-async fn what_a_call_returned_opens_and_is_gone_at_the_next_resume(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut editor = launched(runtime, &["begin"]).await?;
     let (mut thread, _) = editor.stop().await?;
     let mut frame = Value::Null;
     for _ in 0..4 {
         (frame, _) = step(&mut editor, &mut thread, "next").await?;
     }
-    // Code of the program runs for an evaluation meanwhile.
+    // An evaluation runs code of the program in between.
     editor.ok("evaluate", json!({ "expression": "order.Total(8)", "frameId": frame["id"] })).await?;
     let told = returned(&mut editor, &frame).await?;
     let inside = rows(&mut editor, &told[0]["variablesReference"]).await?;
@@ -153,14 +155,16 @@ async fn a_breakpoint_inside_a_call_gives_up_what_would_be_shown(runtime: Runtim
     editor.finish().await
 }
 
-async fn what_other_threads_and_deeper_calls_return_is_not_shown(runtime: Runtime) -> anyhow::Result<()> {
+async fn values_returned_by_other_threads_and_deeper_calls_are_not_shown(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut editor = launched(runtime, &["factorial"]).await?;
     let told = table(&mut editor, &["next"]).await?;
     assert_eq!(
         told,
         "next Program.Factorial(int n): int rest = Factorial(n - 1); // BP factorial => Factorial returned int 2"
     );
-    // A statement that calls its own method thousands of times is stepped over all the same, without values.
+    // A statement that calls its own method thousands of times is still stepped over, without values.
     editor.break_at("returns", &["fibonacci"]).await?;
     editor.ok("continue", json!({})).await?;
     let told = table(&mut editor, &["next"]).await?;

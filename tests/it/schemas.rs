@@ -1,4 +1,4 @@
-//! What `tools/list` says, word for word, and that answers are held against it.
+//! The exact contents of `tools/list`, and the check of answers against it.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -75,7 +75,7 @@ async fn variables_are_seen_where_they_are_in_scope(runtime: Runtime) -> anyhow:
         &[this, "start = 4", "sum = {System.Func<int>: Machine<T>.Captures.<lambda>()}", "kept = 5"],
         &[this, "count = 1", "sum = 0", "i = 0"],
         &[this, "count = 1", "sum = 0", "word = \"a\""],
-        // A method of its own, for which nobody says what is in scope.
+        // A separate method, without information about its scopes.
         &[this, "count = 1", "sum = 0", "i = 1", "word = null"],
     ];
     for ((marker, seen), expected) in markers.iter().zip(&seen).zip(expected) {

@@ -16,8 +16,8 @@ use tokio::process::Child;
 
 dotnet_tests! {
     a_runtime_that_would_wait_for_another_tool_does_not,
-    what_would_keep_the_debugger_away_is_refused_before_anything_runs,
-    what_a_clients_terminal_has_set_is_named,
+    environments_that_prevent_debugging_are_refused_before_anything_runs,
+    variables_set_by_a_clients_terminal_are_named,
     a_program_keeps_its_own_temporary_folder,
     a_process_with_another_temporary_folder_is_attached_to,
     a_process_without_debugging_services_is_named_with_what_turns_them_off,
@@ -42,7 +42,7 @@ async fn a_runtime_that_would_wait_for_another_tool_does_not(runtime: Runtime) -
         assert_eq!(said, 1, "{}", editor.output[2]);
         editor.finish().await?;
     }
-    // What the debugger itself was started with, too.
+    // The debugger's own environment counts, too.
     let mut environment = runtime.environment().context("no runtime")?;
     environment.insert("DOTNET_DefaultDiagnosticPortSuspend".into(), "1".into());
     let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
@@ -51,7 +51,7 @@ async fn a_runtime_that_would_wait_for_another_tool_does_not(runtime: Runtime) -
     editor.finish().await
 }
 
-async fn what_would_keep_the_debugger_away_is_refused_before_anything_runs(
+async fn environments_that_prevent_debugging_are_refused_before_anything_runs(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let long = "x".repeat(4096);
@@ -76,7 +76,7 @@ async fn what_would_keep_the_debugger_away_is_refused_before_anything_runs(
     Ok(())
 }
 
-async fn what_a_clients_terminal_has_set_is_named(runtime: Runtime) -> anyhow::Result<()> {
+async fn variables_set_by_a_clients_terminal_are_named(runtime: Runtime) -> anyhow::Result<()> {
     for setting in ["COMPlus_EnableDiagnostics=0", "DOTNET_DefaultDiagnosticPortSuspend=1"] {
         let (name, value) = setting.split_once('=').context("no setting")?;
         let mut environment = runtime.environment().context("no runtime")?;
@@ -97,7 +97,7 @@ async fn what_a_clients_terminal_has_set_is_named(runtime: Runtime) -> anyhow::R
     Ok(())
 }
 
-/// What a runtime has made in a folder.
+/// Files that a runtime has created in a folder.
 fn made(folder: &Path) -> anyhow::Result<Vec<String>> {
     let names = std::fs::read_dir(folder)?.flatten().map(|file| file.file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());

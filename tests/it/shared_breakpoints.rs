@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     three_owners_of_one_line_each_get_what_they_asked_for,
-    what_an_editor_sends_back_stays_the_agents,
+    an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents,
     a_dot_that_its_user_removes_is_gone_for_all,
     an_agents_breakpoint_is_taken_back_before_the_end,
     exception_filters_of_a_joiner_take_nothing_away,
@@ -96,7 +96,9 @@ async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime)
     first.finish().await
 }
 
-async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let (mut editor, thread) = at_work(runtime, &transcript).await?;
     set(&mut editor, json!([])).await?;
@@ -107,7 +109,7 @@ async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow:
     let after = json!({ "line": fixture::line("tour", "after") });
     let answer = set(&mut editor, json!([after, { "line": shown["line"] }])).await?;
     assert_eq!(answer[1]["id"], shown["id"]);
-    transcript.note("its condition holds still");
+    transcript.note("its condition still holds");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(stop_in_loop(&mut editor).await?, (json!([shown["id"]]), "2".into()));
     agent.next_stop_of_another().await?;
@@ -118,7 +120,10 @@ async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow:
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], after["line"]);
     editor.finish().await?;
-    insta::assert_snapshot!("what_an_editor_sends_back_stays_the_agents", transcript.text());
+    insta::assert_snapshot!(
+        "an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents",
+        transcript.text()
+    );
     Ok(())
 }
 
@@ -263,7 +268,7 @@ async fn values_come_with_the_announced_capabilities_and_changes_are_reported(
     }
     assert_eq!(types, [json!("int"), Value::Null]);
     assert_eq!(bare.event("invalidated").await?["areas"], json!(["variables"]));
-    // What the other wants there is news too.
+    // A change of the other client's breakpoints is an event, too.
     set(&mut first, json!([])).await?;
     assert_eq!(bare.event("invalidated").await?["areas"], json!(["breakpoints"]));
     bare.finish().await?;

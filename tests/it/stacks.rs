@@ -11,8 +11,8 @@ dotnet_tests! {
     a_method_its_caller_still_waits_for_on_the_stack_has_no_async_callers,
     variables_of_an_async_caller_are_seen_set_and_used,
     a_long_chain_of_callers_is_cut_and_comes_in_pages,
-    what_lies_between_frames_is_marked,
-    what_is_not_the_users_is_subtle,
+    transitions_between_frames_are_marked,
+    frames_outside_user_code_are_subtle,
     a_stop_in_a_library_without_its_source_leads_to_the_users_code,
     a_handler_and_its_method_are_one_frame,
 }
@@ -20,7 +20,7 @@ dotnet_tests! {
 net8_tests! {
     async_callers_are_on_the_stack,
     variables_of_an_async_caller_are_seen_set_and_used,
-    what_lies_between_frames_is_marked,
+    transitions_between_frames_are_marked,
     a_handler_and_its_method_are_one_frame,
 }
 
@@ -94,7 +94,7 @@ async fn async_callers_are_on_the_stack(runtime: Runtime) -> anyhow::Result<()> 
         let (mut editor, thread) = at(runtime, scenario, marker).await?;
         lines.push(format!("{scenario}:"));
         let frames = frames(&mut editor, thread).await?;
-        // What the framework has in between is its own affair, and differs between versions.
+        // The framework's frames in between differ between versions.
         let shown = frames.iter().filter(|frame| frame["presentationHint"] != "subtle");
         lines.extend(shown.map(|frame| format!("    {}", row(frame))));
         let first =
@@ -124,7 +124,7 @@ async fn a_method_its_caller_still_waits_for_on_the_stack_has_no_async_callers(
 async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread) = at(runtime, "reader", "look").await?;
     let list = frames(&mut editor, thread).await?;
-    // The method on top is none that waits: the one that called it is.
+    // The top method does not wait; its caller does.
     assert_eq!(name(&list[1]), "Store<string>.Read<int>(string key, Func<string, int> take)");
     let reader = list.iter().find(|frame| name(frame).contains("Reader")).context("no caller")?["id"].clone();
     let scopes = editor.ok("scopes", json!({ "frameId": reader })).await?;
@@ -182,7 +182,7 @@ async fn a_long_chain_of_callers_is_cut_and_comes_in_pages(runtime: Runtime) -> 
     editor.finish().await
 }
 
-async fn what_lies_between_frames_is_marked(runtime: Runtime) -> anyhow::Result<()> {
+async fn transitions_between_frames_are_marked(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread) = at(runtime, "invoked", "called").await?;
     let list = frames(&mut editor, thread).await?;
     let main = list.iter().position(|frame| name(frame).starts_with("Program.Main")).context("no Main")?;
@@ -220,13 +220,13 @@ async fn what_lies_between_frames_is_marked(runtime: Runtime) -> anyhow::Result<
     editor.finish().await
 }
 
-async fn what_is_not_the_users_is_subtle(runtime: Runtime) -> anyhow::Result<()> {
+async fn frames_outside_user_code_are_subtle(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread) = at(runtime, "value", "leaf").await?;
     let list = frames(&mut editor, thread).await?;
     let framework = list.iter().filter(|frame| name(frame).starts_with("System."));
     let (mut count, mut unreadable) = (0, 0);
     for frame in framework {
-        // What optimised code has forgotten hides nothing else.
+        // Values that optimized code no longer has hide nothing else.
         let known = json!({ "expression": "Program", "frameId": frame["id"] });
         assert_eq!(editor.ok("evaluate", known).await?["type"], "System.Type", "{frame}");
         let this = json!({ "expression": "this", "frameId": frame["id"] });

@@ -30,15 +30,14 @@ struct Case {
     name: String,
     next: Vec<String>,
     step_in: Option<Vec<String>>,
-    /// Its numbered lines.
     lines: HashMap<String, i64>,
 }
 
-/// What a program says of itself.
+/// The table that a program prints about itself.
 struct Table {
     text: Vec<String>,
     cases: Vec<Case>,
-    /// Lines with names, which any method may be said to stop at.
+    /// Lines with names, at which the stops of any method may be.
     named: HashMap<String, i64>,
 }
 
@@ -76,7 +75,7 @@ impl Table {
         Ok(Self { text, cases, named })
     }
 
-    /// Where a frame is: the tag of its line and the source from there; `out` elsewhere.
+    /// The location of a frame: the tag of its line and the source from there; `out` elsewhere.
     fn place(&self, program: &str, case: &Case, frame: &Value) -> (String, String) {
         let line = frame["line"].as_i64().unwrap_or(0);
         let is_here = frame["source"]["path"] == fixture::source(program);

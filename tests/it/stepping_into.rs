@@ -16,7 +16,7 @@ dotnet_tests! {
     targets_are_refused_when_they_are_stale_or_of_another_kind,
     a_loop_over_an_iterator_is_stepped_through,
     an_exception_leads_a_step_into_its_handler,
-    an_exception_stop_gives_a_step_up,
+    an_exception_stop_cancels_the_step,
     debugger_break_stops_once_for_a_step_over_it,
     the_next_statement_is_set,
     going_into_or_out_of_a_handler_is_refused,
@@ -160,7 +160,7 @@ async fn an_exception_leads_a_step_into_its_handler(runtime: Runtime) -> anyhow:
     editor.finish().await
 }
 
-async fn an_exception_stop_gives_a_step_up(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_exception_stop_cancels_the_step(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("jmc", &["main catches"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
@@ -168,7 +168,7 @@ async fn an_exception_stop_gives_a_step_up(runtime: Runtime) -> anyhow::Result<(
     editor.ok("next", json!({ "threadId": thread })).await?;
     let stopped = editor.event("stopped").await?;
     assert_eq!(stopped["reason"], "exception");
-    // The step is over: the program goes on to `Debugger.Break()`.
+    // The step is over: the program continues to `Debugger.Break()`.
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let stopped = editor.event("stopped").await?;
     assert_eq!(

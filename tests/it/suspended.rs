@@ -10,12 +10,12 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 net10_tests! {
-    what_the_runtime_itself_suspends_is_refused_and_runs_without_a_debugger,
+    a_program_with_runtime_async_is_refused_and_runs_without_a_debugger,
     a_process_that_the_runtime_suspends_methods_of_is_not_attached_to_and_runs_on,
     an_assembly_that_comes_later_is_named_and_what_is_not_on_a_stack_does_no_harm,
 }
 
-async fn what_the_runtime_itself_suspends_is_refused_and_runs_without_a_debugger(
+async fn a_program_with_runtime_async_is_refused_and_runs_without_a_debugger(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     // .NET 10 runs such code only with a setting.

@@ -15,7 +15,7 @@ dotnet_tests! {
 }
 
 net10_tests! {
-    what_is_not_the_modules_is_refused_by_name,
+    symbols_that_do_not_match_the_module_are_refused_by_name,
     a_server_that_does_not_answer_keeps_nobody_waiting,
     modules_that_are_left_out_have_no_symbols,
     a_symbol_folder_is_searched_like_a_server,
@@ -113,7 +113,7 @@ async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runt
     web.left_alone().await
 }
 
-async fn what_is_not_the_modules_is_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
     let distant = Distant::new(runtime)?;
     let own = distant.take_pdb()?;
     let other = std::fs::read(distant.path("made/distantlib.pdb"))?;

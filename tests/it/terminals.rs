@@ -14,15 +14,15 @@ use tandem_tests::terminal::Terminal;
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
-    what_is_typed_into_the_clients_terminal_goes_to_the_program,
+    input_typed_into_the_clients_terminal_reaches_the_program,
     arguments_variables_and_the_folder_reach_the_program_as_they_are,
     ctrl_c_ends_the_program_and_not_the_shell,
-    a_program_stopped_from_the_keyboard_goes_on_with_its_shell,
-    a_program_stopped_from_the_keyboard_hears_that_it_is_to_end,
+    a_program_stopped_from_the_keyboard_resumes_with_its_shell,
+    a_program_stopped_from_the_keyboard_receives_the_request_to_end,
     a_stack_overflow_ends_the_program_there_too,
     closing_the_terminal_ends_a_running_program,
     closing_the_terminal_ends_a_program_at_a_breakpoint,
-    the_end_of_the_session_ends_the_program_and_gives_the_terminal_back,
+    the_end_of_the_session_ends_the_program_and_returns_the_terminal,
     a_killed_host_takes_the_program_out_of_the_terminal,
     a_restart_runs_in_the_terminal_again,
     without_a_debugger_it_runs_in_the_terminal_too,
@@ -30,7 +30,7 @@ dotnet_tests! {
 }
 
 net8_tests! {
-    what_is_typed_into_the_clients_terminal_goes_to_the_program,
+    input_typed_into_the_clients_terminal_reaches_the_program,
     a_stack_overflow_ends_the_program_there_too,
     closing_the_terminal_ends_a_program_at_a_breakpoint,
 }
@@ -97,7 +97,7 @@ fn parent(pid: u64) -> anyhow::Result<u64> {
     Ok(field.context("no parent")?.parse()?)
 }
 
-async fn what_is_typed_into_the_clients_terminal_goes_to_the_program(runtime: Runtime) -> anyhow::Result<()> {
+async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let Launched { mut editor, terminal, pid, asked } =
         launched(runtime, "echo", &["line"], json!({})).await?;
     assert_eq!(asked["kind"], "integrated");
@@ -154,7 +154,7 @@ async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::
     editor.finish().await
 }
 
-async fn a_program_stopped_from_the_keyboard_goes_on_with_its_shell(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_program_stopped_from_the_keyboard_resumes_with_its_shell(runtime: Runtime) -> anyhow::Result<()> {
     let Launched { mut editor, terminal, pid, .. } = launched(runtime, "echo", &[], json!({})).await?;
     terminal.write("one\n")?;
     terminal.shows("echo: one\r\n").await?;
@@ -163,10 +163,10 @@ async fn a_program_stopped_from_the_keyboard_goes_on_with_its_shell(runtime: Run
     terminal.write("fg\n")?;
     terminal.write("two\n")?;
     terminal.shows("echo: two\r\n").await?;
-    // The session ends it also while it is stopped.
+    // The session also ends it while it is stopped.
     terminal.forget();
     terminal.write("\u{1a}")?;
-    // What is typed before the shell has its terminal again may be lost, with every program.
+    // Input that is typed before the shell has its terminal again may be lost, with every program.
     terminal.shows("Stopped").await?;
     terminal.shows("$ ").await?;
     terminal.write("echo back in the she''ll\n")?;
@@ -177,7 +177,9 @@ async fn a_program_stopped_from_the_keyboard_goes_on_with_its_shell(runtime: Run
     editor.finish().await
 }
 
-async fn a_program_stopped_from_the_keyboard_hears_that_it_is_to_end(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let Launched { mut editor, terminal, pid, .. } =
         launched(runtime, "spin", &[], json!({ "args": ["deaf"] })).await?;
     terminal.shows("beat 1").await?;
@@ -196,7 +198,7 @@ async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow
     let more = json!({ "args": ["overflow"] });
     let Launched { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
     terminal.shows("Stack overflow.").await?;
-    if runtime.tells_of_stack_overflows() {
+    if runtime.reports_stack_overflows() {
         let stopped = editor.event("stopped").await?;
         editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
     }
@@ -231,7 +233,7 @@ async fn closed(editor: &mut DapClient, pid: u64) -> anyhow::Result<()> {
     gone("the program", pid).await
 }
 
-async fn the_end_of_the_session_ends_the_program_and_gives_the_terminal_back(
+async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;

@@ -18,9 +18,9 @@ dotnet_tests! {
     a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_shown,
     a_program_that_takes_its_time_to_end_is_left_to_it,
     a_program_that_never_ends_is_ended_by_force_when_its_time_is_up,
-    who_asks_again_ends_the_program_by_force_and_another_does_not,
+    a_client_that_asks_again_kills_the_program_and_another_client_does_not,
     a_limit_of_nothing_ends_the_program_at_once_and_one_that_is_not_a_number_is_refused,
-    a_suspended_program_goes_on_to_hear_that_it_is_to_end,
+    a_suspended_program_resumes_to_receive_the_request_to_end,
     a_disconnect_ends_a_program_that_does_not_want_to,
     a_restart_forgets_that_the_program_was_to_end,
     a_process_that_was_attached_to_is_asked_and_not_ended_by_force,
@@ -82,7 +82,7 @@ async fn a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_
     let mut second = DapClient::connect("second", &editor.socket().await?, &Transcript::default()).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     second.event("stopped").await?;
-    // It comes by the same breakpoint all the time until it ends.
+    // It passes the same breakpoint all the time until it ends.
     editor.ok("terminate", json!({})).await?;
     for client in [&mut editor, &mut second] {
         client.event("continued").await?;
@@ -123,7 +123,7 @@ async fn a_program_that_never_ends_is_ended_by_force_when_its_time_is_up(
     editor.finish().await
 }
 
-async fn who_asks_again_ends_the_program_by_force_and_another_does_not(
+async fn a_client_that_asks_again_kills_the_program_and_another_client_does_not(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = launched(runtime, &[], json!({ "args": ["never"] })).await?;
@@ -162,7 +162,7 @@ async fn a_limit_of_nothing_ends_the_program_at_once_and_one_that_is_not_a_numbe
     editor.finish().await
 }
 
-async fn a_suspended_program_goes_on_to_hear_that_it_is_to_end(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_suspended_program_resumes_to_receive_the_request_to_end(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = launched(runtime, &[], json!({})).await?;
     let pid = editor.event("process").await?["systemProcessId"].as_i64().context("no process id")?;
     ready(&mut editor).await?;

@@ -1,5 +1,5 @@
-//! Which tests a run consists of: by class, file, trait, what git says has changed, and again until one fails; and what is said when
-//! there is nothing to run.
+//! The choice of the tests of a run: by class, file, trait, changes in git, and again until one fails; and
+//! the answer if there is nothing to run.
 
 use anyhow::{Context, ensure};
 use serde_json::json;
@@ -96,7 +96,7 @@ async fn tests_are_chosen_by_class_file_and_trait_and_a_run_has_its_limits() -> 
 }
 
 #[tokio::test]
-async fn what_does_not_build_has_diagnostics() -> anyhow::Result<()> {
+async fn a_project_that_does_not_build_has_diagnostics() -> anyhow::Result<()> {
     let project = fixture::test_project("cargo")?;
     let source = project.path().join("src/lib.rs");
     std::fs::write(
@@ -137,7 +137,7 @@ async fn a_python_without_pytest_is_named_with_how_to_install_it() -> anyhow::Re
         ensure!(error["code"] == "COMMAND_FAILED", "{tool}: {missing:#}");
         let message = format!("pytest is not installed for `{}`", python.display());
         ensure!(error["message"] == message, "{tool}: {missing:#}");
-        // An environment without pip of its own is installed into from outside.
+        // Packages are installed from outside into an environment without pip.
         let hint = match python.with_file_name("pip").exists() {
             true => format!("{} -m pip install pytest", python.display()),
             false => format!("uv pip install --python {} pytest", python.display()),

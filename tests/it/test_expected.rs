@@ -130,7 +130,8 @@ async fn with_should_panic() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A panic with other words than the test expects fails it: there it stops. What does not panic has no such place.
+/// A panic with another message than the test expects fails the test: there it stops. A test that does not
+/// panic has no place to stop at.
 #[tokio::test]
 async fn other_panics_than_expected_stop() -> anyhow::Result<()> {
     let text = format!(
@@ -201,7 +202,8 @@ static class Own
 }
 ";
 
-/// What tests of .NET expect, in the words of each framework, for net10.0. The class is run whole.
+/// Expected exceptions of .NET tests, with the assertion of each framework, for net10.0. The whole class is
+/// run.
 async fn of_dotnet(packages: &[(&str, &str)], more: &str, tests: &str) -> anyhow::Result<()> {
     let properties = format!("<TargetFramework>net10.0</TargetFramework>{more}");
     let folder = test_projects::project("expects", &properties, packages, tests)?;

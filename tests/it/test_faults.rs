@@ -40,7 +40,7 @@ fn framework(name: &'static str) -> anyhow::Result<Framework> {
         "jest" => (Subject::Js, "test/bad.test.js > Bad > hangs", "test/bad.test.js > Bad > crashes"),
         "vitest" => (Subject::Js, "test/bad.test.ts > Bad > hangs", "test/bad.test.ts > Bad > crashes"),
         "node" => (Subject::Js, "test/bad.test.cjs > Bad > hangs", "test/bad.test.cjs > Bad > crashes"),
-        other => anyhow::bail!("`{other}` is no framework here"),
+        other => anyhow::bail!("`{other}` is not a framework of these tests"),
     };
     let more = if name == "go" { json!({ "env": { "HANG": "1", "CRASH": "1" } }) } else { json!({}) };
     Ok(Framework { subject, hangs, crashes, more })
@@ -53,7 +53,7 @@ fn copy(name: &str) -> anyhow::Result<tempfile::TempDir> {
     }
 }
 
-/// What its tools need.
+/// Environment variables that a framework's tools need.
 fn environment(name: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
     Ok(match name {
         "pytest" => vec![("PYTHONPATH", fixture::python_packages().display().to_string())],
@@ -126,7 +126,7 @@ errors_are_placed! {
     an_error_of_unittest_has_its_place "unittest" "tests/test_cart.py" ("def test_adds(self):", "def test_adds(self) !:"), "SyntaxError"
 }
 
-/// The processes that have this word in their environment, and are no bridge.
+/// The processes that have this word in their environment, except the bridge.
 fn marked(word: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let has = |bytes: &[u8]| bytes.windows(word.len()).any(|part| part == word.as_bytes());
@@ -141,7 +141,7 @@ fn marked(word: &str) -> Vec<String> {
     marked.map(command).filter(|line| !line.contains("tandem-mcp")).collect()
 }
 
-/// Nothing that the agent has had started lives on.
+/// Waits until no process that the agent has started is left.
 async fn is_quiet(word: &str, what: &str) -> anyhow::Result<()> {
     let until = tokio::time::Instant::now() + deadline(LIMIT);
     loop {

@@ -247,7 +247,7 @@ mod on_net10 {
         let stop = finished(&mut agent, "debug_launch_test", one).await?;
         ensure!(stop["event"]["line"].as_u64() == Some(line(&source, "fails")?), "{stop:#}");
         agent.call("debug_disconnect", json!({})).await?;
-        // What the solution does not have.
+        // A project that is not in the solution.
         let wrong = filter(&["tunit/tunit.csproj"]);
         std::fs::write(folder.path().join("some.slnf"), wrong.to_string())?;
         let broken = finished(&mut agent, "list_tests", json!({ "projectPath": "some.slnf" })).await?;
@@ -331,7 +331,7 @@ mod on_net10 {
         ensure!(stop["event"]["message"].as_str().is_some_and(|text| text.contains("Pisa")), "{stop:#}");
         agent.call("debug_disconnect", json!({})).await?;
         agent.finish().await?;
-        // An editor is told which of them a test runs for, from its beginning on.
+        // The events name the framework that a test runs for, from its start.
         let env = Runtime::Net10.environment().context("no .NET 10")?;
         let asked = json!({ "action": "run", "noBuild": true, "tests": ["Tests.Own.Version"] });
         let (told, _) = editor_tests::events(folder.path(), asked, &env).await?;

@@ -83,7 +83,7 @@ async fn a_test_that_never_stops_printing_is_ended_in_time_with_a_bounded_answer
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_with_how_to_get_it() -> anyhow::Result<()> {
+async fn missing_tools_are_named_with_how_to_install_them() -> anyhow::Result<()> {
     let nowhere = tempfile::tempdir()?;
     for (name, message, hint) in [
         ("jest", "jest is not installed for", "npm install"),

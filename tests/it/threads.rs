@@ -1,4 +1,4 @@
-//! What threads are called: as the program says, else by their number in the program.
+//! Names of threads: the program's name, else their number in the program.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyho
         _ => format!(".NET TP Worker #{}", numbers[3]),
     };
     assert!(has(&started, &pool), "no {pool} in {started:?}");
-    // A thread id of the operating system is not one of the program, and says so.
+    // A thread id of the operating system is not one of the program's, and the error says so.
     let bare = |name: &&String| name.strip_prefix("Thread ").is_some_and(|rest| !rest.starts_with('#'));
     assert_eq!(started.iter().find(bare), None, "{started:?}");
     let (named, _) = names(&mut editor).await?;

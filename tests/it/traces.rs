@@ -15,7 +15,8 @@ dotnet_tests! { a_trace_of_a_csharp_program_says_what_evaluate_says }
 /// Lines that an expression about them could be confused with.
 const LINES: [&str; 5] = ["ab", "x=1 %d {q} \"t\" \\", "a == b", "{}", "%s%s=1,2"];
 
-/// What `debug_evaluate` says of each expression here, as a trace's row would have it: a text, or `null` for any error.
+/// The results of `debug_evaluate` for each expression at this stop, as in a trace's row: a string, or `null`
+/// for any error.
 async fn evaluated(agent: &mut Agent, expressions: &[&str]) -> anyhow::Result<Vec<Value>> {
     let told = agent.call("debug_evaluate", json!({ "expressions": expressions })).await?;
     let results = told["results"].as_array().context("no results")?;
@@ -74,7 +75,7 @@ async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyh
     let rows = table["rows"].as_array().context("no rows")?;
     let first: Vec<Value> = rows.iter().map(|row| row[0].clone()).collect();
     assert_eq!(json!(first), expected, "{subject:?}: {table}");
-    // It stands where the last row was taken.
+    // It is stopped where the last row was recorded.
     let evaluated = evaluated(&mut agent, expressions).await?;
     assert_eq!(rows.last().map(as_evaluated), Some(evaluated), "{subject:?}: {table}");
     let mut rest = line.clone();
@@ -92,7 +93,7 @@ async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyh
     agent.finish().await
 }
 
-/// What holds of the last line only.
+/// A condition that holds only for the last line.
 fn condition(subject: Subject) -> &'static str {
     match subject {
         Subject::Bash => "[[ $length -eq 8 ]]",

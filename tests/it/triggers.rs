@@ -135,7 +135,7 @@ async fn a_command_that_never_ends_holds_nobody_and_ends_with_the_bridge() -> an
     launch["run"] = json!(true);
     launch["timeoutMs"] = json!(500);
     agent.call("debug_launch", launch).await?;
-    // A time that is nobody else's.
+    // A duration that no other process uses.
     let time = format!("8{}", std::process::id());
     let wait = json!({ "trigger": { "command": format!("sleep {time}") }, "timeoutMs": 300 });
     let first = agent.call("debug_wait", wait.clone()).await?;

@@ -19,7 +19,7 @@ net8_tests! {
     values_are_set_and_statements_skipped_in_a_csharp_program,
 }
 
-/// An agent in a folder of its own.
+/// An agent in a separate folder.
 async fn agent_in(folder: &Path) -> anyhow::Result<Agent> {
     Agent::in_folder("agent", folder, &[], &Transcript::default()).await
 }
@@ -143,7 +143,7 @@ async fn changes_a_line(subject: Subject, set: Value, told: &str) -> anyhow::Res
         "{subject:?}: {refused}"
     );
     stays(&mut agent, &started).await?;
-    // The session goes on as if nothing had been.
+    // The session continues as if the try had not happened.
     let mut ended = agent.call("debug_continue", json!({})).await?;
     if ended["event"]["exceptionType"] == "SystemExit" {
         ended = agent.call("debug_continue", json!({})).await?;
@@ -249,7 +249,7 @@ async fn an_experiment_shows_that_a_value_is_the_cause_of_an_exception() -> anyh
         divides["with"]["why"].as_str().is_some_and(|why| why.contains("ZeroDivisionError")),
         "{divides}"
     );
-    // What its text does not say is not guessed.
+    // The target of a skip is never guessed.
     let last = json!({ "sourceFile": file, "text": "print(note", "skip": true });
     let unreached = agent.call("debug_try", last).await?;
     assert!(
@@ -271,7 +271,7 @@ async fn an_experiment_shows_that_a_value_is_the_cause_of_an_exception() -> anyh
     assert_eq!(left.len(), 1, "{left:#?}");
     let status = agent.call("debug_status", json!({})).await?;
     assert_eq!((&status["state"], &status["reason"]), (&json!("stopped"), &json!("exception")), "{status}");
-    // A program that has ended is tried all the same.
+    // A program that has ended can still be tried.
     agent.call("debug_continue", json!({})).await?;
     let set = json!({ "sourceFile": file, "text": "count = stock[name]", "set": { "name": "'pear'" } });
     let answer = agent.call("debug_try", set).await?;
@@ -280,7 +280,7 @@ async fn an_experiment_shows_that_a_value_is_the_cause_of_an_exception() -> anyh
 }
 
 #[tokio::test]
-async fn bad_input_is_refused_and_a_program_that_waits_is_told() -> anyhow::Result<()> {
+async fn bad_input_is_refused_and_a_waiting_program_is_reported() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path()).await?;
     let none = agent.call("debug_try", json!({ "function": "price", "set": { "a": 1 } })).await?;
@@ -301,7 +301,7 @@ async fn bad_input_is_refused_and_a_program_that_waits_is_told() -> anyhow::Resu
         let refused = agent.call("debug_try", wrong.clone()).await?;
         assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{wrong}: {refused}");
     }
-    // It reads a name that nobody has typed.
+    // It reads a name that was not typed.
     let waits = agent.call("debug_try", json!({ "function": "price", "set": { "name": "'fig'" } })).await?;
     assert_eq!(waits["without"]["ended"], "waitingForInput", "{waits}");
     assert!(waits["message"].as_str().is_some_and(|text| text.contains("process_write_input")), "{waits}");
@@ -330,7 +330,7 @@ print('over')
 ";
 
 #[tokio::test]
-async fn runs_that_differ_by_themselves_or_never_end_are_told() -> anyhow::Result<()> {
+async fn runs_that_differ_by_themselves_or_never_end_are_reported() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path()).await?;
     let file = folder.path().join("unlike.py");
@@ -412,7 +412,7 @@ async fn a_program_that_was_attached_to_cannot_be_tried() -> anyhow::Result<()> 
     std::fs::write(&file, "import time\nready = 1\nwhile ready:\n    time.sleep(0.01)\n")?;
     let launch = Subject::Python.with(json!({ "program": file, "run": true, "timeoutMs": 500 }));
     let first = agent.call("debug_launch", launch).await?;
-    // Who joins has not launched it.
+    // A client that joins has not launched it.
     let mut other = agent_in(folder.path()).await?;
     other.call("debug_sessions", json!({ "select": first["session"] })).await?;
     let refused =

@@ -1,4 +1,4 @@
-//! A stderr that nobody reads stops neither program: the log drops what does not fit.
+//! An unread stderr blocks neither program: the log drops lines that do not fit.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -55,7 +55,7 @@ async fn an_editor_that_does_not_read_stderr_is_served_whatever_the_adapter_says
 
 /// The same where stderr was closed before the start: there is nothing to write to.
 #[tokio::test]
-async fn a_closed_stderr_is_no_reason_to_die() -> anyhow::Result<()> {
+async fn the_debugger_survives_a_closed_stderr() -> anyhow::Result<()> {
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", "exec \"$0\" --log-level debug 2>&-"]).arg(fixture::binary("tandem-dap"));
     let mut editor = DapClient::of("editor", shell, &Transcript::default())?;

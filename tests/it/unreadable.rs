@@ -1,5 +1,5 @@
-//! Messages that serde cannot read: each request is answered once, over DAP and MCP. What is JSON but not Unicode is read, from
-//! clients and from adapters.
+//! Messages that serde cannot read: each request is answered once, over DAP and MCP. JSON that is not Unicode
+//! is read, from clients and from adapters.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ async fn requests_that_cannot_be_read_are_answered_once() -> anyhow::Result<()> 
         let code = &answer.body["error"]["variables"]["code"];
         assert_eq!(code == "INVALID_PARAMETER", !readable, "{arguments}: {}", answer.body);
         assert_eq!(answer.command, "evaluate");
-        // Nobody has to act on it.
+        // The user need not see the error.
         assert!(answer.success || answer.body["error"]["showUser"] == false, "{}", answer.body);
     }
     editor.ok("threads", json!({})).await?;
@@ -136,7 +136,7 @@ async fn bodies_that_cannot_be_read_are_answered_over_http() -> anyhow::Result<(
         let told: Value = serde_json::from_str(&answer.body).with_context(|| answer.text.clone())?;
         assert_eq!((answer.status, code(&told)), (400, (id, json!(-32700))), "{}", answer.text);
     }
-    // Nobody's body is looked at before the token was shown.
+    // No body is read before the token is checked.
     assert_eq!(server.post("/mcp", &[], b"{x}").await?.status, 401);
     let mut agent = server.agent(token).await?;
     let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"debug_status","arguments":{"session":"\ud83d"}}}"#;

@@ -1,6 +1,6 @@
-//! What cannot be started: projects that do not restore, solutions without a program, programs for a framework that is not here. The answer
-//! has the words of the build or of .NET's host, and nothing is started. And symbols that are none: those that the compiler left where it
-//! wrote them serve instead.
+//! Programs that cannot be started: projects that do not restore, solutions without a program, programs for a
+//! framework that is not installed. The answer quotes the build or .NET's host, and nothing is started. If a
+//! program's symbols are unusable, those that the compiler left where it wrote them are used instead.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ async fn a_project_that_does_not_restore_is_refused_in_the_builds_words(
     says(&failed, "BUILD_FAILED", "Unable to find package Tandem.Nowhere");
     let finding = &failed["data"]["diagnostics"][0];
     assert_eq!((&finding["code"], &finding["file"]), (&json!("NU1101"), &json!(file)), "{failed}");
-    // A version that there is none of, and a project that is not XML.
+    // A version that does not exist, and a project that is not XML.
     project(&file, exe, "<PackageReference Include=\"Newtonsoft.Json\" Version=\"99.0.0\" />")?;
     says(&refused(runtime, json!({ "program": file })).await?, "BUILD_FAILED", "Newtonsoft.Json");
     std::fs::write(&file, "no project")?;

@@ -1,4 +1,4 @@
-//! What the variables view shows of every kind of value, and what can be done with its rows.
+//! Every kind of value in the variables view, and the operations on its rows.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<(Value,
 
 /// Stops at a marker; returns the top frame's id.
 async fn stopped_at(editor: &mut DapClient, marker: &str) -> anyhow::Result<Value> {
-    // What is said of errors is the debugger's own.
+    // Errors have the debugger's own messages.
     editor.launch("values", &[marker], json!({ "expressionCompiler": "off" })).await?;
     let (_, frame) = editor.stop().await?;
     Ok(frame["id"].clone())
@@ -84,7 +84,7 @@ async fn every_kind_of_value_is_shown(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("values", &MARKERS, json!({})).await?;
     let mut lines = Vec::new();
-    // The iterator comes by twice.
+    // The iterator is hit twice.
     for _ in 0..=MARKERS.len() {
         let (thread, frame) = editor.stop().await?;
         lines.push(format!("{}:", text(&frame, "name")));
@@ -309,7 +309,7 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
     editor.finish().await
 }
 
-/// What is typed, what must be offered, what must not.
+/// The typed text, completions that must be offered, and completions that must not.
 type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 async fn offered(editor: &mut DapClient, frame: &Value, typed: &str) -> anyhow::Result<Vec<String>> {
@@ -349,7 +349,7 @@ async fn members_are_offered_behind_members_and_indexers(runtime: Runtime) -> an
         ("jagged[1][0].", &["CompareTo"], &["Length"]),
     ];
     complete(runtime, "expressions", "here", &cases).await?;
-    // What is not there yet has a type all the same.
+    // An element that does not exist yet still has a type.
     complete(runtime, "values", "simple", &[("empty[0].", &["Length", "Substring"], &["Rank"])]).await
 }
 

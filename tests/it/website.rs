@@ -29,7 +29,7 @@ struct Part {
     text: &'static str,
     /// The method of the frame, or a part of its name.
     method: &'static str,
-    /// What the agent evaluates there, and the result.
+    /// Expressions that the agent evaluates there, and the results.
     evaluated: &'static [(&'static str, &'static str)],
 }
 
@@ -91,14 +91,14 @@ impl Part {
         fixture::root().join("fixtures/programs/modern/website").join(self.file)
     }
 
-    /// The line, from 1.
+    /// The line of the marker, from 1.
     fn line(&self) -> anyhow::Result<usize> {
         let text = std::fs::read_to_string(self.source())?;
         let at = text.lines().position(|line| line.contains(self.text));
         Ok(at.with_context(|| format!("`{}` is not in {}", self.text, self.file))? + 1)
     }
 
-    /// A request that stops here: the agent evaluates and steps, the editor sees the step and goes on.
+    /// A request that stops here: the agent evaluates and steps, the editor sees the step and continues.
     async fn stops(&self, editor: &mut DapClient, agent: &mut Agent) -> anyhow::Result<()> {
         let line = self.line()?;
         let (_, frame) = editor.stop().await?;
@@ -230,7 +230,7 @@ async fn each_part_of_a_web_site_is_debugged_by_an_editor_and_an_agent_at_once(
     let answer = requested(&address, "POST", "/orders/2");
     SERVICE.stops(&mut editor, &mut agent).await?;
     assert!(answer.await??.contains("202 Accepted"));
-    // What evaluations held back goes on: the thread that writes the log, for one.
+    // Threads that evaluations held back continue: the one that writes the log, for example.
     let packed = json!({ "waitFor": "packed 1 lines for bob", "timeoutMs": deadline_ms(20) });
     let packed = agent.call("process_read_output", packed).await?;
     assert_eq!(packed["matched"], "packed 1 lines for bob", "{packed}");

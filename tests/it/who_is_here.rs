@@ -1,4 +1,5 @@
-//! What an editor shows of other clients: who is in the session, and that merely inspecting one does not count as joining and leaving.
+//! Other clients in an editor: the list of those in the session. Inspecting a session does not count as
+//! joining and leaving it.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;
@@ -7,7 +8,7 @@ use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
     each_client_knows_which_one_it_is_and_looking_is_not_joining,
-    what_is_stopped_is_known_to_a_hook_that_joins_nothing,
+    a_hook_that_joins_no_session_knows_which_one_is_stopped,
 }
 
 async fn each_client_knows_which_one_it_is_and_looking_is_not_joining(
@@ -18,7 +19,7 @@ async fn each_client_knows_which_one_it_is_and_looking_is_not_joining(
     first.launch("echo", &[], json!({})).await?;
     first.ok("sessionInfo", json!({ "subscribe": true })).await?;
     let socket = first.socket().await?;
-    // As whoever lists sessions does.
+    // As a client that lists sessions does.
     drop(std::os::unix::net::UnixStream::connect(&socket)?);
     let mut second = DapClient::connect("second", &socket, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
@@ -37,7 +38,7 @@ async fn each_client_knows_which_one_it_is_and_looking_is_not_joining(
     first.finish().await
 }
 
-/// What `tandem-mcp status` writes.
+/// The output of `tandem-mcp status`.
 async fn status(flags: &[&str]) -> anyhow::Result<String> {
     let mut command = tokio::process::Command::new(binary("tandem-mcp"));
     let output = command.arg("status").args(flags).output().await?;
@@ -45,7 +46,7 @@ async fn status(flags: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-async fn what_is_stopped_is_known_to_a_hook_that_joins_nothing(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_hook_that_joins_no_session_knows_which_one_is_stopped(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("tour", &["main"], json!({})).await?;
     editor.stop().await?;
@@ -65,7 +66,7 @@ async fn what_is_stopped_is_known_to_a_hook_that_joins_nothing(runtime: Runtime)
     editor.ok("sessionControl", json!({ "agentAccess": "none" })).await?;
     assert_eq!(mine(&status(&["--stops"]).await?), None);
     assert!(mine(&status(&[]).await?).is_some_and(|line| line.contains("Agents may not look at it")));
-    // Nobody was seen to come or go.
+    // No client was seen to join or leave.
     let changed = editor.event("sessionChanged").await?;
     assert_eq!(changed["change"], "agentAccess", "{changed}");
     editor.finish().await

@@ -16,7 +16,7 @@ use crate::transcript::Transcript;
 /// The deadline of each wait, s.
 const DEADLINE: u64 = 60;
 
-/// An agent.
+/// An agent: a running `tandem-mcp`, called over stdio.
 pub struct Agent {
     name: &'static str,
     child: Child,
@@ -27,7 +27,7 @@ pub struct Agent {
     schemas: Schemas,
     /// Notifications, in their order, since they were last taken.
     heard: Vec<Value>,
-    /// Tools called.
+    /// The number of tool calls so far.
     pub calls: usize,
     /// Characters of arguments and answers: what a model reads and writes.
     pub characters: usize,
@@ -115,7 +115,7 @@ impl Agent {
         self.result(id).await.with_context(|| format!("`{method}` fails"))
     }
 
-    /// The result of a request that was sent; notifications that come meanwhile are kept.
+    /// The result of a request that was sent; notifications before it are kept.
     ///
     /// # Errors
     /// When it is not answered.
@@ -142,17 +142,17 @@ impl Agent {
     /// The next message, whatever it is.
     ///
     /// # Errors
-    /// When none comes.
+    /// If none arrives before the deadline.
     pub async fn message(&mut self) -> anyhow::Result<Value> {
         let line = tokio::time::timeout(deadline(DEADLINE), self.lines.next_line()).await;
         let line = line.context("tandem-mcp says nothing")??.context("tandem-mcp has ended")?;
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// The next notification of this kind; those before it are gone.
+    /// The next notification of this kind; those before it are dropped.
     ///
     /// # Errors
-    /// When none comes.
+    /// If none arrives before the deadline.
     pub async fn told(&mut self, method: &str) -> anyhow::Result<Value> {
         while !self.heard.is_empty() {
             let message = self.heard.remove(0);
@@ -175,7 +175,7 @@ impl Agent {
     pub async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
         self.transcript.sent(self.name, tool, &arguments);
         let result = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments.clone() })).await?;
-        // A tool that there is none of is a protocol error, and has no result.
+        // An unknown tool is a protocol error, and has no result.
         if !result.is_null() {
             self.schemas.check(tool, &result)?;
         }
@@ -189,7 +189,7 @@ impl Agent {
     /// The bridge's peak of resident memory so far, KiB.
     ///
     /// # Errors
-    /// When it is gone.
+    /// If the bridge has ended.
     pub fn peak_memory(&self) -> anyhow::Result<u64> {
         let pid = self.child.id().context("it is gone")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;

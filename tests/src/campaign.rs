@@ -1,8 +1,8 @@
 //! Campaigns: long random attacks on the real programs, each with a short run among the tests, a long one among those of `check --long`,
 //! and by hand (`cargo build --workspace && target/debug/campaign NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
 //!
-//! A campaign prints nothing of its own; it says what it did, or fails with what went wrong. Its randomness comes from its seed alone, but
-//! the programs' timing does not, so a seed that fails once may have to be run again.
+//! A campaign prints nothing itself; it returns a summary, or the error. Its randomness comes from its seed
+//! alone, but the programs' timing does not, so a seed that fails once may have to be run again.
 
 pub mod adapters;
 pub mod clients;
@@ -19,23 +19,23 @@ use std::pin::Pin;
 pub struct Options {
     /// Frames, requests or rounds, as the campaign counts.
     pub count: u64,
-    /// Where its randomness begins.
+    /// The seed of its random numbers.
     pub seed: u64,
 }
 
 type Running = Pin<Box<dyn Future<Output = anyhow::Result<String>> + Send>>;
 
-/// One campaign.
+/// A campaign of random sessions that the tests run for seconds and the long tests for up to an hour.
 pub struct Campaign {
-    /// As on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it does and what it counts.
+    /// Description: its actions and its counts.
     pub about: &'static str,
-    /// How much the tests do, in some seconds.
+    /// The count of the short tests, for some seconds.
     pub short: u64,
-    /// How much the long tests do, and a run by hand that says nothing else.
+    /// The count of the long tests, and of a run by hand without `--count`.
     pub long: u64,
-    /// Runs it; says what it did.
+    /// Runs it; returns a summary.
     pub run: fn(Options) -> Running,
 }
 

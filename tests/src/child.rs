@@ -10,7 +10,7 @@ use crate::client::DapClient;
 use crate::deadline::deadline_ms;
 use crate::fixture;
 
-/// What set-up has found, by its key; set-up runs again if its results are older than the key.
+/// A result of set-up, by its key; set-up runs again if its results are older than the key.
 ///
 /// # Panics
 /// When set-up does not bring it: a test that cannot run has failed.
@@ -39,13 +39,13 @@ pub enum Subject {
     Python,
     /// Python, through debugpy's adapter.
     PythonAdapter,
-    /// C, lldb-dap.
+    /// C, with lldb-dap.
     Lldb,
-    /// C, gdb.
+    /// C, with gdb's own adapter.
     Gdb,
-    /// Bash, bash-dap.
+    /// Bash, with bash-dap.
     Bash,
-    /// Go, Delve.
+    /// Go, with Delve.
     Delve,
     /// Ruby, the gem `debug` that comes with it.
     Rdbg,
@@ -58,7 +58,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Its source.
+    /// The source of its `echo` program.
     pub fn source(self) -> PathBuf {
         let name = match self {
             Self::Python | Self::PythonAdapter => "echo.py",
@@ -118,7 +118,7 @@ impl Subject {
     /// Whether its gem `debug` stops a program that it is attached to: before 1.6.
     ///
     /// # Panics
-    /// When the gem's version is none.
+    /// If the gem has no version.
     pub fn stops_at_attach(self) -> bool {
         let version = setting(if self == Self::Rdbg192 { "rdbg192Debug" } else { "rubyDebug" });
         let numbers: Vec<u32> = version.split('.').filter_map(|number| number.parse().ok()).collect();
@@ -151,7 +151,7 @@ pub fn python(name: &str) -> Value {
     json!({ "engine": "debugpy", "python": setting("python"), "program": source(name) })
 }
 
-/// What set-up has built of a native fixture.
+/// The program that set-up has built from a native fixture.
 pub fn built(name: &str) -> String {
     format!("{}/{name}", setting("childPrograms"))
 }
@@ -164,7 +164,7 @@ pub fn interpreter(key: &str) -> String {
 /// A tool that set-up found, such as `go`.
 ///
 /// # Errors
-/// When there is none.
+/// If set-up did not find it.
 pub fn tool(name: &str) -> anyhow::Result<PathBuf> {
     let text = std::fs::read_to_string(fixture::cache().join("env.json"))?;
     let found = serde_json::from_str::<Value>(&text)?["tools"][name].as_str().map(PathBuf::from);
@@ -184,7 +184,7 @@ pub fn native(name: &str) -> PathBuf {
 /// The line (from 1) with `BP marker` at its end, whatever the language's comments look like.
 ///
 /// # Panics
-/// When there is none.
+/// If no line has the marker.
 pub fn line(source: &std::path::Path, marker: &str) -> i64 {
     let text = std::fs::read_to_string(source).unwrap_or_default();
     let wanted = format!("BP {marker}");
@@ -246,21 +246,21 @@ impl DapClient {
     /// Sets this client's breakpoints in any source.
     ///
     /// # Errors
-    /// When it is refused.
+    /// If the request is refused.
     pub async fn break_on(&mut self, source: &std::path::Path, lines: &[i64]) -> anyhow::Result<Value> {
         let lines: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
         self.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": lines })).await
     }
 
-    /// What the program printed to stdout until a pattern came, or until it waits for input or ends.
+    /// The program's stdout up to a pattern, or until the program waits for input or ends.
     ///
     /// # Errors
-    /// When it is refused.
+    /// If the request is refused.
     pub async fn read_stdout(&mut self, until: &str) -> anyhow::Result<String> {
         self.read(until, false).await
     }
 
-    /// The same of what was not taken before, which is taken with it.
+    /// Takes the stdout that was not taken before, up to a pattern.
     ///
     /// # Errors
     /// When it is refused, or nothing new matches in time.

@@ -23,7 +23,7 @@ use crate::transcript::Transcript;
 /// No message takes longer, even on a busy machine, s.
 const DEADLINE: u64 = 60;
 
-/// A client.
+/// A DAP client over pipes, a socket or TCP.
 pub struct DapClient {
     name: &'static str,
     reader: FramedRead<Box<dyn AsyncRead + Send + Unpin>, DapCodec>,
@@ -103,7 +103,7 @@ impl DapClient {
     /// Connects to a session's socket.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If no host listens there.
     pub async fn connect(name: &'static str, socket: &Path, transcript: &Transcript) -> anyhow::Result<Self> {
         let (reader, writer) = tokio::net::UnixStream::connect(socket).await?.into_split();
         Ok(Self::over(name, Box::new(reader), Box::new(writer), None, transcript))
@@ -112,7 +112,7 @@ impl DapClient {
     /// Connects to a listener on this machine.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If no host listens there.
     pub async fn connect_tcp(name: &'static str, port: u16, transcript: &Transcript) -> anyhow::Result<Self> {
         let (reader, writer) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?.into_split();
         Ok(Self::over(name, Box::new(reader), Box::new(writer), None, transcript))
@@ -251,7 +251,7 @@ impl DapClient {
     /// The next answer, to whichever request.
     ///
     /// # Errors
-    /// When none comes.
+    /// If none arrives before the deadline.
     pub async fn next_response(&mut self) -> anyhow::Result<Response> {
         match self.take("an answer", |message| matches!(message, Message::Response(_))).await? {
             Message::Response(response) => Ok(response),
@@ -271,7 +271,7 @@ impl DapClient {
     /// Sends a request and returns the body of a success.
     ///
     /// # Errors
-    /// When it fails.
+    /// If the request fails.
     pub async fn ok(&mut self, command: &str, arguments: Value) -> anyhow::Result<Value> {
         let response = self.ask(command, arguments).await?;
         anyhow::ensure!(response.success, "`{command}` failed: {}", response.body);
@@ -281,7 +281,7 @@ impl DapClient {
     /// Sends a request and returns the code of a failure.
     ///
     /// # Errors
-    /// When it succeeds.
+    /// If the request succeeds.
     pub async fn refused(&mut self, command: &str, arguments: Value) -> anyhow::Result<String> {
         let response = self.ask(command, arguments).await?;
         anyhow::ensure!(!response.success, "`{command}` succeeded: {}", response.body);
@@ -313,7 +313,7 @@ impl DapClient {
         }
     }
 
-    /// The next stop after somebody else resumed the program: the body of `stopped`.
+    /// The next stop after another client resumed the program: the body of `stopped`.
     ///
     /// # Errors
     /// When `continued` or `stopped` does not come.
@@ -325,7 +325,7 @@ impl DapClient {
     /// The next `initialized`, for which a launch or attach with this number waits.
     ///
     /// # Errors
-    /// What it was refused with; when neither comes.
+    /// If the launch is refused, or neither arrives before the deadline.
     pub async fn initialized(&mut self, launch: i64) -> anyhow::Result<()> {
         let fits = |message: &Message| match message {
             Message::Event(event) => event.event == "initialized",
@@ -341,7 +341,7 @@ impl DapClient {
     /// The next event of any of these names: its name and body.
     ///
     /// # Errors
-    /// When none comes.
+    /// If none arrives before the deadline.
     pub async fn any_event(&mut self, names: &[&str]) -> anyhow::Result<(String, Value)> {
         let fits = |message: &Message| matches!(message, Message::Event(event) if names.contains(&event.event.as_str()));
         match self.take(&format!("one of {names:?}"), fits).await? {
@@ -429,7 +429,7 @@ impl DapClient {
     /// Sets this client's breakpoints in a fixture program.
     ///
     /// # Errors
-    /// When it is refused.
+    /// If the request is refused.
     pub async fn break_at(&mut self, program: &str, markers: &[&str]) -> anyhow::Result<Value> {
         let lines: Vec<Value> =
             markers.iter().map(|marker| json!({ "line": fixture::line(program, marker) })).collect();
@@ -443,7 +443,7 @@ impl DapClient {
     /// The next stop: its thread, and the name and line of the frame on top.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the program does not stop before the deadline.
     pub async fn stop(&mut self) -> anyhow::Result<(i64, Value)> {
         let stopped = self.event("stopped").await?;
         let thread = stopped["threadId"].as_i64().context("a stop without a thread")?;

@@ -11,9 +11,9 @@ use crate::fixture::{self, Runtime};
 /// A stop at which expressions are evaluated.
 #[derive(Debug)]
 pub struct Stop {
-    /// The thread.
+    /// The thread that is stopped.
     pub thread: i64,
-    /// The frame on top.
+    /// The top frame.
     pub frame: Value,
     /// The process of the session's host.
     pub host: u64,
@@ -23,7 +23,7 @@ impl Stop {
     /// The processes that ask a compiler for the session.
     ///
     /// # Errors
-    /// From the system.
+    /// If the system's list of processes cannot be read.
     pub fn compilers(&self) -> anyhow::Result<Vec<u64>> {
         compilers_of(self.host)
     }
@@ -32,12 +32,12 @@ impl Stop {
 /// The processes that ask a compiler for the session of this host.
 ///
 /// # Errors
-/// From the system.
+/// If the system's list of processes cannot be read.
 pub fn compilers_of(host: u64) -> anyhow::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // One that has ended meanwhile is none.
+        // A process that has ended in the meantime does not count.
         let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
         if line.contains("tandem-expressions.dll") && parent_of(pid).is_ok_and(|parent| parent == host) {
             found.push(pid);
@@ -49,7 +49,7 @@ pub fn compilers_of(host: u64) -> anyhow::Result<Vec<u64>> {
 /// The processes that ask a compiler for the session of this program.
 ///
 /// # Errors
-/// From the system.
+/// If the system's list of processes cannot be read.
 pub fn compilers_beside(program: u64) -> anyhow::Result<Vec<u64>> {
     compilers_of(parent_of(program)?)
 }
@@ -120,10 +120,10 @@ impl DapClient {
         })
     }
 
-    /// Checks what expressions in a frame give.
+    /// Checks the results of expressions in a frame.
     ///
     /// # Errors
-    /// What is different.
+    /// If results differ; lists them.
     pub async fn gives(&mut self, frame: &Value, expected: &[(&str, &str)]) -> anyhow::Result<()> {
         let mut wrong = Vec::new();
         for (expression, result) in expected {

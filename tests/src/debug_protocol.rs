@@ -1,8 +1,8 @@
 //! The official schema of the Debug Adapter Protocol, read from the declarations that npm's `@vscode/debugprotocol` ships
 //! (`lib/debugProtocol.d.ts`): which requests, events and types there are, and which fields each has.
 //!
-//! The protocol's JSON schema is in no package registry. What the protocol added since the newest package is in [`ADDED`].
-//! Types of fields are not read.
+//! No package registry has the protocol's JSON schema. [`ADDED`] has the protocol's additions since the
+//! newest package. Types of fields are not read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const ADDED: [(&str, &str); 1] = [("StartDebuggingRequestArguments", "outputPres
 /// One interface of the declarations.
 #[derive(Debug, Default)]
 pub struct Interface {
-    /// What it extends; empty when nothing.
+    /// The interface that it extends; empty if none.
     pub base: String,
     /// Its own fields, in order. Those of an unnamed type follow its field as `body.reason`.
     pub fields: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Interface {
     pub name: Option<String>,
 }
 
-/// The declarations.
+/// The protocol's interfaces by their names.
 #[derive(Debug)]
 pub struct Schema(BTreeMap<String, Interface>);
 
@@ -52,7 +52,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Reads declarations.
+    /// Reads the declarations of a `.d.ts` file.
     pub fn parse(text: &str) -> Self {
         let mut interfaces = BTreeMap::new();
         let mut current: Option<(String, Interface)> = None;

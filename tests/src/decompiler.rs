@@ -1,5 +1,5 @@
-//! A program that behaves as `ilspycmd` documents itself, as far as a debugger needs it: its options, the PDB it writes and how it ends. What it
-//! writes was built beforehand.
+//! A program that behaves as documented for `ilspycmd`, as far as a debugger needs it: its options, the PDB
+//! that it writes and how it ends. Its output is built in advance.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl Decompiler {
         Ok(Self { folder })
     }
 
-    /// The program.
+    /// The path of the program.
     pub fn program(&self) -> PathBuf {
         self.folder.join("ilspycmd")
     }

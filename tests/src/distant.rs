@@ -1,5 +1,5 @@
 //! The fixture `distant`: a program with a library as packages are, its sources and symbols elsewhere. Each
-//! test has copies of both, a cache and a home of its own.
+//! test has its own copies of both, cache and home.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -141,7 +141,7 @@ pub fn text() -> String {
     std::fs::read_to_string(source()).unwrap_or_default()
 }
 
-/// Where that is in this repository.
+/// The fixture's folder in this repository.
 pub fn source() -> PathBuf {
     fixture::root().join("fixtures/programs/dotnet/distant/Library/Counter.cs")
 }
@@ -173,17 +173,17 @@ pub fn with_id_of(own: &[u8], other: &[u8]) -> anyhow::Result<Vec<u8>> {
 pub struct Shared<T>(Arc<Mutex<T>>);
 
 impl<T: Clone> Shared<T> {
-    /// Of this.
+    /// Shares this value.
     pub fn new(value: T) -> Self {
         Self(Arc::new(Mutex::new(value)))
     }
 
-    /// What it is now.
+    /// A copy of the current value.
     pub fn get(&self) -> T {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes it this.
+    /// Replaces the value for all later answers.
     pub fn set(&self, value: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
     }

@@ -9,13 +9,13 @@ use serde_json::Value;
 /// A .NET runtime that tests run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
-    /// What an old program has.
+    /// .NET Core 3.1, the oldest that set-up installs.
     Net31,
-    /// What a new program has.
+    /// .NET 9, the newest that set-up installs.
     Net9,
-    /// .NET 10, when the user's own SDK has it (`installed` of set-up).
+    /// .NET 10, if the user's own SDK has it (`installed` of set-up).
     Net10,
-    /// .NET 8, likewise.
+    /// .NET 8, if the user's own SDK has it.
     Net8,
 }
 
@@ -24,7 +24,7 @@ pub fn debug_protocol() -> PathBuf {
     made("/debugProtocol").into()
 }
 
-/// The repository.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/")).to_path_buf()
 }
@@ -34,11 +34,11 @@ pub fn cache() -> PathBuf {
     std::env::var_os("TANDEM_CACHE").map_or_else(|| root().join(".cache"), PathBuf::from)
 }
 
-/// What set-up found.
+/// The paths and versions that set-up found.
 ///
 /// # Panics
-/// When set-up has not run: a test that cannot run has failed. `check` does not start such tests when the user says to go
-/// on without runtimes.
+/// If set-up has not run: a test that cannot run has failed. `check` does not start such tests if the user
+/// chooses to run without runtimes.
 fn environment() -> Option<Value> {
     let text = std::fs::read_to_string(cache().join("env.json"));
     match text.context("scripts/setup has not run").and_then(|text| Ok(serde_json::from_str(&text)?)) {
@@ -49,16 +49,16 @@ fn environment() -> Option<Value> {
     }
 }
 
-/// Something set-up makes: brings it up to date when it is older than this tree.
+/// The path of a product of set-up, which is updated if it is older than this tree.
 ///
 /// # Panics
-/// When set-up fails.
+/// If set-up fails.
 fn made(pointer: &str) -> String {
     let found = || Some(environment()?.pointer(pointer)?.as_str()?.to_owned());
     found().unwrap_or_else(|| {
         // Tests run side by side; one of them sets up, the others find it done.
         let lock = std::fs::File::create(cache().join("setup.lock")).expect("the cache folder is there");
-        lock.lock().expect("a lock on a file of ours");
+        lock.lock().expect("a lock on the set-up file");
         found().unwrap_or_else(|| {
             let done = std::process::Command::new(root().join("scripts/setup")).status();
             assert!(done.is_ok_and(|status| status.success()), "scripts/setup fails");
@@ -133,7 +133,7 @@ pub fn node_test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
 /// The built projects of `fixtures/tests/dotnet`, made by the user's own SDK.
 ///
 /// # Panics
-/// When set-up fails.
+/// If set-up fails.
 pub fn dotnet_test_projects() -> PathBuf {
     made("/testProjects").into()
 }
@@ -191,8 +191,8 @@ impl Runtime {
         self.dotnet().with_context(missing).map(|_| self)
     }
 
-    /// Whether a debugger hears of a stack overflow as of any unhandled exception.
-    pub fn tells_of_stack_overflows(self) -> bool {
+    /// Whether the runtime reports a stack overflow to the debugger as an unhandled exception.
+    pub fn reports_stack_overflows(self) -> bool {
         matches!(self, Self::Net8 | Self::Net10)
     }
 

@@ -17,7 +17,7 @@ static CHECKED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 /// Checks each program once per process.
 ///
 /// # Errors
-/// As [`check`].
+/// The same as those of [`check`].
 pub fn check_once(program: &Path, checkout: &Path) -> anyhow::Result<()> {
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     let checked = checked.get_or_insert_default();

@@ -18,21 +18,21 @@ use crate::schema::Schemas;
 /// The deadline of each wait, s.
 const DEADLINE: u64 = 60;
 
-/// `tandem-mcp --http`.
+/// A running `tandem-mcp --http`.
 pub struct Server {
     child: Child,
     address: String,
     said: Arc<Mutex<String>>,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub struct Answer {
-    /// HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// Headers and body.
+    /// Headers and body as they were received.
     pub text: String,
-    /// The body, chunks put together.
+    /// The body without its chunk headers.
     pub body: String,
 }
 
@@ -40,7 +40,7 @@ impl Server {
     /// Starts one on a free port of loopback, with a folder as its root; an empty token means that it makes one.
     ///
     /// # Errors
-    /// When it does not start, with its own words.
+    /// If it does not start; contains its stderr.
     pub async fn start(folder: &Path, flags: &[&str], token: &str) -> anyhow::Result<Self> {
         Self::at("127.0.0.1:0", folder, flags, token).await
     }
@@ -48,7 +48,7 @@ impl Server {
     /// Starts one that listens there.
     ///
     /// # Errors
-    /// When it does not start, with its own words.
+    /// If it does not start; contains its stderr.
     pub async fn at(address: &str, folder: &Path, flags: &[&str], token: &str) -> anyhow::Result<Self> {
         Self::with(address, folder, flags, token, &HashMap::new()).await
     }
@@ -56,7 +56,7 @@ impl Server {
     /// Starts one with more in its environment.
     ///
     /// # Errors
-    /// When it does not start, with its own words.
+    /// If it does not start; contains its stderr.
     pub async fn with(
         address: &str,
         folder: &Path,
@@ -71,7 +71,7 @@ impl Server {
     /// Starts one that may open only so many files.
     ///
     /// # Errors
-    /// When it does not start, with its own words.
+    /// If it does not start; contains its stderr.
     pub async fn start_with_files(files: u32, folder: &Path, token: &str) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new("sh");
         command.args(["-c", &format!("ulimit -n {files}; exec \"$0\" \"$@\"")]);
@@ -116,25 +116,25 @@ impl Server {
         Ok(Self { child, address, said })
     }
 
-    /// Its port.
+    /// The TCP port on which it listens.
     pub fn port(&self) -> u16 {
         self.address.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default()
     }
 
-    /// Where MCP is.
+    /// The URL of its MCP endpoint.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// What it wrote to stderr so far.
+    /// Its stderr so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Connects, sends bytes, and leaves it at that.
+    /// Connects, sends bytes, and reads nothing.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If the server does not accept the connection.
     pub async fn open(&self, bytes: &[u8]) -> anyhow::Result<TcpStream> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port())).await?;
         stream.write_all(bytes).await?;
@@ -147,7 +147,7 @@ impl Server {
     /// When it does neither.
     pub async fn first_line(&self, bytes: &[u8]) -> anyhow::Result<String> {
         let (reader, mut writer) = TcpStream::connect(("127.0.0.1", self.port())).await?.into_split();
-        // A server that refuses need not read it all.
+        // A server that refuses need not read all of it.
         drop(writer.write_all(bytes).await);
         let mut line = Vec::new();
         let mut reader = BufReader::new(reader);
@@ -159,7 +159,7 @@ impl Server {
     /// Sends bytes; returns what comes back until the server hangs up.
     ///
     /// # Errors
-    /// When nothing does.
+    /// If nothing is received.
     pub async fn raw(&self, bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
         let exchange = async {
             let stream = TcpStream::connect(("127.0.0.1", self.port())).await?;
@@ -199,7 +199,7 @@ impl Server {
         Ok(Answer { status, body, text })
     }
 
-    /// A request as bytes.
+    /// The bytes of an HTTP request.
     fn message(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut request =
             format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
@@ -216,7 +216,7 @@ impl Server {
         [request.as_bytes(), b"\r\n", body].concat()
     }
 
-    /// An agent in an MCP session of its own.
+    /// An agent in a separate MCP session.
     ///
     /// # Errors
     /// When it is not let in.
@@ -255,7 +255,7 @@ impl Server {
 /// Sends a signal to a child that is not reaped yet.
 ///
 /// # Errors
-/// When it is gone.
+/// If the child has ended.
 pub(crate) async fn signal(child: &Child, name: &str) -> anyhow::Result<()> {
     let pid = child.id().context("it is gone")?.to_string();
     let done = tokio::process::Command::new("kill").args(["-s", name, &pid]).status().await?;
@@ -291,7 +291,7 @@ impl HttpAgent<'_> {
     /// Posts a body as it is.
     ///
     /// # Errors
-    /// When it is refused.
+    /// If the request is refused.
     pub async fn post_raw(&mut self, body: &[u8]) -> anyhow::Result<Answer> {
         self.send("POST", body).await
     }
@@ -317,10 +317,10 @@ impl HttpAgent<'_> {
         Ok(messages.swap_remove(at)["result"].take())
     }
 
-    /// Sends a tool call and does not wait for its answer; returns its id, and the connection it would come by.
+    /// Sends a tool call and does not wait for its answer; returns its id and its connection.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If the server does not accept the connection.
     pub async fn begin(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<(u64, TcpStream)> {
         self.id += 1;
         let params = json!({ "name": tool, "arguments": arguments });
@@ -332,7 +332,7 @@ impl HttpAgent<'_> {
     /// Sends a notification.
     ///
     /// # Errors
-    /// When it is refused.
+    /// If the notification is refused.
     pub async fn notify(&self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.post(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await.map(drop)
     }
@@ -347,10 +347,10 @@ impl HttpAgent<'_> {
         Ok(result["structuredContent"].take())
     }
 
-    /// Ends the session.
+    /// Ends the MCP session.
     ///
     /// # Errors
-    /// When that is refused.
+    /// If the request is refused.
     pub async fn delete(&self) -> anyhow::Result<()> {
         self.send("DELETE", b"").await.map(drop)
     }

@@ -1,8 +1,8 @@
 //! The processes and files of one session, no matter what started them: processes carry a mark in their environment, files are in
 //! folders of the session's own.
 //!
-//! Not ours, and not looked for: what a program or its language's library makes elsewhere by a name of its own, such as the
-//! semaphores of Python's `multiprocessing` in `/dev/shm`.
+//! Not checked: files that a program or its language's library creates elsewhere under its own name, such as
+//! the semaphores of Python's `multiprocessing` in `/dev/shm`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::DirBuilderExt;
@@ -48,7 +48,7 @@ impl Marked {
             .into()
     }
 
-    /// A name for a socket of ours.
+    /// The path of the listener's socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("listener")
     }
@@ -89,7 +89,8 @@ impl Marked {
         }
     }
 
-    /// Files of the session that are there now. What a host that was killed had not yet given its name is swept a minute later.
+    /// The session's files. Files that a killed host had not yet renamed are not listed: they are swept a
+    /// minute later.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = files_beneath(self.folder.path());
         files.retain(|file| file.extension().is_none_or(|ending| ending != "new"));
@@ -141,7 +142,7 @@ pub fn words(pid: u64) -> Vec<String> {
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// What a process is in a session: one of Tandem's parts, else its program's name.
+/// The name of a process in a session: that of Tandem's part, else its program's.
 fn part(pid: u64) -> String {
     let words = words(pid);
     let program = words.first().map(String::as_str).unwrap_or_default();

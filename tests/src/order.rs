@@ -3,7 +3,7 @@
 
 use anyhow::ensure;
 
-/// What one connection was sent so far.
+/// The events that one connection was sent so far.
 #[derive(Debug, Default)]
 pub struct Order {
     initialized: bool,
@@ -17,7 +17,8 @@ impl Order {
     /// Takes the next event by its name.
     ///
     /// # Errors
-    /// - `initialized` or `exited` comes twice (`terminated` may: once more for who joins after the end);
+    /// - `initialized` or `exited` comes twice (`terminated` may: once more for a client that joins after the
+    ///   end);
     /// - `continued` comes twice for one stop, or without one;
     /// - the program stops or resumes after its end.
     pub fn take(&mut self, event: &str) -> anyhow::Result<()> {
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_order_is_refused() {
+    fn events_out_of_order_are_refused() {
         assert!(
             all(&["initialized", "stopped", "stopped", "continued", "stopped", "exited", "terminated"])
                 .is_ok()

@@ -2,15 +2,16 @@
 
 use tokio::net::TcpSocket;
 
-/// A port of loopback that the system gives to nobody else while this is there. It is bound and does not listen: who may
-/// share addresses (`SO_REUSEADDR`: Python, Node and Ruby do) listens on it all the same, and until then it refuses.
+/// A port of loopback that the system assigns to no other process while this value exists. It is bound and
+/// does not listen: programs that share addresses (`SO_REUSEADDR`: Python, Node and Ruby do) can still listen
+/// on it; until then it refuses.
 pub struct Port(TcpSocket);
 
 impl Port {
-    /// Takes a free one.
+    /// Binds a free port.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no port is free.
     pub fn take() -> anyhow::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;
@@ -18,10 +19,10 @@ impl Port {
         Ok(Self(socket))
     }
 
-    /// Its number.
+    /// The number of the port.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// If the system does not report it.
     pub fn number(&self) -> anyhow::Result<u16> {
         Ok(self.0.local_addr()?.port())
     }

@@ -24,7 +24,7 @@ enum Kind {
 
 use Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 
-/// Deepest nesting.
+/// The maximum depth of nested expressions.
 const DEPTH: u32 = 4;
 
 /// The kinds of whole expressions: those whose value is one row.
@@ -85,7 +85,7 @@ pub struct Expressions {
 }
 
 impl Expressions {
-    /// Those of a seed.
+    /// Expressions of a grammar that depend only on the seed.
     pub fn new(grammar: Grammar, seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
         Self { grammar, random, names: 0, begun: BTreeMap::new(), within: Vec::new() }
@@ -145,7 +145,7 @@ impl Expressions {
     }
 }
 
-/// The first `{x}` of a text, with what is before and behind it.
+/// The first `{x}` of a text, with the text before and after it.
 fn hole(text: &str) -> Option<(&str, char, &str)> {
     text.match_indices('{').find_map(|(at, _)| {
         let mut letters = text.get(at + 1..)?.chars();

@@ -28,7 +28,7 @@ impl Schemas {
     /// Checks the result of `tools/call`: structured as its schema says, the same as text, and an error as all errors are.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the result violates a rule; names it.
     pub fn check(&self, tool: &str, result: &Value) -> anyhow::Result<()> {
         let answer = &result["structuredContent"];
         let text = result["content"][0]["text"].as_str().context("no text")?;
@@ -65,7 +65,7 @@ fn holds(schema: &Value, value: &Value) -> anyhow::Result<()> {
         Some(other) => bail!("a type `{other}`"),
         None => true,
     };
-    ensure!(right, "{value} is no {}", schema["type"]);
+    ensure!(right, "{value} is not of type {}", schema["type"]);
     for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         ensure!(value.get(name).is_some(), "no `{name}`");
     }

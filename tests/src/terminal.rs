@@ -31,7 +31,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A shell with these variables on top of our own. Call it on a thread that lives as long as the test.
+    /// Starts a shell with these variables in addition to the test's own. Call it on a thread that runs as
+    /// long as the test.
     ///
     /// # Errors
     /// When there is no terminal or no shell.

@@ -1,4 +1,5 @@
-//! A conversation as text: who said what to whom, with everything that differs between two runs redacted.
+//! A conversation as text: sender, recipient and message, with everything that differs between two runs
+//! redacted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +9,10 @@ use serde_json::Value;
 
 use crate::fixture;
 
-/// Events whose number or order is the runtime's own affair: shown at the end, as text per stream and as sets.
+/// Events whose number or order depends on the runtime: shown at the end, as text per stream and as sets.
 const UNORDERED: [&str; 4] = ["module", "thread", "output", "process"];
 
-/// What one client was sent of those.
+/// The events of [`UNORDERED`] that one client was sent.
 #[derive(Debug, Default)]
 struct Arrived {
     output: BTreeMap<String, String>,
@@ -25,7 +26,7 @@ struct Inner {
     /// Bodies of `initialize` that were shown.
     shown: Vec<Value>,
     names: HashMap<(&'static str, String), String>,
-    aloud: bool,
+    prints: bool,
 }
 
 /// Lines of one test; clones write into the same transcript.
@@ -33,14 +34,14 @@ struct Inner {
 pub struct Transcript(Arc<Mutex<Inner>>);
 
 impl Transcript {
-    /// One that also prints each line as it comes.
-    pub fn aloud() -> Self {
-        Self(Arc::new(Mutex::new(Inner { aloud: true, ..Inner::default() })))
+    /// A transcript that also prints each line to stderr at once.
+    pub fn printing() -> Self {
+        Self(Arc::new(Mutex::new(Inner { prints: true, ..Inner::default() })))
     }
 
     fn add(&self, line: String) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.aloud {
+        if inner.prints {
             eprintln!("  {line}");
         }
         inner.lines.push(line);
@@ -51,13 +52,13 @@ impl Transcript {
         self.add(format!("# {text}"));
     }
 
-    /// What a client sends.
+    /// Adds a request of a client.
     pub fn sent(&self, who: &str, command: &str, arguments: &Value) {
         let arguments = self.redacted(arguments);
         self.add(format!("{who} → {command}{}", tail(&arguments)));
     }
 
-    /// What a client gets.
+    /// Adds a message that a client received.
     pub fn received(&self, who: &str, message: &Message) {
         match message {
             Message::Response(response) => {
@@ -156,7 +157,7 @@ fn is_session_id(id: &str) -> bool {
     !word.is_empty() && word.len() < id.len() && word.bytes().all(|letter| letter.is_ascii_lowercase())
 }
 
-/// Where this tree and its cache are differs between machines.
+/// Replaces the paths of this tree and its cache, which differ between machines.
 fn without_places(text: &str) -> String {
     let cache = fixture::cache().display().to_string();
     text.replace(&cache, "[CACHE]").replace(&fixture::root().display().to_string(), "[ROOT]")
@@ -182,7 +183,7 @@ fn redact(names: &mut HashMap<(&'static str, String), String>, key: &str, value:
         ("pid" | "systemProcessId" | "moduleId", Value::Number(_)) => Value::String("[NUMBER]".into()),
         ("id", Value::String(id)) if is_session_id(id) => Value::String("[SESSION]".into()),
         ("session", Value::String(_)) => Value::String("[SESSION]".into()),
-        // Whoever lists sessions meanwhile is counted, too.
+        // Clients that list sessions at the same time use numbers, too.
         ("clientId", Value::Number(_)) => Value::String("[CLIENT]".into()),
         (_, Value::String(text)) => Value::String(without_places(text)),
         (_, Value::Array(list)) => list.iter().map(|item| redact(names, "", item)).collect(),

@@ -19,10 +19,10 @@ use crate::fixture;
 
 /// Longest request that is read, bytes.
 const MAX_REQUEST_LEN: usize = 64 * 1024;
-/// How long a test waits for something to be seen here, s.
+/// The deadline for an expected request, s.
 const DEADLINE: u64 = 30;
 
-/// What is answered to one request.
+/// The answer to one request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// Status 200 with a body.
@@ -40,7 +40,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Status 404.
+    /// A reply with status 404.
     pub fn absent() -> Self {
         Self::Whole(404, Vec::new(), Vec::new())
     }
@@ -121,7 +121,7 @@ impl Web {
         format!("{}://{host}:{}{path}", self.scheme, self.port)
     }
 
-    /// Where it listens.
+    /// The port on which it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -145,7 +145,7 @@ impl Web {
         self.wait(|| self.requests().len() >= count).await.context("not asked so often")
     }
 
-    /// Waits until nobody is connected.
+    /// Waits until no client is connected.
     ///
     /// # Errors
     /// Fails after the deadline.
@@ -226,11 +226,11 @@ async fn wait_for_end(socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<
     Ok(())
 }
 
-/// A proxy on loopback that connects everybody to one port, whatever host they name; `requests` collects the headers of the
-/// requests that it gets.
+/// A proxy on loopback that connects every client to one port, whichever host it names; `requests` collects
+/// the headers of its requests.
 ///
 /// # Errors
-/// When there is no port.
+/// If no port is free.
 pub async fn proxy_to(port: u16, requests: Arc<Mutex<Vec<String>>>) -> anyhow::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let own = listener.local_addr()?.port();

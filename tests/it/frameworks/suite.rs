@@ -1,4 +1,5 @@
-//! What every framework's project of tests is held to: its tests listed, run and debugged, whatever the framework calls them.
+//! Requirements on the test project of every framework: its tests are listed, run and debugged, whatever the
+//! framework calls them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +9,17 @@ use tandem_tests::agent::Agent;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
-/// What is known of the tests of a framework.
+/// The tests of a framework, and the expected results.
 pub(super) struct Suite {
     pub(super) tool: &'static str,
-    /// For every call.
+    /// Arguments of every call.
     pub(super) asked: Value,
-    /// Besides, to debug.
+    /// Further arguments of `debug_launch_test`.
     pub(super) debug: Value,
-    /// How many there are.
+    /// The number of tests.
     pub(super) count: u64,
-    /// What a selection of all but those that hang or crash is, and its counts: all, passed, failed, skipped.
+    /// Arguments that select all tests except those that hang or crash, and the counts: all, passed, failed,
+    /// skipped.
     pub(super) sane: (Value, [u64; 4]),
     /// A test that fails: its id, the source and the marker of its line, words of its message, a variable of its frame.
     pub(super) fails: (&'static str, PathBuf, &'static str, &'static str, (&'static str, &'static str)),
@@ -68,7 +70,7 @@ impl Suite {
         finished(agent, "debug_launch_test", with(&with(&self.asked, self.debug.clone()), more)).await
     }
 
-    /// All of it.
+    /// Checks listing, running and debugging.
     pub(super) async fn holds(&self, agent: &mut Agent) -> anyhow::Result<()> {
         self.lists(agent).await?;
         self.runs(agent).await?;
@@ -153,10 +155,10 @@ impl Suite {
         ensure!(failed["tests"]["failed"] == 1, "{failed:#}");
         let stop = self.debug(agent, json!({ "filter": id })).await?;
         let characters = agent.characters - before;
-        self.stands(&stop, file, marker)?;
+        self.is_stopped_at(&stop, file, marker)?;
         let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();
         if !locals.any(|row| row["name"] == *name && row["value"] == *value) {
-            // What an old Delve cannot list it can evaluate.
+            // An old Delve evaluates a variable that it does not list.
             let told = agent.call("debug_evaluate", json!({ "expression": name })).await?;
             ensure!(self.tool == "go" && told["result"] == *value, "{stop:#} {told}");
         }
@@ -171,10 +173,10 @@ impl Suite {
             failed["exitCode"]
         );
         let again = agent.call("debug_restart", json!({ "run": true })).await?;
-        self.stands(&again, file, marker)?;
+        self.is_stopped_at(&again, file, marker)?;
         agent.call("debug_disconnect", json!({})).await?;
         let row = self.debug(agent, json!({ "tests": [self.row] })).await?;
-        self.stands(&row, file, "rows")?;
+        self.is_stopped_at(&row, file, "rows")?;
         agent.call("debug_disconnect", json!({})).await?;
         if let Some(reads) = self.reads {
             self.reads(agent, reads).await?;
@@ -182,7 +184,7 @@ impl Suite {
         Ok(())
     }
 
-    pub(super) fn stands(&self, stop: &Value, file: &Path, marker: &str) -> anyhow::Result<()> {
+    pub(super) fn is_stopped_at(&self, stop: &Value, file: &Path, marker: &str) -> anyhow::Result<()> {
         let event = &stop["event"];
         ensure!(stop["state"] == "stopped", "{stop:#}");
         ensure!(event["file"].as_str() == file.to_str(), "{stop:#}");

@@ -85,7 +85,7 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
     visit.waits_for("Orders.Ledger.Add").await?;
     visit.shows(&[("order.Count", "3"), ("Orders.Count", "0"), ("line.Length", "43")]).await?;
     visit.sets("order", "new Order(order.Name, 4, order.Price)").await?;
-    visit.lets_go().await?;
+    visit.remove_breakpoints().await?;
     visit.call("debug_step_over", json!({ "count": 2 })).await?;
     visit.shows(&[("Orders[0].Count", "4"), ("Total", "10.0")]).await?;
     let out = visit.call("debug_step_out", json!({})).await?;
@@ -114,7 +114,7 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
     visit.hits(&hit, "Program.Main")?;
     assert_eq!(hit["event"]["output"]["logged"], json!(["02 orders"]), "{hit}");
     visit.shows(&[("order.Lines[0].What", "\"paper\""), ("order.Lines.Sum(l => l.Count)", "10")]).await?;
-    // What Entity Framework keeps for itself stands in no one's way.
+    // The internals of Entity Framework are not in the way.
     let db = visit.call("debug_variables", json!({ "path": "db" })).await?;
     let names: Vec<&str> =
         db["variables"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
@@ -126,7 +126,7 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
         hit["event"]["output"]["stdout"].as_str().is_some_and(|text| text.contains("bob: 10.0\n")),
         "{hit}"
     );
-    // A row of Dapper's is a dictionary to whoever asks.
+    // A row of Dapper's is a dictionary.
     let row = "((System.Collections.Generic.IDictionary<string, object>)row)";
     visit.sets(&format!("{row}[\"Customer\"]"), "\"set by the agent\"").await?;
     visit.shows(&[("typed", "null"), ("rows.Count", "2"), (&format!("{row}[\"N\"]"), "2")]).await?;

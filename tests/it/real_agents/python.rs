@@ -77,7 +77,7 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
     visit.waits_for("run_asgi").await?;
     visit.shows(&[("self.scope['path']", "'/asked'"), ("self.scope['method']", "'GET'")]).await?;
     visit.sets("self.scope['path']", "'/set'").await?;
-    visit.lets_go().await?;
+    visit.remove_breakpoints().await?;
     let over = visit.steps_until("result", "None").await?;
     assert_eq!(over["event"]["function"], "run_asgi", "{over}");
     visit.ends(0, "\"GET /set HTTP/1.1\" 200 OK").await?;

@@ -25,7 +25,7 @@ async fn long_minitest_s_own_test_fails_where_the_agent_sets_a_value() -> anyhow
     assert_eq!(over["event"]["changed"].as_array().map(Vec::len), Some(2), "{over}");
     // rdbg sets no variables; an assignment is an expression.
     visit.call("debug_evaluate", json!({ "expression": "butwas = 'set by the agent'" })).await?;
-    // What is raised has the output of `diff`, which runs as a process of its own.
+    // The exception contains the output of `diff`, which runs as a separate process.
     visit.call("debug_set_exception_breakpoints", json!({ "filters": ["any"] })).await?;
     let raised = visit.call("debug_continue", json!({})).await?;
     assert_eq!(raised["event"]["type"], "exception", "{raised}");

@@ -117,7 +117,7 @@ async fn launches(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What an exception costs that no filter stops at, as the program itself measures it.
+/// The cost of an exception that no filter stops at, as the program itself measures it.
 async fn exceptions(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     for (what, way) in [
         (
@@ -219,7 +219,8 @@ async fn dap_step(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(median(taken))
 }
 
-/// What the debugging library itself needs for a step and for a stop at a breakpoint: measured by a separate program.
+/// The time that the debugging library itself takes for a step and for a stop at a breakpoint, measured by a
+/// separate program.
 async fn floor(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
     let mut program = dotnet(runtime, "spin", &[])?.spawn()?;
     let mut first = [0u8; 1];
@@ -386,7 +387,7 @@ async fn drained(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
     if reading {
         editor.event("exited").await?;
     } else {
-        // The end shows in the program's own exit: nothing of the client's connection is read meanwhile.
+        // The end shows in the program's own exit: the client's connection is not read in between.
         let process = editor.event("process").await?["systemProcessId"].clone();
         while lives(&process) {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -1,5 +1,5 @@
-//! What a tool costs over the DAP requests beneath it: an agent and an editor in one session, each asking the same in turn;
-//! medians. Build with `--release`. Prints Markdown on stdout. Not a test: machines differ.
+//! The overhead of a tool over its DAP requests: an agent and an editor in one session send the same requests
+//! in turn; medians. Build with `--release`. Prints Markdown on stdout. Not a test: machines differ.
 
 use std::time::{Duration, Instant};
 

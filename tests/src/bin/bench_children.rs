@@ -3,8 +3,8 @@
 //! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for each alike. Prints
 //! Markdown on stdout: the median, and the median of what it took longer than the adapter alone in the same turn; then the same
 //! of the fastest tenth, which is what remains where other work does not disturb. An argument with a slash is
-//! another build of `tandem-dap` to take part; `busy` keeps all cores at work meanwhile; others name the languages to do.
-//! Not a test: machines differ.
+//! another build of `tandem-dap` to take part; `busy` keeps all cores at work at the same time; others name
+//! the languages to do. Not a test: machines differ.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ struct Case {
     launch: Value,
 }
 
-/// Who takes part: the adapter alone comes first.
+/// The participants: the adapter alone comes first.
 struct MeasuredClient {
     name: String,
     driver: Driver,
@@ -73,7 +73,8 @@ async fn main() -> anyhow::Result<()> {
             clients.push(start(&case, name, std::slice::from_ref(build), &tandem).await?);
         }
         for _ in 0..ROUNDS {
-            // Nobody is always the first, or always after the same one, whose adapter may still be at work.
+            // No participant is always first, or always after the same one, whose adapter may still be at
+            // work.
             let mut order: Vec<usize> = (0..clients.len()).collect();
             chance.shuffle(&mut order);
             for at in order {

@@ -1,7 +1,7 @@
-//! What one client's silence and a program's flood cost the others: 64 clients in one session, a program that prints as fast as it
-//! can, one client that never reads, and how long those who ask wait for their answers: one editor among clients that only read, or
-//! all of them. Each client is a separate process, so that no measurement waits for another. Prints the rows of
-//! `docs/sharing.md`.
+//! The effect of a client that never reads and of a program that floods its output on other clients. 64
+//! clients share one session, and the program prints as fast as it can. Measured is how long clients wait for
+//! their answers: one editor among clients that only read, or all of them. Each client is a separate process,
+//! so that no measurement waits for another. Prints the rows of `docs/sharing.md`.
 //!
 //! `cargo build --workspace --release && target/release/bench_clients [CLIENTS]`.
 
@@ -19,10 +19,10 @@ use tandem_tests::transcript::Transcript;
 
 const CLIENTS: usize = 64;
 
-/// What is measured: which clients send which request while how much is printed.
+/// One measurement: which clients send which request while the program prints how much.
 struct Round {
     command: &'static str,
-    /// All ask, or one while the others only read.
+    /// Whether all clients send requests, or one does while the others only read.
     all: bool,
     /// MiB that the program prints.
     flood: &'static str,
@@ -116,7 +116,7 @@ fn client(socket: &Path, command: &str, offset: Duration) -> anyhow::Result<()> 
     client.join()?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "ready")?;
-    // Whoever started us says when.
+    // The parent process sends a line to start.
     std::io::stdin().read_line(&mut String::new())?;
     let end = Instant::now() + Duration::from_secs(120);
     std::thread::sleep(offset);
@@ -155,7 +155,7 @@ async fn measure(count: usize) -> anyhow::Result<()> {
         let ms = |micros: u64| format!("{:.2} ms", micros as f64 / 1000.0);
         let who = if round.all { "all but two ask" } else { "one asks, the others read" };
         eprintln!(
-            "| `{}`, {count} clients, {who}, one is deaf, while the program prints {} MiB ({} answers in {:.1} s) | {} | {} | {} |",
+            "| `{}`, {count} clients, {who}, one never reads, while the program prints {} MiB ({} answers in {:.1} s) | {} | {} | {} |",
             round.command,
             round.flood,
             times.len(),
@@ -177,8 +177,8 @@ impl Round {
         let (thread, _) = editor.stop().await?;
         editor.break_at("flood", &[]).await?;
         let socket = editor.socket().await?;
-        let mut deaf = Asking::connect(&socket)?;
-        deaf.join()?;
+        let mut silent = Asking::connect(&socket)?;
+        silent.join()?;
         let others = count.saturating_sub(2);
         let asking = if self.all { others } else { 1 };
         // Clients that ask at the same instant on two cores measure how those share them out, not the session.
@@ -205,13 +205,14 @@ impl Round {
         for mut child in readers {
             anyhow::ensure!(child.wait()?.success(), "a reader failed");
         }
-        drop(deaf);
+        drop(silent);
         editor.finish().await?;
         Ok((times, printed))
     }
 }
 
-/// Starts clients, each with the role that its index names: the role's name, then its arguments behind the socket.
+/// Starts clients, each with the role that its index names: the role's name, then its arguments after the
+/// socket.
 fn start_clients(
     count: usize,
     socket: &Path,

@@ -1,5 +1,5 @@
-//! What C# expressions cost. The first argument names the `tandem-dap` of another build: both are measured in turn, in one run. Further
-//! arguments choose runtimes (`net31 net9 net10`). Build with `--release`.
+//! The cost of C# expressions. The first argument names the `tandem-dap` of another build: both are measured
+//! in turn, in one run. Further arguments choose runtimes (`net31 net9 net10`). Build with `--release`.
 //!
 //! Prints Markdown on stdout. Not a test: machines differ, so nothing here passes or fails.
 

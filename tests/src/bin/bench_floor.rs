@@ -1,8 +1,9 @@
-//! What the runtime's debugging library costs by itself: a step, and a stop at a breakpoint, with nothing looked at. No
-//! session, no protocol, no stack: only what `bench` puts beside its figures.
+//! The cost of the runtime's debugging library alone: a step, and a stop at a breakpoint, without inspection.
+//! It has no session, no protocol and no stack; `bench` prints its figures next to its own.
 //!
 //! `bench_floor PID SOURCE LINE` attaches to a program that passes the line again and again, and prints two medians in
-//! microseconds, `step stop`: from making a stepper to its callback, and from letting the program go to the next breakpoint.
+//! microseconds, `step stop`: from creating a stepper to its callback, and from resuming the program to the
+//! next breakpoint.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -31,7 +32,8 @@ impl Session {
     /// Lets the program go, through whatever does not matter, until a callback does; returns what `wanted` makes of it.
     fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
-            let callback = self.callbacks.recv_timeout(PATIENCE).context("the program does not come by")?;
+            let callback =
+                self.callbacks.recv_timeout(PATIENCE).context("the program does not pass the line")?;
             if matches!(callback, Callback::ExitProcess) {
                 bail!("the program has ended");
             }
@@ -76,7 +78,7 @@ fn main() -> anyhow::Result<()> {
     let found = found.first().with_context(|| format!("process {pid} has no runtime"))?;
     let debugger = runtime::create_debugger(pid, found)?;
     let (sender, callbacks) = channel();
-    // A callback that nobody waits for any more is none.
+    // A callback is ignored if the receiver is gone.
     debugger.start(move |callback| sender.send(callback).unwrap_or_default())?;
     let session = Session { process: debugger.attach(pid)?, callbacks };
     let (module, pdb) = session.until(|callback| {

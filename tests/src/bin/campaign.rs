@@ -1,4 +1,5 @@
-//! Runs a campaign by hand: `campaign NAME [--count N] [--seed S]`; without a name it lists them. What each is: `tests/src/campaign.rs`.
+//! Runs a campaign by hand: `campaign NAME [--count N] [--seed S]`; without a name it lists them.
+//! `tests/src/campaign.rs` describes each.
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -29,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn tell(runtime: Runtime) -> anyhow::Result<()> {
-    let transcript = Transcript::aloud();
+    let transcript = Transcript::printing();
     let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({})).await?;
     transcript.note("the agent joins the session the editor started");
@@ -56,7 +56,7 @@ async fn tell(runtime: Runtime) -> anyhow::Result<()> {
     let ended = agent.call("debug_wait", json!({})).await?;
     anyhow::ensure!(ended["event"]["exitCode"] == 3, "the program ended with {}", ended["event"]);
     let exited = editor.event("exited").await?;
-    anyhow::ensure!(exited["exitCode"] == 3, "the editor was told {exited}");
+    anyhow::ensure!(exited["exitCode"] == 3, "the editor received {exited}");
     anyhow::ensure!(
         editor.output[0] == "welcome\nname? hello world: 6\n",
         "the output was {:?}",

@@ -1,12 +1,14 @@
 //! A child adapter that plays a script, for what real adapters cannot be made to show and for those that no registry has.
 //!
 //! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port (or the path of a socket) it listens on, where each
-//! `initialize` of the script is a connection of its own, and `"on": N` sends on the Nth instead of the last. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command
-//! (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message unchanged, except for
-//! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw` (`text`), `exit`
-//! (`code`), `hang`, `signal` (ends by SIGABRT); `storm` (`count` events of this `event`, each with its `body`), `bytes` (sends them),
-//! `words` (`count` lines on stderr); `serve`: from now on it answers everything as an adapter of a program that stops again after each
-//! step, but for `neverAnswered`, until `disconnect`. All that was received is written to LOG.
+//! `initialize` of the script is a separate connection, and `"on": N` sends on the Nth instead of the last.
+//! The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command (what
+//! else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message unchanged, except for
+//! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw`
+//! (`text`), `exit` (`code`), `hang`, `signal` (ends by SIGABRT); `storm` (`count` events of this `event`,
+//! each with its `body`), `bytes` (sends them), `words` (`count` lines on stderr); `serve`: from now on it
+//! answers everything as an adapter of a program that stops again after each step, but for `neverAnswered`,
+//! until `disconnect`. All that was received is written to LOG.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +20,7 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Where connections come from.
+/// The source of connections.
 enum Listener {
     Port(TcpListener),
     Path(UnixListener),
@@ -204,7 +206,7 @@ impl Adapter {
         }
         while let Some(message) = read(&mut self.input)? {
             if let Some(log) = &mut self.log {
-                // In one piece: a test may read it while the goodbye is written.
+                // In one write: a test may read the log while the last message is written.
                 log.write_all(format!("{message}\n").as_bytes())?;
             }
             if fits(&message) {
@@ -216,7 +218,7 @@ impl Adapter {
     }
 }
 
-/// What a program in one place says of itself.
+/// The answers of a program that is always stopped at the same location.
 fn served(command: &str, arguments: &Value) -> Value {
     match command {
         "threads" => json!({ "threads": [{ "id": 1, "name": "main" }] }),

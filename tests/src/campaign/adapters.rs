@@ -11,9 +11,9 @@ use super::Options;
 use super::session::{LIMIT, Raw, Script};
 use crate::deadline::deadline;
 
-/// Events of one storm.
+/// The number of events in one storm.
 const STORM: u64 = 200_000;
-/// What a host may hold of a storm, KiB: clients and queues are bounded.
+/// Memory that a host may use in a storm, KiB: clients and queues are bounded.
 const MEMORY: u64 = 400 * 1024;
 
 type Plan = fn(&mut Rng) -> (&'static str, Vec<Value>);
@@ -56,7 +56,8 @@ async fn one(name: &str, steps: &[Value]) -> anyhow::Result<Outcome> {
     if name == "storm" {
         editor.event("odd", STORM).await.context("events of the storm are missing")?;
     }
-    // Whatever the adapter does, the answer comes: its own, or why there is none.
+    // Whatever the adapter does, the request is answered: with its answer, or with the reason why there is
+    // none.
     let answer = editor.ask("threads", json!({})).await?;
     if !answer.success {
         let told = answer.body["error"]["variables"]["message"].as_str().unwrap_or_default();
@@ -120,5 +121,5 @@ fn unasked(random: &mut Rng) -> (&'static str, Vec<Value>) {
         })
         .collect();
     steps.push(json!({ "do": "serve" }));
-    ("answers nobody asked for", steps)
+    ("answers without requests", steps)
 }

@@ -63,7 +63,7 @@ impl Client {
     async fn disconnect(mut self) -> anyhow::Result<()> {
         self.ask("disconnect", json!({})).await?;
         self.read(0).await?;
-        anyhow::ensure!(self.raw.next().await.is_err(), "something comes behind the answer to `disconnect`");
+        anyhow::ensure!(self.raw.next().await.is_err(), "a message arrives after the answer to `disconnect`");
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-/// Text of one random value, as somebody might write it who means no good.
+/// Text of one random value, as an attacker might write it.
 pub(super) fn value(random: &mut Rng, depth: usize) -> String {
     const ODD: [&str; 22] = [
         "null",

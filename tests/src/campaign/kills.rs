@@ -1,7 +1,7 @@
-//! One part of a session, any, is killed at any moment: relay, listener, bridge, host, an adapter, the program. Then the
-//! client leaves, and a while later nothing is left: no process, no file. What a killed host could not remove, the relay that
-//! started it removes; where the listener that did so has ended, the next host removes it when it starts. Not here: sessions that
-//! attach, and their watchdogs.
+//! Kills a random part of a session at a random moment: relay, listener, bridge, host, an adapter, the
+//! program. Then the client leaves, and a while later no process and no file is left. The relay that started
+//! a host removes the files that the killed host left. If the listener that started it has ended, the next
+//! host removes them when it starts. Not here: sessions that attach, and their watchdogs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ enum Door {
     Bridge,
 }
 
-/// What is debugged.
+/// The program of a session.
 #[derive(Debug, Clone, Copy)]
 enum Debuggee {
     DotNet(Runtime),
@@ -76,10 +76,10 @@ impl Debuggee {
     }
 }
 
-/// Kills so many times.
+/// Runs `options.count` sessions and kills one part of each.
 ///
 /// # Errors
-/// When something is left.
+/// If a process or a file is left.
 pub async fn run(options: Options) -> anyhow::Result<String> {
     let mut random = Rng::with_seed(options.seed);
     let (mut killed, mut swept) = (BTreeMap::<String, u64>::new(), 0);
@@ -141,7 +141,7 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
         if processes.is_empty() && files.is_empty() {
             return Ok(false);
         }
-        // Who was to remove them was killed, or was the listener that the client ended.
+        // The process that should remove them was killed, or was the listener that the client ended.
         if processes.is_empty() && matches!(door, Door::Listener) && matches!(victim, "host" | "listener") {
             break;
         }
@@ -165,7 +165,7 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
     // Its host closes the connection first, and sweeps once more.
     session.ended(deadline(LIMIT)).await.context("the next session's host")?;
     let files = session.files();
-    anyhow::ensure!(files.is_empty(), "left behind the next start: {files:?}; there were {:?}", session.seen);
+    anyhow::ensure!(files.is_empty(), "left after the next start: {files:?}; there were {:?}", session.seen);
     Ok(true)
 }
 
@@ -176,7 +176,7 @@ fn command(session: &Marked, name: &str, runtime: Runtime) -> anyhow::Result<Com
     Ok(command)
 }
 
-/// Whoever has begun the session; errors are what a killed part leads to.
+/// The client that started the session. Its errors are ignored: they follow from the killed part.
 enum Client {
     Editor(Box<Raw>),
     /// The listener, and a connection when it listens.

@@ -17,7 +17,7 @@ use crate::fixture;
 
 /// Requests under way at once; fewer than a client may have.
 const WINDOW: usize = 256;
-/// After so many frames a connection of its own is broken on purpose.
+/// After so many frames a separate connection is broken on purpose.
 const BREAK_EVERY: u64 = 2000;
 
 const COMMANDS: [&str; 27] = [
@@ -50,7 +50,7 @@ const COMMANDS: [&str; 27] = [
     "noSuchCommand",
 ];
 
-/// Whose answers are awaited, and which came.
+/// Requests that wait for answers, and the answers received.
 #[derive(Default)]
 struct Owed {
     /// By number, as they were sent.
@@ -64,7 +64,7 @@ impl Owed {
         if self.waiting.remove(&number).is_some() {
             self.answered += 1;
         } else if number == 0 {
-            // Of what had no number of its own.
+            // An answer to a message without a number.
             self.unasked += 1;
         } else {
             bail!("request {number} was answered twice, or not asked");
@@ -72,7 +72,7 @@ impl Owed {
         Ok(())
     }
 
-    /// The oldest that is not answered, for who has to find out why.
+    /// The oldest unanswered request, for the error message.
     fn first(&self) -> String {
         let first = self.waiting.first_key_value();
         first.map(|(number, bytes)| format!("{number}: {}", bytes.escape_ascii())).unwrap_or_default()
@@ -155,7 +155,7 @@ async fn take(editor: &mut Raw, owed: &mut Owed) -> anyhow::Result<()> {
     }
 }
 
-/// A request whose number can be read, whatever comes behind it.
+/// A request whose number can be read, whatever follows it.
 fn frame(random: &mut Rng, seq: i64) -> Vec<u8> {
     let prefix = format!(r#"{{"seq":{seq},"type":"request","#);
     let command = COMMANDS.get(random.usize(0..COMMANDS.len())).copied().unwrap_or_default();
@@ -246,7 +246,7 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     ))
 }
 
-/// A request whose number can be read, whatever comes behind it.
+/// A request whose number can be read, whatever follows it.
 fn line(random: &mut Rng, id: i64) -> Vec<u8> {
     const METHODS: [&str; 8] = [
         "tools/call",
@@ -285,7 +285,7 @@ fn line(random: &mut Rng, id: i64) -> Vec<u8> {
     let mut text = format!(r#"{prefix}"method":"{method}","params":{params}}}"#).into_bytes();
     if random.u8(0..3) == 0 {
         junk::damage(random, &mut text, prefix.len());
-        // A line of its own: what is behind a break would be another message.
+        // On a separate line: text after a line break would be another message.
         text.retain(|byte| *byte != b'\n');
     }
     text.push(b'\n');

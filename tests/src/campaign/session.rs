@@ -71,7 +71,7 @@ impl Raw {
         Ok(self.seq)
     }
 
-    /// The next message.
+    /// The next message from the host.
     pub(super) async fn next(&mut self) -> anyhow::Result<Message> {
         let next =
             tokio::time::timeout(deadline(LIMIT), self.reader.next()).await.context("nothing comes")?;
@@ -124,7 +124,7 @@ impl Raw {
         }
     }
 
-    /// Where others can join.
+    /// The socket at which other clients join.
     pub(super) async fn socket(&mut self) -> anyhow::Result<PathBuf> {
         let info = self.ok("sessionInfo", json!({})).await?;
         Ok(fixture::session_socket(info["id"].as_str().context("a session without an id")?))
@@ -156,7 +156,7 @@ impl Raw {
     }
 }
 
-/// What the scripted adapter plays after its handshake.
+/// The script that the fake adapter plays after its handshake.
 pub(super) struct Script(tempfile::TempDir);
 
 impl Script {

@@ -17,7 +17,7 @@ use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
 use crate::marked::Marked;
 
-/// What is debugged in turn; none is .NET.
+/// The programs that are debugged in turn; `None` is .NET.
 const DEBUGGEES: [Option<Subject>; 9] = [
     None,
     Some(Subject::Python),
@@ -29,7 +29,7 @@ const DEBUGGEES: [Option<Subject>; 9] = [
     Some(Subject::Rdbg),
     Some(Subject::Js),
 ];
-/// What allocators and caches may still add after the first sessions, KiB.
+/// Memory that allocators and caches may still add after the first sessions, KiB.
 const GROWTH: u64 = 24 * 1024;
 /// The same of descriptors and threads: what one more session holds while it ends.
 const FEW: u64 = 4;
@@ -75,7 +75,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     ))
 }
 
-/// What a process holds.
+/// Resources that a process holds.
 #[derive(Debug)]
 struct Held {
     /// Resident memory, in KiB.
@@ -126,7 +126,7 @@ fn launch(debuggee: Option<Subject>) -> Value {
     debuggee.map_or_else(|| json!({ "program": fixture::program("echo") }), Subject::launch)
 }
 
-/// From launch to exit.
+/// Runs one session over the listener, from launch to exit.
 async fn over_listener(marked: &Marked, debuggee: Option<Subject>) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(LIMIT);
     let mut editor = loop {
@@ -146,7 +146,7 @@ async fn over_listener(marked: &Marked, debuggee: Option<Subject>) -> anyhow::Re
     editor.ok("disconnect", json!({})).await.map(drop)
 }
 
-/// A bridge, and what is said to it.
+/// A bridge, and the pipes to it.
 struct Bridge {
     child: Child,
     to: ChildStdin,
@@ -189,7 +189,7 @@ impl Bridge {
         Ok(told)
     }
 
-    /// From launch to exit.
+    /// Runs one session of the bridge, from launch to exit.
     async fn session(&mut self, debuggee: Option<Subject>) -> anyhow::Result<()> {
         let mut launch = launch(debuggee);
         launch["stopAtEntry"] = json!(false);

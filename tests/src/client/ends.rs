@@ -51,12 +51,12 @@ impl DapClient {
         let unclaimed: Vec<&Message> = self.waiting.iter().filter(|message| !expected(message)).collect();
         anyhow::ensure!(
             unclaimed.is_empty(),
-            "{} ends with messages nobody claimed: {unclaimed:?}",
+            "{} ends with messages that the test did not take: {unclaimed:?}",
             self.name
         );
         anyhow::ensure!(
             self.overlooked.is_empty(),
-            "{} left with events that nobody claimed: {:?}",
+            "{} left with events that the test did not take: {:?}",
             self.name,
             self.overlooked
         );
@@ -89,8 +89,8 @@ impl DapClient {
     /// Kills the adapter as editors do.
     ///
     /// # Errors
-    /// When there is none.
+    /// If the client has not started the adapter.
     pub async fn kill(mut self) -> anyhow::Result<()> {
-        Ok(self.child.take().context("no adapter of its own")?.kill().await?)
+        Ok(self.child.take().context("the client has not started its adapter")?.kill().await?)
     }
 }

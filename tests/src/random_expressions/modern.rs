@@ -1,10 +1,11 @@
-//! What C# 14 has, for programs of .NET 10. The variables are those of the program `compiled` where it prints its table.
+//! Constructs of C# 14, for programs of .NET 10. The variables are those of the program `compiled` where it
+//! prints its table.
 
 use super::Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 use super::older::COMMON;
 use super::{Construct, Grammar};
 
-/// C# 14.
+/// The grammar of C# 14.
 pub(super) const MODERN: Grammar =
     Grammar { leaves: LEAVES, common: COMMON, own: OWN, for_compiler: FOR_COMPILER };
 
@@ -113,7 +114,7 @@ const OWN: &[Construct] = &[
     (Struct, "({b} ? {p} : {p})"),
 ];
 
-/// What only the compiler of an SDK evaluates.
+/// Constructs that only the compiler of an SDK evaluates.
 const FOR_COMPILER: &[Construct] = &[
     // `with`.
     (Struct, "({p} with { X = {i} })"),

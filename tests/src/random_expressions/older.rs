@@ -1,9 +1,9 @@
-//! What C# 8 has, for programs of every runtime. The variables are those of the program `expressions`.
+//! Constructs of C# 8, for programs of every runtime. The variables are those of the program `expressions`.
 
 use super::Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 use super::{Construct, Grammar};
 
-/// C# 8.
+/// The grammar of C# 8.
 pub(super) const OLDER: Grammar =
     Grammar { leaves: LEAVES, common: COMMON, own: OWN, for_compiler: FOR_COMPILER };
 
@@ -65,7 +65,7 @@ const LEAVES: &[Construct] = &[
     (Struct, "default(Point)"),
 ];
 
-/// What needs few variables, which every program has.
+/// Constructs that need few variables, which every program has.
 pub(super) const COMMON: &[Construct] = &[
     (Int, "({i} + {i})"),
     (Int, "({i} - {i})"),
@@ -376,7 +376,7 @@ const OWN: &[Construct] = &[
     (Struct, "({b} ? {p} : {p})"),
 ];
 
-/// What only the compiler of an SDK evaluates.
+/// Constructs that only the compiler of an SDK evaluates.
 const FOR_COMPILER: &[Construct] = &[
     (Int, "query.Where({n} => {n} > captured).Count()"),
     (Int, "(from {n} in query where {n} < {i} select {n} + 1).Count()"),

@@ -10,16 +10,16 @@ use tokio::process::Command;
 use super::Expression;
 use crate::fixture::{self, Runtime};
 
-/// What prints the rows.
+/// The code that prints the rows.
 const ROWS: &str = include_str!("Rows.cs");
 
 /// How often rows that do not compile are taken out: `csc` looks for some errors only where there are no others.
 const MAX_ROUNDS: usize = 6;
 
-/// What a program makes of an expression.
+/// The result of an expression in a compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compiled {
-    /// Its type and value.
+    /// The type and the value.
     Value(String, String),
     /// The name of the exception that it throws.
     Exception(String),
@@ -77,7 +77,7 @@ impl Program {
         }
     }
 
-    /// What the program makes of each expression.
+    /// Compiles and runs the program; returns the result of each expression.
     ///
     /// # Errors
     /// When the rest of the program does not compile or run.
@@ -200,7 +200,7 @@ impl Program {
     }
 }
 
-/// The text before the table's first row, and behind the last one.
+/// The text before the table's first row, and after the last one.
 fn parts(source: &str) -> anyhow::Result<(String, String)> {
     let lines: Vec<&str> = source.lines().collect();
     let first = lines.iter().position(|line| line.trim().starts_with("Check(")).context("no table")?;

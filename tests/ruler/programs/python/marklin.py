@@ -1,4 +1,4 @@
-"""Averages of marks. Who has an incomplete sheet is not to be counted."""
+"""Averages of marks. Names with missing marks do not count."""
 
 SHEETS = {
     "tilda": {"parts": [{"craft": 71, "lore": 64}, {"craft": 80, "lore": 77}]},
