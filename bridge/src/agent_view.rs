@@ -16,7 +16,7 @@ pub type Values = BTreeMap<String, String>;
 
 /// One `debug_snapshot`, to compare with.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct StoredSnapshot {
     /// Number that `debug_snapshot` returned, to compare with later.
     pub id: u64,
     /// Depth to which variables were expanded.
@@ -28,7 +28,7 @@ pub struct Kept {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct AgentViewState {
     /// The position after the output that the agent has seen.
     cursor: Option<String>,
     /// The last stop or end that was reported to the agent.
@@ -45,7 +45,7 @@ struct Inner {
     event: Option<(u64, Value)>,
     /// The function of the last stop and its variables.
     variables: Option<(String, Values)>,
-    snapshots: Vec<Kept>,
+    snapshots: Vec<StoredSnapshot>,
     last_snapshot: u64,
 }
 
@@ -60,10 +60,10 @@ pub struct InputWait {
 
 /// State of one session as last reported to the agent.
 #[derive(Debug, Default)]
-pub struct AgentView(Mutex<Inner>);
+pub struct AgentView(Mutex<AgentViewState>);
 
 impl AgentView {
-    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut AgentViewState) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -219,7 +219,7 @@ impl AgentView {
         self.with(|inner| {
             inner.last_snapshot += 1;
             let id = inner.last_snapshot;
-            inner.snapshots.push(Kept { id, depth, place, values });
+            inner.snapshots.push(StoredSnapshot { id, depth, place, values });
             if inner.snapshots.len() > SNAPSHOTS {
                 inner.snapshots.remove(0);
             }
@@ -228,7 +228,7 @@ impl AgentView {
     }
 
     /// A snapshot that is still kept; the latest without an id.
-    pub fn kept(&self, id: Option<u64>) -> Option<Kept> {
+    pub fn kept(&self, id: Option<u64>) -> Option<StoredSnapshot> {
         self.with(|inner| {
             inner.snapshots.iter().rev().find(|kept| id.is_none_or(|id| kept.id == id)).cloned()
         })

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dap_wire::Failure;
 use serde_json::{Map, Value};
 
-use self::kind::{Element, Kind};
+use self::kind::{ArgumentType, Element};
 
 /// Arguments of a tool call, in camelCase.
 #[derive(Debug, Clone, Default)]
-pub struct Arguments {
+pub struct ToolArguments {
     given: Map<String, Value>,
     /// Keys that a tool has read; shared by clones.
     looked_at: Arc<Mutex<BTreeSet<String>>>,
@@ -34,7 +34,7 @@ const ALIASES: [(&str, &str); 8] = [
 /// Arguments that are objects of options, each with its options.
 const OPTIONS: [(&str, &[&str]); 1] = [("expressionEvaluationOptions", &["allowToString"])];
 
-impl Arguments {
+impl ToolArguments {
     /// Reads a tool call's arguments; the canonical spelling wins over an alias, and `null` means absent.
     pub fn new(given: Option<Map<String, Value>>) -> Self {
         let given = given.unwrap_or_default().into_iter().filter(|(_, value)| !value.is_null());
@@ -56,7 +56,7 @@ impl Arguments {
     /// `INVALID_PARAMETER` with the expected form, of one that cannot be read so.
     pub fn of_kinds<'a>(
         mut self,
-        table: impl Iterator<Item = (&'a str, Kind, bool)>,
+        table: impl Iterator<Item = (&'a str, ArgumentType, bool)>,
     ) -> Result<Self, Failure> {
         for (name, kind, empty_counts) in table {
             let Some(given) = self.given.get(name) else { continue };
@@ -112,7 +112,7 @@ impl Arguments {
         self.get(key).filter(|value| !kind::is_empty(value)).cloned().unwrap_or(Value::Null)
     }
 
-    fn read(&self, key: &str, kind: Kind, empty_counts: bool) -> Result<Option<Value>, Failure> {
+    fn read(&self, key: &str, kind: ArgumentType, empty_counts: bool) -> Result<Option<Value>, Failure> {
         kind.read(key, self.get(key).unwrap_or(&Value::Null), empty_counts)
     }
 
@@ -121,7 +121,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn text(&self, key: &str) -> Result<Option<String>, Failure> {
-        Ok(self.read(key, Kind::Text, false)?.and_then(|text| text.as_str().map(str::to_owned)))
+        Ok(self.read(key, ArgumentType::Text, false)?.and_then(|text| text.as_str().map(str::to_owned)))
     }
 
     /// A text that must be there, and not empty.
@@ -137,7 +137,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is missing or something else.
     pub fn need_content(&self, key: &str) -> Result<String, Failure> {
-        let text = self.read(key, Kind::Text, true)?;
+        let text = self.read(key, ArgumentType::Text, true)?;
         text.and_then(|text| text.as_str().map(str::to_owned)).ok_or_else(|| missing(key))
     }
 
@@ -146,7 +146,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
-        Ok(self.read(key, Kind::Integer, false)?.and_then(|number| number.as_u64()))
+        Ok(self.read(key, ArgumentType::Integer, false)?.and_then(|number| number.as_u64()))
     }
 
     /// A list of texts; empty when absent.
@@ -162,7 +162,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn given_texts(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
-        let list = self.read(key, Kind::List(Element::Text), true)?;
+        let list = self.read(key, ArgumentType::List(Element::Text), true)?;
         let texts = |list: Value| {
             let list = list.as_array().into_iter().flatten();
             list.filter_map(|one| one.as_str().map(str::to_owned)).collect()
@@ -184,7 +184,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is not a boolean.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, Failure> {
-        Ok(self.read(key, Kind::Flag, false)?.and_then(|flag| flag.as_bool()))
+        Ok(self.read(key, ArgumentType::Flag, false)?.and_then(|flag| flag.as_bool()))
     }
 }
 
@@ -217,12 +217,12 @@ mod tests {
         for given in
             [json!({"processId": 7}), json!({"process_id": 7}), json!({"pid": 7}), json!({"pid": "7"})]
         {
-            let arguments = Arguments::new(given.as_object().cloned());
+            let arguments = ToolArguments::new(given.as_object().cloned());
             assert_eq!(arguments.number("processId").unwrap(), Some(7), "{given}");
         }
-        let both = Arguments::new(json!({"id": 1, "breakpointId": 2}).as_object().cloned());
+        let both = ToolArguments::new(json!({"id": 1, "breakpointId": 2}).as_object().cloned());
         assert_eq!(both.number("breakpointId").unwrap(), Some(2));
-        let empty = Arguments::new(json!({"id": 1, "breakpointId": ""}).as_object().cloned());
+        let empty = ToolArguments::new(json!({"id": 1, "breakpointId": ""}).as_object().cloned());
         assert_eq!(empty.number("breakpointId").unwrap(), Some(1));
     }
 
@@ -230,7 +230,7 @@ mod tests {
     fn arguments_that_no_table_lists_are_read_by_the_same_rule() {
         let given = json!({ "text": "", "none": null, "line": 5.0, "code": 7, "flag": "True", "list": [1, ""],
             "no_list": "", "empty": [], "data": "" });
-        let arguments = Arguments::new(given.as_object().cloned());
+        let arguments = ToolArguments::new(given.as_object().cloned());
         assert_eq!((arguments.text("text").unwrap(), arguments.text("none").unwrap()), (None, None));
         assert_eq!((arguments.value("text"), arguments.parsed("text")), (Value::Null, Value::Null));
         assert_eq!(arguments.number("line").unwrap(), Some(5));
@@ -260,7 +260,7 @@ mod tests {
     fn an_unknown_name_is_reported() {
         let given =
             json!({ "source_file": "a", "lien": 3, "pid": 4, "id": 5, "session": "x", "flag": "true" });
-        let arguments = Arguments::new(given.as_object().cloned());
+        let arguments = ToolArguments::new(given.as_object().cloned());
         assert_eq!(
             (arguments.number("processId").unwrap(), arguments.flag("flag").unwrap()),
             (Some(4), Some(true))
@@ -273,7 +273,7 @@ mod tests {
         let name = "expressionEvaluationOptions";
         for given in [json!({ "allowToString": true, "alowToString": 1 }), json!("{\"alowToString\": true}")]
         {
-            let arguments = Arguments::new(json!({ name: given }).as_object().cloned());
+            let arguments = ToolArguments::new(json!({ name: given }).as_object().cloned());
             assert_eq!(arguments.unknown([].into_iter()), [name], "the whole means nothing to this tool");
             arguments.parsed(name);
             assert_eq!(arguments.unknown([].into_iter()), ["expressionEvaluationOptions.alowToString"]);
@@ -282,7 +282,8 @@ mod tests {
 
     #[test]
     fn a_list_may_come_as_text() {
-        let arguments = Arguments::new(json!({ "args": "[\"a\"]", "engine": "gdb" }).as_object().cloned());
+        let arguments =
+            ToolArguments::new(json!({ "args": "[\"a\"]", "engine": "gdb" }).as_object().cloned());
         assert_eq!((arguments.parsed("args"), arguments.parsed("engine")), (json!(["a"]), json!("gdb")));
     }
 }

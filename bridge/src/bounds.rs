@@ -3,7 +3,7 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 
 /// Tokens of an answer unless the agent says otherwise.
 const TOKENS: u64 = 4000;
@@ -19,7 +19,7 @@ impl Budget {
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is not a number.
-    pub fn of(arguments: &Arguments) -> Result<Self, Failure> {
+    pub fn of(arguments: &ToolArguments) -> Result<Self, Failure> {
         let tokens = arguments.number("maxTokens")?.unwrap_or(TOKENS).clamp(100, 1_000_000);
         Ok(Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)))
     }
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_truncated_list_reports_where_to_continue() {
         let rows: Vec<Value> = (0..100).map(|number| json!({ "value": format!("{number:050}") })).collect();
-        let arguments = Arguments::new(json!({ "max_tokens": 250 }).as_object().cloned());
+        let arguments = ToolArguments::new(json!({ "max_tokens": 250 }).as_object().cloned());
         let mut answer = json!({});
         Budget::of(&arguments).unwrap().put(&mut answer, "rows", rows, 10);
         let kept = answer["rows"].as_array().unwrap().len() as u64;

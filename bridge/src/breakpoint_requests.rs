@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
-use crate::source::{Source, absolute, source_path};
+use crate::arguments::ToolArguments;
+use crate::source::{SourceText, absolute, source_path};
 
 /// The place of function breakpoints; no path is empty.
 pub const FUNCTIONS: &str = "";
@@ -27,7 +27,7 @@ pub enum Purpose {
 
 /// A breakpoint this agent wants.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct AgentBreakpoint {
     /// The agent's id for it.
     pub id: u64,
     /// The session's id, once it is known.
@@ -44,7 +44,7 @@ pub struct Wanted {
 
 /// A breakpoint as it was requested: the file (empty for a function), the DAP request, the text of the line.
 #[derive(Debug, Clone)]
-pub struct BreakpointRequest {
+pub struct RequestedBreakpoint {
     /// Source path, or [`FUNCTIONS`].
     pub file: String,
     /// DAP `SourceBreakpoint` or `FunctionBreakpoint`.
@@ -53,12 +53,12 @@ pub struct BreakpointRequest {
     pub text: Option<String>,
 }
 
-impl BreakpointRequest {
+impl RequestedBreakpoint {
     /// Reads `sourceFile` with `line`, `text` or both, or `function`, and the conditions.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, saying what is there instead.
-    pub fn read(arguments: &Arguments) -> Result<Self, Failure> {
+    pub fn read(arguments: &ToolArguments) -> Result<Self, Failure> {
         let mut dap = json!({});
         for key in ["condition", "hitCondition", "logMessage"] {
             if let Some(text) = arguments.text(key)? {
@@ -81,7 +81,7 @@ impl BreakpointRequest {
         let text = arguments.text("text")?;
         let mut line = arguments.number("line")?;
         if let Some(text) = &text {
-            let source = Source::read(&file).ok_or_else(|| {
+            let source = SourceText::read(&file).ok_or_else(|| {
                 Failure::invalid(format!("`text` needs the file, and `{file}` cannot be read"))
                     .hint("give `sourceFile` as a full path")
             })?;
@@ -95,7 +95,7 @@ impl BreakpointRequest {
                     .hint("or give `text` (the text of the line) or `function`"));
             }
         };
-        if let Some(source) = Source::read(&file)
+        if let Some(source) = SourceText::read(&file)
             && line > source.len()
         {
             return Err(Failure::invalid(format!("`{file}` has {} lines, so no line {line}", source.len()))
@@ -106,7 +106,7 @@ impl BreakpointRequest {
     }
 }
 
-impl Wanted {
+impl AgentBreakpoint {
     /// Returns the breakpoint as tools answer it.
     pub fn body(&self, file: &str) -> Value {
         let line = if self.state["line"].is_null() { &self.request["line"] } else { &self.state["line"] };
@@ -141,18 +141,18 @@ impl Wanted {
 
 /// Breakpoints by source path.
 #[derive(Debug, Clone, Default)]
-pub struct BreakpointRequests(BTreeMap<String, Vec<Wanted>>);
+pub struct BreakpointRequests(BTreeMap<String, Vec<AgentBreakpoint>>);
 
 impl BreakpointRequests {
     /// Adds a breakpoint under the agent's id.
-    pub fn add(&mut self, request: BreakpointRequest, id: u64, purpose: Purpose) {
-        let BreakpointRequest { file, dap, text } = request;
-        let wanted = Wanted { id, dap: None, request: dap, state: Value::Null, text, purpose };
+    pub fn add(&mut self, request: RequestedBreakpoint, id: u64, purpose: Purpose) {
+        let RequestedBreakpoint { file, dap, text } = request;
+        let wanted = AgentBreakpoint { id, dap: None, request: dap, state: Value::Null, text, purpose };
         self.0.entry(file).or_default().push(wanted);
     }
 
     /// Takes out what is at the place of another: its line, or its function.
-    pub fn clear(&mut self, request: &BreakpointRequest) {
+    pub fn clear(&mut self, request: &RequestedBreakpoint) {
         if let Some(list) = self.0.get_mut(&request.file) {
             let place = |dap: &Value| (dap["line"].clone(), dap["column"].clone(), dap["name"].clone());
             list.retain(|wanted| place(&wanted.request) != place(&request.dap));
@@ -180,12 +180,12 @@ impl BreakpointRequests {
     }
 
     /// Finds a breakpoint, with its file.
-    pub fn find(&self, id: u64) -> Option<(&str, &Wanted)> {
+    pub fn find(&self, id: u64) -> Option<(&str, &AgentBreakpoint)> {
         self.all().find(|(_, wanted)| wanted.id == id)
     }
 
     /// All, with their files.
-    pub fn all(&self) -> impl Iterator<Item = (&str, &Wanted)> {
+    pub fn all(&self) -> impl Iterator<Item = (&str, &AgentBreakpoint)> {
         self.0.iter().flat_map(|(file, list)| list.iter().map(move |wanted| (file.as_str(), wanted)))
     }
 
@@ -201,17 +201,17 @@ impl BreakpointRequests {
     }
 
     /// The list of one file, to change.
-    pub fn of(&mut self, file: &str) -> &mut Vec<Wanted> {
+    pub fn of(&mut self, file: &str) -> &mut Vec<AgentBreakpoint> {
         self.0.entry(file.to_owned()).or_default()
     }
 
     /// Every breakpoint, to change.
-    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Wanted> {
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut AgentBreakpoint> {
         self.0.values_mut().flatten()
     }
 
     /// Keeps only those that `stay`.
-    pub fn retain(&mut self, stay: impl Fn(&Wanted) -> bool) {
+    pub fn retain(&mut self, stay: impl Fn(&AgentBreakpoint) -> bool) {
         self.0.values_mut().for_each(|list| list.retain(&stay));
     }
 
@@ -239,7 +239,7 @@ impl BreakpointRequests {
         self.take_all(Purpose::Trace);
         self.take_all(Purpose::Failure);
         for (file, list) in &mut self.0 {
-            let source = Source::read(file);
+            let source = SourceText::read(file);
             for wanted in list {
                 if let (Some(text), Some(source)) = (&wanted.text, &source)
                     && let Ok(line) = source.anchor(file, text, wanted.request["line"].as_u64())
@@ -262,8 +262,8 @@ impl BreakpointRequests {
 mod tests {
     use super::*;
 
-    fn request(given: &Value) -> Result<BreakpointRequest, Failure> {
-        BreakpointRequest::read(&Arguments::new(given.as_object().cloned()))
+    fn request(given: &Value) -> Result<RequestedBreakpoint, Failure> {
+        RequestedBreakpoint::read(&ToolArguments::new(given.as_object().cloned()))
     }
 
     #[test]

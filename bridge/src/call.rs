@@ -11,51 +11,51 @@ use rmcp::{Peer, RoleServer};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::server::Bridge;
-use crate::session::Session;
+use crate::session::AgentSession;
 use crate::trigger::Trigger;
 
 /// How often a client is notified that a call continues.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// A tool call: its arguments, and handles to cancel it and to report its progress.
-pub struct Call {
+pub struct ToolCall {
     /// The bridge that serves the call.
     pub bridge: Bridge,
     /// Arguments that the agent sent.
-    pub arguments: Arguments,
+    pub arguments: ToolArguments,
     /// Trigger that the call has started, to wait for its effect.
     pub trigger: Option<Arc<Trigger>>,
     /// Cancelled when the client cancels the call.
     pub cancel: CancellationToken,
     /// To tell how far it got.
-    pub progress: Progress,
+    pub progress: ProgressReporter,
     /// The sessions that it has started.
     pub started: StartedSessions,
 }
 
 /// The sessions that a call has started, which end when it is cancelled before it is answered: the agent never learns of them.
 #[derive(Clone, Default)]
-pub struct StartedSessions(Arc<Mutex<Vec<Arc<Session>>>>);
+pub struct StartedSessions(Arc<Mutex<Vec<Arc<AgentSession>>>>);
 
 impl StartedSessions {
     /// Takes all sessions out.
-    pub fn take(&self) -> Vec<Arc<Session>> {
+    pub fn take(&self) -> Vec<Arc<AgentSession>> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Progress notifications of one call; none if the client sent no progress token.
 #[derive(Default)]
-pub struct Progress {
+pub struct ProgressReporter {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
     told: AtomicU64,
 }
 
-impl Call {
+impl ToolCall {
     /// Makes a session that this call has started the current one.
-    pub fn add_session(&self, session: Session) -> Arc<Session> {
+    pub fn add_session(&self, session: AgentSession) -> Arc<AgentSession> {
         let session = self.bridge.add(session);
         self.started.0.lock().unwrap_or_else(PoisonError::into_inner).push(session.clone());
         session
@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-impl Progress {
+impl ProgressReporter {
     /// Notifies `peer`, if it sent a progress token.
     pub fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
         Self { to: token.map(|token| (peer, token)), told: AtomicU64::new(0) }

@@ -3,14 +3,14 @@
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
-use crate::tool::{Family, Tool};
+use crate::tool::{Tool, ToolFamily};
 use crate::tools::{
     breakpoints, builds, execution, files, follow, git, inspect, launch, program_io, sessions, snapshot,
     testing, timeline, trace, trying,
 };
 
 /// All families, in the order they are listed.
-pub const FAMILIES: &[&Family] = &[
+pub const FAMILIES: &[&ToolFamily] = &[
     &launch::FAMILY,
     &sessions::FAMILY,
     &breakpoints::FAMILY,
@@ -94,8 +94,8 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::arguments::Arguments;
-    use crate::arguments::kind::{Element, Kind};
+    use crate::arguments::ToolArguments;
+    use crate::arguments::kind::{ArgumentType, Element};
 
     /// Four bytes of JSON are about one token.
     fn tokens(offer: Offer) -> usize {
@@ -123,7 +123,7 @@ mod tests {
     /// One argument of a tool, as the tool gets it.
     fn read(tool: &Tool, name: &str, given: &Value) -> Result<Value, String> {
         let given = Map::from_iter([(name.to_owned(), given.clone())]);
-        let arguments = Arguments::new(Some(given)).of_kinds(tool.kinds());
+        let arguments = ToolArguments::new(Some(given)).of_kinds(tool.kinds());
         arguments.map(|arguments| arguments.value(name)).map_err(|failure| failure.message)
     }
 
@@ -147,51 +147,51 @@ mod tests {
                 reads(json!(null), json!(null));
                 reads(json!(""), json!(null));
                 match kind {
-                    Kind::Text => {
+                    ArgumentType::Text => {
                         reads(json!(7), json!("7"));
                         reads(json!(true), json!("true"));
                         refuses(std::slice::from_ref(&object));
                     }
-                    Kind::Integer => {
+                    ArgumentType::Integer => {
                         reads(json!(5.0), json!(5));
                         reads(json!("5"), json!(5));
                         refuses(&[json!(5.5), json!(-1), json!("five"), json!(true), list.clone()]);
                     }
-                    Kind::Number => {
+                    ArgumentType::Number => {
                         reads(json!("2.5"), json!(2.5));
                         refuses(&[json!("much")]);
                     }
-                    Kind::Flag => {
+                    ArgumentType::Flag => {
                         reads(json!("true"), json!(true));
                         reads(json!("False"), json!(false));
                         refuses(&[json!(1), json!("yes"), list.clone()]);
                     }
-                    Kind::IntegerOrText => {
+                    ArgumentType::IntegerOrText => {
                         reads(json!(5.0), json!(5));
                         reads(json!("5:2"), json!("5:2"));
                         refuses(&[json!(5.5)]);
                     }
-                    Kind::Object => {
+                    ArgumentType::Object => {
                         reads(json!("{\"a\": 1}"), object.clone());
                         reads(json!({}), json!(null));
                         refuses(&[json!("a"), json!(1), list.clone()]);
                     }
-                    Kind::TextOrObject | Kind::ObjectOrText => {
+                    ArgumentType::TextOrObject | ArgumentType::ObjectOrText => {
                         reads(object.clone(), object.clone());
                         reads(json!(5678), json!("5678"));
                         refuses(std::slice::from_ref(&list));
                     }
-                    Kind::List(Element::Text) | Kind::TextOrTexts => {
+                    ArgumentType::List(Element::Text) | ArgumentType::TextOrTexts => {
                         reads(list.clone(), json!(["a", "7", "true"]));
                         reads(json!("a"), json!(["a"]));
                         reads(json!("[\"a\"]"), json!(["a"]));
                         refuses(&[json!(["a", null]), object.clone()]);
                     }
-                    Kind::List(Element::Object) => {
+                    ArgumentType::List(Element::Object) => {
                         reads(object.clone(), json!([object]));
                         refuses(&[json!(["a"]), json!("a")]);
                     }
-                    Kind::List(Element::Any | Element::Integer) => {}
+                    ArgumentType::List(Element::Any | Element::Integer) => {}
                 }
                 let counts = matches!(name, "content" | "data" | "filters");
                 assert_eq!(empty_counts, counts, "{case}: is an empty value not an absent one?");

@@ -15,9 +15,9 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::client_log::worth;
-use crate::event_listener::State;
-use crate::server::{Bridge, Last};
-use crate::session::Session;
+use crate::event_listener::ProgramState;
+use crate::server::{Bridge, BridgeGuard};
+use crate::session::AgentSession;
 
 /// How long the session of a child may take until it can be joined, and how often that is looked for.
 const COMES: Duration = Duration::from_secs(10);
@@ -27,18 +27,18 @@ const MAX_CHILDREN: usize = 100;
 
 /// The place of a session in the family of a program and the programs that it starts.
 #[derive(Debug, Default)]
-pub struct Kin {
+pub struct SessionFamily {
     /// For people: what its program is.
     pub title: String,
     /// The session whose program started this one's.
     pub parent: Option<String>,
     /// The first of them, when this agent is in it.
-    pub root: Option<Arc<Session>>,
+    pub root: Option<Arc<AgentSession>>,
     /// Sessions that its program had started when this agent came.
     pub children: Vec<String>,
 }
 
-impl Session {
+impl AgentSession {
     /// The first session of its family; itself when nothing is known of another.
     pub fn root(&self) -> &Self {
         self.kin.root.as_deref().unwrap_or(self)
@@ -47,30 +47,30 @@ impl Session {
     /// Whether it is at a stop that was not reported to the agent.
     fn has_news(&self) -> bool {
         let snapshot = self.snapshot();
-        snapshot.state == State::Stopped && !self.agent_view.knows(snapshot.news)
+        snapshot.state == ProgramState::Stopped && !self.agent_view.knows(snapshot.news)
     }
 }
 
 /// A bridge that may be gone: what only listens must not keep its sessions alive.
-pub(crate) struct Distant {
+pub(crate) struct WeakBridge {
     bridge: Bridge,
-    last: Weak<Last>,
+    last: Weak<BridgeGuard>,
 }
 
-impl Distant {
+impl WeakBridge {
     fn near(&self) -> Option<Bridge> {
         Some(self.bridge.with_last(self.last.upgrade()?))
     }
 }
 
 impl Bridge {
-    fn distant(&self) -> Distant {
+    fn distant(&self) -> WeakBridge {
         let (bridge, last) = self.without_last();
-        Distant { bridge, last }
+        WeakBridge { bridge, last }
     }
 
     /// The other sessions of the family that this agent is in.
-    pub fn relatives(&self, session: &Session) -> Vec<Arc<Session>> {
+    pub fn relatives(&self, session: &AgentSession) -> Vec<Arc<AgentSession>> {
         let root = &session.root().id;
         let mut all = self.joined();
         all.retain(|other| other.id != session.id && other.root().id == *root);
@@ -78,12 +78,12 @@ impl Bridge {
     }
 
     /// Another session of the family that is at a stop that was not reported to the agent.
-    pub fn relative_with_news(&self, session: &Session) -> Option<Arc<Session>> {
+    pub fn relative_with_news(&self, session: &AgentSession) -> Option<Arc<AgentSession>> {
         self.relatives(session).into_iter().find(|other| other.has_news())
     }
 
     /// Waits until another session of the family is at a stop that was not reported to the agent.
-    pub async fn stop_of_a_relative(&self, session: &Session) -> Arc<Session> {
+    pub async fn stop_of_a_relative(&self, session: &AgentSession) -> Arc<AgentSession> {
         let mut stirred = self.stirred();
         loop {
             stirred.borrow_and_update();
@@ -97,7 +97,7 @@ impl Bridge {
     }
 
     /// Follows a session until it is left: notifies its client of what happens, and joins its children.
-    pub(crate) fn follow(&self, session: &Session) {
+    pub(crate) fn follow(&self, session: &AgentSession) {
         let (log, id) = (self.log(), session.id.clone());
         let mut events = session.listener.events();
         let distant = self.distant();

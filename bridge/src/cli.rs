@@ -11,16 +11,16 @@ use tokio_util::sync::CancellationToken;
 use workspace_tools::roots::Roots;
 
 use crate::catalog::Offer;
-use crate::server::{Bridge, Options};
+use crate::server::{Bridge, BridgeOptions};
 use crate::stdio::Stdio;
 use crate::{doctor, editor_tests, http, install, status};
 
 /// The debugger as MCP tools, for agents: MCP on stdin and stdout.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-mcp", version)]
-struct Flags {
+struct BridgeArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<BridgeCommand>,
     /// The debug adapter to start; found beside this program or in PATH when absent
     #[arg(long, value_name = "FILE")]
     adapter: Option<PathBuf>,
@@ -57,9 +57,9 @@ struct Flags {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum BridgeCommand {
     /// Write the bridge into the configuration of an agent's host, such as claude-code, cursor or codex
-    Install(install::Flags),
+    Install(install::InstallArgs),
     /// Report what is installed and what is missing: programs, runtimes, debuggers, hosts
     Doctor {
         /// Print the report as JSON
@@ -67,7 +67,7 @@ enum Command {
         json: bool,
     },
     /// List what is being debugged on this machine
-    Status(status::Flags),
+    Status(status::StatusArgs),
     /// List, run or debug tests for an editor: one JSON request on stdin, JSON lines on stdout
     Tests,
     /// Print the man page or a shell's completions
@@ -91,9 +91,9 @@ const QUIET: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=in
 
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = BridgeArgs::parse();
     let outcome = match &flags.command {
-        Some(Command::Tests) => for_editors(&flags).map(|()| true),
+        Some(BridgeCommand::Tests) => for_editors(&flags).map(|()| true),
         Some(command) => for_people(command, flags.adapter.as_deref()),
         None => run(flags).map(|()| true),
     };
@@ -108,25 +108,27 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs a command that writes to stdout for people and scripts, not MCP. Returns whether it found no problem.
-fn for_people(command: &Command, adapter: Option<&std::path::Path>) -> anyhow::Result<bool> {
+fn for_people(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     match command {
-        Command::Install(flags) => install::run(flags, &mut out).map(|()| true),
-        Command::Doctor { json } => {
+        BridgeCommand::Install(flags) => install::run(flags, &mut out).map(|()| true),
+        BridgeCommand::Doctor { json } => {
             let adapter = adapter.map_or_else(find_adapter, |named| Ok(named.to_path_buf()));
             doctor::run(adapter, *json, &mut out)
         }
-        Command::Status(flags) => {
+        BridgeCommand::Status(flags) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(status::run(flags, &mut out)).map(|()| true)
         }
-        Command::Tests => Ok(false),
-        Command::Generate { page } => Ok(pages::write(*page, Flags::command(), &mut out).map(|()| true)?),
+        BridgeCommand::Tests => Ok(false),
+        BridgeCommand::Generate { page } => {
+            Ok(pages::write(*page, BridgeArgs::command(), &mut out).map(|()| true)?)
+        }
     }
 }
 
 /// Serves test requests of an editor.
-fn for_editors(flags: &Flags) -> anyhow::Result<()> {
+fn for_editors(flags: &BridgeArgs) -> anyhow::Result<()> {
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
@@ -134,7 +136,7 @@ fn for_editors(flags: &Flags) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run(flags: Flags) -> anyhow::Result<()> {
+fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold them. Its last lines are
     // written at the end of this function.
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
@@ -148,7 +150,7 @@ fn run(flags: Flags) -> anyhow::Result<()> {
     let roots = Arc::new(Roots::open(&roots)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let with_sessions = flags.http.is_some();
-    let options = Options { adapter, offer, roots, with_sessions, ..Options::default() };
+    let options = BridgeOptions { adapter, offer, roots, with_sessions, ..BridgeOptions::default() };
     let http = flags.http.map(|address| http::ListenOptions {
         address,
         remote: flags.http_allow_remote,
@@ -167,7 +169,7 @@ fn run(flags: Flags) -> anyhow::Result<()> {
 }
 
 /// Until the client hangs up, or `stop`.
-async fn serve_stdio(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+async fn serve_stdio(options: BridgeOptions, stop: CancellationToken) -> anyhow::Result<()> {
     let bridge = Bridge::new(options);
     let transport = Stdio::new(tokio::io::stdin(), tokio::io::stdout());
     let serving = bridge.clone().serve_with_ct(transport, stop.clone());

@@ -13,7 +13,7 @@ use crate::install::{HOSTS, Places, entry_in};
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// One line of the report.
-struct Finding {
+struct CheckResult {
     about: &'static str,
     /// Whether it is as it should be; `None` for what need not be here.
     well: Option<bool>,
@@ -27,7 +27,7 @@ struct Finding {
 /// # Errors
 /// When stdout is closed.
 pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write) -> anyhow::Result<bool> {
-    let mut findings = vec![Finding {
+    let mut findings = vec![CheckResult {
         about: "tandem-mcp",
         well: Some(true),
         what: format!("{}, {}", env!("CARGO_PKG_VERSION"), own().display()),
@@ -36,7 +36,7 @@ pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write)
     match adapter.and_then(|path| Ok((version_of(&path)?, path))) {
         Ok((version, path)) => {
             let same = version == env!("CARGO_PKG_VERSION");
-            findings.push(Finding {
+            findings.push(CheckResult {
                 about: "tandem-dap",
                 well: Some(same),
                 what: format!("{version}, {}", path.display()),
@@ -44,7 +44,7 @@ pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write)
             });
             findings.extend(engines(&path));
         }
-        Err(error) => findings.push(Finding {
+        Err(error) => findings.push(CheckResult {
             about: "tandem-dap",
             well: Some(false),
             what: format!("{error:#}"),
@@ -81,7 +81,7 @@ fn version_of(adapter: &Path) -> anyhow::Result<String> {
     Ok(text.trim().rsplit(' ').next().unwrap_or_default().to_owned())
 }
 
-fn engines(adapter: &Path) -> Vec<Finding> {
+fn engines(adapter: &Path) -> Vec<CheckResult> {
     let listed = said(adapter, &["engines", "--json"])
         .and_then(|text| Ok(serde_json::from_str::<Vec<Value>>(&text)?))
         .unwrap_or_default();
@@ -89,13 +89,13 @@ fn engines(adapter: &Path) -> Vec<Finding> {
         let text = |key: &str| engine[key].as_str().map(str::to_owned);
         let (name, languages) = (text("engine").unwrap_or_default(), text("languages").unwrap_or_default());
         match text("found") {
-            Some(found) => Finding {
+            Some(found) => CheckResult {
                 about: "engine",
                 well: Some(true),
                 what: format!("{name} ({languages}): {found}"),
                 hint: None,
             },
-            None => Finding {
+            None => CheckResult {
                 about: "engine",
                 well: None,
                 what: format!("{name} ({languages}): {}", text("missing").unwrap_or_default()),
@@ -106,16 +106,16 @@ fn engines(adapter: &Path) -> Vec<Finding> {
     listed.into_iter().map(of).collect()
 }
 
-fn sessions() -> Finding {
+fn sessions() -> CheckResult {
     let live = session_registry::all();
     match session_registry::prepare_one(&session_registry::folders()) {
-        Ok((folder, _)) => Finding {
+        Ok((folder, _)) => CheckResult {
             about: "sessions",
             well: Some(true),
             what: format!("{} live, in {}", live.len(), folder.display()),
             hint: None,
         },
-        Err(error) => Finding {
+        Err(error) => CheckResult {
             about: "sessions",
             well: Some(false),
             what: format!("no folder for them: {error:#}"),
@@ -124,9 +124,9 @@ fn sessions() -> Finding {
     }
 }
 
-fn attaching() -> Option<Finding> {
+fn attaching() -> Option<CheckResult> {
     let scope = std::fs::read_to_string(PTRACE_SCOPE).ok()?;
-    (scope.trim() != "0").then(|| Finding {
+    (scope.trim() != "0").then(|| CheckResult {
         about: "attaching",
         well: None,
         what: format!(
@@ -140,7 +140,7 @@ fn attaching() -> Option<Finding> {
     })
 }
 
-fn hosts() -> Vec<Finding> {
+fn hosts() -> Vec<CheckResult> {
     let Ok(places) = Places::of_this_user() else { return Vec::new() };
     let here = HOSTS.iter().filter(|host| host.is_here(&places));
     here.map(|host| match entry_in(host, &places, "tandem") {
@@ -148,7 +148,7 @@ fn hosts() -> Vec<Finding> {
             let command =
                 entry["command"].as_str().or_else(|| entry["command"][0].as_str()).unwrap_or_default();
             let there = !command.starts_with('/') || Path::new(command).is_file();
-            Finding {
+            CheckResult {
                 about: "host",
                 well: Some(there),
                 what: format!(
@@ -159,7 +159,7 @@ fn hosts() -> Vec<Finding> {
                 hint: (!there).then(|| format!("`tandem-mcp install {}`", host.id)),
             }
         }
-        None => Finding {
+        None => CheckResult {
             about: "host",
             well: None,
             what: format!("{}: does not know Tandem", host.name),
@@ -169,7 +169,7 @@ fn hosts() -> Vec<Finding> {
     .collect()
 }
 
-fn report(findings: &[Finding], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+fn report(findings: &[CheckResult], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if as_json {
         let listed: Vec<Value> = findings
             .iter()
@@ -178,7 +178,7 @@ fn report(findings: &[Finding], as_json: bool, out: &mut dyn Write) -> anyhow::R
         serde_json::to_writer_pretty(&mut *out, &listed)?;
         return Ok(writeln!(out)?);
     }
-    for Finding { about, well, what, hint } in findings {
+    for CheckResult { about, well, what, hint } in findings {
         let mark = match well {
             Some(true) => "ok",
             Some(false) => "WRONG",

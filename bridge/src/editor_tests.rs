@@ -10,17 +10,17 @@ use std::time::Duration;
 use anyhow::Context;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
-use test_frameworks::host::{Boxed, Host, Launch, Processes, Stops};
-use test_frameworks::model::Event;
-use test_frameworks::request::Request;
+use test_frameworks::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher, Stops};
+use test_frameworks::model::TestEvent;
+use test_frameworks::request::TestRequest;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::jobs::Say;
-use workspace_tools::process::{Ended, Sink, Stream};
+use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 use workspace_tools::roots::Roots;
 
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::tools::testing;
 
 /// Lines of the editor that wait to be read.
@@ -75,7 +75,7 @@ async fn answer(
     answers: mpsc::Receiver<Value>,
     stop: &CancellationToken,
 ) -> Result<Value, Failure> {
-    let arguments = Arguments::new(request.as_object().cloned());
+    let arguments = ToolArguments::new(request.as_object().cloned());
     let folder = arguments.text("folder")?.map_or_else(|| PathBuf::from("."), PathBuf::from);
     let roots =
         Roots::open(&[folder]).map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))?;
@@ -85,7 +85,7 @@ async fn answer(
     })?;
     let doing: Say = Arc::new(|text: &str| say(&json!({ "event": "doing", "text": text })));
     let folder = request.project.folder.clone();
-    request.listener = Some(Arc::new(move |event: &Event<'_>| {
+    request.listener = Some(Arc::new(move |event: &TestEvent<'_>| {
         let mut event = json!(event);
         // Some runners print paths from the project's folder on.
         if let Some(file) = event["file"].as_str() {
@@ -95,16 +95,16 @@ async fn answer(
     }));
     match arguments.text("action")?.as_deref() {
         Some("list") => list(&request, stop, &doing).await,
-        Some("run") => request.run(&Processes, stop, &doing).await.map(|outcome| outcome.answer),
+        Some("run") => request.run(&DirectLauncher, stop, &doing).await.map(|outcome| outcome.answer),
         Some("debug") => {
-            let host = Editor { answers: tokio::sync::Mutex::new(answers) };
+            let host = EditorLauncher { answers: tokio::sync::Mutex::new(answers) };
             request.run(&host, stop, &doing).await.map(|outcome| outcome.answer)
         }
         other => Err(Failure::invalid(format!("`action` is `list`, `run` or `debug`, not {other:?}"))),
     }
 }
 
-async fn list(request: &Request, stop: &CancellationToken, doing: &Say) -> Result<Value, Failure> {
+async fn list(request: &TestRequest, stop: &CancellationToken, doing: &Say) -> Result<Value, Failure> {
     let (tests, broken) = request.tests(stop, doing).await?;
     for test in &tests {
         let mut event = with_event("test", json!(test));
@@ -122,7 +122,7 @@ async fn list(request: &Request, stop: &CancellationToken, doing: &Say) -> Resul
 }
 
 /// Has its processes launched by the editor.
-struct Editor {
+struct EditorLauncher {
     answers: tokio::sync::Mutex<mpsc::Receiver<Value>>,
 }
 
@@ -141,18 +141,18 @@ fn failure_stops(stops: &Stops) -> Value {
     })
 }
 
-impl Host for Editor {
+impl ProcessLauncher for EditorLauncher {
     fn is_debugger(&self) -> bool {
         true
     }
 
     fn run<'a>(
         &'a self,
-        mut launch: Launch,
+        mut launch: ProcessLaunch,
         sink: &'a mut dyn Sink,
         _: Duration,
         cancel: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Ended, Failure>> {
+    ) -> BoxFuture<'a, Result<ProcessExit, Failure>> {
         Box::pin(async move {
             let mut answers = self.answers.lock().await;
             let mut attributes = launch.debug_attributes();
@@ -171,10 +171,10 @@ impl Host for Editor {
                         started.send(pid).unwrap_or_default();
                     }
                 } else if let Some(code) = answer["ended"].as_i64() {
-                    for (stream, name) in [(Stream::Err, "stderr"), (Stream::Out, "stdout")] {
+                    for (stream, name) in [(OutputStream::Err, "stderr"), (OutputStream::Out, "stdout")] {
                         sink.take(stream, answer[name].as_str().unwrap_or_default().as_bytes());
                     }
-                    return Ok(Ended { code: i32::try_from(code).unwrap_or(-1) });
+                    return Ok(ProcessExit { code: i32::try_from(code).unwrap_or(-1) });
                 } else if let Some(why) = answer["failed"].as_str() {
                     return Err(Failure::new(ErrorCode::LaunchFailed, why.to_owned()));
                 }

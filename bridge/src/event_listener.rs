@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::event_log::EventLog;
-use crate::logged::Logged;
+use crate::logged::LogpointBuffer;
 
 /// Events that are kept for a slow receiver, which learns how many it missed.
 const BACKLOG: usize = 4096;
@@ -19,7 +19,7 @@ const SAID: usize = 400;
 
 /// The state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum State {
+pub enum ProgramState {
     /// No program was started.
     #[default]
     Idle,
@@ -31,7 +31,7 @@ pub enum State {
     Exited,
 }
 
-impl State {
+impl ProgramState {
     /// As the tools spell it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl State {
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// State of the program.
-    pub state: State,
+    pub state: ProgramState,
     /// Counts stops and ends: a change means something happened.
     pub news: u64,
     /// How often a restart has replaced the program.
@@ -86,7 +86,7 @@ pub struct EventListener {
     /// To read, to wait on, and to correct where no event comes.
     pub snapshot: watch::Sender<Snapshot>,
     event_log: Mutex<EventLog>,
-    logged: Mutex<Logged>,
+    logged: Mutex<LogpointBuffer>,
     events: broadcast::Sender<Arc<Event>>,
 }
 
@@ -108,7 +108,7 @@ impl EventListener {
     }
 
     /// Reads or takes what the log messages of breakpoints wrote.
-    pub fn logged<T>(&self, work: impl FnOnce(&mut Logged) -> T) -> T {
+    pub fn logged<T>(&self, work: impl FnOnce(&mut LogpointBuffer) -> T) -> T {
         work(&mut self.logged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -134,8 +134,8 @@ impl EventListener {
     fn lost(&self) {
         let mut ended = false;
         self.snapshot.send_modify(|snapshot| {
-            if snapshot.state != State::Exited {
-                snapshot.state = State::Exited;
+            if snapshot.state != ProgramState::Exited {
+                snapshot.state = ProgramState::Exited;
                 snapshot.lost = true;
                 snapshot.news += 1;
                 ended = true;
@@ -176,12 +176,12 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
             snapshot.process = event.body.clone();
             // Messages of the build do not explain events of the program.
             snapshot.said.clear();
-            if snapshot.state == State::Idle {
-                snapshot.state = State::Running;
+            if snapshot.state == ProgramState::Idle {
+                snapshot.state = ProgramState::Running;
             }
         }
         "stopped" => {
-            snapshot.state = State::Stopped;
+            snapshot.state = ProgramState::Stopped;
             snapshot.stop = event.body.clone();
             snapshot.said.clear();
             snapshot.step_lost = None;
@@ -196,7 +196,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
             }
             snapshot.step_lost = Some(snapshot.news);
         }
-        "continued" => snapshot.state = State::Running,
+        "continued" => snapshot.state = ProgramState::Running,
         "sessionChanged" if event.body["change"] == "child" => {
             let (newest, count) = &mut snapshot.started;
             newest.push(event.body["child"].clone());
@@ -208,7 +208,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
             snapshot.resumed_by = event.body["client"].as_str().map(str::to_owned);
         }
         "sessionChanged" if event.body["change"] == "restarted" => {
-            snapshot.state = State::Running;
+            snapshot.state = ProgramState::Running;
             snapshot.stop = Value::Null;
             snapshot.said.clear();
             snapshot.restarts += 1;
@@ -227,12 +227,12 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
             snapshot.capabilities.extend(event.body["capabilities"].as_object().cloned().unwrap_or_default());
         }
         "exited" => {
-            snapshot.state = State::Exited;
+            snapshot.state = ProgramState::Exited;
             snapshot.exit_code = event.body["exitCode"].as_i64();
             snapshot.news += 1;
         }
-        "terminated" if snapshot.state != State::Exited => {
-            snapshot.state = State::Exited;
+        "terminated" if snapshot.state != ProgramState::Exited => {
+            snapshot.state = ProgramState::Exited;
             snapshot.news += 1;
         }
         _ => return false,
@@ -344,7 +344,7 @@ mod tests {
         }
         listener.lost();
         let snapshot = listener.snapshot.borrow().clone();
-        assert_eq!((snapshot.state, snapshot.news, snapshot.exit_code), (State::Exited, 2, Some(3)));
+        assert_eq!((snapshot.state, snapshot.news, snapshot.exit_code), (ProgramState::Exited, 2, Some(3)));
         assert!(!snapshot.lost);
         let kinds: Vec<Value> = listener
             .event_log(|event_log| event_log.read(0, &[], 99).0)
@@ -366,7 +366,7 @@ mod tests {
             listener.take(Event::new("output", body));
         }
         assert_eq!(listener.snapshot.borrow().said, "the step waits for a call to end");
-        assert_eq!(listener.logged(Logged::take), Some((json!(["i = 3"]), 0)));
+        assert_eq!(listener.logged(LogpointBuffer::take), Some((json!(["i = 3"]), 0)));
     }
 
     #[test]

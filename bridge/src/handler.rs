@@ -20,9 +20,9 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
-use crate::call::{Call, Progress, StartedSessions};
-use crate::resources::{self, Address};
+use crate::arguments::ToolArguments;
+use crate::call::{ProgressReporter, StartedSessions, ToolCall};
+use crate::resources::{self, ResourceUri};
 use crate::server::Bridge;
 use crate::{completion, json_rpc, prompts, trigger};
 
@@ -135,7 +135,7 @@ impl ServerHandler for Bridge {
             Ok(tool) => tool,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
-        let arguments = match Arguments::new(request.arguments).of_kinds(tool.kinds()) {
+        let arguments = match ToolArguments::new(request.arguments).of_kinds(tool.kinds()) {
             Ok(arguments) => arguments,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
@@ -144,13 +144,13 @@ impl ServerHandler for Bridge {
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
         let started = StartedSessions::default();
-        let call = Call {
+        let call = ToolCall {
             started: started.clone(),
             bridge: self.clone(),
             arguments: arguments.clone(),
             trigger: trigger.clone(),
             cancel: context.ct.clone(),
-            progress: Progress::new(context.peer.clone(), context.meta.get_progress_token()),
+            progress: ProgressReporter::new(context.peer.clone(), context.meta.get_progress_token()),
         };
         let outcome = tokio::select! {
             outcome = (tool.run)(call) => outcome,
@@ -225,7 +225,7 @@ impl ServerHandler for Bridge {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let address = Address::parse(&request.uri).map_err(|failure| protocol(&failure))?;
+        let address = ResourceUri::parse(&request.uri).map_err(|failure| protocol(&failure))?;
         let shown = resources::read(self, &address).await.map_err(|failure| protocol(&failure))?;
         let contents = ResourceContents::text(shown.to_string(), request.uri).with_mime_type(JSON);
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -236,7 +236,7 @@ impl ServerHandler for Bridge {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let address = Address::parse(&request.uri).map_err(|failure| protocol(&failure))?;
+        let address = ResourceUri::parse(&request.uri).map_err(|failure| protocol(&failure))?;
         let peer = context.peer;
         let tell = move |uri: String| {
             let peer = peer.clone();
@@ -265,7 +265,7 @@ impl ServerHandler for Bridge {
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         let mut watching = tokio::task::JoinSet::new();
         for uri in uris {
-            let address = Address::parse(&uri).map_err(|failure| protocol(&failure))?;
+            let address = ResourceUri::parse(&uri).map_err(|failure| protocol(&failure))?;
             let sink = context.sink().clone();
             let tell = move |uri: String| {
                 let sink = sink.clone();

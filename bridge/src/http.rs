@@ -27,8 +27,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Bridge, Options};
-use token::Token;
+use crate::server::{Bridge, BridgeOptions};
+use token::BearerToken;
 
 /// Path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
@@ -56,13 +56,17 @@ pub struct ListenOptions {
 ///
 /// # Errors
 /// When the address cannot be listened on, or must not be.
-pub async fn serve(listen: ListenOptions, options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+pub async fn serve(
+    listen: ListenOptions,
+    options: BridgeOptions,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let address = resolve(&listen).await?;
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on `{address}`"))?;
     let address = listener.local_addr()?;
     // A new one is shown once: not by a server that then cannot start.
-    let token = Token::find(listen.token_file)?;
+    let token = BearerToken::find(listen.token_file)?;
     let endings = options.endings.clone();
 
     let mut sessions = LocalSessionManager::default();
@@ -106,7 +110,7 @@ async fn resolve(listen: &ListenOptions) -> anyhow::Result<SocketAddr> {
 }
 
 /// Lets pass who shows the token. The token goes no further: what is behind may log what it gets.
-async fn gate(State(token): State<Arc<Token>>, mut request: Request, next: Next) -> Response {
+async fn gate(State(token): State<Arc<BearerToken>>, mut request: Request, next: Next) -> Response {
     // Which of two names counts is what a proxy and we could see differently (RFC 9112, 3.2).
     if request.headers().get_all(header::HOST).iter().count() > 1 {
         return (StatusCode::BAD_REQUEST, "a request names its host once\n").into_response();

@@ -14,13 +14,13 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
-use edit::Outcome;
-pub(crate) use hosts::{HOSTS, Host, Places};
-use record::Record;
+use edit::EditOutcome;
+pub(crate) use hosts::{HOSTS, McpHost, Places};
+use record::InstallRecord;
 
 /// Host, file and options of an installation.
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct InstallArgs {
     /// The agent's host; `all` means those whose configuration folder is there. Without any: lists them
     #[arg(value_name = "HOST")]
     hosts: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Flags {
 /// # Errors
 /// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command did not write. Hosts
 /// before it have been done by then.
-pub fn run(flags: &Flags, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let places = Places::of_this_user()?;
     if flags.hosts.is_empty() {
         for host in &HOSTS {
@@ -57,8 +57,8 @@ pub fn run(flags: &Flags, out: &mut dyn Write) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    let launch = Launch::of_this_program(&flags.args)?;
-    let mut record = Record::load(&places.state.join("tandem/installed.json"))?;
+    let launch = ServerCommand::of_this_program(&flags.args)?;
+    let mut record = InstallRecord::load(&places.state.join("tandem/installed.json"))?;
     for host in chosen(&flags.hosts, &places)? {
         let file = match &flags.project {
             Some(folder) => host.project_file(folder).with_context(|| {
@@ -74,7 +74,7 @@ pub fn run(flags: &Flags, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn chosen(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static Host>> {
+fn chosen(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static McpHost>> {
     let mut found = Vec::new();
     for name in names {
         if name == "all" {
@@ -89,11 +89,11 @@ fn chosen(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static Host
 }
 
 fn one(
-    host: &Host,
+    host: &McpHost,
     file: &Path,
-    flags: &Flags,
-    launch: &Launch,
-    record: &mut Record,
+    flags: &InstallArgs,
+    launch: &ServerCommand,
+    record: &mut InstallRecord,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     // A symbolic link, as in a folder of dot files, stays a link.
@@ -114,23 +114,25 @@ fn one(
     let shown = file.display();
     let (done, would) = if flags.remove { ("removed", "remove") } else { ("wrote", "write") };
     match outcome {
-        Outcome::Same if flags.remove => writeln!(out, "{}: `{}` is not in {shown}", host.name, flags.name)?,
-        Outcome::Same => {
+        EditOutcome::Same if flags.remove => {
+            writeln!(out, "{}: `{}` is not in {shown}", host.name, flags.name)?
+        }
+        EditOutcome::Same => {
             if !flags.dry_run {
                 record.note(&file, &flags.name, Some(entry))?;
             }
             writeln!(out, "{}: `{}` is in {shown} already", host.name, flags.name)?;
         }
-        Outcome::Foreign(existing) => bail!(
+        EditOutcome::Foreign(existing) => bail!(
             "`{}` was not changed: it has a `{}` that this command did not write ({existing}). Remove it there, or choose another \
              --name",
             file.display(),
             flags.name
         ),
-        Outcome::Changed(_) if flags.dry_run => {
+        EditOutcome::Changed(_) if flags.dry_run => {
             writeln!(out, "{}: would {would} `{}` in {shown}: {entry}", host.name, flags.name)?;
         }
-        Outcome::Changed(new) => {
+        EditOutcome::Changed(new) => {
             replace(&file, &new).with_context(|| format!("cannot write `{}`", file.display()))?;
             record.note(&file, &flags.name, (!flags.remove).then_some(entry))?;
             writeln!(out, "{}: {done} `{}` in {shown}. {}", host.name, flags.name, host.then)?;
@@ -155,12 +157,12 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
 
 /// How a host starts the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Launch {
+struct ServerCommand {
     command: String,
     args: Vec<String>,
 }
 
-impl Launch {
+impl ServerCommand {
     fn of_this_program(args: &[String]) -> anyhow::Result<Self> {
         let own = std::env::current_exe().context("cannot find the program itself")?;
         let launcher = std::env::var("TANDEM_LAUNCHER").ok();
@@ -188,7 +190,7 @@ impl Launch {
 }
 
 /// The entry named `name` in the host's own configuration.
-pub(crate) fn entry_in(host: &Host, places: &Places, name: &str) -> Option<Value> {
+pub(crate) fn entry_in(host: &McpHost, places: &Places, name: &str) -> Option<Value> {
     let text = std::fs::read_to_string(host.file(places)).ok()?;
     edit::get(host.form, &text, name).ok().flatten()
 }

@@ -37,7 +37,7 @@ pub const METHODS: [&str; 15] = [
 
 /// Result of parsing a line.
 #[derive(Debug)]
-pub enum Understood {
+pub enum ParsedLine {
     /// A valid JSON-RPC message.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// None; this answers it.
@@ -47,18 +47,18 @@ pub enum Understood {
 }
 
 /// Parses one line as a JSON-RPC message.
-pub fn understand(line: &[u8]) -> Understood {
+pub fn understand(line: &[u8]) -> ParsedLine {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if let Ok(message) = serde_json::from_slice(line) {
-        return Understood::Message(Box::new(message));
+        return ParsedLine::Message(Box::new(message));
     }
     let value = match text(line) {
         Ok(Cow::Owned(escaped)) => match serde_json::from_slice(&escaped) {
-            Ok(message) => return Understood::Message(Box::new(message)),
+            Ok(message) => return ParsedLine::Message(Box::new(message)),
             Err(_) => serde_json::from_slice(&escaped).unwrap_or_default(),
         },
         Ok(Cow::Borrowed(line)) => serde_json::from_slice(line).unwrap_or_default(),
-        Err(refusal) => return refusal.map_or(Understood::Nothing, Understood::Refused),
+        Err(refusal) => return refusal.map_or(ParsedLine::Nothing, ParsedLine::Refused),
     };
     unrecognised(&value)
 }
@@ -92,13 +92,13 @@ pub fn too_large(outer: &OuterFields, limit: usize) -> Value {
 }
 
 /// JSON that is not an MCP message.
-fn unrecognised(value: &Value) -> Understood {
+fn unrecognised(value: &Value) -> ParsedLine {
     let method = value["method"].as_str();
     let notifies = value.is_object() && value.get("id").is_none() && method.is_some();
     if notifies {
         // Not an MCP notification, or with other parameters: it needs no answer.
         tracing::debug!(method, "an unknown notification");
-        return Understood::Nothing;
+        return ParsedLine::Nothing;
     }
     let id = Some(&value["id"]).filter(|id| id.is_i64() || id.is_string()).cloned();
     if let (Some(method), Some(id)) = (method, &id)
@@ -106,7 +106,7 @@ fn unrecognised(value: &Value) -> Understood {
         && value.get("params").is_some_and(|params| !params.is_object())
     {
         let message = format!("the `params` of `{method}` must be an object");
-        return Understood::Refused(refusal(id.clone(), INVALID_PARAMS, &message));
+        return ParsedLine::Refused(refusal(id.clone(), INVALID_PARAMS, &message));
     }
     let why = match value {
         Value::Object(object) if object.contains_key("method") => {
@@ -116,7 +116,7 @@ fn unrecognised(value: &Value) -> Understood {
         Value::Array(_) => "batches are not part of MCP: send each message by itself",
         _ => "a message is a JSON object",
     };
-    Understood::Refused(refusal(id.unwrap_or_default(), INVALID_REQUEST, why))
+    ParsedLine::Refused(refusal(id.unwrap_or_default(), INVALID_REQUEST, why))
 }
 
 fn id(outer: &OuterFields) -> Value {
@@ -133,7 +133,7 @@ mod tests {
 
     fn refused(line: &str) -> (Value, Value) {
         match understand(line.as_bytes()) {
-            Understood::Refused(answer) => (answer["id"].clone(), answer["error"]["code"].clone()),
+            ParsedLine::Refused(answer) => (answer["id"].clone(), answer["error"]["code"].clone()),
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -161,13 +161,13 @@ mod tests {
     fn text_that_is_not_unicode_is_read_and_an_answer_gets_no_answer() {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":"\ud83d"}}}"#;
         for line in [call.as_bytes(), &[&b"\xef\xbb\xbf"[..], call.as_bytes()].concat()] {
-            assert!(matches!(understand(line), Understood::Message(_)));
+            assert!(matches!(understand(line), ParsedLine::Message(_)));
         }
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"result":{"a":1e999}}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}"#,
         ] {
-            assert!(!matches!(understand(line.as_bytes()), Understood::Refused(_)), "{line}");
+            assert!(!matches!(understand(line.as_bytes()), ParsedLine::Refused(_)), "{line}");
         }
     }
 

@@ -12,13 +12,13 @@ const MAX_LINE_LEN: usize = 400;
 
 /// Lines that wait for the agent.
 #[derive(Debug, Default)]
-pub struct Logged {
+pub struct LogpointBuffer {
     lines: VecDeque<String>,
     bytes: usize,
     dropped: u64,
 }
 
-impl Logged {
+impl LogpointBuffer {
     /// Adds a line, and drops the oldest ones beyond the limit.
     pub fn push(&mut self, line: &str) {
         let line: String = line.trim_end_matches('\n').chars().take(MAX_LINE_LEN).collect();
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_newest_lines_are_kept_and_the_others_counted() {
-        let mut logged = Logged::default();
+        let mut logged = LogpointBuffer::default();
         logged.push("i = 1\n");
         logged.push(&"ü".repeat(1000));
         let (lines, dropped) = logged.take().unwrap();

@@ -8,10 +8,10 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
 use crate::server::Bridge;
-use crate::session::Session;
+use crate::session::AgentSession;
 use crate::tools::{breakpoints, sessions, timeline};
 
 /// Where every address begins.
@@ -22,30 +22,30 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 const OUTPUT: u64 = 32 * 1024;
 
 /// One side of a session: its name, what it shows, and the events after which it shows something else.
-struct View {
+struct ResourceView {
     name: &'static str,
     about: &'static str,
     after: &'static [&'static str],
 }
 
-const VIEWS: [View; 5] = [
-    View {
+const VIEWS: [ResourceView; 5] = [
+    ResourceView {
         name: "state",
         about: "the program's state, and the session's clients",
         after: &["stopped", "continued", "exited", "terminated", "process", "sessionChanged"],
     },
-    View {
+    ResourceView {
         name: "threads",
         about: "the program's threads",
         after: &["stopped", "thread", "exited", "terminated"],
     },
-    View {
+    ResourceView {
         name: "breakpoints",
         about: "breakpoints of all clients",
         after: &["breakpoint", "sessionChanged"],
     },
-    View { name: "output", about: "what the program printed last", after: &["output"] },
-    View {
+    ResourceView { name: "output", about: "what the program printed last", after: &["output"] },
+    ResourceView {
         name: "timeline",
         about: "what happened, in one order",
         after: &["stopped", "exited", "terminated", "output", "breakpoint", "sessionChanged", "process"],
@@ -54,13 +54,13 @@ const VIEWS: [View; 5] = [
 
 /// An address taken apart.
 #[derive(Clone)]
-pub struct Address {
+pub struct ResourceUri {
     uri: String,
     session: String,
     view: usize,
 }
 
-impl Address {
+impl ResourceUri {
     /// Parses the URI of a resource.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Address {
         })
     }
 
-    fn view(&self) -> Option<&'static View> {
+    fn view(&self) -> Option<&'static ResourceView> {
         VIEWS.get(self.view)
     }
 }
@@ -102,7 +102,7 @@ pub fn list(bridge: &Bridge) -> Vec<(String, String, String)> {
     each.collect()
 }
 
-async fn session(bridge: &Bridge, address: &Address) -> Result<Arc<Session>, Failure> {
+async fn session(bridge: &Bridge, address: &ResourceUri) -> Result<Arc<AgentSession>, Failure> {
     let joined = bridge.joined().into_iter().find(|session| session.id == address.session);
     joined.ok_or_else(|| {
         Failure::new(ErrorCode::NoSession, format!("you are not in a session `{}`", address.session))
@@ -114,7 +114,7 @@ async fn session(bridge: &Bridge, address: &Address) -> Result<Arc<Session>, Fai
 ///
 /// # Errors
 /// `NO_SESSION`, or the errors of the session.
-pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> {
+pub async fn read(bridge: &Bridge, address: &ResourceUri) -> Result<Value, Failure> {
     let session = session(bridge, address).await?;
     match address.view().map(|view| view.name) {
         Some("threads") => session.ask("threads", json!({})).await,
@@ -124,7 +124,7 @@ pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> 
             Ok(json!({ "breakpoints": own, "others": breakpoints::others(&info) }))
         }
         Some("output") => session.ask("processReadOutput", json!({ "maxBytes": OUTPUT })).await,
-        Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(&Arguments::default())?)),
+        Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(&ToolArguments::default())?)),
         _ => sessions::state_of(&session).await,
     }
 }
@@ -135,7 +135,7 @@ pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> 
 /// `NO_SESSION`.
 pub async fn watch<F, T>(
     bridge: &Bridge,
-    address: Address,
+    address: ResourceUri,
     mut tell: F,
 ) -> Result<impl Future<Output = ()> + use<F, T>, Failure>
 where
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn only_our_addresses_are_taken() {
         for uri in ["debug://sessions/fox7/state", "debug://sessions/a/timeline"] {
-            assert!(Address::parse(uri).is_ok(), "{uri}");
+            assert!(ResourceUri::parse(uri).is_ok(), "{uri}");
         }
         for uri in ["debug://sessions//state", "debug://sessions/fox7/nope", "file:///etc/passwd", ""] {
-            assert!(Address::parse(uri).is_err(), "{uri}");
+            assert!(ResourceUri::parse(uri).is_err(), "{uri}");
         }
     }
 }

@@ -16,20 +16,20 @@ use tokio_util::task::TaskTracker;
 use workspace_tools::jobs::Jobs;
 use workspace_tools::roots::Roots;
 
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::breakpoint_requests::BreakpointRequests;
 use crate::catalog::Offer;
-use crate::child_sessions::Kin;
+use crate::child_sessions::SessionFamily;
 use crate::client_log::ClientLog;
-use crate::event_listener::State;
-use crate::session::Session;
+use crate::event_listener::ProgramState;
+use crate::session::AgentSession;
 use crate::tools::test_launch::BegunTests;
 use crate::tools::test_run::TestRun;
 use crate::trigger::Triggers;
 
 /// Options from the command line.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct BridgeOptions {
     /// The adapter to start.
     pub adapter: PathBuf,
     /// Which tools there are.
@@ -44,7 +44,7 @@ pub struct Options {
 
 /// Requests that were made before there was a session.
 #[derive(Debug, Clone, Default)]
-pub struct Early {
+pub struct EarlyRequests {
     /// Breakpoints for the next session.
     pub requested: BreakpointRequests,
     /// Exception filters, if the agent chose.
@@ -52,10 +52,10 @@ pub struct Early {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    sessions: Vec<Arc<Session>>,
+struct BridgeState {
+    sessions: Vec<Arc<AgentSession>>,
     current: Option<String>,
-    early: Early,
+    early: EarlyRequests,
     /// The MCP client's name.
     client: Option<String>,
     /// The clients that watch each resource.
@@ -69,30 +69,30 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub struct Bridge {
     /// Options from the command line.
-    pub options: Arc<Options>,
+    pub options: Arc<BridgeOptions>,
     /// Builds and commands that are running.
     pub jobs: Arc<Jobs>,
     /// Triggers that agents have started for their waits.
     pub triggers: Arc<Triggers>,
     begun_tests: Arc<BegunTests>,
     log: Arc<ClientLog>,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<BridgeState>>,
     /// Changes when a session comes, stops or ends.
     stirred: Arc<watch::Sender<()>>,
-    last: Option<Arc<Last>>,
+    last: Option<Arc<BridgeGuard>>,
 }
 
 /// Held by every clone of a bridge. When the last goes (an MCP session over HTTP ends so), what it started ends too.
 #[derive(Debug)]
-pub(crate) struct Last {
-    inner: Arc<Mutex<Inner>>,
+pub(crate) struct BridgeGuard {
+    inner: Arc<Mutex<BridgeState>>,
     jobs: Arc<Jobs>,
     triggers: Arc<Triggers>,
     begun_tests: Arc<BegunTests>,
     endings: TaskTracker,
 }
 
-impl Last {
+impl BridgeGuard {
     /// Ends what there is; nothing is left for a second time.
     fn end(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +112,7 @@ impl Last {
     }
 }
 
-impl Drop for Last {
+impl Drop for BridgeGuard {
     fn drop(&mut self) {
         // Outside of the runtime nothing can do it.
         if tokio::runtime::Handle::try_current().is_ok() {
@@ -124,12 +124,12 @@ impl Drop for Last {
 
 impl Bridge {
     /// A bridge without sessions.
-    pub fn new(options: Options) -> Self {
-        let (jobs, inner) = (Arc::<Jobs>::default(), Arc::<Mutex<Inner>>::default());
+    pub fn new(options: BridgeOptions) -> Self {
+        let (jobs, inner) = (Arc::<Jobs>::default(), Arc::<Mutex<BridgeState>>::default());
         let endings = options.endings.clone();
         let begun_tests = Arc::<BegunTests>::default();
         let triggers = Arc::<Triggers>::default();
-        let last = Last {
+        let last = BridgeGuard {
             inner: inner.clone(),
             jobs: jobs.clone(),
             triggers: triggers.clone(),
@@ -151,13 +151,13 @@ impl Bridge {
     }
 
     /// The same without what keeps its sessions alive, and how to get that back while it is there.
-    pub(crate) fn without_last(&self) -> (Self, Weak<Last>) {
+    pub(crate) fn without_last(&self) -> (Self, Weak<BridgeGuard>) {
         let last = self.last.as_ref().map(Arc::downgrade).unwrap_or_default();
         (Self { last: None, ..self.clone() }, last)
     }
 
     /// The same with what keeps its sessions alive.
-    pub(crate) fn with_last(&self, last: Arc<Last>) -> Self {
+    pub(crate) fn with_last(&self, last: Arc<BridgeGuard>) -> Self {
         Self { last: Some(last), ..self.clone() }
     }
 
@@ -196,7 +196,7 @@ impl Bridge {
         self.with(|inner| inner.adopting.remove(id));
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut BridgeState) -> T) -> T {
         work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -204,7 +204,7 @@ impl Bridge {
     ///
     /// # Errors
     /// `NO_SESSION`.
-    pub async fn session(&self, arguments: &Arguments) -> Result<Arc<Session>, Failure> {
+    pub async fn session(&self, arguments: &ToolArguments) -> Result<Arc<AgentSession>, Failure> {
         let wanted = arguments.text("session")?;
         let wanted = wanted.or_else(|| self.with(|inner| inner.current.clone()));
         let Some(wanted) = wanted else {
@@ -231,7 +231,7 @@ impl Bridge {
     }
 
     /// The current session, if there is one.
-    pub fn current(&self) -> Option<Arc<Session>> {
+    pub fn current(&self) -> Option<Arc<AgentSession>> {
         self.with(|inner| {
             let current = inner.current.clone()?;
             inner.sessions.iter().find(|session| session.id == current).cloned()
@@ -242,13 +242,13 @@ impl Bridge {
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when `session` is not a string.
-    pub fn is_before_a_launch(&self, arguments: &Arguments) -> Result<bool, Failure> {
+    pub fn is_before_a_launch(&self, arguments: &ToolArguments) -> Result<bool, Failure> {
         let named = arguments.text("session")?.is_some();
-        Ok(!named && self.current().is_none_or(|session| session.snapshot().state == State::Exited))
+        Ok(!named && self.current().is_none_or(|session| session.snapshot().state == ProgramState::Exited))
     }
 
     /// All sessions this agent is in.
-    pub fn joined(&self) -> Vec<Arc<Session>> {
+    pub fn joined(&self) -> Vec<Arc<AgentSession>> {
         self.with(|inner| inner.sessions.clone())
     }
 
@@ -256,7 +256,7 @@ impl Bridge {
     ///
     /// # Errors
     /// `NO_SESSION`.
-    pub async fn join(&self, id: &str) -> Result<Arc<Session>, Failure> {
+    pub async fn join(&self, id: &str) -> Result<Arc<AgentSession>, Failure> {
         let entry = session_registry::find(id).ok_or_else(|| {
             Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
                 .hint("debug_sessions lists the live ones")
@@ -268,21 +268,25 @@ impl Bridge {
     ///
     /// # Errors
     /// `NO_SESSION`.
-    pub(crate) async fn enter(&self, entry: &Entry, current: bool) -> Result<Arc<Session>, Failure> {
+    pub(crate) async fn enter(&self, entry: &Entry, current: bool) -> Result<Arc<AgentSession>, Failure> {
         let parent = self.joined().into_iter().find(|session| Some(&session.id) == entry.parent.as_ref());
         let root = parent.map(|parent| parent.kin.root.clone().unwrap_or(parent));
-        let kin =
-            Kin { title: entry.title.clone(), parent: entry.parent.clone(), root, children: Vec::new() };
-        let session = Session::join(entry, &self.client(), kin, self.options.offer.read_only).await?;
+        let kin = SessionFamily {
+            title: entry.title.clone(),
+            parent: entry.parent.clone(),
+            root,
+            children: Vec::new(),
+        };
+        let session = AgentSession::join(entry, &self.client(), kin, self.options.offer.read_only).await?;
         Ok(self.take_in(session, current))
     }
 
     /// Takes a session in and makes it the current one.
-    pub fn add(&self, session: Session) -> Arc<Session> {
+    pub fn add(&self, session: AgentSession) -> Arc<AgentSession> {
         self.take_in(session, true)
     }
 
-    fn take_in(&self, session: Session, current: bool) -> Arc<Session> {
+    fn take_in(&self, session: AgentSession, current: bool) -> Arc<AgentSession> {
         let session = Arc::new(session);
         self.with(|inner| {
             inner.sessions.retain(|other| other.id != session.id);
@@ -348,7 +352,7 @@ impl Bridge {
     }
 
     /// Ends a session that no agent will know of. Its breakpoints are kept for the next one.
-    pub fn abandon(&self, session: Arc<Session>) {
+    pub fn abandon(&self, session: Arc<AgentSession>) {
         let requested = session.with_requested(|requested| requested.clone());
         self.with_early(|early| early.requested.extend(requested));
         let mut ended = self.relatives(&session);
@@ -373,19 +377,19 @@ impl Bridge {
 
     /// The breakpoints and filters for the next session: those of the current one, if its program has ended,
     /// and those requested since.
-    pub fn kept(&self) -> Early {
+    pub fn kept(&self) -> EarlyRequests {
         let early = self.with_early(|early| early.clone());
-        let ended = self.current().filter(|session| session.snapshot().state == State::Exited);
+        let ended = self.current().filter(|session| session.snapshot().state == ProgramState::Exited);
         let Some(session) = ended.map(|session| session.kin.root.clone().unwrap_or(session)) else {
-            return Early { requested: early.requested.for_next_program(), ..early };
+            return EarlyRequests { requested: early.requested.for_next_program(), ..early };
         };
         let mut requested = session.with_requested(|requested| requested.for_next_program());
         requested.extend(early.requested.for_next_program());
-        Early { requested, filters: early.filters.or(session.with_plan(|plan| plan.filters.clone())) }
+        EarlyRequests { requested, filters: early.filters.or(session.with_plan(|plan| plan.filters.clone())) }
     }
 
     /// Accesses the requests that were made before there was a session.
-    pub fn with_early<T>(&self, work: impl FnOnce(&mut Early) -> T) -> T {
+    pub fn with_early<T>(&self, work: impl FnOnce(&mut EarlyRequests) -> T) -> T {
         self.with(|inner| work(&mut inner.early))
     }
 

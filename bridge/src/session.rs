@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_view::AgentView;
 use crate::breakpoint_requests::BreakpointRequests;
-use crate::call::Progress;
-use crate::child_sessions::Kin;
-use crate::event_listener::{EventListener, Snapshot, State, listen};
-use crate::logged::Logged;
-use crate::tools::follow::Followed;
+use crate::call::ProgressReporter;
+use crate::child_sessions::SessionFamily;
+use crate::event_listener::{EventListener, ProgramState, Snapshot, listen};
+use crate::logged::LogpointBuffer;
+use crate::tools::follow::FollowedCall;
 use crate::tools::repeats::Repeat;
 use crate::tools::test_run::TestRun;
 
@@ -36,7 +36,7 @@ pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 /// Parameters with which a session is started; kept, to start it again.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct SessionPlan {
     /// Attach instead of launch.
     pub attach: bool,
     /// Attributes of DAP's `launch` or `attach`.
@@ -53,7 +53,7 @@ pub struct Plan {
     pub uncaught: bool,
 }
 
-impl Plan {
+impl SessionPlan {
     /// For people: what it starts or attaches to.
     fn title(&self) -> String {
         let attributes = &self.attributes;
@@ -79,7 +79,7 @@ impl Plan {
 
 /// A debug session that this agent launched or joined.
 #[derive(Debug)]
-pub struct Session {
+pub struct AgentSession {
     /// Its id, as published.
     pub id: String,
     /// This agent's name for the other clients.
@@ -89,7 +89,7 @@ pub struct Session {
     /// The engine that debugs its program, as the session says.
     pub engine: String,
     /// Its place in the family of a program and the programs that it starts.
-    pub kin: Kin,
+    pub kin: SessionFamily,
     /// Capabilities from `initialize`, before the engine was known.
     capabilities: Value,
     /// State that its events have reported.
@@ -97,16 +97,16 @@ pub struct Session {
     /// State as last reported to the agent.
     pub agent_view: AgentView,
     peer: Peer,
-    plan: Mutex<Plan>,
+    plan: Mutex<SessionPlan>,
     /// Held while a list of breakpoints is sent and answered.
     sending_breakpoints: tokio::sync::Mutex<()>,
-    followed: Mutex<Followed>,
+    followed: Mutex<FollowedCall>,
     /// The test run of which the program is a part, when it is a test host.
     run: Mutex<Option<Arc<TestRun>>>,
     adapter: tokio::sync::Mutex<Option<tokio::process::Child>>,
 }
 
-impl Session {
+impl AgentSession {
     /// Starts an adapter and launches or attaches in it; `client` is this agent's name for the others.
     ///
     /// # Errors
@@ -114,9 +114,9 @@ impl Session {
     pub async fn start(
         adapter: &Path,
         client: &str,
-        plan: Plan,
+        plan: SessionPlan,
         cancel: &CancellationToken,
-        progress: &Progress,
+        progress: &ProgressReporter,
     ) -> Result<Self, Failure> {
         let failed = |reason: String| {
             Failure::new(ErrorCode::EngineNotFound, format!("cannot start `{}`: {reason}", adapter.display()))
@@ -131,7 +131,7 @@ impl Session {
         let (peer, incoming) = Peer::start(stdout, stdin);
         let listener = listen(incoming, peer.clone());
         let capabilities = initialize(&peer, client, false).await?;
-        let kin = Kin { title: plan.title(), ..Kin::default() };
+        let kin = SessionFamily { title: plan.title(), ..SessionFamily::default() };
         let mut session = Self {
             launched: true,
             kin,
@@ -147,7 +147,7 @@ impl Session {
         let launching = session.peer.request_or_cancel(name, attributes, LAUNCH_DEADLINE, cancel);
         let configuring = async {
             let mut snapshot = session.listener.snapshot.subscribe();
-            let ready = |snapshot: &Snapshot| snapshot.initialized || snapshot.state == State::Exited;
+            let ready = |snapshot: &Snapshot| snapshot.initialized || snapshot.state == ProgramState::Exited;
             if snapshot.wait_for(ready).await.is_err() {
                 return Ok(Value::Null);
             }
@@ -180,13 +180,19 @@ impl Session {
     ///
     /// # Errors
     /// `NO_SESSION` when it is gone.
-    pub async fn join(entry: &Entry, client: &str, kin: Kin, looks_only: bool) -> Result<Self, Failure> {
+    pub async fn join(
+        entry: &Entry,
+        client: &str,
+        kin: SessionFamily,
+        looks_only: bool,
+    ) -> Result<Self, Failure> {
         let (peer, incoming) = connect(entry).await?;
         let listener = listen(incoming, peer.clone());
         let capabilities = initialize(&peer, client, looks_only).await?;
         peer.request("attach", json!({}), DEADLINE).await?;
         let mut watching = listener.snapshot.subscribe();
-        let ready = watching.wait_for(|snapshot| snapshot.initialized || snapshot.state == State::Exited);
+        let ready =
+            watching.wait_for(|snapshot| snapshot.initialized || snapshot.state == ProgramState::Exited);
         tokio::time::timeout(DEADLINE, ready).await.map(drop).map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
@@ -216,7 +222,7 @@ impl Session {
             client: client.to_owned(),
             launched: false,
             engine: String::new(),
-            kin: Kin::default(),
+            kin: SessionFamily::default(),
             capabilities,
             listener,
             agent_view: AgentView::default(),
@@ -320,14 +326,14 @@ impl Session {
     ) -> Result<Value, Failure> {
         let before = self.snapshot();
         self.listener.snapshot.send_modify(|snapshot| {
-            if snapshot.state == State::Stopped {
-                snapshot.state = State::Running;
+            if snapshot.state == ProgramState::Stopped {
+                snapshot.state = ProgramState::Running;
             }
         });
         let answer = self.ask_or_cancel(command, arguments, deadline, cancel).await;
         if answer.is_err() {
             self.listener.snapshot.send_modify(|snapshot| {
-                if snapshot.news == before.news && snapshot.state == State::Running {
+                if snapshot.news == before.news && snapshot.state == ProgramState::Running {
                     snapshot.state = before.state;
                 }
             });
@@ -336,12 +342,12 @@ impl Session {
     }
 
     /// The call that was followed last.
-    pub fn with_followed<T>(&self, work: impl FnOnce(&mut Followed) -> T) -> T {
+    pub fn with_followed<T>(&self, work: impl FnOnce(&mut FollowedCall) -> T) -> T {
         work(&mut self.followed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Accesses the parameters with which it was started, in their latest state.
-    pub fn with_plan<T>(&self, work: impl FnOnce(&mut Plan) -> T) -> T {
+    pub fn with_plan<T>(&self, work: impl FnOnce(&mut SessionPlan) -> T) -> T {
         work(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -395,7 +401,7 @@ impl Session {
     /// per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
         let mut output = self.printed(limit).await;
-        if let Some((lines, dropped)) = self.listener.logged(Logged::take) {
+        if let Some((lines, dropped)) = self.listener.logged(LogpointBuffer::take) {
             output["logged"] = lines;
             if dropped > 0 {
                 output["loggedDropped"] = json!(dropped);
@@ -467,7 +473,7 @@ impl Session {
 }
 
 /// `setExceptionBreakpoints` for the filters that were chosen, or the usual ones, and those of tests.
-fn exceptions(session: &Session, chosen: Option<Vec<String>>, stops: Option<&Stops>) -> Option<Value> {
+fn exceptions(session: &AgentSession, chosen: Option<Vec<String>>, stops: Option<&Stops>) -> Option<Value> {
     let Some(stops) = stops else {
         return chosen.or_else(|| session.usual_filters()).map(|filters| json!({ "filters": filters }));
     };

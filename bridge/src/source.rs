@@ -12,9 +12,9 @@ const WIDEST: usize = 200;
 
 /// The text of one source file.
 #[derive(Debug)]
-pub struct Source(String);
+pub struct SourceText(String);
 
-impl Source {
+impl SourceText {
     /// Reads it; `None` when there is no such text file of a sensible size.
     pub fn read(path: &str) -> Option<Self> {
         let found = std::fs::metadata(path).ok()?;
@@ -124,7 +124,7 @@ pub fn place(target: &mut Value, frame: &Value) {
     if let Some(path) = frame["source"]["path"].as_str() {
         target["file"] = json!(path);
         target["line"] = frame["line"].clone();
-        let line = frame["line"].as_u64().and_then(|line| Source::read(path)?.line(line));
+        let line = frame["line"].as_u64().and_then(|line| SourceText::read(path)?.line(line));
         if let Some(line) = line {
             target["source"] = json!(line);
         }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_line_is_found_by_its_text_even_after_an_edit() {
-        let source = Source::of(TEXT.into());
+        let source = SourceText::of(TEXT.into());
         assert_eq!(source.anchor("f", "three", None).unwrap(), 3);
         assert_eq!(source.anchor("f", "two(x);", Some(5)).unwrap(), 4);
         assert_eq!(source.anchor("f", "thr", Some(1)).unwrap(), 3);
@@ -196,12 +196,12 @@ mod tests {
         assert_eq!(several.data["lines"], json!([2, 4]));
         let none = source.anchor("f", "four", Some(3)).unwrap_err();
         assert_eq!(none.data["there"][2], ">   3 three");
-        assert!(Source::of("one\n\nthree".into()).anchor("f", " ", Some(2)).is_err());
+        assert!(SourceText::of("one\n\nthree".into()).anchor("f", " ", Some(2)).is_err());
     }
 
     #[test]
     fn lines_are_numbered_from_one_and_end_with_the_file() {
-        let source = Source::of(TEXT.into());
+        let source = SourceText::of(TEXT.into());
         assert_eq!(source.around(1, 1), [">   1 one", "    2   two(x);"]);
         assert_eq!(source.around(5, 1), ["    4   two(x);", ">   5 last"]);
         assert_eq!(source.around(99, 1), Vec::<String>::new());

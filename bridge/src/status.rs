@@ -24,7 +24,7 @@ const UNKNOWN: &str = "unknown";
 
 /// Options of `tandem-mcp status`.
 #[derive(Debug, Args)]
-pub struct Flags {
+pub struct StatusArgs {
     /// Say what stops agents may look at, and nothing when there is none: for a hook that adds it to a prompt
     #[arg(long)]
     stops: bool,
@@ -37,7 +37,7 @@ pub struct Flags {
 ///
 /// # Errors
 /// When stdout cannot be written.
-pub async fn run(flags: &Flags, out: &mut dyn Write) -> anyhow::Result<()> {
+pub async fn run(flags: &StatusArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let entries = session_registry::all();
     let newest = entries.get(entries.len().saturating_sub(MAX_SESSIONS)..).unwrap_or_default();
     let infos = join_all(newest.iter().map(info_of)).await;

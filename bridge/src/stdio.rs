@@ -12,7 +12,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::json_rpc::{self, Understood};
+use crate::json_rpc::{self, ParsedLine};
 
 /// Largest message, bytes.
 pub const MAX_LINE: usize = 64 << 20;
@@ -22,15 +22,15 @@ const KEPT_LINE: usize = 1 << 20;
 const QUEUE: usize = 64;
 
 /// A line on its way out.
-struct Outgoing {
+struct OutgoingLine {
     line: Vec<u8>,
     written: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
 /// MCP transport over stdin and stdout.
 pub struct Stdio<R> {
-    lines: Lines<R>,
-    queue: Option<mpsc::Sender<Outgoing>>,
+    lines: LineReader<R>,
+    queue: Option<mpsc::Sender<OutgoingLine>>,
     /// An answer of ours that waits for room.
     refusal: Option<Vec<u8>>,
 }
@@ -44,7 +44,7 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
     fn with_limit(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static, limit: usize) -> Self {
         let (queue, queued) = mpsc::channel(QUEUE);
         tokio::spawn(write(writer, queued));
-        let lines = Lines { reader: BufReader::new(reader), line: Vec::new(), limit, skipped: None };
+        let lines = LineReader { reader: BufReader::new(reader), line: Vec::new(), limit, skipped: None };
         Self { lines, queue: Some(queue), refusal: None }
     }
 }
@@ -61,7 +61,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
             let closed = || Error::new(ErrorKind::NotConnected, "the connection is closed");
             let line = serde_json::to_vec(&item)?;
             let (written, outcome) = oneshot::channel();
-            let outgoing = Outgoing { line, written: Some(written) };
+            let outgoing = OutgoingLine { line, written: Some(written) };
             queue.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
             outcome.await.map_err(|_| closed())?
         }
@@ -73,24 +73,24 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
             if self.refusal.is_some() {
                 let permit = self.queue.as_ref()?.reserve().await.ok()?;
                 if let Some(line) = self.refusal.take() {
-                    permit.send(Outgoing { line, written: None });
+                    permit.send(OutgoingLine { line, written: None });
                 }
             }
             let understood = match self.lines.next().await {
-                Ok(Line::Whole(line)) => json_rpc::understand(&line),
-                Ok(Line::TooLong(outer)) => {
-                    Understood::Refused(json_rpc::too_large(&outer, self.lines.limit))
+                Ok(InputLine::Whole(line)) => json_rpc::understand(&line),
+                Ok(InputLine::TooLong(outer)) => {
+                    ParsedLine::Refused(json_rpc::too_large(&outer, self.lines.limit))
                 }
-                Ok(Line::End) => return None,
+                Ok(InputLine::End) => return None,
                 Err(error) => {
                     tracing::warn!(%error, "cannot read from the MCP client");
                     return None;
                 }
             };
             match understood {
-                Understood::Message(message) => return Some(*message),
-                Understood::Refused(refusal) => self.refusal = Some(refusal.to_string().into_bytes()),
-                Understood::Nothing => {}
+                ParsedLine::Message(message) => return Some(*message),
+                ParsedLine::Refused(refusal) => self.refusal = Some(refusal.to_string().into_bytes()),
+                ParsedLine::Nothing => {}
             }
         }
     }
@@ -102,8 +102,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
 }
 
 /// Ends with the last sender, or when the client closes its end.
-async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<Outgoing>) {
-    while let Some(Outgoing { mut line, written }) = queued.recv().await {
+async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<OutgoingLine>) {
+    while let Some(OutgoingLine { mut line, written }) = queued.recv().await {
         line.push(b'\n');
         let outcome = async {
             writer.write_all(&line).await?;
@@ -121,7 +121,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<O
     }
 }
 
-enum Line {
+enum InputLine {
     Whole(Vec<u8>),
     /// The outer fields of a line that was too long to be kept.
     TooLong(OuterFields),
@@ -129,7 +129,7 @@ enum Line {
 }
 
 /// Lines of a bounded length.
-struct Lines<R> {
+struct LineReader<R> {
     reader: BufReader<R>,
     /// The next line, as far as it has been received.
     line: Vec<u8>,
@@ -138,15 +138,15 @@ struct Lines<R> {
     skipped: Option<OuterFields>,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The next one that is not empty. May be dropped and called again at any time: nothing is taken out of the buffer and then
     /// waited for.
-    async fn next(&mut self) -> Result<Line, Error> {
+    async fn next(&mut self) -> Result<InputLine, Error> {
         loop {
             let block = self.reader.fill_buf().await?;
             if block.is_empty() {
                 // The rest of a line without an end was never finished.
-                return Ok(Line::End);
+                return Ok(InputLine::End);
             }
             let end = block.iter().position(|byte| *byte == b'\n');
             let part = block.get(..end.unwrap_or(block.len())).unwrap_or_default();
@@ -166,13 +166,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 continue;
             }
             if let Some(outer) = self.skipped.take() {
-                return Ok(Line::TooLong(outer));
+                return Ok(InputLine::TooLong(outer));
             }
             let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line).to_vec();
             self.line.clear();
             self.line.shrink_to(KEPT_LINE);
             if !line.is_empty() {
-                return Ok(Line::Whole(line));
+                return Ok(InputLine::Whole(line));
             }
         }
     }

@@ -7,12 +7,12 @@ use dap_wire::Failure;
 use rmcp::model::Tool as Listed;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::kind::Kind;
-use crate::call::Call;
+use crate::arguments::kind::ArgumentType;
+use crate::call::ToolCall;
 
 /// Effect of a tool; becomes the MCP annotations, and decides whether `--read-only` offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum ToolEffect {
     /// Reads only: changes neither the program nor files.
     Looks,
     /// It changes or runs something; doing it twice is different from once.
@@ -26,7 +26,7 @@ pub enum Effect {
 }
 
 /// The future of one call.
-pub type Outcome = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+pub type ToolFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 
 /// A tool in a family's table.
 ///
@@ -40,7 +40,7 @@ pub struct Tool {
     /// Part of `--tools core`.
     pub core: bool,
     /// Effect of a call, for the annotations and `--read-only`.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// When to use it and what comes back. A model reads it; it is paid for in tokens in each conversation.
     pub about: &'static str,
     /// Parameters, one string for each.
@@ -48,18 +48,18 @@ pub struct Tool {
     /// Fields of the answer, besides `success`, which each has and none lists: that would cost a model 400 tokens.
     pub gives: &'static [&'static str],
     /// Carries it out; made with [`run!`].
-    pub run: fn(Call) -> Outcome,
+    pub run: fn(ToolCall) -> ToolFuture,
 }
 
 /// Tools that belong together.
-pub struct Family {
+pub struct ToolFamily {
     /// Its name, for people.
     pub name: &'static str,
     /// In the order they are listed.
     pub tools: &'static [Tool],
 }
 
-/// Makes an `async fn(&Call, …) -> Result<Value, Failure>` the `run` of a [`Tool`].
+/// Makes an `async fn(&ToolCall, …) -> Result<Value, Failure>` the `run` of a [`Tool`].
 macro_rules! run {
     ($function:path $(, $more:expr)*) => {
         |call| Box::pin(async move { $function(&call $(, $more)*).await })
@@ -67,7 +67,7 @@ macro_rules! run {
 }
 pub(crate) use run;
 
-impl Effect {
+impl ToolEffect {
     /// Whether `--read-only` offers such a tool.
     pub fn only_looks(self) -> bool {
         self == Self::Looks
@@ -92,11 +92,11 @@ impl Tool {
     }
 
     /// The names of its parameters with their kinds, and whether an empty value has a meaning.
-    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, Kind, bool)> {
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, ArgumentType, bool)> {
         self.takes.iter().filter_map(|field| {
             let (name, rest) = field.split_once(':')?;
             let letters = rest.split('=').next().unwrap_or(rest).trim_end_matches('!');
-            let (kind, empty_counts) = Kind::parse(letters)?;
+            let (kind, empty_counts) = ArgumentType::parse(letters)?;
             Some((name, kind, empty_counts))
         })
     }
@@ -121,7 +121,7 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> Option<Value> {
         if kind.ends_with('!') {
             required.push(name);
         }
-        let mut property = Kind::parse(kind.trim_end_matches('!'))?.0.schema();
+        let mut property = ArgumentType::parse(kind.trim_end_matches('!'))?.0.schema();
         if let Some(meaning) = meaning {
             // A bare number or truth value is the default.
             match serde_json::from_str(meaning) {

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::process::Command;
+use workspace_tools::process::ProcessCommand;
 use workspace_tools::{command_line, commands};
 
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::server::Bridge;
 use crate::session::DEADLINE;
-use http::Request;
+use http::HttpRequest;
 
 /// Tools that wait for a stop, and so take a `trigger`.
 const WAITING: [&str; 13] = [
@@ -47,9 +47,9 @@ const READING: Duration = Duration::from_secs(600);
 const GRACE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-enum Kind {
-    Command(Command),
-    Http(Request),
+enum TriggerAction {
+    Command(ProcessCommand),
+    Http(HttpRequest),
     Input { data: String, close: bool },
 }
 
@@ -104,7 +104,11 @@ impl Trigger {
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, `ACCESS_DENIED` for a command that is not allowed; `CANCELLED` never.
-pub fn prepare(bridge: &Bridge, tool: &str, arguments: &Arguments) -> Result<Option<Arc<Trigger>>, Failure> {
+pub fn prepare(
+    bridge: &Bridge,
+    tool: &str,
+    arguments: &ToolArguments,
+) -> Result<Option<Arc<Trigger>>, Failure> {
     if !WAITING.contains(&tool) {
         return Ok(None);
     }
@@ -112,7 +116,7 @@ pub fn prepare(bridge: &Bridge, tool: &str, arguments: &Arguments) -> Result<Opt
     if given.is_null() {
         return Ok(None);
     }
-    let kind = Kind::parse(&given, bridge)?;
+    let kind = TriggerAction::parse(&given, bridge)?;
     let what = kind.what();
     let (sender, result) = watch::channel(None);
     let cancel = CancellationToken::new();
@@ -138,18 +142,18 @@ pub fn prepare(bridge: &Bridge, tool: &str, arguments: &Arguments) -> Result<Opt
     Ok(Some(trigger))
 }
 
-impl Kind {
+impl TriggerAction {
     fn parse(given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
         let text = |key: &str| given[key].as_str().map(str::to_owned);
         if let Some(line) = given.as_str() {
             return match line.starts_with("http://") {
-                true => Request::parse(&json!({ "url": line })).map(Self::Http),
+                true => HttpRequest::parse(&json!({ "url": line })).map(Self::Http),
                 false => Self::command(line, &Value::Null, bridge),
             };
         }
         match (text("command"), text("url"), text("input")) {
             (Some(line), None, None) => Self::command(&line, given, bridge),
-            (None, Some(_), None) => Request::parse(given).map(Self::Http),
+            (None, Some(_), None) => HttpRequest::parse(given).map(Self::Http),
             (None, None, Some(data)) => Ok(Self::Input { data, close: given["close"] == true }),
             _ => Err(Failure::invalid(format!("`trigger` is {given}; it must have one of `command`, `url` and `input`"))
                 .hint("{command: \"curl …\"}, {url: \"http://127.0.0.1:5000/\", method?, body?} or {input: \"text\\n\"}")),
@@ -168,7 +172,7 @@ impl Kind {
         let (program, words) = command_line::parse(line)?;
         let more = given["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let folder = options.roots.folder(given["workingDirectory"].as_str())?;
-        Ok(Self::Command(Command::new(program, folder).args(words).args(more)))
+        Ok(Self::Command(ProcessCommand::new(program, folder).args(words).args(more)))
     }
 
     fn what(&self) -> String {
@@ -182,7 +186,7 @@ impl Kind {
     async fn run(
         self,
         bridge: &Bridge,
-        arguments: &Arguments,
+        arguments: &ToolArguments,
         cancel: CancellationToken,
     ) -> Result<Value, Failure> {
         match self {

@@ -2,11 +2,11 @@
 //! arguments of a tool.
 #![no_main]
 
-use bridge::arguments::Arguments;
-use bridge::json_rpc::{Understood, understand};
+use bridge::arguments::ToolArguments;
+use bridge::json_rpc::{ParsedLine, understand};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Understood::Refused(answer) = understand(bytes) {
+    if let ParsedLine::Refused(answer) = understand(bytes) {
         let code = answer["error"]["code"].as_i64().expect("a code");
         assert!((-32700..=-32600).contains(&code), "{answer}");
         let id = &answer["id"];
@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(serde_json::Value::Object(given)) = dap_wire::lenient::parse(bytes) {
         let names: Vec<String> = given.keys().cloned().collect();
-        let arguments = Arguments::new(Some(given));
+        let arguments = ToolArguments::new(Some(given));
         for name in &names {
             // Each either returns a value of its kind or an error.
             drop((arguments.text(name), arguments.number(name), arguments.flag(name)));

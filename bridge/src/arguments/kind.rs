@@ -17,7 +17,7 @@ const EMPTY_COUNTS: char = '0';
 
 /// A type of arguments, with the letters that stand for it in a tool's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentType {
     /// `s`: a string, which may be empty.
     Text,
     /// `i`: an integer, at least 0.
@@ -53,7 +53,7 @@ pub enum Element {
     Object,
 }
 
-impl Kind {
+impl ArgumentType {
     /// The kind that a table's letters mean, and whether an empty value of it has a meaning.
     pub fn parse(letters: &str) -> Option<(Self, bool)> {
         let (letters, empty_counts) = match letters.strip_suffix(EMPTY_COUNTS) {
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn read(letters: &str, given: &Value) -> Result<Option<Value>, String> {
-        let (kind, empty_counts) = Kind::parse(letters).unwrap();
+        let (kind, empty_counts) = ArgumentType::parse(letters).unwrap();
         kind.read("it", given, empty_counts).map_err(|failure| failure.message)
     }
 

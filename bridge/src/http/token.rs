@@ -16,15 +16,15 @@ const MIN_LEN: usize = 16;
 const MAX_LEN: usize = 1024;
 
 /// The token. Its `Debug` hides it.
-pub struct Token(String);
+pub struct BearerToken(String);
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for BearerToken {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Token(hidden)")
+        formatter.write_str("BearerToken(hidden)")
     }
 }
 
-impl Token {
+impl BearerToken {
     /// From the variable `TANDEM_MCP_TOKEN`, else from the file, which is made when it is missing. Says on stderr where the
     /// token is, and what it is when it is new.
     ///
@@ -122,22 +122,22 @@ mod tests {
     fn a_token_is_made_once_and_kept_from_others() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state/token");
-        let (made, new) = Token::kept(&file).unwrap();
+        let (made, new) = BearerToken::kept(&file).unwrap();
         assert!(new && made.0.len() == 64);
         assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
         assert_eq!(file.parent().unwrap().metadata().unwrap().mode() & 0o777, 0o700);
-        let (again, new) = Token::kept(&file).unwrap();
+        let (again, new) = BearerToken::kept(&file).unwrap();
         assert!(!new && again.0 == made.0);
         assert!(again.is(made.0.as_bytes()) && !again.is(b"") && !again.is(&[b'0'; 64]));
         assert!(!format!("{made:?}").contains(&made.0));
 
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(Token::kept(&file).is_err());
+        assert!(BearerToken::kept(&file).is_err());
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(Token::kept(&link).is_err());
+        assert!(BearerToken::kept(&link).is_err());
         for bad in ["", "short", "with a space in the middle", &"x".repeat(2000)] {
-            assert!(Token::checked(bad).is_err(), "{bad}");
+            assert!(BearerToken::checked(bad).is_err(), "{bad}");
         }
     }
 }

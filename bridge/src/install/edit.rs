@@ -6,10 +6,10 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::hosts::Form;
+use super::hosts::ConfigFormat;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum EditOutcome {
     /// The entry is there already.
     Same,
     /// The new text of the file.
@@ -23,20 +23,20 @@ pub(super) enum Outcome {
 /// # Errors
 /// When the text is not in its form, or has something else where the servers should be.
 pub(super) fn put(
-    form: Form,
+    form: ConfigFormat,
     text: &str,
     name: &str,
     entry: &Value,
     ours: Option<&Value>,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<EditOutcome> {
     let existing = get(form, text, name)?;
     match &existing {
-        Some(existing) if existing == entry => return Ok(Outcome::Same),
-        Some(existing) if Some(existing) != ours => return Ok(Outcome::Foreign(existing.clone())),
+        Some(existing) if existing == entry => return Ok(EditOutcome::Same),
+        Some(existing) if Some(existing) != ours => return Ok(EditOutcome::Foreign(existing.clone())),
         _ => {}
     }
-    Ok(Outcome::Changed(match form {
-        Form::Json(key) => {
+    Ok(EditOutcome::Changed(match form {
+        ConfigFormat::Json(key) => {
             let root = json_root(text)?;
             let servers = json_root_object(&root)?
                 .object_value_or_create(key)
@@ -53,7 +53,7 @@ pub(super) fn put(
             }
             text
         }
-        Form::Toml(key) => {
+        ConfigFormat::Toml(key) => {
             let mut document = toml_document(text)?;
             let servers = document.entry(key).or_insert_with(|| {
                 let mut table = Table::new();
@@ -76,14 +76,19 @@ pub(super) fn put(
 ///
 /// # Errors
 /// As [`put`].
-pub(super) fn take(form: Form, text: &str, name: &str, ours: Option<&Value>) -> anyhow::Result<Outcome> {
+pub(super) fn take(
+    form: ConfigFormat,
+    text: &str,
+    name: &str,
+    ours: Option<&Value>,
+) -> anyhow::Result<EditOutcome> {
     match get(form, text, name)? {
-        None => return Ok(Outcome::Same),
-        Some(existing) if Some(&existing) != ours => return Ok(Outcome::Foreign(existing)),
+        None => return Ok(EditOutcome::Same),
+        Some(existing) if Some(&existing) != ours => return Ok(EditOutcome::Foreign(existing)),
         Some(_) => {}
     }
-    Ok(Outcome::Changed(match form {
-        Form::Json(key) => {
+    Ok(EditOutcome::Changed(match form {
+        ConfigFormat::Json(key) => {
             let root = json_root(text)?;
             if let Some(property) =
                 json_root_object(&root)?.object_value(key).and_then(|servers| servers.get(name))
@@ -92,7 +97,7 @@ pub(super) fn take(form: Form, text: &str, name: &str, ours: Option<&Value>) -> 
             }
             root.to_string()
         }
-        Form::Toml(key) => {
+        ConfigFormat::Toml(key) => {
             let mut document = toml_document(text)?;
             if let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) {
                 servers.remove(name);
@@ -106,9 +111,9 @@ pub(super) fn take(form: Form, text: &str, name: &str, ours: Option<&Value>) -> 
 ///
 /// # Errors
 /// When the text is not in its form.
-pub(super) fn get(form: Form, text: &str, name: &str) -> anyhow::Result<Option<Value>> {
+pub(super) fn get(form: ConfigFormat, text: &str, name: &str) -> anyhow::Result<Option<Value>> {
     Ok(match form {
-        Form::Json(key) => {
+        ConfigFormat::Json(key) => {
             let root = json_root(text)?;
             let servers = json_root_object(&root)?.object_value(key);
             let property = servers.and_then(|servers| servers.get(name));
@@ -116,7 +121,7 @@ pub(super) fn get(form: Form, text: &str, name: &str) -> anyhow::Result<Option<V
                 .and_then(|property| property.value())
                 .map(|found| found.to_serde_value().unwrap_or(Value::Null))
         }
-        Form::Toml(key) => {
+        ConfigFormat::Toml(key) => {
             let document = toml_document(text)?;
             document.get(key).and_then(|servers| servers.get(name)).map(json_of)
         }

@@ -29,7 +29,7 @@ impl Places {
 
 /// How a file holds its servers: the key of the object or table that they are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ConfigFormat {
     /// JSON, which may have comments and trailing commas.
     Json(&'static str),
     /// TOML, by the key of the table.
@@ -38,7 +38,7 @@ pub(crate) enum Form {
 
 /// Shape of an entry in a host's configuration.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+enum EntryFormat {
     /// `command` and `args`.
     Plain,
     /// The same, with `type: "stdio"`.
@@ -49,23 +49,23 @@ enum Shape {
 
 /// Which folder a path is in.
 #[derive(Debug, Clone, Copy)]
-enum Base {
+enum BaseFolder {
     Home,
     Config,
 }
 
 /// A host of agents and its configuration files.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Host {
+pub(crate) struct McpHost {
     /// Name on the command line.
     pub(crate) id: &'static str,
     /// Name as people write it, such as `Claude Code`.
     pub(crate) name: &'static str,
-    base: Base,
+    base: BaseFolder,
     path: &'static str,
     project: Option<&'static str>,
-    pub(crate) form: Form,
-    shape: Shape,
+    pub(crate) form: ConfigFormat,
+    shape: EntryFormat,
     /// Next step for the user.
     pub(crate) then: &'static str,
     /// The folders that it reads skills from: the user's (below HOME), and the project's. `None` where its documentation names none.
@@ -75,149 +75,149 @@ pub(crate) struct Host {
 const RESTART: &str = "Restart it, or reload its MCP servers.";
 
 /// All hosts, in the order in which they are listed.
-pub(crate) const HOSTS: [Host; 12] = [
-    Host {
+pub(crate) const HOSTS: [McpHost; 12] = [
+    McpHost {
         id: "claude-code",
         name: "Claude Code",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".claude.json",
         project: Some(".mcp.json"),
-        form: Form::Json("mcpServers"),
-        shape: Shape::Typed,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Typed,
         then: "Its next session has it; `/mcp` shows it.",
         skills: Some((".claude/skills", ".claude/skills")),
     },
-    Host {
+    McpHost {
         id: "claude-desktop",
         name: "Claude Desktop",
-        base: Base::Config,
+        base: BaseFolder::Config,
         path: "Claude/claude_desktop_config.json",
         project: None,
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: RESTART,
         skills: None,
     },
-    Host {
+    McpHost {
         id: "vscode",
         name: "VS Code",
-        base: Base::Config,
+        base: BaseFolder::Config,
         path: "Code/User/mcp.json",
         project: Some(".vscode/mcp.json"),
-        form: Form::Json("servers"),
-        shape: Shape::Typed,
+        form: ConfigFormat::Json("servers"),
+        shape: EntryFormat::Typed,
         then: "Start it with `MCP: List Servers`. Tandem's extension offers the bridge without this.",
         skills: Some((".copilot/skills", ".agents/skills")),
     },
-    Host {
+    McpHost {
         id: "cursor",
         name: "Cursor",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".cursor/mcp.json",
         project: Some(".cursor/mcp.json"),
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: "Switch it on in its settings, under MCP.",
         skills: Some((".cursor/skills", ".cursor/skills")),
     },
-    Host {
+    McpHost {
         id: "windsurf",
         name: "Windsurf",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".codeium/windsurf/mcp_config.json",
         project: None,
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: RESTART,
         skills: Some((".codeium/windsurf/skills", ".windsurf/skills")),
     },
-    Host {
+    McpHost {
         id: "codex",
         name: "Codex",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".codex/config.toml",
         project: Some(".codex/config.toml"),
-        form: Form::Toml("mcp_servers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Toml("mcp_servers"),
+        shape: EntryFormat::Plain,
         then: "Its next session has it.",
         skills: Some((".agents/skills", ".agents/skills")),
     },
-    Host {
+    McpHost {
         id: "gemini",
         name: "Gemini CLI",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".gemini/settings.json",
         project: Some(".gemini/settings.json"),
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: "Its next session has it; `/mcp` shows it.",
         skills: Some((".gemini/skills", ".agents/skills")),
     },
-    Host {
+    McpHost {
         id: "opencode",
         name: "OpenCode",
-        base: Base::Config,
+        base: BaseFolder::Config,
         path: "opencode/opencode.json",
         project: Some("opencode.json"),
-        form: Form::Json("mcp"),
-        shape: Shape::OneList,
+        form: ConfigFormat::Json("mcp"),
+        shape: EntryFormat::OneList,
         then: "Its next session has it.",
         skills: Some((".config/opencode/skills", ".agents/skills")),
     },
-    Host {
+    McpHost {
         id: "zed",
         name: "Zed",
-        base: Base::Config,
+        base: BaseFolder::Config,
         path: "zed/settings.json",
         project: Some(".zed/settings.json"),
-        form: Form::Json("context_servers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("context_servers"),
+        shape: EntryFormat::Plain,
         then: "It starts at once.",
         skills: None,
     },
-    Host {
+    McpHost {
         id: "cline",
         name: "Cline",
-        base: Base::Config,
+        base: BaseFolder::Config,
         path: "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
         project: None,
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: RESTART,
         skills: Some((".cline/skills", ".cline/skills")),
     },
-    Host {
+    McpHost {
         // It reads each file of this folder, JSON in the form of other hosts too.
         id: "continue",
         name: "Continue",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".continue/mcpServers/tandem.json",
         project: Some(".continue/mcpServers/tandem.json"),
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: "Agent mode has it.",
         skills: Some((".continue/skills", ".continue/skills")),
     },
-    Host {
+    McpHost {
         // AI Assistant has no file; it takes the configuration over from Claude Desktop, or from its settings.
         id: "jetbrains",
         name: "JetBrains Junie",
-        base: Base::Home,
+        base: BaseFolder::Home,
         path: ".junie/mcp/mcp.json",
         project: Some(".junie/mcp/mcp.json"),
-        form: Form::Json("mcpServers"),
-        shape: Shape::Plain,
+        form: ConfigFormat::Json("mcpServers"),
+        shape: EntryFormat::Plain,
         then: RESTART,
         skills: Some((".junie/skills", ".junie/skills")),
     },
 ];
 
-impl Host {
+impl McpHost {
     /// The user's configuration.
     pub(crate) fn file(&self, places: &Places) -> PathBuf {
         let base = match self.base {
-            Base::Home => &places.home,
-            Base::Config => &places.config,
+            BaseFolder::Home => &places.home,
+            BaseFolder::Config => &places.config,
         };
         base.join(self.path)
     }
@@ -240,9 +240,9 @@ impl Host {
     /// The entry that starts this command.
     pub(crate) fn entry(&self, command: &str, args: &[String]) -> Value {
         match self.shape {
-            Shape::Plain => json!({ "command": command, "args": args }),
-            Shape::Typed => json!({ "type": "stdio", "command": command, "args": args }),
-            Shape::OneList => {
+            EntryFormat::Plain => json!({ "command": command, "args": args }),
+            EntryFormat::Typed => json!({ "type": "stdio", "command": command, "args": args }),
+            EntryFormat::OneList => {
                 let words: Vec<&str> =
                     std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
                 json!({ "type": "local", "command": words, "enabled": true })

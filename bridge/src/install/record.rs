@@ -11,12 +11,12 @@ const VERSION: u64 = 1;
 
 /// The entries that were written.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct InstallRecord {
     file: PathBuf,
     entries: Map<String, Value>,
 }
 
-impl Record {
+impl InstallRecord {
     /// Loads the entries that were written so far.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
-use super::record::Record;
-use super::{Flags, Host, Places, replace};
+use super::record::InstallRecord;
+use super::{InstallArgs, McpHost, Places, replace};
 
 /// The skill's name, and its folder's.
 const NAME: &str = "tandem";
@@ -35,7 +35,7 @@ pub(super) const FILES: &[(&str, &str)] = files![
 ///
 /// # Errors
 /// When the host's documentation names no such folder.
-fn folder(host: &Host, places: &Places, project: Option<&Path>) -> anyhow::Result<PathBuf> {
+fn folder(host: &McpHost, places: &Places, project: Option<&Path>) -> anyhow::Result<PathBuf> {
     let (own, of_project) = host.skills.with_context(|| {
         format!("{} is not known to read skills from a folder: leave out --skill", host.name)
     })?;
@@ -52,10 +52,10 @@ fn folder(host: &Host, places: &Places, project: Option<&Path>) -> anyhow::Resul
 /// When the host reads no skills, or one of the skill's files is there and is not as it was written, or cannot be read or written: nothing
 /// is changed then.
 pub(super) fn one(
-    host: &Host,
+    host: &McpHost,
     places: &Places,
-    flags: &Flags,
-    record: &mut Record,
+    flags: &InstallArgs,
+    record: &mut InstallRecord,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let folder = folder(host, places, flags.project.as_deref())?;

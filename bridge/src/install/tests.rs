@@ -4,23 +4,23 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::edit::{self, Outcome};
-use super::hosts::{Form, HOSTS, Places};
-use super::{Flags, Launch, run};
+use super::edit::{self, EditOutcome};
+use super::hosts::{ConfigFormat, HOSTS, Places};
+use super::{InstallArgs, ServerCommand, run};
 
-fn flags(hosts: &[&str], more: &[&str]) -> Flags {
+fn flags(hosts: &[&str], more: &[&str]) -> InstallArgs {
     #[derive(clap::Parser)]
     struct Whole {
         #[command(flatten)]
-        flags: Flags,
+        flags: InstallArgs,
     }
     let words = std::iter::once("install").chain(hosts.iter().copied()).chain(more.iter().copied());
     <Whole as clap::Parser>::parse_from(words).flags
 }
 
-fn changed(outcome: Outcome) -> String {
+fn changed(outcome: EditOutcome) -> String {
     match outcome {
-        Outcome::Changed(text) => text,
+        EditOutcome::Changed(text) => text,
         other => panic!("it was not changed: {other:?}"),
     }
 }
@@ -52,11 +52,11 @@ fn each_host_gets_what_its_documentation_says() {
         assert_eq!(&host.entry("/bin/tandem-mcp", &["--read-only".into()]), entry, "{id}");
         let text = changed(edit::put(host.form, "", "tandem", entry, None).expect("an empty file takes it"));
         match host.form {
-            Form::Json(_) => {
+            ConfigFormat::Json(_) => {
                 let whole: Value = serde_json::from_str(&text).expect("JSON");
                 assert_eq!(whole, json!({ key: { "tandem": entry } }), "{id}");
             }
-            Form::Toml(_) => assert_eq!(
+            ConfigFormat::Toml(_) => assert_eq!(
                 text,
                 "[mcp_servers.tandem]\ncommand = \"/bin/tandem-mcp\"\nargs = [\"--read-only\"]\n"
             ),
@@ -70,24 +70,25 @@ fn comments_layout_and_other_servers_stay_as_they_are() {
     let entry = json!({ "command": "t", "args": [] });
     let text = "// mine\n{\n    \"theme\": \"x\", // dark\n    \"context_servers\": {\n        \"other\": { \"command\": \"o\" },\n    },\n}\n";
     let with = changed(
-        edit::put(Form::Json("context_servers"), text, "tandem", &entry, None).expect("it is understood"),
+        edit::put(ConfigFormat::Json("context_servers"), text, "tandem", &entry, None)
+            .expect("it is understood"),
     );
     assert!(with.starts_with("// mine\n{\n    \"theme\": \"x\", // dark\n"), "{with}");
     assert!(with.contains("\"other\": { \"command\": \"o\" },") && with.contains("\"tandem\": {"), "{with}");
-    let without =
-        edit::take(Form::Json("context_servers"), &with, "tandem", Some(&entry)).expect("it is understood");
+    let without = edit::take(ConfigFormat::Json("context_servers"), &with, "tandem", Some(&entry))
+        .expect("it is understood");
     assert_eq!(changed(without), text);
 
     let text = "# mine\nmodel = \"m\"\n\n[mcp_servers.other]\ncommand = \"o\" # theirs\n";
     let with = changed(
-        edit::put(Form::Toml("mcp_servers"), text, "tandem", &entry, None).expect("it is understood"),
+        edit::put(ConfigFormat::Toml("mcp_servers"), text, "tandem", &entry, None).expect("it is understood"),
     );
     assert!(
         with.starts_with(text) && with.contains("[mcp_servers.tandem]\ncommand = \"t\"\nargs = []\n"),
         "{with}"
     );
-    let without =
-        edit::take(Form::Toml("mcp_servers"), &with, "tandem", Some(&entry)).expect("it is understood");
+    let without = edit::take(ConfigFormat::Toml("mcp_servers"), &with, "tandem", Some(&entry))
+        .expect("it is understood");
     assert_eq!(changed(without), text);
 }
 
@@ -96,22 +97,25 @@ fn an_entry_from_another_source_is_neither_overwritten_nor_removed() {
     let theirs = json!({ "command": "mine", "args": [] });
     let entry = json!({ "command": "t", "args": [] });
     for (form, text) in [
-        (Form::Json("mcpServers"), r#"{"mcpServers": {"tandem": {"command": "mine", "args": []}}}"#),
-        (Form::Toml("mcp_servers"), "mcp_servers = { tandem = { command = \"mine\", args = [] } }\n"),
+        (ConfigFormat::Json("mcpServers"), r#"{"mcpServers": {"tandem": {"command": "mine", "args": []}}}"#),
+        (ConfigFormat::Toml("mcp_servers"), "mcp_servers = { tandem = { command = \"mine\", args = [] } }\n"),
     ] {
         let put = |ours| edit::put(form, text, "tandem", &entry, ours).expect("it is understood");
-        assert_eq!(put(None), Outcome::Foreign(theirs.clone()));
-        assert_eq!(put(Some(&entry)), Outcome::Foreign(theirs.clone()));
+        assert_eq!(put(None), EditOutcome::Foreign(theirs.clone()));
+        assert_eq!(put(Some(&entry)), EditOutcome::Foreign(theirs.clone()));
         let take = edit::take(form, text, "tandem", Some(&entry)).expect("it is understood");
-        assert_eq!(take, Outcome::Foreign(theirs.clone()));
-        assert!(matches!(put(Some(&theirs)), Outcome::Changed(_)), "what was ours may be brought up to date");
+        assert_eq!(take, EditOutcome::Foreign(theirs.clone()));
+        assert!(
+            matches!(put(Some(&theirs)), EditOutcome::Changed(_)),
+            "what was ours may be brought up to date"
+        );
     }
     for (form, text) in [
-        (Form::Json("mcpServers"), "[1]"),
-        (Form::Json("mcpServers"), r#"{"mcpServers": 1}"#),
-        (Form::Json("mcpServers"), "{"),
-        (Form::Toml("mcp_servers"), "mcp_servers = 1\n"),
-        (Form::Toml("mcp_servers"), "= 1"),
+        (ConfigFormat::Json("mcpServers"), "[1]"),
+        (ConfigFormat::Json("mcpServers"), r#"{"mcpServers": 1}"#),
+        (ConfigFormat::Json("mcpServers"), "{"),
+        (ConfigFormat::Toml("mcp_servers"), "mcp_servers = 1\n"),
+        (ConfigFormat::Toml("mcp_servers"), "= 1"),
     ] {
         assert!(edit::put(form, text, "tandem", &entry, None).is_err(), "{text}");
     }
@@ -120,7 +124,7 @@ fn an_entry_from_another_source_is_neither_overwritten_nor_removed() {
 #[test]
 fn a_program_in_a_package_runners_cache_is_started_by_the_runner() {
     let launch = |own: &str, by: Option<&str>| {
-        let Launch { command, args } = Launch::of(own, by, &["--tools=core".into()]);
+        let ServerCommand { command, args } = ServerCommand::of(own, by, &["--tools=core".into()]);
         format!("{command} {}", args.join(" "))
     };
     assert_eq!(launch("/usr/bin/tandem-mcp", None), "/usr/bin/tandem-mcp --tools=core");

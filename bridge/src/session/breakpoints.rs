@@ -8,10 +8,10 @@ use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
 use workspace_tools::roots::Roots;
 
-use super::Session;
-use crate::arguments::Arguments;
-use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, FUNCTIONS, Purpose};
-use crate::event_listener::State;
+use super::AgentSession;
+use crate::arguments::ToolArguments;
+use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
+use crate::event_listener::ProgramState;
 use crate::source::{absolute, below, in_folders};
 
 /// Endings of programs that are their own sources.
@@ -19,7 +19,7 @@ const SCRIPTS: [&str; 7] = [".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh"];
 /// Maximum number of files in a source's folder that are considered.
 const MAX_OTHERS: usize = 500;
 
-impl Session {
+impl AgentSession {
     /// Looks at or changes this agent's breakpoints, in their latest state.
     pub fn with_requested<T>(&self, work: impl FnOnce(&mut BreakpointRequests) -> T) -> T {
         self.with_plan(|plan| {
@@ -116,12 +116,16 @@ impl Session {
         Ok(())
     }
 
-    /// Reads a place as [`BreakpointRequest::read`] does. A file that is not there by its path is looked for among the program's
+    /// Reads a place as [`RequestedBreakpoint::read`] does. A file that is not there by its path is looked for among the program's
     /// sources: agents name files as people and stack traces do.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, also when several sources may be meant.
-    pub async fn request(&self, arguments: &Arguments, roots: &Roots) -> Result<BreakpointRequest, Failure> {
+    pub async fn request(
+        &self,
+        arguments: &ToolArguments,
+        roots: &Roots,
+    ) -> Result<RequestedBreakpoint, Failure> {
         if let Some(named) = arguments.text("sourceFile")?
             && !Path::new(&absolute(&named)).exists()
         {
@@ -130,18 +134,18 @@ impl Session {
             let known =
                 known.or_else(|| in_folders(&named, self.with_plan(|plan| plan.folders()).into_iter()));
             if let Some(known) = known {
-                return BreakpointRequest::read(&arguments.with("sourceFile", json!(known)));
+                return RequestedBreakpoint::read(&arguments.with("sourceFile", json!(known)));
             }
-            return BreakpointRequest::read(&by_text(arguments, roots)?);
+            return RequestedBreakpoint::read(&by_text(arguments, roots)?);
         }
-        BreakpointRequest::read(arguments)
+        RequestedBreakpoint::read(arguments)
     }
 
     /// Paths of sources as the debugger knows them.
     async fn known_sources(&self) -> Vec<String> {
         let mut known = self.with_requested(|requested| requested.files());
         let snapshot = self.snapshot();
-        if snapshot.state == State::Stopped {
+        if snapshot.state == ProgramState::Stopped {
             let arguments = json!({ "threadId": snapshot.stop["threadId"], "startFrame": 0, "levels": 200 });
             if let Ok(stack) = self.ask("stackTrace", arguments).await {
                 let frames = stack["stackFrames"].as_array().into_iter().flatten();
@@ -195,7 +199,7 @@ fn beside(path: &str) -> Vec<String> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when several files end so.
-pub fn by_text(arguments: &Arguments, roots: &Roots) -> Result<Arguments, Failure> {
+pub fn by_text(arguments: &ToolArguments, roots: &Roots) -> Result<ToolArguments, Failure> {
     let (named, text) = (arguments.text("sourceFile")?, arguments.text("text")?);
     let Some(named) = named.filter(|named| text.is_some() && !Path::new(&absolute(named)).exists()) else {
         return Ok(arguments.clone());
@@ -223,18 +227,18 @@ mod tests {
     const FILE: &str = "/src/app.py";
 
     /// A session, and the other end of its connection.
-    fn connected() -> (Arc<Session>, Peer, mpsc::UnboundedReceiver<Incoming>) {
+    fn connected() -> (Arc<AgentSession>, Peer, mpsc::UnboundedReceiver<Incoming>) {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let ((reader, writer), (their_reader, their_writer)) =
             (tokio::io::split(ours), tokio::io::split(theirs));
         let (peer, incoming) = Peer::start(reader, writer);
-        let session = Session::of(peer.clone(), listen(incoming, peer), json!({}), "agent");
+        let session = AgentSession::of(peer.clone(), listen(incoming, peer), json!({}), "agent");
         let (adapter, requests) = Peer::start(their_reader, their_writer);
         (Arc::new(session), adapter, requests)
     }
 
-    fn add(session: &Session, id: u64, line: u64) {
-        let request = BreakpointRequest { file: FILE.into(), dap: json!({ "line": line }), text: None };
+    fn add(session: &AgentSession, id: u64, line: u64) {
+        let request = RequestedBreakpoint { file: FILE.into(), dap: json!({ "line": line }), text: None };
         session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
     }
 
@@ -253,7 +257,7 @@ mod tests {
         adapter.respond(request, Ok(json!({ "breakpoints": told })));
     }
 
-    fn bound(session: &Session) -> Vec<(u64, Option<i64>)> {
+    fn bound(session: &AgentSession) -> Vec<(u64, Option<i64>)> {
         session
             .with_requested(|requested| requested.all().map(|(_, wanted)| (wanted.id, wanted.dap)).collect())
     }

@@ -6,14 +6,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::frames::{frame_of, scope};
 use super::stops::locals_scopes;
-use crate::call::Call;
-use crate::session::{DEADLINE, Session};
+use crate::call::ToolCall;
+use crate::session::{AgentSession, DEADLINE};
 
 /// Most scopes around a function that are looked at.
 const OUTER: usize = 8;
 
 /// `debug_set_variable`.
-pub(super) async fn set_variable(call: &Call) -> Result<Value, Failure> {
+pub(super) async fn set_variable(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_text("value")?);
     let frame = frame_of(call, &session).await?;
@@ -37,7 +37,7 @@ pub(super) async fn set_variable(call: &Call) -> Result<Value, Failure> {
 /// # Errors
 /// The engine's own.
 pub(super) async fn set(
-    session: &Session,
+    session: &AgentSession,
     frame: &Value,
     name: &str,
     value: &str,
@@ -63,7 +63,7 @@ pub(super) async fn set(
 
 /// Sets a variable of one of these scopes.
 async fn set_in(
-    session: &Session,
+    session: &AgentSession,
     frame: &Value,
     scopes: &[Value],
     name: &str,
@@ -85,7 +85,7 @@ async fn set_in(
 }
 
 /// The scopes without arguments and locals, such as the globals of a module, as far as they cost little.
-async fn outer_scopes(session: &Session, frame: &Value) -> Result<Vec<Value>, Failure> {
+async fn outer_scopes(session: &AgentSession, frame: &Value) -> Result<Vec<Value>, Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
     let list = scopes["scopes"].as_array().into_iter().flatten();
     let outer = list.filter(|scope| scope["expensive"] != true && scope["presentationHint"] != "registers");
@@ -97,7 +97,7 @@ async fn outer_scopes(session: &Session, frame: &Value) -> Result<Vec<Value>, Fa
 /// # Errors
 /// The engine's own.
 pub(super) async fn evaluate(
-    session: &Session,
+    session: &AgentSession,
     frame: &Value,
     expression: &str,
     cancel: &CancellationToken,
@@ -107,7 +107,7 @@ pub(super) async fn evaluate(
 }
 
 /// The innermost of these scopes that has a variable of this name.
-async fn holder(session: &Session, scopes: &[Value], name: &str) -> Result<Option<Value>, Failure> {
+async fn holder(session: &AgentSession, scopes: &[Value], name: &str) -> Result<Option<Value>, Failure> {
     for scope in scopes {
         let rows = session.ask("variables", json!({ "variablesReference": scope })).await?;
         if rows["variables"].as_array().into_iter().flatten().any(|row| row["name"] == name) {

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::launch::{OF_DOTNET, add_breakpoints, drop_null, pass_on};
 use super::stops;
-use crate::arguments::Arguments;
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::server::Early;
-use crate::session::{Plan, Session};
+use crate::arguments::ToolArguments;
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::server::EarlyRequests;
+use crate::session::{AgentSession, SessionPlan};
 use crate::source::absolute;
 
 /// How long a running .NET process may take to report its modules, and how often to poll for them.
@@ -47,13 +47,13 @@ const PASSED_ON: [&str; 18] = [
 /// Ways to attach that only one adapter has, which the other arguments say.
 const OWN_WAYS: [&str; 2] = ["target", "attachCommands"];
 
-pub(super) async fn attach(call: &Call) -> Result<Value, Failure> {
+pub(super) async fn attach(call: &ToolCall) -> Result<Value, Failure> {
     let attributes = attributes(&call.arguments)?;
     attach_with(call, attributes).await
 }
 
 /// Converts the arguments of `debug_attach` to attach attributes.
-fn attributes(arguments: &Arguments) -> Result<Value, Failure> {
+fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
     let mut attributes = json!({});
     pass_on(arguments, &PASSED_ON, &mut attributes);
     pass_on(arguments, &OF_DOTNET, &mut attributes);
@@ -87,7 +87,7 @@ fn attributes(arguments: &Arguments) -> Result<Value, Failure> {
 }
 
 /// `connect`, or `host` and `port`, or `port` alone, as `{host, port}` or `{socket}`.
-fn place(arguments: &Arguments) -> Result<Option<Value>, Failure> {
+fn place(arguments: &ToolArguments) -> Result<Option<Value>, Failure> {
     let connect = arguments.parsed("connect");
     let (host, port) = (arguments.text("host")?, arguments.number("port")?);
     match (&connect, port) {
@@ -123,14 +123,15 @@ fn existing_core(core: &str) -> Result<&str, Failure> {
 }
 
 /// Attaches by these attributes and answers as `debug_attach` does.
-pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value, Failure> {
-    let Early { mut requested, filters } = call.bridge.kept();
+pub(super) async fn attach_with(call: &ToolCall, attributes: Value) -> Result<Value, Failure> {
+    let EarlyRequests { mut requested, filters } = call.bridge.kept();
     add_breakpoints(call, &mut requested, Vec::new())?;
     let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
-    let plan = Plan { attach: true, attributes, requested, filters, ..Plan::default() };
+    let plan = SessionPlan { attach: true, attributes, requested, filters, ..SessionPlan::default() };
     let bridge = &call.bridge;
     let session =
-        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
+        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
+            .await?;
     let session = call.add_session(session);
     bridge.with_early(std::mem::take);
     let program = pid.and_then(program_of);
@@ -145,7 +146,7 @@ pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value,
     let name = name.map(|name| name.rsplit('/').next().unwrap_or_default().to_owned());
     let mut answer = json!({ "state": session.snapshot().state.as_str(), "session": session.id,
         "pid": pid.or(told), "processName": name, "runtimeVersion": version });
-    if session.snapshot().state == State::Stopped {
+    if session.snapshot().state == ProgramState::Stopped {
         answer["event"] = stops::report(&session).await["event"].clone();
     }
     let set = session.with_requested(|requested| requested.bodies());
@@ -173,7 +174,7 @@ fn program_of(pid: u64) -> Option<String> {
 /// Waits until a running .NET process has reported its modules, so that a breakpoint set now binds at once;
 /// returns the version of its runtime, from the path of its core library (`…/Microsoft.NETCore.App/9.0.1/…`).
 /// Other engines report it themselves.
-async fn loaded(session: &Session, program: Option<&str>) -> Value {
+async fn loaded(session: &AgentSession, program: Option<&str>) -> Value {
     let until = Instant::now() + if session.engine == "coreclr" { LOADING } else { Duration::ZERO };
     let assembly = program.and_then(|program| program.rsplit('/').next());
     loop {
@@ -181,7 +182,7 @@ async fn loaded(session: &Session, program: Option<&str>) -> Value {
         let list = modules["modules"].as_array().map(Vec::as_slice).unwrap_or_default();
         let version = runtime_version(list);
         let has_program = assembly.is_none_or(|wanted| list.iter().any(|module| module["name"] == wanted));
-        let over = session.snapshot().state == State::Exited || Instant::now() >= until;
+        let over = session.snapshot().state == ProgramState::Exited || Instant::now() >= until;
         if over || version.is_some() && has_program {
             return json!(version);
         }
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
 
     fn meant(given: Value) -> Result<Value, Failure> {
-        attributes(&Arguments::new(given.as_object().cloned()))
+        attributes(&ToolArguments::new(given.as_object().cloned()))
     }
 
     #[test]

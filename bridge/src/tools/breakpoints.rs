@@ -7,25 +7,27 @@ use std::sync::Arc;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, FUNCTIONS, Purpose, Wanted};
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::session::Session;
+use crate::breakpoint_requests::{
+    AgentBreakpoint, BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint,
+};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::session::AgentSession;
 use crate::session::breakpoints::by_text;
-use crate::source::Source;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::source::SourceText;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Note on breakpoints that are set without a program.
 const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
 
 /// Where and why the program stops.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "breakpoints",
     tools: &[
         Tool {
             name: "debug_set_breakpoint",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Set a breakpoint, also before launch, by line, or by its text, which survives edits.",
             takes: &[
                 "sourceFile:s",
@@ -43,7 +45,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_remove_breakpoint",
             core: true,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Remove one of your breakpoints, or all.",
             takes: &["breakpointId:i", "all:b"],
             gives: &["id:i"],
@@ -52,7 +54,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_list_breakpoints",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Your breakpoints and exception filters, and others' breakpoints.",
             takes: &[],
             gives: &["breakpoints:a", "exceptions:a", "others:a"],
@@ -61,7 +63,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_set_function_breakpoint",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Stop where a function begins, named like Name or Type.Name.",
             takes: &["function:s!", "condition:s", "hitCondition:s"],
             gives: &["id:i", "line:i", "verified:b"],
@@ -70,7 +72,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_set_exception_breakpoints",
             core: true,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Choose which exceptions stop the program, also before launch.",
             takes: &["filters:as0!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
             gives: &["filters:a"],
@@ -80,15 +82,15 @@ pub const FAMILY: Family = Family {
 };
 
 /// The session that has the breakpoints: those of a program hold in every program that it starts.
-async fn owner(call: &Call) -> Result<Arc<Session>, Failure> {
+async fn owner(call: &ToolCall) -> Result<Arc<AgentSession>, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     Ok(session.kin.root.clone().unwrap_or(session))
 }
 
-async fn set(call: &Call) -> Result<Value, Failure> {
+async fn set(call: &ToolCall) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
     if call.bridge.is_before_a_launch(&call.arguments)? {
-        let request = BreakpointRequest::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
+        let request = RequestedBreakpoint::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
         let asked = asked(&request);
         let wanted = call.bridge.with_early(|early| {
             early.requested.add(request, id, Purpose::Stop);
@@ -124,7 +126,7 @@ async fn set(call: &Call) -> Result<Value, Failure> {
 
 /// Drops `dllPath` for engines other than .NET, which have no assemblies; returns whether it was set, to
 /// report it.
-fn forget_assembly(session: &Session, request: &mut BreakpointRequest) -> bool {
+fn forget_assembly(session: &AgentSession, request: &mut RequestedBreakpoint) -> bool {
     let named = session.engine != "coreclr" && !request.dap["modulePath"].is_null();
     if let Some(request) = request.dap.as_object_mut().filter(|_| named) {
         request.shift_remove("modulePath");
@@ -133,20 +135,20 @@ fn forget_assembly(session: &Session, request: &mut BreakpointRequest) -> bool {
 }
 
 /// The file and line of a request.
-fn asked(request: &BreakpointRequest) -> (String, Option<u64>) {
+fn asked(request: &RequestedBreakpoint) -> (String, Option<u64>) {
     (request.file.clone(), request.dap["line"].as_u64())
 }
 
-fn find(session: &Session, id: u64) -> Option<Wanted> {
+fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
     session.with_requested(|requested| requested.find(id).map(|(_, wanted)| wanted.clone()))
 }
 
 /// A breakpoint with the source line where it bound; if that is not the requested line, or it did not bind, with
 /// what is there.
-fn told((file, asked): &(String, Option<u64>), wanted: Option<&Wanted>) -> Value {
+fn told((file, asked): &(String, Option<u64>), wanted: Option<&AgentBreakpoint>) -> Value {
     let Some(wanted) = wanted else { return Value::Null };
     let mut body = wanted.body(file);
-    let source = body["file"].as_str().and_then(Source::read);
+    let source = body["file"].as_str().and_then(SourceText::read);
     let (Some(source), Some(line)) = (source, body["line"].as_u64()) else { return body };
     if let Some(text) = source.line(line) {
         body["source"] = json!(text);
@@ -178,7 +180,7 @@ fn explain(mut body: Value, file: &str) -> Value {
     body
 }
 
-async fn set_function(call: &Call) -> Result<Value, Failure> {
+async fn set_function(call: &ToolCall) -> Result<Value, Failure> {
     // `name` is DAP's word for it.
     if call.arguments.text("function")?.is_none() {
         return Err(Failure::invalid("`function` is missing; it must be the name of a function"));
@@ -186,7 +188,7 @@ async fn set_function(call: &Call) -> Result<Value, Failure> {
     set(call).await
 }
 
-async fn remove(call: &Call) -> Result<Value, Failure> {
+async fn remove(call: &ToolCall) -> Result<Value, Failure> {
     let id = call.arguments.number("breakpointId")?;
     match (id, call.arguments.flag("all")?.unwrap_or(false)) {
         (Some(id), false) => remove_one(call, id).await,
@@ -198,7 +200,7 @@ async fn remove(call: &Call) -> Result<Value, Failure> {
 }
 
 /// Breakpoints alone: what stops at exceptions stays as it is.
-async fn remove_all(call: &Call) -> Result<Value, Failure> {
+async fn remove_all(call: &ToolCall) -> Result<Value, Failure> {
     let before = call.bridge.is_before_a_launch(&call.arguments)?;
     let take =
         |requested: &mut BreakpointRequests| (requested.bodies().len(), requested.take_all(Purpose::Stop));
@@ -217,7 +219,7 @@ async fn remove_all(call: &Call) -> Result<Value, Failure> {
     Ok(json!({ "removed": removed }))
 }
 
-async fn remove_one(call: &Call, id: u64) -> Result<Value, Failure> {
+async fn remove_one(call: &ToolCall, id: u64) -> Result<Value, Failure> {
     let unknown = || {
         Failure::new(ErrorCode::BreakpointNotFound, format!("you have no breakpoint {id}"))
             .hint("debug_list_breakpoints lists yours")
@@ -238,7 +240,7 @@ async fn remove_one(call: &Call, id: u64) -> Result<Value, Failure> {
     Ok(json!({ "id": id }))
 }
 
-async fn list(call: &Call) -> Result<Value, Failure> {
+async fn list(call: &ToolCall) -> Result<Value, Failure> {
     let (mut early, early_filters) = match call.bridge.is_before_a_launch(&call.arguments)? {
         true => call.bridge.with_early(|early| (early.requested.bodies(), early.filters.clone())),
         false => (Vec::new(), None),
@@ -265,9 +267,9 @@ async fn list(call: &Call) -> Result<Value, Failure> {
 }
 
 /// This agent's breakpoints in a session. Where the program has ended nothing is bound any more.
-pub fn bodies(session: &Session) -> Vec<Value> {
+pub fn bodies(session: &AgentSession) -> Vec<Value> {
     let mut own = session.with_requested(|requested| requested.bodies());
-    if session.snapshot().state == State::Exited {
+    if session.snapshot().state == ProgramState::Exited {
         for one in &mut own {
             one["verified"] = json!(false);
             one["message"] = json!(KEPT);
@@ -305,7 +307,7 @@ pub fn others(info: &Value) -> Vec<Value> {
         .collect()
 }
 
-async fn set_exception(call: &Call) -> Result<Value, Failure> {
+async fn set_exception(call: &ToolCall) -> Result<Value, Failure> {
     // An empty list says that none stops it: that is to be said, not left out.
     let filters = call.arguments.given_texts("filters")?.ok_or_else(|| {
         Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
@@ -325,7 +327,7 @@ async fn set_exception(call: &Call) -> Result<Value, Failure> {
     Ok(json!({ "filters": filters }))
 }
 
-fn known_filters(session: &Session) -> Vec<String> {
+fn known_filters(session: &AgentSession) -> Vec<String> {
     let filters = session.capability("exceptionBreakpointFilters");
     let filters = filters.as_array().into_iter().flatten();
     filters.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect()

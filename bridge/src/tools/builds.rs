@@ -8,15 +8,15 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
-use workspace_tools::build::{self, Action, Selection};
+use workspace_tools::build::{self, BuildAction, RunnerArguments};
 use workspace_tools::command_line;
 use workspace_tools::commands;
-use workspace_tools::jobs::{Say, Waited};
-use workspace_tools::process::Command;
+use workspace_tools::jobs::{JobStatus, Say};
+use workspace_tools::process::ProcessCommand;
 
-use crate::call::Call;
+use crate::call::ToolCall;
 use crate::catalog::RUN_COMMAND;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// How long a call waits by default, ms: builds are often longer than debugging waits, and clients cut calls at
 /// 60 s.
@@ -27,13 +27,13 @@ const OUTPUT_BYTES: u64 = 8 << 10;
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// The tools that build and run commands.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "builds",
     tools: &[
         Tool {
             name: "build",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again to keep waiting.",
             takes: &[
                 "projectPath:s=folder or project file",
@@ -42,30 +42,30 @@ pub const FAMILY: Family = Family {
                 "maxBytes:i=8192",
             ],
             gives: &["exitCode:i", "output:s", "diagnostics:o", "errors:i", "warnings:i", "pending:b"],
-            run: run!(project, Action::Build),
+            run: run!(project, BuildAction::Build),
         },
         Tool {
             name: "restore",
             core: false,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Like build: fetch dependencies.",
             takes: &["projectPath:s", "timeoutMs:i"],
             gives: &["exitCode:i", "output:s", "pending:b"],
-            run: run!(project, Action::Restore),
+            run: run!(project, BuildAction::Restore),
         },
         Tool {
             name: "get_diagnostics",
             core: false,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Like build: the compiler's check alone.",
             takes: &["projectPath:s", "timeoutMs:i"],
             gives: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
-            run: run!(project, Action::Check),
+            run: run!(project, BuildAction::Check),
         },
         Tool {
             name: RUN_COMMAND,
             core: false,
-            effect: Effect::Destroys,
+            effect: ToolEffect::Destroys,
             about: "Run a program, without a shell. Double quotes keep spaces.",
             takes: &["command:s!", "args:as", "workingDirectory:s", "timeoutMs:i", "maxBytes:i"],
             gives: &["exitCode:i", "stdout:s", "stderr:s", "pending:b"],
@@ -74,33 +74,33 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-async fn project(call: &Call, action: Action) -> Result<Value, Failure> {
+async fn project(call: &ToolCall, action: BuildAction) -> Result<Value, Failure> {
     let (path, tool) = (call.arguments.text("projectPath")?, call.arguments.text("tool")?);
     let project = Project::find(&call.bridge.options.roots, path.as_deref(), tool.as_deref())?;
-    let chosen = Selection::default();
+    let chosen = RunnerArguments::default();
     let most = output_bytes(call)?;
     let key = format!("{} {project:?} {chosen:?}", action.name());
     wait(call, &key, move |cancel, say| build::run(project, action, chosen, most, cancel, say)).await
 }
 
-async fn command(call: &Call) -> Result<Value, Failure> {
+async fn command(call: &ToolCall) -> Result<Value, Failure> {
     let (program, arguments) = command_line::parse(&call.arguments.need_text("command")?)?;
     let more = call.arguments.texts("args")?;
     let folder = call.bridge.options.roots.folder(call.arguments.text("workingDirectory")?.as_deref())?;
-    let command = Command::new(program, folder).args(arguments).args(more);
+    let command = ProcessCommand::new(program, folder).args(arguments).args(more);
     let most = output_bytes(call)?;
     let key = format!("command {command:?}");
     wait(call, &key, move |cancel, say| commands::run(command, most, cancel, say)).await
 }
 
-pub(super) fn output_bytes(call: &Call) -> Result<usize, Failure> {
+pub(super) fn output_bytes(call: &ToolCall) -> Result<usize, Failure> {
     let wanted = call.arguments.number("maxBytes")?.unwrap_or(OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
     Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
 }
 
 /// Waits for work, telling how far it is; leaves it going when patience ends.
 pub(super) async fn wait<W>(
-    call: &Call,
+    call: &ToolCall,
     key: &str,
     start: impl FnOnce(CancellationToken, Say) -> W,
 ) -> Result<Value, Failure>
@@ -111,8 +111,8 @@ where
     let jobs = Arc::clone(&call.bridge.jobs);
     let tell = |message: String| call.progress.say(message);
     match jobs.wait(key, patience, &call.cancel, start, tell).await? {
-        Waited::Done(answer) => Ok(answer),
-        Waited::Pending(elapsed, said) => Ok(json!({
+        JobStatus::Done(answer) => Ok(answer),
+        JobStatus::Pending(elapsed, said) => Ok(json!({
             "pending": true,
             "durationMs": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             "output": said,

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use super::stops::{add_other_stops, add_started, begin_with, named_thread, report, report_relative, stack};
 use super::waiting::{BRIEF, STEPPING, may_continue, wait_for_news, wait_longer};
 use crate::breakpoint_requests::Purpose;
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::session::{DEADLINE, Session};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::session::{AgentSession, DEADLINE};
 use crate::source::place;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Waits end before clients cut calls.
 const WAIT: Duration = Duration::from_secs(30);
@@ -32,13 +32,13 @@ const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
 const AS_CONTINUE: &[&str] = &[];
 
 /// The tools that resume the program and wait.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "execution",
     tools: &[
         Tool {
             name: "debug_continue",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Resume, to a line, text or function if given, and wait (30 s) for the next event: breakpointHit, stopped, \
                     exception, exited or waitingForInput, with place, lines, variables, new output. pending: still running, call \
                     again. Runs nothing at a stop you have not seen (event.unseen). Steps, pause and wait answer alike. All that \
@@ -57,7 +57,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_step",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Run the current line (over), enter its call (into), or run to the caller (out).",
             takes: &["kind:s", "count:i", "threadId:i"],
             gives: AS_CONTINUE,
@@ -66,7 +66,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_step_over",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Run the current line without entering calls.",
             takes: &["count:i=1", "threadId:i", "timeoutMs:i"],
             gives: AS_CONTINUE,
@@ -75,7 +75,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_step_into",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Step into the call on this line.",
             takes: &["count:i", "threadId:i", "timeoutMs:i"],
             gives: AS_CONTINUE,
@@ -84,7 +84,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_step_out",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Run until this function returns.",
             takes: &["count:i", "threadId:i", "timeoutMs:i"],
             gives: AS_CONTINUE,
@@ -93,7 +93,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_pause",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Stop a running program where it is.",
             takes: &[],
             gives: AS_CONTINUE,
@@ -102,7 +102,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_wait",
             core: true,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Wait for the next event, of any client; answers at once at a stop.",
             takes: &["timeoutMs:i"],
             gives: AS_CONTINUE,
@@ -111,7 +111,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_run_to",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Continue to a line, a text or a function, once. event.reached: it got there.",
             takes: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
             gives: AS_CONTINUE,
@@ -121,17 +121,17 @@ pub const FAMILY: Family = Family {
 };
 
 /// `timeoutMs`, or 30 s.
-pub(super) fn limit(call: &Call) -> Result<Duration, Failure> {
+pub(super) fn limit(call: &ToolCall) -> Result<Duration, Failure> {
     Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, |ms| Duration::from_millis(ms).min(MAX_WAIT)))
 }
 
 /// `debug_continue`, which may name a place to run to.
-async fn resume(call: &Call) -> Result<Value, Failure> {
+async fn resume(call: &ToolCall) -> Result<Value, Failure> {
     let named = ["sourceFile", "function"].iter().any(|key| !call.arguments.value(key).is_null());
     if named { run_to(call).await } else { run(call, "continue").await }
 }
 
-async fn step(call: &Call) -> Result<Value, Failure> {
+async fn step(call: &ToolCall) -> Result<Value, Failure> {
     let kind = call.arguments.text("kind")?;
     match kind.as_deref() {
         None | Some("over") => run(call, "next").await,
@@ -141,7 +141,7 @@ async fn step(call: &Call) -> Result<Value, Failure> {
     }
 }
 
-pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
+pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let until = Instant::now() + limit(call)?;
     let count = call.arguments.number("count")?.filter(|_| command != "continue").unwrap_or(1);
@@ -151,7 +151,7 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     let now = session.snapshot();
     // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
     // Not every adapter reports that its program has begun.
-    let runs = matches!(now.state, State::Running | State::Idle) || may_continue(&session);
+    let runs = matches!(now.state, ProgramState::Running | ProgramState::Idle) || may_continue(&session);
     if runs && (session.agent_view.pending() || command == "continue") {
         let until = patience(call, &session, until).await?;
         let seen = if may_continue(&session) { session.agent_view.known() } else { now.news };
@@ -193,7 +193,7 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
 }
 
 /// The line where a step in between ended, with its number; the function where there is no source.
-async fn line_of(session: &Session) -> String {
+async fn line_of(session: &AgentSession) -> String {
     let thread = session.snapshot().stop["threadId"].clone();
     let frame = stack(session, &thread, 0, 1).await.map(|told| told["stackFrames"][0].clone());
     let mut at = json!({});
@@ -206,7 +206,7 @@ async fn line_of(session: &Session) -> String {
 
 /// Until when to wait for a running program. One that was reported as waiting for input, and still is, seldom continues
 /// without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a person types.
-async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Instant, Failure> {
+async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Instant, Failure> {
     let session = session.root();
     if !session.agent_view.has_reported_input_wait() || call.arguments.number("timeoutMs")?.is_some() {
         return Ok(until);
@@ -220,9 +220,9 @@ async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Inst
 
 /// The stop or end that was not reported to the agent yet: it came after a wait timed out, or another client caused it. Resuming from
 /// there could skip just what the agent waits for, so the stop is reported, and nothing runs.
-pub(super) async fn unseen(session: &Session) -> Option<Value> {
+pub(super) async fn unseen(session: &AgentSession) -> Option<Value> {
     let now = session.snapshot();
-    let is_stopped = matches!(now.state, State::Stopped | State::Exited);
+    let is_stopped = matches!(now.state, ProgramState::Stopped | ProgramState::Exited);
     if !is_stopped || !session.agent_view.holds_back(now.news) {
         return None;
     }
@@ -231,7 +231,7 @@ pub(super) async fn unseen(session: &Session) -> Option<Value> {
     Some(begin_with(UNSEEN, answer))
 }
 
-async fn thread(call: &Call, session: &Session, stop: &Value) -> Result<Value, Failure> {
+async fn thread(call: &ToolCall, session: &AgentSession, stop: &Value) -> Result<Value, Failure> {
     Ok(match named_thread(call, session).await? {
         Some(thread) => thread,
         None if stop["threadId"].is_null() => json!(0),
@@ -241,8 +241,8 @@ async fn thread(call: &Call, session: &Session, stop: &Value) -> Result<Value, F
 
 /// Between two steps of one call: nothing is reported if the step ended as a step.
 async fn wait_brief(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     seen: u64,
     until: Instant,
 ) -> Result<Option<Value>, Failure> {
@@ -252,15 +252,16 @@ async fn wait_brief(
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
     let now = session.snapshot();
-    let continues = now.state == State::Stopped && now.stop["reason"] == "step" && Instant::now() < until;
+    let continues =
+        now.state == ProgramState::Stopped && now.stop["reason"] == "step" && Instant::now() < until;
     Ok(if continues { None } else { Some(report(session).await) })
 }
 
-async fn pause(call: &Call) -> Result<Value, Failure> {
+async fn pause(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let before = session.snapshot();
     // The program is stopped already.
-    if before.state == State::Stopped {
+    if before.state == ProgramState::Stopped {
         return Ok(report(&session).await);
     }
     let thread = thread(call, &session, &before.stop).await?;
@@ -270,7 +271,7 @@ async fn pause(call: &Call) -> Result<Value, Failure> {
     wait_for_news(call, &session, before.news, until).await
 }
 
-async fn wait(call: &Call) -> Result<Value, Failure> {
+async fn wait(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Another client may have resumed the program a moment ago. A session that is gone has already reported its end.
     if let Err(failure) = session.sync().await {
@@ -282,7 +283,7 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
         return wait_for_news(call, &session, session.agent_view.known(), until).await;
     }
     // Not every adapter reports that its program has begun.
-    if !matches!(now.state, State::Running | State::Idle) {
+    if !matches!(now.state, ProgramState::Running | ProgramState::Idle) {
         // An agent that knows this stop waits for one of the other programs.
         let news = call.bridge.relative_with_news(&session).filter(|_| session.agent_view.knows(now.news));
         let mut answer = match news {
@@ -296,7 +297,7 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
     wait_for_news(call, &session, now.news, Instant::now() + limit(call)?).await
 }
 
-async fn run_to(call: &Call) -> Result<Value, Failure> {
+async fn run_to(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let request = session.request(&call.arguments, &call.bridge.options.roots).await?;
     let until = Instant::now() + limit(call)?;

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
-use workspace_tools::files::{self, Kind, reading, writing};
+use workspace_tools::files::{self, EntryType, reading, writing};
 use workspace_tools::roots::Roots;
 
-use crate::call::Call;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::call::ToolCall;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Entries of one `list_directory`.
 const ENTRIES: u64 = 1000;
 
 /// The tools for files and folders.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "files",
     tools: &[
         Tool {
             name: "read_file",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Read a text file, or lines of it, in parts.",
             takes: &[
                 "path:s!",
@@ -37,7 +37,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "write_file",
             core: false,
-            effect: Effect::Overwrites,
+            effect: ToolEffect::Overwrites,
             about: "Create or replace a whole file, atomically.",
             takes: &["path:s!", "content:s0!", "encoding:s=or base64"],
             gives: &["bytesWritten:i", "created:b"],
@@ -46,7 +46,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "list_directory",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Names in a folder, and which are folders.",
             takes: &["path:s", "start:i", "count:i=1000"],
             gives: &["entries:a", "directories:a", "next:i"],
@@ -55,7 +55,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "delete_file",
             core: false,
-            effect: Effect::Destroys,
+            effect: ToolEffect::Destroys,
             about: "Delete a file or link.",
             takes: &["path:s!"],
             gives: &["path:s"],
@@ -64,7 +64,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "create_directory",
             core: false,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Make a folder and those above it.",
             takes: &["path:s!"],
             gives: &["created:b"],
@@ -73,32 +73,32 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "file_exists",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Whether a path is a file.",
             takes: &["path:s!"],
             gives: &["exists:b"],
-            run: run!(exists, Kind::File),
+            run: run!(exists, EntryType::File),
         },
         Tool {
             name: "directory_exists",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Whether a path is a folder.",
             takes: &["path:s!"],
             gives: &["exists:b"],
-            run: run!(exists, Kind::Directory),
+            run: run!(exists, EntryType::Directory),
         },
     ],
 };
 
-async fn read(call: &Call) -> Result<Value, Failure> {
+async fn read(call: &ToolCall) -> Result<Value, Failure> {
     let start = match call.arguments.value("start") {
         Value::Null => None,
         Value::String(text) => Some(text),
         other => Some(other.to_string()),
     };
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let selection = reading::Selection {
+    let selection = reading::ReadOptions {
         start,
         count: call.arguments.number("count")?.map(size),
         max_bytes: call.arguments.number("maxBytes")?.map_or(reading::ANSWER_BYTES, size),
@@ -107,13 +107,13 @@ async fn read(call: &Call) -> Result<Value, Failure> {
     blocking(call, "path", move |roots, path| reading::read(roots, path, &selection)).await
 }
 
-async fn write(call: &Call) -> Result<Value, Failure> {
+async fn write(call: &ToolCall) -> Result<Value, Failure> {
     let content = call.arguments.need_content("content")?;
     let content = if base64(call)? { writing::decode(&content)? } else { content.into_bytes() };
     blocking(call, "path", move |roots, path| writing::write(roots, path, &content)).await
 }
 
-async fn list(call: &Call) -> Result<Value, Failure> {
+async fn list(call: &ToolCall) -> Result<Value, Failure> {
     let start = usize::try_from(call.arguments.number("start")?.unwrap_or(0)).unwrap_or(usize::MAX);
     let count = call.arguments.number("count")?.unwrap_or(ENTRIES).clamp(1, 10 * ENTRIES);
     let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -121,19 +121,19 @@ async fn list(call: &Call) -> Result<Value, Failure> {
     with_roots(call, move |roots| files::list(roots, &path, start, count)).await
 }
 
-async fn delete(call: &Call) -> Result<Value, Failure> {
+async fn delete(call: &ToolCall) -> Result<Value, Failure> {
     blocking(call, "path", writing::delete).await
 }
 
-async fn create_directory(call: &Call) -> Result<Value, Failure> {
+async fn create_directory(call: &ToolCall) -> Result<Value, Failure> {
     blocking(call, "path", writing::create_directory).await
 }
 
-async fn exists(call: &Call, kind: Kind) -> Result<Value, Failure> {
+async fn exists(call: &ToolCall, kind: EntryType) -> Result<Value, Failure> {
     blocking(call, "path", move |roots, path| files::exists(roots, path, kind)).await
 }
 
-fn base64(call: &Call) -> Result<bool, Failure> {
+fn base64(call: &ToolCall) -> Result<bool, Failure> {
     match call.arguments.text("encoding")?.as_deref() {
         None | Some("utf8" | "utf-8") => Ok(false),
         Some("base64") => Ok(true),
@@ -143,7 +143,7 @@ fn base64(call: &Call) -> Result<bool, Failure> {
 
 /// Does something at the path of a call.
 async fn blocking<T: Serialize + Send + 'static>(
-    call: &Call,
+    call: &ToolCall,
     key: &str,
     work: impl FnOnce(&Roots, &str) -> Result<T, Failure> + Send + 'static,
 ) -> Result<Value, Failure> {
@@ -153,7 +153,7 @@ async fn blocking<T: Serialize + Send + 'static>(
 
 /// Does something that may wait for a disk, off the thread that serves the protocol.
 async fn with_roots<T: Serialize + Send + 'static>(
-    call: &Call,
+    call: &ToolCall,
     work: impl FnOnce(&Roots) -> Result<T, Failure> + Send + 'static,
 ) -> Result<Value, Failure> {
     let roots = Arc::clone(&call.bridge.options.roots);

@@ -12,12 +12,12 @@ use super::life;
 use super::stops::{begin_with, report, stopped_thread};
 use super::waiting::wait_for_news;
 use crate::bounds::Budget;
-use crate::breakpoint_requests::{BreakpointRequest, Purpose};
-use crate::call::Call;
-use crate::event_listener::State;
+use crate::breakpoint_requests::{Purpose, RequestedBreakpoint};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
 use crate::functions;
-use crate::session::{DEADLINE, Session};
-use crate::tool::{Effect, Family, Tool, run};
+use crate::session::{AgentSession, DEADLINE};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Tokens of an answer by default.
 const TOKENS: u64 = 1500;
@@ -27,12 +27,12 @@ const FRAME: usize = 800;
 const TIME: Duration = Duration::from_secs(10);
 
 /// The tools that follow a call.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "following",
     tools: &[Tool {
         name: "debug_follow",
         core: true,
-        effect: Effect::Acts,
+        effect: ToolEffect::Acts,
         about: "Life of a call in one answer: runs to the call-th call of a function (or line; default: the current call) where \
                 condition holds, then each statement with what it changed, loops folded, calls with arguments and value \
                 (depth: their statements too), result or exception.",
@@ -54,14 +54,14 @@ pub const FAMILY: Family = Family {
 
 /// The call followed last, for answers that continue it.
 #[derive(Debug, Default)]
-pub struct Followed {
+pub struct FollowedCall {
     lines: Vec<String>,
     head: String,
     /// The call has not ended: it can be followed on from the stop with this number.
     open: Option<u64>,
 }
 
-async fn follow(call: &Call) -> Result<Value, Failure> {
+async fn follow(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let budget = bytes(call)?;
     if !call.arguments.value("next").is_null() {
@@ -69,7 +69,7 @@ async fn follow(call: &Call) -> Result<Value, Failure> {
         return continue_following(call, &session, usize::try_from(from).unwrap_or(usize::MAX), budget).await;
     }
     let named = ["function", "sourceFile"].iter().any(|key| !call.arguments.value(key).is_null());
-    if session.snapshot().state == State::Exited {
+    if session.snapshot().state == ProgramState::Exited {
         return stopped_thread(&session);
     }
     if let Some(answer) = unseen(&session).await.filter(|_| named) {
@@ -82,7 +82,7 @@ async fn follow(call: &Call) -> Result<Value, Failure> {
 }
 
 /// Bytes that the lines may cost.
-fn bytes(call: &Call) -> Result<usize, Failure> {
+fn bytes(call: &ToolCall) -> Result<usize, Failure> {
     let given = call.arguments.number("maxTokens")?;
     let budget = match given {
         Some(_) => Budget::of(&call.arguments)?,
@@ -92,7 +92,7 @@ fn bytes(call: &Call) -> Result<usize, Failure> {
 }
 
 /// Runs to the call; the answer when that was not reached.
-async fn run_to_call(call: &Call, session: &Session) -> Result<Option<Value>, Failure> {
+async fn run_to_call(call: &ToolCall, session: &AgentSession) -> Result<Option<Value>, Failure> {
     let number = call.arguments.number("call")?.unwrap_or(1);
     if number == 0 {
         return Err(Failure::invalid("`call` is 0; calls are counted from 1"));
@@ -101,7 +101,7 @@ async fn run_to_call(call: &Call, session: &Session) -> Result<Option<Value>, Fa
     let before = session.snapshot();
     let resumed = async {
         set_breakpoint(call, session, number).await?;
-        if before.state == State::Stopped {
+        if before.state == ProgramState::Stopped {
             let thread = json!({ "threadId": before.stop["threadId"] });
             session.resume("continue", thread, &call.cancel).await?;
         }
@@ -109,7 +109,7 @@ async fn run_to_call(call: &Call, session: &Session) -> Result<Option<Value>, Fa
     };
     let outcome = resumed.await;
     session.drop_breakpoints(Purpose::RunTo).await.or_else(|failure| match session.snapshot().state {
-        State::Exited => Ok(()),
+        ProgramState::Exited => Ok(()),
         _ => Err(failure),
     })?;
     let answer = outcome?;
@@ -126,7 +126,7 @@ async fn run_to_call(call: &Call, session: &Session) -> Result<Option<Value>, Fa
 
 /// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else on the first line of its
 /// body in the sources.
-async fn set_breakpoint(call: &Call, session: &Session, number: u64) -> Result<(), Failure> {
+async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) -> Result<(), Failure> {
     let roots = &call.bridge.options.roots;
     let function = call.arguments.text("function")?;
     if function.is_none() || session.can("supportsFunctionBreakpoints") {
@@ -158,9 +158,9 @@ async fn set_breakpoint(call: &Call, session: &Session, number: u64) -> Result<(
 }
 
 async fn add(
-    call: &Call,
-    session: &Session,
-    mut request: BreakpointRequest,
+    call: &ToolCall,
+    session: &AgentSession,
+    mut request: RequestedBreakpoint,
     number: u64,
 ) -> Result<u64, Failure> {
     if number > 1 {
@@ -173,7 +173,7 @@ async fn add(
 }
 
 /// Follows the call in which the program is stopped.
-async fn followed(call: &Call, session: &Session, budget: usize) -> Result<Value, Failure> {
+async fn followed(call: &ToolCall, session: &AgentSession, budget: usize) -> Result<Value, Failure> {
     let thread = stopped_thread(session)?;
     let time = call.arguments.number("timeoutMs")?.map_or(TIME, Duration::from_millis);
     let mut arguments = json!({ "threadId": thread, "timeoutMs": time.as_millis() as u64 });
@@ -189,7 +189,7 @@ async fn followed(call: &Call, session: &Session, budget: usize) -> Result<Value
     let ended = body["ended"].as_str().unwrap_or_default().to_owned();
     let can_go_on = matches!(ended.as_str(), "steps" | "timeout");
     let open = can_go_on.then(|| session.snapshot().news);
-    session.with_followed(|followed| *followed = Followed { lines, head, open });
+    session.with_followed(|followed| *followed = FollowedCall { lines, head, open });
     let mut answer = page(session, 0, budget);
     answer["ended"] = json!(ended);
     for key in ["returned", "message"] {
@@ -203,7 +203,7 @@ async fn followed(call: &Call, session: &Session, budget: usize) -> Result<Value
 }
 
 /// The lines from one on, as many as fit.
-fn page(session: &Session, from: usize, budget: usize) -> Value {
+fn page(session: &AgentSession, from: usize, budget: usize) -> Value {
     session.with_followed(|followed| {
         let mut cost = 0;
         let rest = followed.lines.iter().skip(from);
@@ -223,7 +223,7 @@ fn page(session: &Session, from: usize, budget: usize) -> Value {
 }
 
 /// Where the program is stopped now, in few words: the lines say the rest.
-async fn add_event(session: &Session, answer: &mut Value) {
+async fn add_event(session: &AgentSession, answer: &mut Value) {
     let told = report(session).await;
     answer["state"] = told["state"].clone();
     let mut event = told["event"].clone();
@@ -237,8 +237,8 @@ async fn add_event(session: &Session, answer: &mut Value) {
 
 /// The rest of the last answer; when all of it was shown, the call is followed on.
 async fn continue_following(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     from: usize,
     budget: usize,
 ) -> Result<Value, Failure> {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::stops::{has_ended, locals_scopes, named_thread, shown_frame, stack, stopped_thread};
 use crate::bounds::Budget;
-use crate::call::Call;
-use crate::session::Session;
+use crate::call::ToolCall;
+use crate::session::AgentSession;
 use crate::source::place;
 
 /// Scopes that other engines call so; here they are among the locals.
@@ -18,8 +18,8 @@ const LEVELS: u64 = 200;
 const SHORTEST_RUN: usize = 2;
 
 /// A part of a call stack.
-pub(super) struct Stack {
-    rows: Vec<Row>,
+pub(super) struct CallStack {
+    rows: Vec<FrameRow>,
     /// The number of the first frame behind the part.
     end: u64,
     /// Frames of the whole stack, where the engine says that.
@@ -27,21 +27,21 @@ pub(super) struct Stack {
 }
 
 /// A frame, or a run of them.
-struct Row {
+struct FrameRow {
     /// Number of its first frame, from 0 at the top.
     at: u64,
     body: Value,
 }
 
-impl Stack {
+impl CallStack {
     /// Reads a part of a thread's stack as it is.
     ///
     /// # Errors
     /// The session's own.
-    async fn read(session: &Session, thread: &Value, start: u64, count: u64) -> Result<Self, Failure> {
+    async fn read(session: &AgentSession, thread: &Value, start: u64, count: u64) -> Result<Self, Failure> {
         let told = stack(session, thread, start, count).await?;
         let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let rows = (start..).zip(frames).map(|(at, frame)| Row { at, body: body(frame) });
+        let rows = (start..).zip(frames).map(|(at, frame)| FrameRow { at, body: body(frame) });
         Ok(Self {
             rows: rows.collect(),
             end: start + frames.len() as u64,
@@ -53,7 +53,7 @@ impl Stack {
     ///
     /// # Errors
     /// The session's own.
-    pub(super) async fn read_folded(session: &Session, thread: &Value) -> Result<Self, Failure> {
+    pub(super) async fn read_folded(session: &AgentSession, thread: &Value) -> Result<Self, Failure> {
         let told = stack(session, thread, 0, LEVELS).await?;
         let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(Self { rows: folded(frames), end: frames.len() as u64, total: told["totalFrames"].as_u64() })
@@ -78,7 +78,7 @@ impl Stack {
 }
 
 /// The rows of a stack from its top. Where no frame is the user's nothing is folded: then these frames are what there is to see.
-fn folded(frames: &[Value]) -> Vec<Row> {
+fn folded(frames: &[Value]) -> Vec<FrameRow> {
     let is_foreign = |frame: &Value| frame["presentationHint"] == "subtle";
     let any = frames.iter().any(|frame| !is_foreign(frame) && frame["presentationHint"] != "label");
     let mut rows = Vec::new();
@@ -87,10 +87,10 @@ fn folded(frames: &[Value]) -> Vec<Row> {
         let top = usize::from(at == 0);
         let is_run = any && run.len() >= SHORTEST_RUN + top;
         let shown = if is_run { top } else { run.len() };
-        rows.extend((at..).zip(run).take(shown).map(|(at, frame)| Row { at, body: body(frame) }));
+        rows.extend((at..).zip(run).take(shown).map(|(at, frame)| FrameRow { at, body: body(frame) }));
         if is_run {
             let start = at + shown as u64;
-            rows.push(Row { at: start, body: json!({ "folded": run.len() - shown, "start": start }) });
+            rows.push(FrameRow { at: start, body: json!({ "folded": run.len() - shown, "start": start }) });
         }
         at += run.len() as u64;
     }
@@ -104,7 +104,7 @@ fn body(frame: &Value) -> Value {
 }
 
 /// `debug_stacktrace`: frames of libraries are not folded if the call names where to begin.
-pub(super) async fn stacktrace(call: &Call) -> Result<Value, Failure> {
+pub(super) async fn stacktrace(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let thread = match named_thread(call, &session).await? {
         Some(thread) => thread,
@@ -113,8 +113,8 @@ pub(super) async fn stacktrace(call: &Call) -> Result<Value, Failure> {
     let ((start, count), budget) = (page(call, 20, 200)?, Budget::of(&call.arguments)?);
     let news = session.snapshot().news;
     let stack = match call.arguments.number("start")? {
-        Some(_) => Stack::read(&session, &thread, start, count).await?,
-        None => Stack::read_folded(&session, &thread).await?,
+        Some(_) => CallStack::read(&session, &thread, start, count).await?,
+        None => CallStack::read_folded(&session, &thread).await?,
     };
     if start == 0 {
         session.agent_view.seen(news);
@@ -125,12 +125,12 @@ pub(super) async fn stacktrace(call: &Call) -> Result<Value, Failure> {
 }
 
 /// `start` and `count`, bounded.
-pub(super) fn page(call: &Call, usual: u64, most: u64) -> Result<(u64, u64), Failure> {
+pub(super) fn page(call: &ToolCall, usual: u64, most: u64) -> Result<(u64, u64), Failure> {
     let count = call.arguments.number("count")?.unwrap_or(usual).clamp(1, most);
     Ok((call.arguments.number("start")?.unwrap_or(0), count))
 }
 
-pub(super) async fn frame_of(call: &Call, session: &Session) -> Result<Value, Failure> {
+pub(super) async fn frame_of(call: &ToolCall, session: &AgentSession) -> Result<Value, Failure> {
     if let Some(frame) = call.arguments.number("frameId")? {
         return Ok(json!(frame));
     }
@@ -141,7 +141,11 @@ pub(super) async fn frame_of(call: &Call, session: &Session) -> Result<Value, Fa
 }
 
 /// The scope named by `scope`, else those with arguments and locals.
-pub(super) async fn scope(call: &Call, session: &Session, frame: &Value) -> Result<Vec<Value>, Failure> {
+pub(super) async fn scope(
+    call: &ToolCall,
+    session: &AgentSession,
+    frame: &Value,
+) -> Result<Vec<Value>, Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
     let list = scopes["scopes"].as_array().cloned().unwrap_or_default();
     let named = |wanted: &str| {
@@ -177,7 +181,7 @@ mod tests {
             .map(|(id, hint)| json!({ "id": id, "name": "f", "presentationHint": hint }))
             .collect();
         let rows = folded(&frames);
-        let row = |row: &Row| match row.body["folded"].as_u64() {
+        let row = |row: &FrameRow| match row.body["folded"].as_u64() {
             Some(count) => format!("{count} from {}", row.at),
             None => row.body["id"].to_string(),
         };
@@ -206,8 +210,8 @@ mod tests {
             .collect();
         let page = |count| {
             let mut answer = json!({});
-            let stack = Stack { rows: folded(&frames), end: 5, total: Some(9) };
-            stack.put(&mut answer, Budget::of(&crate::arguments::Arguments::new(None)).unwrap(), count);
+            let stack = CallStack { rows: folded(&frames), end: 5, total: Some(9) };
+            stack.put(&mut answer, Budget::of(&crate::arguments::ToolArguments::new(None)).unwrap(), count);
             (answer["frames"].as_array().unwrap().len(), answer["next"].clone())
         };
         assert_eq!(page(1), (1, json!(1)));

@@ -6,8 +6,8 @@ use serde_json::Value;
 use workspace_tools::git::repository::Repository;
 use workspace_tools::git::{changes, diff, history, status};
 
-use crate::call::Call;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::call::ToolCall;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Bytes of a patch in one answer by default.
 const PATCH_BYTES: u64 = 64 << 10;
@@ -15,13 +15,13 @@ const PATCH_BYTES: u64 = 64 << 10;
 const MAX_PATCH_BYTES: u64 = 4 << 20;
 
 /// The tools for Git repositories.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "git",
     tools: &[
         Tool {
             name: "git_status",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Branch, and what is changed, staged, untracked.",
             takes: &["repositoryPath:s"],
             gives: &["output:s", "branch:s", "clean:b", "files:a"],
@@ -30,7 +30,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "git_log",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Commits, latest first.",
             takes: &["repositoryPath:s", "maxCount:i=10", "start:i=skip", "revision:s", "files:as"],
             gives: &["output:s", "commits:a", "next:i"],
@@ -39,7 +39,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "git_diff",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Patch of what is not staged, or staged, or against a revision, in parts.",
             takes: &["repositoryPath:s", "staged:b", "revision:s=or A..B", "files:as", "start:i"],
             gives: &["output:s", "files:a", "next:i"],
@@ -48,7 +48,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "git_list_branches",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Local and remote branches.",
             takes: &["repositoryPath:s"],
             gives: &["output:s", "branches:a"],
@@ -57,7 +57,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "git_current_branch",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "The branch that is checked out.",
             takes: &["repositoryPath:s"],
             gives: &["branch:s", "detached:b"],
@@ -66,7 +66,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "git_add",
             core: false,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Stage files, also deleted ones.",
             takes: &["files:as!", "repositoryPath:s"],
             gives: &["staged:a"],
@@ -75,7 +75,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "git_commit",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Commit what is staged.",
             takes: &["message:s!", "repositoryPath:s"],
             gives: &["hash:s", "branch:s"],
@@ -84,20 +84,20 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-async fn git_status(call: &Call) -> Result<Value, Failure> {
+async fn git_status(call: &ToolCall) -> Result<Value, Failure> {
     super::answer(&status::status(&open(call).await?).await?)
 }
 
-async fn current_branch(call: &Call) -> Result<Value, Failure> {
+async fn current_branch(call: &ToolCall) -> Result<Value, Failure> {
     super::answer(&status::current_branch(&open(call).await?).await?)
 }
 
-async fn branches(call: &Call) -> Result<Value, Failure> {
+async fn branches(call: &ToolCall) -> Result<Value, Failure> {
     super::answer(&history::branches(&open(call).await?).await?)
 }
 
-async fn log(call: &Call) -> Result<Value, Failure> {
-    let selection = history::Selection {
+async fn log(call: &ToolCall) -> Result<Value, Failure> {
+    let selection = history::LogOptions {
         count: call.arguments.number("maxCount")?.unwrap_or(10),
         start: call.arguments.number("start")?.unwrap_or(0),
         revision: call.arguments.text("revision")?,
@@ -106,9 +106,9 @@ async fn log(call: &Call) -> Result<Value, Failure> {
     super::answer(&history::log(&open(call).await?, &selection).await?)
 }
 
-async fn git_diff(call: &Call) -> Result<Value, Failure> {
+async fn git_diff(call: &ToolCall) -> Result<Value, Failure> {
     let most = call.arguments.number("maxBytes")?.unwrap_or(PATCH_BYTES).min(MAX_PATCH_BYTES);
-    let selection = diff::Selection {
+    let selection = diff::DiffOptions {
         staged: call.arguments.flag("staged")?.unwrap_or(false),
         revision: call.arguments.text("revision")?,
         files: call.arguments.texts("files")?,
@@ -118,17 +118,17 @@ async fn git_diff(call: &Call) -> Result<Value, Failure> {
     super::answer(&diff::diff(&open(call).await?, &selection).await?)
 }
 
-async fn add(call: &Call) -> Result<Value, Failure> {
+async fn add(call: &ToolCall) -> Result<Value, Failure> {
     let files = call.arguments.texts("files")?;
     super::answer(&changes::add(&open(call).await?, &files).await?)
 }
 
-async fn commit(call: &Call) -> Result<Value, Failure> {
+async fn commit(call: &ToolCall) -> Result<Value, Failure> {
     let message = call.arguments.need_text("message")?;
     super::answer(&changes::commit(&open(call).await?, &message).await?)
 }
 
-async fn open(call: &Call) -> Result<Repository<'_>, Failure> {
+async fn open(call: &ToolCall) -> Result<Repository<'_>, Failure> {
     let folder = call.arguments.text("repositoryPath")?;
     let options = &call.bridge.options;
     // With `--read-only` nothing is run, whatever else is allowed.

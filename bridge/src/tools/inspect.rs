@@ -7,13 +7,13 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::stops::{has_source, named_thread, shown_frame, stack, stopped_thread};
-use super::values::{MAX_VALUE_LEN, Rows};
+use super::values::{MAX_VALUE_LEN, VariableReader};
 use super::{assigning, frames};
 use crate::bounds::{Budget, cut};
-use crate::call::Call;
-use crate::session::{DEADLINE, Session};
-use crate::source::{Source, absolute, place};
-use crate::tool::{Effect, Family, Tool, run};
+use crate::call::ToolCall;
+use crate::session::{AgentSession, DEADLINE};
+use crate::source::{SourceText, absolute, place};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Rows of one answer, over all depths.
 const MAX_ROWS: usize = 400;
@@ -31,13 +31,13 @@ const NO_EXCEPTION: [&str; 7] =
     ["breakpoint", "function breakpoint", "data breakpoint", "step", "goto", "entry", "pause"];
 
 /// The tools that look at a stop.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "inspection",
     tools: &[
         Tool {
             name: "debug_variables",
             core: true,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Variables of a frame, or what is inside one value.",
             takes: &[
                 "frameId:i",
@@ -54,7 +54,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_stacktrace",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "The call stack: id, function, file, line, source of frames. Runs of library frames are folded; start shows them.",
             takes: &["threadId:i", "start:i", "count:i=20"],
             gives: &["frames:a", "next:i"],
@@ -63,7 +63,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_evaluate",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Evaluate an expression, or a list: results has a value or error for each. Also allowSideEffects.",
             takes: &["expression:s", "expressions:as", "frameId:i"],
             gives: &["result:s", "type:s", "children:a", "results:a"],
@@ -72,7 +72,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_threads",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Threads; places adds each one's location.",
             takes: &["places:b", "start:i", "count:i=50"],
             gives: &["threads:a", "next:i"],
@@ -81,7 +81,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_exception_info",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Type, message, stack, inner exceptions of the exception it stopped at.",
             takes: &[],
             gives: &["exceptionId:s", "description:s", "breakMode:s", "details:o"],
@@ -90,7 +90,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_set_variable",
             core: false,
-            effect: Effect::Sets,
+            effect: ToolEffect::Sets,
             about: "Give a variable, member or element another value.",
             takes: &["name:s!=total, person.Age, numbers[1]", "value:s!", "frameId:i"],
             gives: &["value:s", "type:s"],
@@ -99,7 +99,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_modules",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Loaded modules and whether their symbols were found.",
             takes: &["name:s=part of it", "start:i", "count:i=100"],
             gives: &["modules:a", "next:i"],
@@ -108,7 +108,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_source",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Numbered source lines around a frame, or of a file of the program.",
             takes: &["frameId:i", "sourceFile:s", "line:i=first", "start:i", "count:i=40"],
             gives: &["file:s", "lines:a", "next:i", "origin:s"],
@@ -117,7 +117,7 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-async fn variables(call: &Call) -> Result<Value, Failure> {
+async fn variables(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (depth, budget) =
         (call.arguments.number("depth")?.unwrap_or(1).clamp(1, 5), Budget::of(&call.arguments)?);
@@ -135,7 +135,8 @@ async fn variables(call: &Call) -> Result<Value, Failure> {
         }
         None => frames::scope(call, &session, &frame).await?,
     };
-    let (rows, more) = Rows::new(&session, MAX_ROWS).read_scopes(&references, start, count, depth).await?;
+    let (rows, more) =
+        VariableReader::new(&session, MAX_ROWS).read_scopes(&references, start, count, depth).await?;
     let mut answer = json!({});
     if more {
         answer["next"] = json!(start + rows.len() as u64);
@@ -144,7 +145,7 @@ async fn variables(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-async fn evaluate(call: &Call) -> Result<Value, Failure> {
+async fn evaluate(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let list = call.arguments.texts("expressions")?;
     if list.is_empty() {
@@ -170,8 +171,8 @@ async fn evaluate(call: &Call) -> Result<Value, Failure> {
 }
 
 async fn evaluate_one(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     expression: &str,
     frame: &Value,
 ) -> Result<Value, Failure> {
@@ -185,7 +186,7 @@ async fn evaluate_one(
         answer["type"] = json!(kind);
     }
     if told["variablesReference"].as_i64().is_some_and(|reference| reference > 0) {
-        let mut rows = Rows::new(session, MAX_ROWS);
+        let mut rows = VariableReader::new(session, MAX_ROWS);
         let (children, more) = rows.read(&told["variablesReference"], 0, CHILDREN, 1).await?;
         answer["children"] = json!(children);
         if more {
@@ -195,7 +196,7 @@ async fn evaluate_one(
     Ok(answer)
 }
 
-async fn threads(call: &Call) -> Result<Value, Failure> {
+async fn threads(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (start, count) = frames::page(call, 50, 500)?;
     let places = call.arguments.flag("places")?.unwrap_or(false);
@@ -229,7 +230,7 @@ async fn threads(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-async fn modules(call: &Call) -> Result<Value, Failure> {
+async fn modules(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (start, count) = frames::page(call, 100, 1000)?;
     let wanted = call.arguments.text("name")?.unwrap_or_default().to_lowercase();
@@ -253,7 +254,7 @@ async fn modules(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-async fn source(call: &Call) -> Result<Value, Failure> {
+async fn source(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let count = call.arguments.number("count")?.unwrap_or(LINES).clamp(1, 500);
     let line = call.arguments.number("start")?.or(call.arguments.number("line")?);
@@ -268,7 +269,7 @@ async fn source(call: &Call) -> Result<Value, Failure> {
             )
             .hint("use a file of a frame (debug_stacktrace), or read_file"));
         };
-        let read = match Source::read(&path) {
+        let read = match SourceText::read(&path) {
             None if is_known => Some(text_of(call, &session, json!({ "source": { "path": path } })).await?),
             read => read,
         };
@@ -277,7 +278,7 @@ async fn source(call: &Call) -> Result<Value, Failure> {
     let wanted = call.arguments.number("frameId")?;
     let (at, mut frame) = frame_with_source(&session, wanted).await?;
     let path = |frame: &Value| frame["source"]["path"].as_str().unwrap_or_default().to_owned();
-    let read = match Source::read(&path(&frame)) {
+    let read = match SourceText::read(&path(&frame)) {
         Some(read) => read,
         // Not on this disk: the engine may have it, or know how it could be had.
         None => {
@@ -303,7 +304,7 @@ async fn source(call: &Call) -> Result<Value, Failure> {
 
 /// The requested frame, else the one that tools show at the stop if it has a source, else the nearest that has one; and its position in the
 /// stack.
-async fn frame_with_source(session: &Session, wanted: Option<u64>) -> Result<(usize, Value), Failure> {
+async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Result<(usize, Value), Failure> {
     let thread = stopped_thread(session)?;
     let wanted = match wanted {
         Some(id) => Some(id),
@@ -328,17 +329,23 @@ async fn frame_with_source(session: &Session, wanted: Option<u64>) -> Result<(us
 }
 
 /// The session's text of a source. Fetching or decompiling it may take a while.
-async fn text_of(call: &Call, session: &Session, arguments: Value) -> Result<Source, Failure> {
+async fn text_of(call: &ToolCall, session: &AgentSession, arguments: Value) -> Result<SourceText, Failure> {
     let told = session.ask_or_cancel("source", arguments, SOURCE_DEADLINE, &call.cancel).await;
     let told = told.map_err(|failure| match failure.code {
         ErrorCode::Timeout => failure.hint("the work continues: call again for its result"),
         _ => failure,
     })?;
     let no_text = || Failure::new(ErrorCode::IoFailed, "the debugger has no text for this source");
-    told["content"].as_str().map(|text| Source::of(text.to_owned())).ok_or_else(no_text)
+    told["content"].as_str().map(|text| SourceText::of(text.to_owned())).ok_or_else(no_text)
 }
 
-fn lines(path: &str, read: Option<Source>, first: u64, count: u64, marked: u64) -> Result<Value, Failure> {
+fn lines(
+    path: &str,
+    read: Option<SourceText>,
+    first: u64,
+    count: u64,
+    marked: u64,
+) -> Result<Value, Failure> {
     let source = read.ok_or_else(|| {
         Failure::new(ErrorCode::IoFailed, format!("the source `{path}` cannot be read on this machine"))
     })?;
@@ -351,7 +358,7 @@ fn lines(path: &str, read: Option<Source>, first: u64, count: u64, marked: u64) 
     Ok(answer)
 }
 
-async fn exception_info(call: &Call) -> Result<Value, Failure> {
+async fn exception_info(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let thread = match named_thread(call, &session).await? {
         Some(thread) => thread,

@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use super::repeats::Repeat;
 use super::{attaching, execution, listing, repeats, serving, stops, waiting};
-use crate::arguments::Arguments;
-use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, Purpose};
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::server::Early;
+use crate::arguments::ToolArguments;
+use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::server::EarlyRequests;
 use crate::session::breakpoints::by_text;
-use crate::session::{Plan, Session};
+use crate::session::{AgentSession, SessionPlan};
 use crate::source::{absolute, in_folders};
-use crate::tool::{Effect, Family, Tool, run};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// How long the entry stop may take once the program is attached.
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
@@ -87,13 +87,13 @@ pub(super) const OF_DOTNET: [&str; 8] = [
 const PROJECTS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
 
 /// Starting and joining sessions.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "launch",
     tools: &[
         Tool {
             name: "debug_launch",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Debug a program, building a project first. Held at entry until debug_continue; run continues to a stop.",
             takes: &[
                 "program:s=.dll, .csproj, .py, executable, pytest",
@@ -120,7 +120,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_attach",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Attach to a process, a listening debugger or a core. Its stdin and output are not ours.",
             takes: &[
                 "processId:i",
@@ -137,7 +137,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_sessions",
             core: true,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Live sessions, also of editors and started programs; select joins one and makes it current. Every debug_ and process_ tool takes session.",
             takes: &["select:s=id"],
             gives: &["sessions:a", "state:s", "event:o"],
@@ -146,7 +146,7 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-async fn launch(call: &Call) -> Result<Value, Failure> {
+async fn launch(call: &ToolCall) -> Result<Value, Failure> {
     let plan = plan(call, call.bridge.kept())?;
     let mut answer = start(call, plan, runs(call)?).await?;
     call.bridge.with_early(std::mem::take);
@@ -161,7 +161,7 @@ async fn launch(call: &Call) -> Result<Value, Failure> {
 }
 
 /// Converts the arguments of `debug_launch` to a plan.
-fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
+fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
     let arguments = &call.arguments;
     let mut attributes = json!({});
     let project = arguments.text("projectPath")?.map(|project| absolute(&project));
@@ -190,9 +190,9 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
     }
     pass_on(arguments, &["env"], &mut attributes);
     attributes["stopOnEntry"] = json!(!runs(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
-    let Early { mut requested, filters } = kept;
+    let EarlyRequests { mut requested, filters } = kept;
     let repeat = Repeat::of(arguments)?;
-    let mut plan = Plan { attributes, filters, repeat, ..Plan::default() };
+    let mut plan = SessionPlan { attributes, filters, repeat, ..SessionPlan::default() };
     add_breakpoints(call, &mut requested, plan.folders())?;
     plan.requested = requested;
     Ok(plan)
@@ -200,14 +200,14 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
 
 /// Whether the program runs on from its entry: a call that waits for output, or that repeats the launch,
 /// implies `run`.
-fn runs(call: &Call) -> Result<bool, Failure> {
+fn runs(call: &ToolCall) -> Result<bool, Failure> {
     let repeats = Repeat::of(&call.arguments)?.is_some();
     let waits = call.arguments.text("waitFor")?.is_some();
     Ok(repeats || call.arguments.flag("run")?.unwrap_or(waits))
 }
 
 /// Copies attributes that are given.
-pub(super) fn pass_on(arguments: &Arguments, keys: &[&str], attributes: &mut Value) {
+pub(super) fn pass_on(arguments: &ToolArguments, keys: &[&str], attributes: &mut Value) {
     for key in keys {
         let value = arguments.parsed(key);
         if !value.is_null() {
@@ -234,7 +234,7 @@ fn in_project(built: &str, project: Option<&str>) -> String {
 }
 
 /// Where a program runs that has no project, when the call does not say: where the agent works.
-fn work_folder(call: &Call, program: Option<&str>, project: Option<&str>) -> Option<String> {
+fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) -> Option<String> {
     let own = program.map(Path::new).is_some_and(|program| {
         let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         program.is_dir() || PROJECTS.contains(&ending)
@@ -253,7 +253,7 @@ fn work_folder(call: &Call, program: Option<&str>, project: Option<&str>) -> Opt
 /// # Errors
 /// `INVALID_PARAMETER`, saying which of them.
 pub(super) fn add_breakpoints(
-    call: &Call,
+    call: &ToolCall,
     requested: &mut BreakpointRequests,
     folders: Vec<PathBuf>,
 ) -> Result<(), Failure> {
@@ -265,8 +265,8 @@ pub(super) fn add_breakpoints(
 /// # Errors
 /// As [`add_breakpoints`].
 pub(super) fn add_breakpoints_of(
-    call: &Call,
-    arguments: &Arguments,
+    call: &ToolCall,
+    arguments: &ToolArguments,
     requested: &mut BreakpointRequests,
     folders: Vec<PathBuf>,
 ) -> Result<(), Failure> {
@@ -281,7 +281,7 @@ pub(super) fn add_breakpoints_of(
     let mut read = Vec::new();
     for (index, request) in list.into_iter().enumerate() {
         let request = request.as_object().cloned().ok_or_else(wrong)?;
-        let mut request = Arguments::new(Some(request));
+        let mut request = ToolArguments::new(Some(request));
         if let Ok(Some(named)) = request.text("sourceFile")
             && !Path::new(&absolute(&named)).exists()
             && let Some(found) = in_folders(&named, folders.iter().cloned())
@@ -289,7 +289,7 @@ pub(super) fn add_breakpoints_of(
             request = request.with("sourceFile", json!(found));
         }
         let request = by_text(&request, &call.bridge.options.roots)
-            .and_then(|request| BreakpointRequest::read(&request))
+            .and_then(|request| RequestedBreakpoint::read(&request))
             .map_err(|failure| Failure {
                 message: format!("`breakpoints[{index}]`: {}", failure.message),
                 ..failure
@@ -304,12 +304,13 @@ pub(super) fn add_breakpoints_of(
 }
 
 /// Starts a session by a plan and answers as `debug_launch` does.
-pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, Failure> {
+pub(super) async fn start(call: &ToolCall, plan: SessionPlan, runs: bool) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let stop_at_entry = plan.attributes["stopOnEntry"] == true;
     let bridge = &call.bridge;
     let session =
-        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
+        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
+            .await?;
     let session = call.add_session(session);
     has_process(&session).await;
     let mut answer = if runs {
@@ -327,19 +328,19 @@ pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, 
 }
 
 /// Waits a moment until the session has reported the program's process, which the answer names.
-async fn has_process(session: &Session) {
+async fn has_process(session: &AgentSession) {
     let mut snapshot = session.watch_snapshot();
-    let known = snapshot.wait_for(|now| !now.process.is_null() || now.state == State::Exited);
+    let known = snapshot.wait_for(|now| !now.process.is_null() || now.state == ProgramState::Exited);
     // An adapter that is not Tandem's may never report it.
     drop(tokio::time::timeout(PROCESS_LIMIT, known).await);
 }
 
 /// Says which other programs of this agent's still run: a launch does not end them.
-fn tell_others(call: &Call, session: &Session, mut answer: Value) -> Value {
+fn tell_others(call: &ToolCall, session: &AgentSession, mut answer: Value) -> Value {
     let mut others = call.bridge.joined();
     others.retain(|other| {
         let family = other.root().id == session.root().id;
-        !family && other.launched && other.snapshot().state != State::Exited
+        !family && other.launched && other.snapshot().state != ProgramState::Exited
     });
     let Some(first) = others.first() else { return answer };
     let state = first.snapshot().state.as_str();
@@ -355,7 +356,7 @@ fn tell_others(call: &Call, session: &Session, mut answer: Value) -> Value {
 }
 
 /// Adds which session it is, its process and the breakpoints in it.
-pub(super) fn describe(answer: &mut Value, session: &Session) {
+pub(super) fn describe(answer: &mut Value, session: &AgentSession) {
     answer["session"] = json!(session.id);
     answer["pid"] = session.snapshot().process["systemProcessId"].clone();
     // Those of a program hold in every program that it starts.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::source::Source;
-use fold::{Item, Loop, Statement, fold, parse};
+use crate::source::SourceText;
+use fold::{ExecutedStatement, FoldedItem, Loop, fold, parse};
 
 /// Longest value of a line, characters.
 const VALUE: usize = 60;
@@ -24,8 +24,8 @@ const ROUNDS: usize = 6;
 const VALUES: (usize, usize) = (24, 6);
 
 /// Writes the statements of a call as lines.
-pub(super) struct Writer {
-    sources: BTreeMap<String, Option<Source>>,
+pub(super) struct StatementWriter {
+    sources: BTreeMap<String, Option<SourceText>>,
     /// The source of the call.
     path: String,
     /// Lines have the text of their source.
@@ -37,7 +37,7 @@ pub(super) struct Writer {
 pub(super) fn lines(body: &Value, most_bytes: usize) -> Vec<String> {
     let path = body["call"]["source"]["path"].as_str().unwrap_or_default().to_owned();
     let items = fold(parse(body["statements"].as_array().map(Vec::as_slice).unwrap_or_default()));
-    let mut writer = Writer { sources: BTreeMap::new(), path, with_source: true, lines: Vec::new() };
+    let mut writer = StatementWriter { sources: BTreeMap::new(), path, with_source: true, lines: Vec::new() };
     writer.items(&items, 0);
     if bytes(&writer.lines) > most_bytes {
         writer.with_source = false;
@@ -49,8 +49,12 @@ pub(super) fn lines(body: &Value, most_bytes: usize) -> Vec<String> {
 
 /// The call itself: its function and arguments.
 pub(super) fn head(call: &Value) -> String {
-    let mut writer =
-        Writer { sources: BTreeMap::new(), path: String::new(), with_source: false, lines: Vec::new() };
+    let mut writer = StatementWriter {
+        sources: BTreeMap::new(),
+        path: String::new(),
+        with_source: false,
+        lines: Vec::new(),
+    };
     writer.call(call)
 }
 
@@ -59,9 +63,9 @@ pub(super) fn bytes(lines: &[String]) -> usize {
     lines.iter().map(|line| line.len() + 3).sum()
 }
 
-impl Writer {
-    fn source(&mut self, path: &str) -> Option<&Source> {
-        self.sources.entry(path.to_owned()).or_insert_with(|| Source::read(path)).as_ref()
+impl StatementWriter {
+    fn source(&mut self, path: &str) -> Option<&SourceText> {
+        self.sources.entry(path.to_owned()).or_insert_with(|| SourceText::read(path)).as_ref()
     }
 
     /// `name(argument=value, …)`, and the value that it returned.
@@ -87,16 +91,16 @@ impl Writer {
         call_text
     }
 
-    fn items(&mut self, items: &[Item], indent: usize) {
+    fn items(&mut self, items: &[FoldedItem], indent: usize) {
         for item in items {
             match item {
-                Item::Statement(statement) => self.statement(statement, indent),
-                Item::Loop(of) => self.rounds(of, indent),
+                FoldedItem::Statement(statement) => self.statement(statement, indent),
+                FoldedItem::Loop(of) => self.rounds(of, indent),
             }
         }
     }
 
-    fn statement(&mut self, statement: &Statement, indent: usize) {
+    fn statement(&mut self, statement: &ExecutedStatement, indent: usize) {
         let path = statement.path.clone().unwrap_or_else(|| self.path.clone());
         let source = self.source(&path).and_then(|source| source.line(statement.line));
         let is_silent = statement.changes.is_empty() && statement.calls.is_empty();
@@ -133,7 +137,7 @@ impl Writer {
     }
 
     /// The statements of the calls of a statement.
-    fn inner(&mut self, statement: &Statement, indent: usize) {
+    fn inner(&mut self, statement: &ExecutedStatement, indent: usize) {
         let mut inner = statement.inner.iter();
         let followed: Vec<&Value> = statement.calls.iter().filter(|call| call["followed"] == true).collect();
         let is_block = |call: &&Value| call["name"].as_str().is_some_and(|name| name.starts_with("block "));
@@ -170,7 +174,7 @@ impl Writer {
                 let next = fold::shape(next);
                 if like.is_some() { next == shape } else { !shown.contains(&next) }
             });
-            let alike: Vec<&Vec<Item>> = same.collect();
+            let alike: Vec<&Vec<FoldedItem>> = same.collect();
             let name = match alike.len() {
                 1 => format!("{space} round {}", at + 1),
                 many => format!("{space} rounds {}-{}", at + 1, at + many),
@@ -195,7 +199,7 @@ fn is_frame(line: &str) -> bool {
 }
 
 /// The values over several rounds, by variable.
-fn values(rounds: &[&Vec<Item>]) -> String {
+fn values(rounds: &[&Vec<FoldedItem>]) -> String {
     let mut columns: Vec<(String, Vec<Option<String>>)> = Vec::new();
     for (at, round) in rounds.iter().enumerate() {
         for (name, value) in fold::changes(round) {

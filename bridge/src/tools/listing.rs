@@ -7,13 +7,13 @@ use tokio::task::JoinSet;
 
 use super::launch::drop_null;
 use super::stops;
-use crate::call::Call;
-use crate::session::Session;
+use crate::call::ToolCall;
+use crate::session::AgentSession;
 
 /// How many sessions are queried for their state; further ones are listed with the contents of their files only.
 const ASKED: usize = 50;
 
-pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
+pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {
     let select = call.arguments.text("select")?;
     if let Some(id) = &select {
         if call.bridge.joined().iter().any(|session| session.id == *id) {
@@ -51,7 +51,7 @@ pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
 }
 
 /// The live sessions, each with its state; they are queried concurrently.
-async fn live(call: &Call) -> Vec<Value> {
+async fn live(call: &ToolCall) -> Vec<Value> {
     let (joined, client) = (call.bridge.joined(), call.bridge.client());
     let mut asking = JoinSet::new();
     let entries = session_registry::all();
@@ -67,7 +67,7 @@ async fn live(call: &Call) -> Vec<Value> {
         asking.spawn(async move {
             let info = match ours {
                 Some(session) => session.ask("sessionInfo", json!({})).await.ok(),
-                None => Session::look(&entry, &client).await,
+                None => AgentSession::look(&entry, &client).await,
             };
             (at, info)
         });

@@ -5,21 +5,21 @@ use std::time::Duration;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use crate::call::Call;
+use crate::call::ToolCall;
 use crate::session::DEADLINE;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Output in one answer by default, bytes per stream: some 4,000 tokens.
 const MAX_OUTPUT: u64 = 16 * 1024;
 
 /// The program's own input and output.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "program I/O",
     tools: &[
         Tool {
             name: "process_write_input",
             core: true,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Write to the program's stdin.",
             takes: &["data:s0!=lines end with \\n", "closeAfter:b=EOF"],
             gives: &["bytesWritten:i", "stdinClosed:b"],
@@ -28,7 +28,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "process_read_output",
             core: true,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "What the program printed (the newest), also after its end; waitFor waits.",
             takes: &[
                 "stream:s=stdout, stderr or both",
@@ -45,7 +45,7 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-async fn write(call: &Call) -> Result<Value, Failure> {
+async fn write(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // A program that another one started reads what that one was given.
     let session = session.root();
@@ -62,7 +62,7 @@ async fn write(call: &Call) -> Result<Value, Failure> {
     Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
 }
 
-async fn read(call: &Call) -> Result<Value, Failure> {
+async fn read(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let session = session.root();
     let most = call.arguments.number("maxBytes")?.unwrap_or(MAX_OUTPUT);

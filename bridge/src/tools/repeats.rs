@@ -7,13 +7,13 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use test_frameworks::repeat::MAX_RUNS;
 
-use super::test_launch::{self, Begin};
+use super::test_launch::{self, RunStart};
 use super::test_run::leave;
-use crate::arguments::Arguments;
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::server::Early;
-use crate::session::Session;
+use crate::arguments::ToolArguments;
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::server::EarlyRequests;
+use crate::session::AgentSession;
 
 /// Ends of project files that a launch builds.
 const PROJECTS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
@@ -51,7 +51,7 @@ impl Repeat {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.
-    pub fn of(arguments: &Arguments) -> Result<Option<Self>, Failure> {
+    pub fn of(arguments: &ToolArguments) -> Result<Option<Self>, Failure> {
         let until = match arguments.text("until")?.as_deref() {
             None | Some("") => None,
             Some("fails") => Some(Until::Fails),
@@ -115,16 +115,16 @@ fn outcome(answer: &Value) -> RunOutcome {
 
 /// The session of the next run, where a run has ended that is to be repeated. Otherwise the answer gets the number of runs.
 pub(super) async fn next(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     answer: &mut Value,
-) -> Result<Option<Arc<Session>>, Failure> {
+) -> Result<Option<Arc<AgentSession>>, Failure> {
     let Some(repeat) = session.with_plan(|plan| plan.repeat).filter(|repeat| !repeat.is_over) else {
         return Ok(None);
     };
     let outcome = outcome(answer);
     // A worker's end is not the end of the program.
-    if answer["state"] == "exited" && session.snapshot().state != State::Exited {
+    if answer["state"] == "exited" && session.snapshot().state != ProgramState::Exited {
         return Ok(None);
     }
     if answer["state"] == "exited"
@@ -149,7 +149,7 @@ pub(super) async fn next(
 }
 
 /// The session of the run that was answered, which may be a later one of the same launch.
-pub(super) fn latest(call: &Call, session: Arc<Session>) -> Arc<Session> {
+pub(super) fn latest(call: &ToolCall, session: Arc<AgentSession>) -> Arc<AgentSession> {
     if call.bridge.joined().iter().any(|joined| joined.id == session.id) {
         return session;
     }
@@ -159,16 +159,16 @@ pub(super) fn latest(call: &Call, session: Arc<Session>) -> Arc<Session> {
 
 /// Starts what a session debugged once more.
 async fn again(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     next: Repeat,
     answer: &mut Value,
-) -> Result<Option<Arc<Session>>, Failure> {
+) -> Result<Option<Arc<AgentSession>>, Failure> {
     if let Some(run) = session.test_run() {
         leave(call, session).await;
         return match test_launch::begin(call, run.again(None, Some(next)), test_launch::soon()).await? {
-            Begin::Session(session) => Ok(Some(session)),
-            Begin::Answer(instead) => {
+            RunStart::Session(session) => Ok(Some(session)),
+            RunStart::Answer(instead) => {
                 *answer = instead;
                 Ok(None)
             }
@@ -176,13 +176,13 @@ async fn again(
     }
     let mut plan = session.with_plan(|plan| plan.clone());
     leave(call, session).await;
-    let Early { requested, filters } = call.bridge.kept();
+    let EarlyRequests { requested, filters } = call.bridge.kept();
     (plan.requested, plan.filters, plan.repeat) = (requested, filters.or(plan.filters), Some(next));
     leave_out_build(&mut plan.attributes);
     let bridge = &call.bridge;
     let client = bridge.client();
     let started =
-        Session::start(&bridge.options.adapter, &client, plan, &call.cancel, &call.progress).await?;
+        AgentSession::start(&bridge.options.adapter, &client, plan, &call.cancel, &call.progress).await?;
     let started = call.add_session(started);
     bridge.with_early(std::mem::take);
     Ok(Some(started))
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     fn repeat(arguments: Value) -> Result<Option<Repeat>, Failure> {
-        Repeat::of(&Arguments::new(arguments.as_object().cloned()))
+        Repeat::of(&ToolArguments::new(arguments.as_object().cloned()))
     }
 
     #[test]

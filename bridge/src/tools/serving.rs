@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::session::Session;
+use crate::session::AgentSession;
 
 /// Output of a server that listens, as ASP.NET Core, Flask, uvicorn and many others print it.
 pub(super) const LISTENS: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
@@ -17,7 +17,7 @@ const EARLY: usize = 64 * 1024;
 pub(super) const START: &str = "o0.e0";
 
 /// The addresses where the program has said that it listens, in its output from a cursor on.
-pub(super) async fn addresses(session: &Session, since: &str) -> Vec<String> {
+pub(super) async fn addresses(session: &AgentSession, since: &str) -> Vec<String> {
     let arguments = json!({ "since": since, "maxBytes": EARLY });
     let read = session.root().ask("processReadOutput", arguments).await;
     // Without its output, its addresses are unknown.

@@ -8,22 +8,22 @@ use tokio::time::Instant;
 
 use super::repeats::Repeat;
 use super::{execution, launch, stops, test_launch, waiting};
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::session::{LAUNCH_DEADLINE, Session};
-use crate::tool::{Effect, Family, Tool, run};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::session::{AgentSession, LAUNCH_DEADLINE};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// How long after its answer the news of a restart may come.
 const TOLD: Duration = Duration::from_secs(5);
 
 /// The tools for sessions as a whole.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "sessions",
     tools: &[
         Tool {
             name: "debug_status",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "idle, running, stopped (reason, place) or exited, and the session's clients.",
             takes: &[],
             gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
@@ -32,7 +32,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_disconnect",
             core: true,
-            effect: Effect::Overwrites,
+            effect: ToolEffect::Overwrites,
             about: "End the session you launched, or leave one you joined.",
             takes: &["terminate:b"],
             gives: &["state:s"],
@@ -41,7 +41,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_restart",
             core: true,
-            effect: Effect::Destroys,
+            effect: ToolEffect::Destroys,
             about: "Build and start it again with all breakpoints. Answers like debug_launch; how: restart (same session) \
                     or newSession.",
             takes: &["run:b", "timeoutMs:i"],
@@ -54,7 +54,7 @@ pub const FAMILY: Family = Family {
 /// How long an agent that leaves waits for the end of a program that it has asked to end.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-async fn status(call: &Call) -> Result<Value, Failure> {
+async fn status(call: &ToolCall) -> Result<Value, Failure> {
     let named = call.arguments.text("session")?.is_some();
     if !named && call.bridge.current().is_none() {
         return Ok(json!({ "state": "idle" }));
@@ -80,7 +80,7 @@ async fn status(call: &Call) -> Result<Value, Failure> {
 }
 
 /// Another session of this agent's in a line.
-pub(super) fn brief(session: &Session) -> Value {
+pub(super) fn brief(session: &AgentSession) -> Value {
     let state = session.snapshot().state.as_str();
     let mut told = json!({ "session": session.id, "program": session.kin.title, "state": state });
     if let Some(parent) = &session.kin.parent {
@@ -93,13 +93,13 @@ pub(super) fn brief(session: &Session) -> Value {
 ///
 /// # Errors
 /// None at present: a session that is gone is `exited`.
-pub async fn state_of(session: &Session) -> Result<Value, Failure> {
+pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
     let snapshot = session.snapshot();
     let mut answer = json!({ "state": snapshot.state.as_str(), "session": session.id });
     if let Some(code) = snapshot.exit_code {
         answer["exitCode"] = json!(code);
     }
-    if snapshot.state == State::Stopped {
+    if snapshot.state == ProgramState::Stopped {
         answer["reason"] = snapshot.stop["reason"].clone();
         answer["threadId"] = snapshot.stop["threadId"].clone();
     }
@@ -136,7 +136,7 @@ pub async fn state_of(session: &Session) -> Result<Value, Failure> {
 
 /// Starts the program again: in the same session when that can be, so that every client and every breakpoint stays; else
 /// in a new one, by the plan of the old.
-async fn restart(call: &Call) -> Result<Value, Failure> {
+async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Restarting the first program restarts those that it starts.
     let session = session.kin.root.clone().unwrap_or(session);
@@ -148,7 +148,7 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
         plan.repeat = plan.repeat.map(Repeat::restarted);
         plan.repeat.is_some()
     });
-    let lives = session.snapshot().state != State::Exited;
+    let lives = session.snapshot().state != ProgramState::Exited;
     if lives && !repeats && session.can("supportsRestartRequest") {
         match restart_here(call, &session, own).await {
             // It ended just now: as if it had before.
@@ -184,12 +184,12 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-fn stops_at_entry(call: &Call) -> Result<bool, Failure> {
+fn stops_at_entry(call: &ToolCall) -> Result<bool, Failure> {
     Ok(!call.arguments.flag("run")?.unwrap_or(false) && call.arguments.flag("stopAtEntry")?.unwrap_or(true))
 }
 
 /// Restarts with DAP `restart`. Another client's program starts with that client's arguments; our own may stop at entry or not.
-async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value, Failure> {
+async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let stops = own && stops_at_entry(call)?;
     let mut arguments = json!({});
@@ -213,8 +213,8 @@ async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value
     call.progress.during(what, Some(session.listener.events()), asking).await?;
     let mut snapshot = session.watch_snapshot();
     // Reports about the old program no longer hold; an adapter other than Tandem does not announce the new one.
-    let begun =
-        snapshot.wait_for(|snapshot| snapshot.restarts > before.restarts || snapshot.state == State::Exited);
+    let begun = snapshot
+        .wait_for(|snapshot| snapshot.restarts > before.restarts || snapshot.state == ProgramState::Exited);
     drop(tokio::time::timeout(TOLD, begun).await);
     let now = session.snapshot();
     let seen = if now.restarts > before.restarts { now.restarted_at } else { before.news };
@@ -231,7 +231,7 @@ async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value
     Ok(answer)
 }
 
-async fn disconnect(call: &Call) -> Result<Value, Failure> {
+async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
     let session = match call.bridge.session(&call.arguments).await {
         Ok(session) => session,
         // Nothing to leave is what was wanted.
@@ -243,10 +243,10 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
     let session = session.kin.root.clone().filter(|_| !named).unwrap_or(session);
     let terminate = call.arguments.flag("terminate")?;
     let mut refuses = None;
-    if terminate == Some(true) && !session.launched && session.snapshot().state != State::Exited {
+    if terminate == Some(true) && !session.launched && session.snapshot().state != ProgramState::Exited {
         session.terminate().await?;
         let mut snapshot = session.watch_snapshot();
-        let ended = snapshot.wait_for(|snapshot| snapshot.state == State::Exited);
+        let ended = snapshot.wait_for(|snapshot| snapshot.state == ProgramState::Exited);
         if tokio::time::timeout(END_LIMIT, ended).await.is_err() {
             refuses = Some(format!(
                 "{} was asked to end and has not ended yet: it has the time that its launch allows (`terminateTimeout`, usually 30 s), not counting stops",

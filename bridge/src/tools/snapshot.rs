@@ -3,17 +3,17 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::frames::Stack;
+use super::frames::CallStack;
 use super::frames::frame_of;
 use super::stops::{locals_scopes, report, stopped_thread};
-use super::values::{Rows, flatten};
-use crate::agent_view::{Kept, Values};
+use super::values::{VariableReader, flatten};
+use crate::agent_view::{StoredSnapshot, Values};
 use crate::bounds::Budget;
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::session::Session;
-use crate::source::Source;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::session::AgentSession;
+use crate::source::SourceText;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Rows of one snapshot, over all depths.
 const MAX_ROWS: usize = 400;
@@ -23,13 +23,13 @@ const FRAMES: u64 = 20;
 const AROUND: u64 = 5;
 
 /// The tools for snapshots.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "snapshots",
     tools: &[
         Tool {
             name: "debug_snapshot",
             core: true,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "All about this stop: place, source lines, stack, variables, exception, new output.",
             takes: &["depth:i=1", "source:b", "maxTokens:i"],
             gives: &["state:s", "event:o", "frames:a", "variables:a", "exception:o", "snapshot:i"],
@@ -38,7 +38,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_snapshot_diff",
             core: false,
-            effect: Effect::Looks,
+            effect: ToolEffect::Looks,
             about: "Variables that differ between two snapshots (default: the last and now).",
             takes: &["from:i", "to:i"],
             gives: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
@@ -47,31 +47,31 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-struct Taken {
-    stack: Stack,
+struct StopContents {
+    stack: CallStack,
     variables: Vec<Value>,
     more: bool,
 }
 
 /// Stack and variables of the stop.
-async fn take(call: &Call, session: &Session, depth: u64) -> Result<Taken, Failure> {
-    let stack = Stack::read_folded(session, &stopped_thread(session)?).await?;
+async fn take(call: &ToolCall, session: &AgentSession, depth: u64) -> Result<StopContents, Failure> {
+    let stack = CallStack::read_folded(session, &stopped_thread(session)?).await?;
     let scopes = session.ask("scopes", json!({ "frameId": frame_of(call, session).await? })).await?;
     let (variables, more) =
-        Rows::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
-    Ok(Taken { stack, variables, more })
+        VariableReader::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
+    Ok(StopContents { stack, variables, more })
 }
 
-fn depth(call: &Call) -> Result<u64, Failure> {
+fn depth(call: &ToolCall) -> Result<u64, Failure> {
     Ok(call.arguments.number("depth")?.unwrap_or(1).clamp(1, 5))
 }
 
-async fn snapshot(call: &Call) -> Result<Value, Failure> {
+async fn snapshot(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (depth, budget) = (depth(call)?, Budget::of(&call.arguments)?);
     let with_source = call.arguments.flag("source")?.unwrap_or(true);
     let mut answer = report(&session).await;
-    if session.snapshot().state != State::Stopped {
+    if session.snapshot().state != ProgramState::Stopped {
         return Ok(answer);
     }
     let taken = take(call, &session, depth).await?;
@@ -87,7 +87,7 @@ async fn snapshot(call: &Call) -> Result<Value, Failure> {
     }
     if with_source
         && let (Some(path), Some(line)) = (event["file"].as_str(), event["line"].as_u64())
-        && let Some(source) = Source::read(path)
+        && let Some(source) = SourceText::read(path)
     {
         event["lines"] = json!(source.around(line, AROUND));
     }
@@ -128,7 +128,7 @@ async fn snapshot(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-async fn diff(call: &Call) -> Result<Value, Failure> {
+async fn diff(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let kept = |id: Option<u64>| {
         session.agent_view.kept(id).ok_or_else(|| {
@@ -153,13 +153,13 @@ async fn diff(call: &Call) -> Result<Value, Failure> {
             let place =
                 json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
             let id = session.agent_view.keep(depth, place.clone(), values.clone());
-            Kept { id, depth, place, values }
+            StoredSnapshot { id, depth, place, values }
         }
     };
     Ok(compare(&from, &to))
 }
 
-fn compare(from: &Kept, to: &Kept) -> Value {
+fn compare(from: &StoredSnapshot, to: &StoredSnapshot) -> Value {
     let named = |name: &String, value: &String| json!({ "name": name, "value": value });
     let missing = |one: &Values, other: &Values| -> Vec<Value> {
         one.iter()
@@ -173,7 +173,7 @@ fn compare(from: &Kept, to: &Kept) -> Value {
         .into_iter()
         .map(|(name, was, now)| json!({ "name": name, "was": was, "value": now }))
         .collect();
-    let end = |kept: &Kept| {
+    let end = |kept: &StoredSnapshot| {
         let mut end = kept.place.clone();
         end["snapshot"] = json!(kept.id);
         end
@@ -191,10 +191,18 @@ mod tests {
         let values = |pairs: &[(&str, &str)]| -> Values {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
-        let from =
-            Kept { id: 1, depth: 1, place: json!({}), values: values(&[("a", "1"), ("b", "2"), ("c", "3")]) };
-        let to =
-            Kept { id: 2, depth: 1, place: json!({}), values: values(&[("b", "2"), ("c", "4"), ("d", "5")]) };
+        let from = StoredSnapshot {
+            id: 1,
+            depth: 1,
+            place: json!({}),
+            values: values(&[("a", "1"), ("b", "2"), ("c", "3")]),
+        };
+        let to = StoredSnapshot {
+            id: 2,
+            depth: 1,
+            place: json!({}),
+            values: values(&[("b", "2"), ("c", "4"), ("d", "5")]),
+        };
         assert_eq!(
             compare(&from, &to),
             json!({ "from": { "snapshot": 1 }, "to": { "snapshot": 2 },

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::values::{MAX_VALUE_LEN, add_visible};
 use crate::bounds::cut;
-use crate::breakpoint_requests::{Purpose, Wanted};
-use crate::call::Call;
-use crate::event_listener::{Snapshot, State};
-use crate::session::Session;
-use crate::source::{Source, place};
+use crate::breakpoint_requests::{AgentBreakpoint, Purpose};
+use crate::call::ToolCall;
+use crate::event_listener::{ProgramState, Snapshot};
+use crate::session::AgentSession;
+use crate::source::{SourceText, place};
 
 /// New output in an answer, bytes per stream; more is read with `process_read_output`.
 const OUTPUT: usize = 4096;
@@ -39,23 +39,23 @@ const DEEP: u64 = 200;
 const SOON: Duration = Duration::from_secs(5);
 
 /// `state` and `event`: where the program is stopped, and why. This counts as reported to the agent.
-pub(super) async fn report(session: &Session) -> Value {
+pub(super) async fn report(session: &AgentSession) -> Value {
     let snapshot = session.snapshot();
     let mut answer = json!({ "state": snapshot.state.as_str() });
     let mut event = match snapshot.state {
-        State::Stopped => {
+        ProgramState::Stopped => {
             // The engine works one by one; the output is the host's and does not wait for it.
             let (event, output) = tokio::join!(stop_event(session, &snapshot), session.new_output(OUTPUT));
             return told(session, &snapshot, answer, event, output).await;
         }
-        State::Exited => {
+        ProgramState::Exited => {
             let mut event = exit_event(&snapshot);
             if let Some(run) = session.test_run() {
                 run.describe(&mut event).await;
             }
             event
         }
-        State::Idle | State::Running => {
+        ProgramState::Idle | ProgramState::Running => {
             add_output(&mut answer, session.new_output(OUTPUT).await);
             return answer;
         }
@@ -67,7 +67,7 @@ pub(super) async fn report(session: &Session) -> Value {
 }
 
 async fn told(
-    session: &Session,
+    session: &AgentSession,
     snapshot: &Snapshot,
     mut answer: Value,
     mut event: Value,
@@ -99,7 +99,7 @@ pub(super) fn begin_with(message: &str, answer: Value) -> Value {
 
 /// A stop in another session of the family than the one in the call: a program that was started, or the one that started
 /// it. Unless the call named a session, the one that stopped is the current one from now on.
-pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value {
+pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
     let named = !call.arguments.value("session").is_null();
     answer["event"]["session"] = json!(found.id);
@@ -119,13 +119,13 @@ pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value 
 }
 
 /// Adds the other sessions of the family that are stopped: waiting for one program may never end while another is stopped.
-pub(super) fn add_other_stops(answer: &mut Value, call: &Call, session: &Session) {
+pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
     let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut stopped = Vec::new();
     let family = call.bridge.joined().into_iter().filter(|other| other.root().id == session.root().id);
     for other in family.filter(|other| other.id != told) {
         let snapshot = other.snapshot();
-        if snapshot.state != State::Stopped {
+        if snapshot.state != ProgramState::Stopped {
             continue;
         }
         let mut one =
@@ -144,7 +144,7 @@ pub(super) fn add_other_stops(answer: &mut Value, call: &Call, session: &Session
 }
 
 /// Adds the programs that were started since the last report to the agent, and how to debug those that are not debugged.
-pub(super) fn add_started(answer: &mut Value, session: &Session) {
+pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     let root = session.root();
     let (newest, count) = root.snapshot().started;
     let new = usize::try_from(root.agent_view.reported_started(count)).unwrap_or(usize::MAX);
@@ -179,7 +179,7 @@ pub(super) fn add_output(target: &mut Value, output: Value) {
 }
 
 /// The output since the agent last saw it.
-pub(super) async fn output(session: &Session) -> Value {
+pub(super) async fn output(session: &AgentSession) -> Value {
     session.new_output(OUTPUT).await
 }
 
@@ -194,7 +194,7 @@ fn exit_event(snapshot: &Snapshot) -> Value {
     event
 }
 
-async fn stop_event(session: &Session, snapshot: &Snapshot) -> Value {
+async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
     if let Some(event) = session.agent_view.event(snapshot.news) {
         return event;
     }
@@ -237,7 +237,7 @@ async fn stop_event(session: &Session, snapshot: &Snapshot) -> Value {
 }
 
 /// The agent's own id for what was hit, or whose it is.
-fn name_breakpoint(session: &Session, stop: &Value, event: &mut Value) {
+fn name_breakpoint(session: &AgentSession, stop: &Value, event: &mut Value) {
     let hits: Vec<i64> =
         stop["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
     if hits.is_empty() {
@@ -266,7 +266,7 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
 
 /// The agent's breakpoint where the program is stopped, when what was hit is not its own by id: in a program that its program has
 /// started it is set on its behalf, and some adapters (bash-dap, rdbg) do not say which one was hit.
-fn name_by_place(session: &Session, stop: &Value, event: &mut Value) {
+fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     let inherited = event["byOther"] == true;
     let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
     let owner = match &session.kin.root {
@@ -275,7 +275,7 @@ fn name_by_place(session: &Session, stop: &Value, event: &mut Value) {
         _ => return,
     };
     let found = owner.with_requested(|requested| {
-        let here = |(file, wanted): &(&str, &Wanted)| {
+        let here = |(file, wanted): &(&str, &AgentBreakpoint)| {
             let line =
                 if wanted.state["line"].is_null() { &wanted.request["line"] } else { &wanted.state["line"] };
             event["file"].as_str() == Some(file) && event["line"] == *line
@@ -323,7 +323,7 @@ fn name_exception(info: &Value, event: &mut Value) {
 ///
 /// # Errors
 /// The session's own.
-pub(super) async fn shown_frame(session: &Session, thread: &Value) -> Result<(Value, Value), Failure> {
+pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Result<(Value, Value), Failure> {
     let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
     let own = session.own_folder();
     if has_source(&top) && own.as_ref().is_none_or(|own| is_in(&top, own)) {
@@ -369,7 +369,7 @@ pub(super) fn has_ended(frame: &Value) -> bool {
 }
 
 /// Place, lines around it and changed variables of the frame that is shown.
-async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Result<(), Failure> {
+async fn add_place(session: &AgentSession, thread: &Value, event: &mut Value) -> Result<(), Failure> {
     let (top, frame) = shown_frame(session, thread).await?;
     event["topFrame"] = json!({ "id": top["id"] });
     place(event, &frame);
@@ -379,7 +379,7 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
     } else {
         event["topFrame"]["line"] = event["line"].clone();
     }
-    let read = frame["source"]["path"].as_str().and_then(Source::read);
+    let read = frame["source"]["path"].as_str().and_then(SourceText::read);
     if let (Some(source), Some(line)) = (read, frame["line"].as_u64()) {
         event["lines"] = json!(source.around(line, AROUND));
     }
@@ -392,7 +392,7 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
     add_variables(session, &frame, event).await
 }
 
-async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> Result<(), Failure> {
+async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value) -> Result<(), Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
     let (mut rows, mut returned) = (Vec::new(), Vec::new());
     for reference in locals_scopes(&scopes) {
@@ -456,7 +456,7 @@ pub(super) fn locals_scopes(scopes: &Value) -> Vec<Value> {
 
 /// `levels` frames of a thread from `start` on.
 pub(super) async fn stack(
-    session: &Session,
+    session: &AgentSession,
     thread: &Value,
     start: u64,
     levels: u64,
@@ -468,11 +468,11 @@ pub(super) async fn stack(
 ///
 /// # Errors
 /// `NOT_STOPPED`, `NO_SESSION`.
-pub(super) fn stopped_thread(session: &Session) -> Result<Value, Failure> {
+pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
     let snapshot = session.snapshot();
     match snapshot.state {
-        State::Stopped => Ok(snapshot.stop["threadId"].clone()),
-        State::Exited => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
+        ProgramState::Stopped => Ok(snapshot.stop["threadId"].clone()),
+        ProgramState::Exited => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
             .hint("its output can still be read (process_read_output); debug_restart or debug_launch starts it again")),
         other => Err(Failure::new(
             ErrorCode::NotStopped,
@@ -487,7 +487,7 @@ pub(super) fn stopped_thread(session: &Session) -> Result<Value, Failure> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when the program has no such thread.
-pub(super) async fn named_thread(call: &Call, session: &Session) -> Result<Option<Value>, Failure> {
+pub(super) async fn named_thread(call: &ToolCall, session: &AgentSession) -> Result<Option<Value>, Failure> {
     let Some(wanted) = call.arguments.number("threadId")? else { return Ok(None) };
     let stopped = session.snapshot().stop["threadId"].as_u64();
     if stopped != Some(wanted)
@@ -505,9 +505,10 @@ pub(super) async fn named_thread(call: &Call, session: &Session) -> Result<Optio
 }
 
 /// Waits a moment until the program is stopped or has ended.
-pub(super) async fn settled(session: &Session, limit: Duration) {
+pub(super) async fn settled(session: &AgentSession, limit: Duration) {
     let mut snapshot = session.watch_snapshot();
-    let stopped = snapshot.wait_for(|snapshot| matches!(snapshot.state, State::Stopped | State::Exited));
+    let stopped =
+        snapshot.wait_for(|snapshot| matches!(snapshot.state, ProgramState::Stopped | ProgramState::Exited));
     drop(tokio::time::timeout(limit.max(SOON), stopped).await);
 }
 

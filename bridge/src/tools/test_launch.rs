@@ -11,26 +11,30 @@ use tokio::time::Instant;
 use workspace_tools::roots::Roots;
 
 use super::repeats::Repeat;
-use super::test_run::{Next, RESULTS, TestRun, leave, start};
+use super::test_run::{RESULTS, RunUpdate, TestRun, leave, start};
 use super::{execution, launch, testing, waiting};
-use crate::arguments::Arguments;
-use crate::call::Call;
-use crate::session::Session;
+use crate::arguments::ToolArguments;
+use crate::call::ToolCall;
+use crate::session::AgentSession;
 use crate::source::absolute;
 
-pub(super) async fn launch_test(call: &Call) -> Result<Value, Failure> {
+pub(super) async fn launch_test(call: &ToolCall) -> Result<Value, Failure> {
     launch_as(call, &call.arguments).await
 }
 
 /// Runs a session's tests again, as they were called.
-pub(super) async fn restart(call: &Call, session: &Session, run: &TestRun) -> Result<Value, Failure> {
+pub(super) async fn restart(
+    call: &ToolCall,
+    session: &AgentSession,
+    run: &TestRun,
+) -> Result<Value, Failure> {
     leave(call, session).await;
     let mut answer = launch_as(call, &run.arguments).await?;
     answer["how"] = json!("newSession");
     Ok(answer)
 }
 
-async fn launch_as(call: &Call, arguments: &Arguments) -> Result<Value, Failure> {
+async fn launch_as(call: &ToolCall, arguments: &ToolArguments) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let repeat = Repeat::of(arguments)?;
     let elsewhere = elsewhere(call, arguments)?;
@@ -49,8 +53,8 @@ async fn launch_as(call: &Call, arguments: &Arguments) -> Result<Value, Failure>
             let run = call.bridge.begun_test(&key);
             let run = run.unwrap_or_else(|| TestRun::start(request, arguments.clone(), key, repeat));
             match begin(call, run, until).await? {
-                Begin::Session(session) => (session, 0),
-                Begin::Answer(answer) => return Ok(answer),
+                RunStart::Session(session) => (session, 0),
+                RunStart::Answer(answer) => return Ok(answer),
             }
         }
     };
@@ -62,15 +66,15 @@ async fn launch_as(call: &Call, arguments: &Arguments) -> Result<Value, Failure>
 }
 
 /// The session of a call that was answered with `pending`: the same call waits on in it, though another run may be at it by now.
-fn waited_for(call: &Call, key: &str) -> Option<Arc<Session>> {
-    let is_it = |session: &Arc<Session>| {
+fn waited_for(call: &ToolCall, key: &str) -> Option<Arc<AgentSession>> {
+    let is_it = |session: &Arc<AgentSession>| {
         session.agent_view.pending() && session.test_run().is_some_and(|run| run.key == key)
     };
     call.bridge.joined().into_iter().find(is_it)
 }
 
 /// The folders that a project outside of the roots is looked for in: tests may be debugged wherever a program may. None inside.
-fn elsewhere(call: &Call, arguments: &Arguments) -> Result<Option<Roots>, Failure> {
+fn elsewhere(call: &ToolCall, arguments: &ToolArguments) -> Result<Option<Roots>, Failure> {
     let Some(named) = arguments.text("projectPath")? else { return Ok(None) };
     let path = PathBuf::from(absolute(&named));
     if call.bridge.options.roots.paths().any(|root| path.starts_with(root))
@@ -88,9 +92,9 @@ fn elsewhere(call: &Call, arguments: &Arguments) -> Result<Option<Roots>, Failur
         .map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))
 }
 
-pub(super) enum Begin {
+pub(super) enum RunStart {
     /// With its first process.
-    Session(Arc<Session>),
+    Session(Arc<AgentSession>),
     /// Not: it is built still, or there is nothing to start.
     Answer(Value),
 }
@@ -101,21 +105,21 @@ pub(super) fn soon() -> Instant {
 }
 
 /// Starts the first process of a run.
-pub(super) async fn begin(call: &Call, run: Arc<TestRun>, until: Instant) -> Result<Begin, Failure> {
+pub(super) async fn begin(call: &ToolCall, run: Arc<TestRun>, until: Instant) -> Result<RunStart, Failure> {
     match run.next(call, until).await? {
-        Next::Process(wanted) => start(call, &run, *wanted).await.map(Begin::Session),
-        Next::Outcome(outcome) => {
+        RunUpdate::Process(wanted) => start(call, &run, *wanted).await.map(RunStart::Session),
+        RunUpdate::Outcome(outcome) => {
             let (mut answer, _) = outcome?;
             if answer["error"].is_null() {
                 let message = "no process with tests was started";
                 answer["error"] = json!({ "code": ErrorCode::NotFound.as_str(), "message": message });
             }
-            Ok(Begin::Answer(answer))
+            Ok(RunStart::Answer(answer))
         }
-        Next::Pending(doing) => {
+        RunUpdate::Pending(doing) => {
             call.bridge.begin_test(run);
             let message = format!("the tests are being built: {doing}; the same call waits on");
-            Ok(Begin::Answer(json!({ "state": "running", "pending": true, "message": message })))
+            Ok(RunStart::Answer(json!({ "state": "running", "pending": true, "message": message })))
         }
     }
 }

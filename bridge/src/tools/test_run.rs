@@ -8,24 +8,24 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use test_frameworks::answer;
-use test_frameworks::host::{Boxed, Host, Launch, Stops};
-use test_frameworks::request::{Outcome, Request};
-use test_frameworks::results::Results;
-use test_frameworks::run::Known;
+use test_frameworks::host::{BoxFuture, ProcessLaunch, ProcessLauncher, Stops};
+use test_frameworks::request::{TestRequest, TestRunOutcome};
+use test_frameworks::results::TestResults;
+use test_frameworks::run::KnownException;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use workspace_tools::jobs::Say;
-use workspace_tools::process::{Ended, Sink, Stream};
+use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
 use super::launch;
 use super::repeats::Repeat;
-use crate::arguments::Arguments;
-use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, FUNCTIONS, Purpose};
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::server::Early;
-use crate::session::{Plan, Session};
+use crate::arguments::ToolArguments;
+use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, RequestedBreakpoint};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::server::EarlyRequests;
+use crate::session::{AgentSession, SessionPlan};
 
 /// How long the results may take after a process has ended.
 pub(super) const RESULTS: Duration = Duration::from_secs(20);
@@ -35,16 +35,16 @@ const OUTPUT: u64 = 8 << 20;
 /// A run of tests under the debugger; ends, with all its processes, when this goes.
 pub struct TestRun {
     /// As it was called, to run the same again.
-    pub(super) arguments: Arguments,
+    pub(super) arguments: ToolArguments,
     /// The arguments that distinguish its call from others.
     pub(super) key: String,
     /// The tests to run; its options say whether they were run before, and the failure known from that run.
-    pub(super) request: Request,
+    pub(super) request: TestRequest,
     pub(super) repeat: Option<Repeat>,
     /// Folder of the project.
     pub folder: String,
-    wanted: tokio::sync::Mutex<mpsc::Receiver<Wanted>>,
-    progress: watch::Receiver<Progress>,
+    wanted: tokio::sync::Mutex<mpsc::Receiver<LaunchRequest>>,
+    progress: watch::Receiver<RunProgress>,
     /// Processes that were started.
     started: AtomicU64,
     /// An answer has reported more than that it continues.
@@ -61,56 +61,56 @@ impl std::fmt::Debug for TestRun {
 }
 
 #[derive(Clone, Default)]
-struct Progress {
+struct RunProgress {
     /// Processes that were requested.
     wanted: u64,
     doing: String,
-    outcome: Option<Result<(Value, Results), Failure>>,
+    outcome: Option<Result<(Value, TestResults), Failure>>,
 }
 
 /// A process that a run wants started.
-pub(super) struct Wanted {
-    launch: Launch,
-    ended: oneshot::Sender<Over>,
+pub(super) struct LaunchRequest {
+    launch: ProcessLaunch,
+    ended: oneshot::Sender<ProcessResult>,
 }
 
 /// A process that has ended: how, and what it printed to stdout and stderr.
-type Over = (Ended, [String; 2]);
+type ProcessResult = (ProcessExit, [String; 2]);
 
-pub(super) enum Next {
-    Process(Box<Wanted>),
-    Outcome(Result<(Value, Results), Failure>),
+pub(super) enum RunUpdate {
+    Process(Box<LaunchRequest>),
+    Outcome(Result<(Value, TestResults), Failure>),
     Pending(String),
 }
 
 /// Has its processes started by sessions.
-struct Debugger {
-    wanted: mpsc::Sender<Wanted>,
-    progress: watch::Sender<Progress>,
+struct DebuggerLauncher {
+    wanted: mpsc::Sender<LaunchRequest>,
+    progress: watch::Sender<RunProgress>,
 }
 
-impl Host for Debugger {
+impl ProcessLauncher for DebuggerLauncher {
     fn is_debugger(&self) -> bool {
         true
     }
 
     fn run<'a>(
         &'a self,
-        launch: Launch,
+        launch: ProcessLaunch,
         sink: &'a mut dyn Sink,
         _: Duration,
         cancel: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Ended, Failure>> {
+    ) -> BoxFuture<'a, Result<ProcessExit, Failure>> {
         Box::pin(async move {
             let (ended, has_ended) = oneshot::channel();
             self.progress.send_modify(|progress| progress.wanted += 1);
             // Without a receiver, the session has ended.
-            self.wanted.send(Wanted { launch, ended }).await.map_err(|_| Failure::cancelled())?;
+            self.wanted.send(LaunchRequest { launch, ended }).await.map_err(|_| Failure::cancelled())?;
             tokio::select! {
                 outcome = has_ended => {
                     let (ended, [out, err]) = outcome.map_err(|_| Failure::cancelled())?;
-                    sink.take(Stream::Err, err.as_bytes());
-                    sink.take(Stream::Out, out.as_bytes());
+                    sink.take(OutputStream::Err, err.as_bytes());
+                    sink.take(OutputStream::Out, out.as_bytes());
                     Ok(ended)
                 }
                 () = cancel.cancelled() => Err(Failure::cancelled()),
@@ -121,13 +121,13 @@ impl Host for Debugger {
 
 impl TestRun {
     pub(super) fn start(
-        request: Request,
-        arguments: Arguments,
+        request: TestRequest,
+        arguments: ToolArguments,
         key: String,
         repeat: Option<Repeat>,
     ) -> Arc<Self> {
         let (wanted_sender, wanted) = mpsc::channel(1);
-        let progress = watch::Sender::new(Progress::default());
+        let progress = watch::Sender::new(RunProgress::default());
         let end = CancellationToken::new();
         let run = Self {
             arguments,
@@ -146,16 +146,16 @@ impl TestRun {
         let say: Say =
             Arc::new(move |text| doing.send_modify(|progress| text.clone_into(&mut progress.doing)));
         tokio::spawn(async move {
-            let host = Debugger { wanted: wanted_sender, progress: progress.clone() };
+            let host = DebuggerLauncher { wanted: wanted_sender, progress: progress.clone() };
             let outcome = request.run(&host, &end, &say).await;
-            let outcome = outcome.map(|Outcome { answer, results }| (answer, results));
+            let outcome = outcome.map(|TestRunOutcome { answer, results }| (answer, results));
             progress.send_modify(|progress| progress.outcome = Some(outcome));
         });
         Arc::new(run)
     }
 
     /// The same run once more, without a build; `known` is what it failed with, if that is found out now.
-    pub(super) fn again(&self, known: Option<Known>, repeat: Option<Repeat>) -> Arc<Self> {
+    pub(super) fn again(&self, known: Option<KnownException>, repeat: Option<Repeat>) -> Arc<Self> {
         let mut request = self.request.clone();
         request.options.no_build = true;
         request.options.known = known.or(request.options.known);
@@ -178,29 +178,29 @@ impl TestRun {
     }
 
     /// The next process, or the end.
-    pub(super) async fn next(&self, call: &Call, until: Instant) -> Result<Next, Failure> {
+    pub(super) async fn next(&self, call: &ToolCall, until: Instant) -> Result<RunUpdate, Failure> {
         let mut progress = self.progress.clone();
         let mut wanted = self.wanted.lock().await;
         let waiting = async {
             tokio::select! {
-                Some(wanted) = wanted.recv() => Ok(Next::Process(Box::new(wanted))),
+                Some(wanted) = wanted.recv() => Ok(RunUpdate::Process(Box::new(wanted))),
                 Ok(ended) = progress.wait_for(|progress| progress.outcome.is_some()) => {
                     let outcome = ended.outcome.clone();
-                    Ok(Next::Outcome(outcome.unwrap_or_else(|| Err(Failure::cancelled()))))
+                    Ok(RunUpdate::Outcome(outcome.unwrap_or_else(|| Err(Failure::cancelled()))))
                 }
                 () = call.cancel.cancelled() => Err(Failure::cancelled()),
-                () = tokio::time::sleep_until(until) => Ok(Next::Pending(String::new())),
+                () = tokio::time::sleep_until(until) => Ok(RunUpdate::Pending(String::new())),
             }
         };
         let outcome = call.progress.during("building the tests", None, waiting).await;
         match outcome? {
-            Next::Pending(_) => Ok(Next::Pending(self.progress.borrow().doing.clone())),
+            RunUpdate::Pending(_) => Ok(RunUpdate::Pending(self.progress.borrow().doing.clone())),
             next => Ok(next),
         }
     }
 
     /// Waits until the run has ended, or wants another process.
-    async fn settle(&self) -> Option<Result<(Value, Results), Failure>> {
+    async fn settle(&self) -> Option<Result<(Value, TestResults), Failure>> {
         let mut progress = self.progress.clone();
         let started = self.started.load(Ordering::Relaxed);
         let settled = progress.wait_for(|progress| progress.outcome.is_some() || progress.wanted > started);
@@ -243,7 +243,7 @@ impl TestRun {
 }
 
 /// Ends a session that is to be followed by another; its breakpoints are kept for that.
-pub(super) async fn leave(call: &Call, session: &Session) {
+pub(super) async fn leave(call: &ToolCall, session: &AgentSession) {
     let requested = session.with_requested(|requested| requested.for_next_program());
     call.bridge.with_early(|early| {
         let later = std::mem::take(&mut early.requested);
@@ -261,8 +261,12 @@ pub(super) async fn leave(call: &Call, session: &Session) {
 }
 
 /// Starts a session for a process with tests.
-pub(super) async fn start(call: &Call, run: &Arc<TestRun>, wanted: Wanted) -> Result<Arc<Session>, Failure> {
-    let Wanted { mut launch, ended } = wanted;
+pub(super) async fn start(
+    call: &ToolCall,
+    run: &Arc<TestRun>,
+    wanted: LaunchRequest,
+) -> Result<Arc<AgentSession>, Failure> {
+    let LaunchRequest { mut launch, ended } = wanted;
     let arguments = &run.arguments;
     run.started.fetch_add(1, Ordering::Relaxed);
     let mut attributes = launch.debug_attributes();
@@ -278,16 +282,22 @@ pub(super) async fn start(call: &Call, run: &Arc<TestRun>, wanted: Wanted) -> Re
         "sourceFileMap",
     ];
     launch::pass_on(arguments, &own, &mut attributes);
-    let Early { mut requested, filters } = call.bridge.kept();
+    let EarlyRequests { mut requested, filters } = call.bridge.kept();
     let stops = launch.stops.clone();
-    let mut plan =
-        Plan { attributes, filters, stops: Some(stops.clone()), repeat: run.repeat, ..Plan::default() };
+    let mut plan = SessionPlan {
+        attributes,
+        filters,
+        stops: Some(stops.clone()),
+        repeat: run.repeat,
+        ..SessionPlan::default()
+    };
     launch::add_breakpoints_of(call, arguments, &mut requested, plan.folders())?;
     add_functions(&mut requested, &stops);
     plan.requested = requested;
     let bridge = &call.bridge;
     let session =
-        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
+        AgentSession::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress)
+            .await?;
     let session = call.add_session(session);
     bridge.with_early(std::mem::take);
     session.keep_run(run.clone());
@@ -306,18 +316,18 @@ fn add_functions(requested: &mut BreakpointRequests, stops: &Stops) {
         if let Some(condition) = condition {
             dap["condition"] = json!(condition);
         }
-        let request = BreakpointRequest { file: FUNCTIONS.into(), dap, text: None };
+        let request = RequestedBreakpoint { file: FUNCTIONS.into(), dap, text: None };
         requested.clear(&request);
         requested.add(request, 0, Purpose::Failure);
     }
 }
 
 /// Reports the end of a session's process to the run.
-fn watch(session: &Arc<Session>, ended: oneshot::Sender<Over>) {
+fn watch(session: &Arc<AgentSession>, ended: oneshot::Sender<ProcessResult>) {
     let mut snapshot = session.watch_snapshot();
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
-        let over = snapshot.wait_for(|snapshot| snapshot.state == State::Exited).await;
+        let over = snapshot.wait_for(|snapshot| snapshot.state == ProgramState::Exited).await;
         let code = over.ok().and_then(|snapshot| snapshot.exit_code);
         let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1);
         let mut output = [String::new(), String::new()];
@@ -327,18 +337,21 @@ fn watch(session: &Arc<Session>, ended: oneshot::Sender<Over>) {
             let read = read.unwrap_or_default();
             output = ["stdout", "stderr"].map(|stream| read[stream].as_str().unwrap_or_default().to_owned());
         }
-        drop(ended.send((Ended { code }, output)));
+        drop(ended.send((ProcessExit { code }, output)));
     });
 }
 
 /// The session of the next process of a run whose process has ended; none when the run has ended.
-pub(super) async fn next_process(call: &Call, session: &Session) -> Result<Option<Arc<Session>>, Failure> {
+pub(super) async fn next_process(
+    call: &ToolCall,
+    session: &AgentSession,
+) -> Result<Option<Arc<AgentSession>>, Failure> {
     let Some(run) = session.test_run() else { return Ok(None) };
     if run.settle().await.is_some() {
         return Ok(None);
     }
     match run.next(call, Instant::now() + RESULTS).await? {
-        Next::Process(wanted) => start(call, &run, *wanted).await.map(Some),
-        Next::Outcome(_) | Next::Pending(_) => Ok(None),
+        RunUpdate::Process(wanted) => start(call, &run, *wanted).await.map(Some),
+        RunUpdate::Outcome(_) | RunUpdate::Pending(_) => Ok(None),
     }
 }

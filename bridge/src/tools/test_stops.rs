@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
-use test_frameworks::run::Known;
+use test_frameworks::run::KnownException;
 
 use super::launch;
 use super::repeats::Repeat;
-use super::test_launch::{self, Begin};
+use super::test_launch::{self, RunStart};
 use super::test_run::leave;
-use crate::call::Call;
-use crate::session::Session;
+use crate::call::ToolCall;
+use crate::session::AgentSession;
 
 /// .NET method that rethrows an exception after its frames have ended.
 const RETHROW: &str = "ExceptionDispatchInfo.Throw";
@@ -24,10 +24,10 @@ const MAX_PASSED: u64 = 1000;
 const AGAIN: &str = "run twice: the first run did not stop where it failed";
 
 /// Next step after the first event of a run.
-pub(super) enum First {
+pub(super) enum FirstStop {
     Answer,
     /// The wait continues in this session, after these news.
-    Wait(Arc<Session>, u64),
+    Wait(Arc<AgentSession>, u64),
 }
 
 /// Decides about the first answer of a test run: if a stop came too late, or none at all, the tests are run
@@ -36,9 +36,13 @@ pub(super) enum First {
 ///
 /// # Errors
 /// When a process cannot be started, or resumed.
-pub(super) async fn first(call: &Call, session: &Session, answer: &mut Value) -> Result<First, Failure> {
+pub(super) async fn first(
+    call: &ToolCall,
+    session: &AgentSession,
+    answer: &mut Value,
+) -> Result<FirstStop, Failure> {
     let Some(run) = session.test_run().filter(|run| !run.is_answered() && answer["pending"] != true) else {
-        return Ok(First::Answer);
+        return Ok(FirstStop::Answer);
     };
     let stopped = call.bridge.current();
     if let Some(known) = &run.request.options.known {
@@ -47,16 +51,16 @@ pub(super) async fn first(call: &Call, session: &Session, answer: &mut Value) ->
         if let Some(at) = at.filter(|_| is_another(answer, known) && run.pass() <= MAX_PASSED) {
             let before = at.snapshot();
             at.resume("continue", json!({ "threadId": before.stop["threadId"] }), &call.cancel).await?;
-            return Ok(First::Wait(at, before.news));
+            return Ok(FirstStop::Wait(at, before.news));
         }
     } else if let Some(known) = displaced(answer).or_else(|| failed_unseen(answer, session)) {
         leave(call, session).await;
         let again = run.again(Some(known), run.repeat.map(Repeat::after_unseen));
         match test_launch::begin(call, again, test_launch::soon()).await? {
-            Begin::Session(session) => return Ok(First::Wait(session, 0)),
-            Begin::Answer(instead) => *answer = instead,
+            RunStart::Session(session) => return Ok(FirstStop::Wait(session, 0)),
+            RunStart::Answer(instead) => *answer = instead,
         }
-        return Ok(First::Answer);
+        return Ok(FirstStop::Answer);
     }
     run.answer();
     let current = call.bridge.current().filter(|current| current.root().id == session.id);
@@ -78,11 +82,11 @@ pub(super) async fn first(call: &Call, session: &Session, answer: &mut Value) ->
         (Some(_), _) => answer["message"] = json!(AGAIN),
         (None, _) => {}
     }
-    Ok(First::Answer)
+    Ok(FirstStop::Answer)
 }
 
 /// Whether a stop is at another exception than the one that is known.
-fn is_another(answer: &Value, known: &Known) -> bool {
+fn is_another(answer: &Value, known: &KnownException) -> bool {
     let event = &answer["event"];
     let text = |key: &str| event[key].as_str().unwrap_or_default();
     event["type"] == "exception" && !known.is(text("exceptionType"), text("message"))
@@ -99,7 +103,7 @@ fn is_code(value: &str) -> bool {
 }
 
 /// Leaves out what the runner printed of itself, what the message of the stop has, and the framework's frames.
-fn tidy(event: &mut Value, session: &Session) {
+fn tidy(event: &mut Value, session: &AgentSession) {
     // The test runner handles every exception of a test; Python's passes it to the debugger as unhandled.
     if (event["isUnhandled"] == false || session.engine == "debugpy")
         && let Some(event) = event.as_object_mut()
@@ -150,23 +154,26 @@ fn tidy(event: &mut Value, session: &Session) {
 
 /// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it again. The same run once
 /// more, that knows it, stops where it is thrown.
-fn displaced(answer: &Value) -> Option<Known> {
+fn displaced(answer: &Value) -> Option<KnownException> {
     let event = &answer["event"];
     let library = event["file"].as_str().is_none_or(|file| !std::path::Path::new(file).is_file());
     let rethrown = event["topFrame"]["function"].as_str().is_some_and(|name| name.contains(RETHROW));
     let late = (library || rethrown) && event["isUserUnhandled"] == true;
     let kind = event["exceptionType"].as_str().filter(|_| late)?;
-    Some(Known { kind: kind.to_owned(), message: event["message"].as_str().unwrap_or_default().to_owned() })
+    Some(KnownException {
+        kind: kind.to_owned(),
+        message: event["message"].as_str().unwrap_or_default().to_owned(),
+    })
 }
 
 /// The failure of a test that did not stop: the framework catches its exception in code that counts as the
 /// user's.
-fn failed_unseen(answer: &Value, session: &Session) -> Option<Known> {
+fn failed_unseen(answer: &Value, session: &AgentSession) -> Option<KnownException> {
     let event = &answer["event"];
     let retries = session.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.retries));
     let failed = retries && answer["state"] == "exited" && event["outcome"] == "failed";
     let message = event["tests"]["failures"][0]["message"].as_str().filter(|_| failed)?;
-    Some(Known { kind: String::new(), message: message.to_owned() })
+    Some(KnownException { kind: String::new(), message: message.to_owned() })
 }
 
 #[cfg(test)]

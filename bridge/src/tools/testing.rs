@@ -8,31 +8,31 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use test_frameworks::framework;
 use test_frameworks::repeat::{MAX_PARALLEL, MAX_RUNS};
-use test_frameworks::request::Request;
-use test_frameworks::select::Selection;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::build::{self, Action};
+use test_frameworks::request::TestRequest;
+use test_frameworks::select::TestSelection;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::build::{self, BuildAction};
 use workspace_tools::git::repository::{self, Repository};
-use workspace_tools::process::Ended;
+use workspace_tools::process::ProcessExit;
 use workspace_tools::roots::Roots;
 
 use super::{builds, test_launch};
-use crate::arguments::Arguments;
-use crate::call::Call;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::arguments::ToolArguments;
+use crate::call::ToolCall;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Tests in one list: the default, and the limit.
 const COUNT: u64 = 100;
 const MAX_COUNT: u64 = 2000;
 
 /// The tools that list, run and debug tests.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "tests",
     tools: &[
         Tool {
             name: "list_tests",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Tests with id, place, traits. Builds first.",
             takes: &["projectPath:s", "filter:s", "start:i", "count:i=100"],
             gives: &["tests:a", "total:i", "next:i"],
@@ -41,7 +41,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "run_tests",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Run tests: counts, and why each failed one did. Also noBuild, env, framework, testTimeoutMs, parallel (runs at once).",
             takes: &[
                 "projectPath:s",
@@ -61,7 +61,7 @@ pub const FAMILY: Family = Family {
         Tool {
             name: "debug_launch_test",
             core: false,
-            effect: Effect::Acts,
+            effect: ToolEffect::Acts,
             about: "Debug tests, chosen as by run_tests, up to a failure. event.tests: results.",
             takes: &[
                 "projectPath:s",
@@ -76,7 +76,7 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-async fn list(call: &Call) -> Result<Value, Failure> {
+async fn list(call: &ToolCall) -> Result<Value, Failure> {
     let arguments = &call.arguments;
     let request = request(call, arguments, &call.bridge.options.roots).await?.map_err(|project| {
         let message = format!("which tests `{}` has is not known here", project.folder.display());
@@ -89,7 +89,7 @@ async fn list(call: &Call) -> Result<Value, Failure> {
     builds::wait(call, &key, move |cancel, say| async move { request.list(page, &cancel, &say).await }).await
 }
 
-async fn run_tests(call: &Call) -> Result<Value, Failure> {
+async fn run_tests(call: &ToolCall) -> Result<Value, Failure> {
     let arguments = &call.arguments;
     let mut request = match request(call, arguments, &call.bridge.options.roots).await? {
         Ok(request) => request,
@@ -111,19 +111,21 @@ async fn run_tests(call: &Call) -> Result<Value, Failure> {
 }
 
 /// A runner that only runs everything, or what its own arguments say: makefiles, scripts.
-async fn generic(call: &Call, project: Project) -> Result<Value, Failure> {
-    let chosen = build::Selection {
+async fn generic(call: &ToolCall, project: Project) -> Result<Value, Failure> {
+    let chosen = build::RunnerArguments {
         filter: call.arguments.text("filter")?.filter(|filter| !filter.is_empty()),
         arguments: call.arguments.texts("args")?,
     };
     let most = builds::output_bytes(call)?;
     let key = format!("test {project:?} {chosen:?}");
-    builds::wait(call, &key, move |cancel, say| build::run(project, Action::Test, chosen, most, cancel, say))
-        .await
+    builds::wait(call, &key, move |cancel, say| {
+        build::run(project, BuildAction::Test, chosen, most, cancel, say)
+    })
+    .await
 }
 
 /// The arguments that distinguish one request from another.
-pub(super) fn key(request: &Request) -> String {
+pub(super) fn key(request: &TestRequest) -> String {
     format!("{:?} {:?} {:?}", request.project, request.selection, request.options)
 }
 
@@ -132,10 +134,10 @@ pub(super) fn key(request: &Request) -> String {
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER`.
 pub(super) async fn request(
-    call: &Call,
-    arguments: &Arguments,
+    call: &ToolCall,
+    arguments: &ToolArguments,
     roots: &Roots,
-) -> Result<Result<Request, Project>, Failure> {
+) -> Result<Result<TestRequest, Project>, Failure> {
     let mut request = parse(arguments, roots)?;
     if let (Ok(request), Some(revision)) = (&mut request, arguments.text("changedSince")?)
         && !revision.is_empty()
@@ -149,7 +151,7 @@ pub(super) async fn request(
 ///
 /// # Errors
 /// The same.
-pub fn parse(arguments: &Arguments, roots: &Roots) -> Result<Result<Request, Project>, Failure> {
+pub fn parse(arguments: &ToolArguments, roots: &Roots) -> Result<Result<TestRequest, Project>, Failure> {
     let (path, tool) = (arguments.text("projectPath")?, arguments.text("tool")?);
     let named = tool.as_deref().and_then(framework::named);
     let kind = named.map(|framework| framework.kind().name()).or(tool.as_deref());
@@ -157,10 +159,10 @@ pub fn parse(arguments: &Arguments, roots: &Roots) -> Result<Result<Request, Pro
     // The name of a kind may be that of one of its frameworks.
     let named = named.filter(|framework| framework.name() != framework.kind().name());
     let Some(framework) = named.or_else(|| framework::of(&project)) else { return Ok(Err(project)) };
-    let mut request = Request::new(project, framework);
+    let mut request = TestRequest::new(project, framework);
     let text = |key: &str| Ok::<_, Failure>(arguments.text(key)?.filter(|text| !text.is_empty()));
     let traits = arguments.texts("trait")?;
-    request.selection = Selection {
+    request.selection = TestSelection {
         ids: arguments.texts("tests")?,
         filter: text("filter")?,
         file: text("file")?.or(scope),
@@ -207,7 +209,7 @@ fn locate(
         let found = Project::find(roots, above.to_str(), tool);
         if let Ok(project) = found {
             let mut project = project.for_tests(roots);
-            if project.kind == Kind::Dotnet {
+            if project.kind == BuildTool::Dotnet {
                 return Ok((project, named.to_str().map(str::to_owned)));
             }
             project.file = Some(named);
@@ -215,9 +217,12 @@ fn locate(
         }
     }
     // A folder whose tests lie one below.
-    for (below, kind) in
-        [("tests", Kind::Pytest), ("test", Kind::Pytest), ("test", Kind::Ruby), ("spec", Kind::Ruby)]
-    {
+    for (below, kind) in [
+        ("tests", BuildTool::Pytest),
+        ("test", BuildTool::Pytest),
+        ("test", BuildTool::Ruby),
+        ("spec", BuildTool::Ruby),
+    ] {
         let inner = named.join(below);
         if inner.is_dir()
             && Project::find(roots, inner.to_str(), tool).is_ok_and(|project| project.kind == kind)
@@ -229,7 +234,12 @@ fn locate(
 }
 
 /// The files that git says differ from a revision, and new ones.
-async fn changed(call: &Call, roots: &Roots, folder: &Path, revision: &str) -> Result<Vec<PathBuf>, Failure> {
+async fn changed(
+    call: &ToolCall,
+    roots: &Roots,
+    folder: &Path,
+    revision: &str,
+) -> Result<Vec<PathBuf>, Failure> {
     let revision = repository::revision(revision)?;
     let commands = call.bridge.options.offer.commands;
     let repository = Repository::open(roots, folder.to_str(), commands, &call.cancel).await?;
@@ -239,7 +249,7 @@ async fn changed(call: &Call, roots: &Roots, folder: &Path, revision: &str) -> R
         vec!["ls-files", "--others", "--exclude-standard", "--full-name", "-z"],
     ] {
         let said = repository.run(arguments).await?;
-        if said.ended != (Ended { code: 0 }) {
+        if said.ended != (ProcessExit { code: 0 }) {
             let message = format!("git cannot compare with `{revision}`: {}", said.err.trim());
             return Err(Failure::invalid(message).hint("pass a revision that `git rev-parse` accepts"));
         }

@@ -4,20 +4,20 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use crate::bounds::Budget;
-use crate::call::Call;
-use crate::session::Session;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::call::ToolCall;
+use crate::session::AgentSession;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Entries in one answer: the default, and the limit.
 const COUNT: (u64, u64) = (100, 1000);
 
 /// The tools for the timeline.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "timeline",
     tools: &[Tool {
         name: "debug_timeline",
         core: false,
-        effect: Effect::Looks,
+        effect: ToolEffect::Looks,
         about: "Stops, output and each client's actions (resume, input, set, join, refusal), in order. \
                 Pass next as since for more.",
         takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
@@ -26,7 +26,7 @@ pub const FAMILY: Family = Family {
     }],
 };
 
-async fn timeline(call: &Call) -> Result<Value, Failure> {
+async fn timeline(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let since = call.arguments.number("since")?.unwrap_or(1);
     let count = call.arguments.number("count")?.unwrap_or(COUNT.0).clamp(1, COUNT.1);
@@ -35,7 +35,7 @@ async fn timeline(call: &Call) -> Result<Value, Failure> {
 }
 
 /// As `debug_timeline` answers.
-pub fn read(session: &Session, since: u64, kinds: &[String], count: u64, budget: Budget) -> Value {
+pub fn read(session: &AgentSession, since: u64, kinds: &[String], count: u64, budget: Budget) -> Value {
     let (mut entries, mut next, dropped) = session
         .listener
         .event_log(|event_log| event_log.read(since, kinds, usize::try_from(count).unwrap_or(usize::MAX)));

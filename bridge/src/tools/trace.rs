@@ -16,15 +16,15 @@ use tokio::time::Instant;
 use super::execution::{limit, unseen};
 use super::stops::{add_output, output, report, stopped_thread};
 use super::waiting::trigger_in_vain;
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{FUNCTIONS, Purpose};
-use crate::call::Call;
-use crate::event_listener::State;
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
 use crate::functions;
-use crate::session::Session;
-use crate::tool::{Effect, Family, Tool, run};
-use table::{Keep, Table, Traced};
+use crate::session::AgentSession;
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use table::{Keep, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
 const HITS: (u64, u64) = (20, 1000);
@@ -40,12 +40,12 @@ const LATE: Duration = Duration::from_millis(50);
 const SOON: Duration = Duration::from_secs(5);
 
 /// The tools for traces.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "tracing",
     tools: &[Tool {
         name: "debug_trace",
         core: true,
-        effect: Effect::Acts,
+        effect: ToolEffect::Acts,
         about: "Values of expressions each time a line (or places, in order of time) is reached, as a table, without \
                 stopping; ends stopped at the last of hits, at a stop, or on time-out.",
         takes: &[
@@ -65,15 +65,15 @@ pub const FAMILY: Family = Family {
 };
 
 /// A place to trace, as it was requested.
-struct Asked {
-    arguments: Arguments,
+struct TracepointRequest {
+    arguments: ToolArguments,
     columns: Vec<String>,
     id: u64,
 }
 
-async fn trace(call: &Call) -> Result<Value, Failure> {
+async fn trace(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    if session.snapshot().state == State::Exited {
+    if session.snapshot().state == ProgramState::Exited {
         return stopped_thread(&session);
     }
     if !session.can("supportsTracePoints") {
@@ -90,7 +90,7 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
     if let Some(answer) = unseen(&session).await {
         return Ok(answer);
     }
-    let mut table = Table::new(keep, per_thread);
+    let mut table = TraceTable::new(keep, per_thread);
     let events = session.listener.events();
     let outcome = async {
         set(call, &session, &asked, hits).await?;
@@ -98,7 +98,7 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
         table.places = places;
         let before = session.snapshot();
         call.fire();
-        if before.state == State::Stopped {
+        if before.state == ProgramState::Stopped {
             let thread = json!({ "threadId": before.stop["threadId"] });
             session.resume("continue", thread, &call.cancel).await?;
         }
@@ -111,7 +111,7 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
     let answer = outcome?;
     // A session that is over has no breakpoints to take out.
     if let Err(failure) = taken
-        && session.snapshot().state != State::Exited
+        && session.snapshot().state != ProgramState::Exited
     {
         return Err(failure);
     }
@@ -119,11 +119,11 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
 }
 
 /// The requested places: `places`, or the one that the arguments name.
-fn asked(call: &Call) -> Result<Vec<Asked>, Failure> {
+fn asked(call: &ToolCall) -> Result<Vec<TracepointRequest>, Failure> {
     let several = call.arguments.parsed("places");
-    let list: Vec<Arguments> = match &several {
+    let list: Vec<ToolArguments> = match &several {
         Value::Null => vec![call.arguments.clone()],
-        Value::Array(list) => list.iter().map(|one| Arguments::new(one.as_object().cloned())).collect(),
+        Value::Array(list) => list.iter().map(|one| ToolArguments::new(one.as_object().cloned())).collect(),
         other => return Err(Failure::invalid(format!("`places` must be a list of objects, not {other}"))),
     };
     if list.is_empty() || list.len() > PLACES {
@@ -131,7 +131,7 @@ fn asked(call: &Call) -> Result<Vec<Asked>, Failure> {
     }
     // Expressions that every place has are given once.
     let common = call.arguments.texts("expressions")?;
-    let one = |arguments: Arguments| {
+    let one = |arguments: ToolArguments| {
         let mut columns = arguments.texts("expressions")?;
         if columns.is_empty() {
             columns.clone_from(&common);
@@ -139,13 +139,18 @@ fn asked(call: &Call) -> Result<Vec<Asked>, Failure> {
         if columns.is_empty() || columns.len() > EXPRESSIONS {
             return Err(Failure::invalid(format!("`expressions` must have 1 to {EXPRESSIONS} expressions")));
         }
-        Ok(Asked { arguments, columns, id: call.bridge.next_breakpoint() })
+        Ok(TracepointRequest { arguments, columns, id: call.bridge.next_breakpoint() })
     };
     list.into_iter().map(one).collect()
 }
 
 /// Sets a breakpoint that collects values at each place.
-async fn set(call: &Call, session: &Session, asked: &[Asked], hits: u64) -> Result<(), Failure> {
+async fn set(
+    call: &ToolCall,
+    session: &AgentSession,
+    asked: &[TracepointRequest],
+    hits: u64,
+) -> Result<(), Failure> {
     let group = asked.first().map(|first| format!("trace {}", first.id)).unwrap_or_default();
     let mut files = Vec::new();
     for one in asked {
@@ -180,7 +185,11 @@ async fn set(call: &Call, session: &Session, asked: &[Asked], hits: u64) -> Resu
     Ok(())
 }
 
-async fn in_sources(session: &Session, arguments: &Arguments, function: &str) -> Result<Arguments, Failure> {
+async fn in_sources(
+    session: &AgentSession,
+    arguments: &ToolArguments,
+    function: &str,
+) -> Result<ToolArguments, Failure> {
     let found = functions::find(function, &session.source_files().await);
     let (file, line) = found.ok_or_else(|| {
         Failure::new(ErrorCode::NotFound, format!("no function `{function}` in the sources of the program"))
@@ -191,10 +200,10 @@ async fn in_sources(session: &Session, arguments: &Arguments, function: &str) ->
 }
 
 async fn add(
-    call: &Call,
-    session: &Session,
-    one: &Asked,
-    arguments: &Arguments,
+    call: &ToolCall,
+    session: &AgentSession,
+    one: &TracepointRequest,
+    arguments: &ToolArguments,
     hits: u64,
     group: &str,
 ) -> Result<String, Failure> {
@@ -206,7 +215,10 @@ async fn add(
 }
 
 /// The breakpoints that collect the rows, as the engine has set them.
-fn bound(session: &Session, asked: &[Asked]) -> Result<(Vec<Traced>, Vec<Value>), Failure> {
+fn bound(
+    session: &AgentSession,
+    asked: &[TracepointRequest],
+) -> Result<(Vec<Tracepoint>, Vec<Value>), Failure> {
     session.with_requested(|requested| {
         let (mut places, mut bodies) = (Vec::new(), Vec::new());
         for one in asked {
@@ -221,7 +233,7 @@ fn bound(session: &Session, asked: &[Asked]) -> Result<(Vec<Traced>, Vec<Value>)
                 Some(function) => function.to_owned(),
                 None => format!("{name}:{}", body["line"]),
             };
-            places.push(Traced::new(at, one.columns.clone(), wanted.dap));
+            places.push(Tracepoint::new(at, one.columns.clone(), wanted.dap));
             bodies.push(body);
         }
         Ok((places, bodies))
@@ -229,8 +241,8 @@ fn bound(session: &Session, asked: &[Asked]) -> Result<(Vec<Traced>, Vec<Value>)
 }
 
 async fn answer(
-    session: &Session,
-    table: Table,
+    session: &AgentSession,
+    table: TraceTable,
     single: bool,
     mut bound: Vec<Value>,
     ended: &str,
@@ -246,7 +258,7 @@ async fn answer(
     }
     table.put(&mut answer, single, budget.part(80));
     answer["state"] = json!(state.as_str());
-    if matches!(state, State::Stopped | State::Exited) {
+    if matches!(state, ProgramState::Stopped | ProgramState::Exited) {
         // The rows say what there is to see of the place.
         let mut event = report(session).await["event"].clone();
         if let Some(event) = event.as_object_mut() {
@@ -264,9 +276,9 @@ async fn answer(
 
 /// Takes in rows until all are there, the program stops or ends, or the time is up.
 async fn collect(
-    table: &mut Table,
-    call: &Call,
-    session: &Session,
+    table: &mut TraceTable,
+    call: &ToolCall,
+    session: &AgentSession,
     mut events: Receiver<Arc<Event>>,
     seen: u64,
     hits: u64,
@@ -290,7 +302,7 @@ async fn collect(
             while let Ok(Ok(event)) = tokio::time::timeout(LATE, events.recv()).await {
                 table.take(&event);
             }
-            let exited = session.snapshot().state == State::Exited;
+            let exited = session.snapshot().state == ProgramState::Exited;
             return Ok(match exited {
                 true => "exited",
                 false if table.hits >= hits => "hits",

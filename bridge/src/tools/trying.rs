@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 
 use super::execution::MAX_WAIT;
 use super::repeats::leave_out_build;
-use crate::arguments::Arguments;
+use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
-use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, Purpose};
-use crate::call::Call;
+use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
+use crate::call::ToolCall;
 use crate::functions;
-use crate::session::{Plan, Session};
-use crate::tool::{Effect, Family, Tool, run};
-use difference::Shown;
-use given::Given;
+use crate::session::{AgentSession, SessionPlan};
+use crate::tool::{Tool, ToolEffect, ToolFamily, run};
+use difference::ExperimentReport;
+use given::RecordedInput;
 
 /// Tokens of an answer by default.
 const TOKENS: u64 = 1500;
@@ -36,12 +36,12 @@ const COUNTED: u64 = 100;
 const HITS: u64 = 1_000_000;
 
 /// The tool for experiments.
-pub const FAMILY: Family = Family {
+pub const FAMILY: ToolFamily = ToolFamily {
     name: "experiments",
     tools: &[Tool {
         name: "debug_try",
         core: false,
-        effect: Effect::Acts,
+        effect: ToolEffect::Acts,
         about: "Experiment: starts the launched program twice more, same arguments and input, once with values set or the \
                 statement skipped at a place, and compares how both end, or expressions at until. The session stays.",
         takes: &[
@@ -63,9 +63,9 @@ pub const FAMILY: Family = Family {
 /// Arguments of an experiment.
 #[derive(Debug)]
 struct Experiment {
-    place: Place,
+    place: TargetHit,
     /// Where the runs end; else with the program or its first stop.
-    until: Option<Place>,
+    until: Option<TargetHit>,
     /// Names and the expressions of their new values.
     set: Vec<(String, String)>,
     skip: Skip,
@@ -76,8 +76,8 @@ struct Experiment {
 
 /// The n-th time that the program comes to a place.
 #[derive(Debug)]
-struct Place {
-    request: BreakpointRequest,
+struct TargetHit {
+    request: RequestedBreakpoint,
     hit: u64,
     /// Description for people.
     name: String,
@@ -94,12 +94,12 @@ enum Skip {
 }
 
 /// The common start of both runs.
-struct Start {
-    plan: Plan,
-    given: Given,
+struct ExperimentSetup {
+    plan: SessionPlan,
+    given: RecordedInput,
 }
 
-async fn debug_try(call: &Call) -> Result<Value, Failure> {
+async fn debug_try(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Starting the first program of a family starts the others.
     let session = session.kin.root.clone().unwrap_or(session);
@@ -109,12 +109,12 @@ async fn debug_try(call: &Call) -> Result<Value, Failure> {
     };
     let plan = plan(&session)?;
     let experiment = experiment(call, &session).await?;
-    let given = Given::of(&session).await?;
+    let given = RecordedInput::of(&session).await?;
     let note = given.note.clone();
-    let start = Start { plan, given };
+    let start = ExperimentSetup { plan, given };
     // The run with the change comes first: the engine rejects an invalid change at once.
     let changed = run::run(call, &experiment, &start, true).await?;
-    let shown = Shown { experiment: &experiment, budget, note };
+    let shown = ExperimentReport { experiment: &experiment, budget, note };
     if !changed.came {
         return Ok(shown.not_reached(&changed));
     }
@@ -123,7 +123,7 @@ async fn debug_try(call: &Call) -> Result<Value, Failure> {
 }
 
 /// Plan of both runs: the session's own attributes, without its breakpoints.
-fn plan(session: &Session) -> Result<Plan, Failure> {
+fn plan(session: &AgentSession) -> Result<SessionPlan, Failure> {
     let cannot = |why: &str| Failure::new(ErrorCode::Unsupported, why);
     let plan = session.with_plan(|plan| plan.clone());
     if plan.attach {
@@ -156,11 +156,11 @@ fn plan(session: &Session) -> Result<Plan, Failure> {
     if attributes["followChildren"] == true {
         attributes["followChildren"] = json!(false);
     }
-    Ok(Plan { attributes, filters: plan.filters, uncaught: true, ..Plan::default() })
+    Ok(SessionPlan { attributes, filters: plan.filters, uncaught: true, ..SessionPlan::default() })
 }
 
 /// Converts the arguments to an experiment.
-async fn experiment(call: &Call, session: &Session) -> Result<Experiment, Failure> {
+async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experiment, Failure> {
     let arguments = &call.arguments;
     let set = assignments(&arguments.parsed("set"))?;
     let skip = match (arguments.flag("skip")?.unwrap_or(false), arguments.number("skipTo")?) {
@@ -185,7 +185,7 @@ async fn experiment(call: &Call, session: &Session) -> Result<Experiment, Failur
     let until = match arguments.parsed("until") {
         Value::Null => None,
         Value::Object(until) => {
-            let mut until = Arguments::new(Some(until));
+            let mut until = ToolArguments::new(Some(until));
             if until.value("sourceFile").is_null() {
                 until = until.with("sourceFile", arguments.value("sourceFile"));
             }
@@ -230,12 +230,12 @@ fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// A place, and its hit.
-async fn place(call: &Call, session: &Session, given: &Arguments) -> Result<Place, Failure> {
+async fn place(call: &ToolCall, session: &AgentSession, given: &ToolArguments) -> Result<TargetHit, Failure> {
     let hit = given.number("hit")?.unwrap_or(1);
     if !(1..=HITS).contains(&hit) {
         return Err(Failure::invalid(format!("`hit` is {hit}; it must be 1 to {HITS}")));
     }
-    let mut of = Arguments::default();
+    let mut of = ToolArguments::default();
     for key in ["sourceFile", "line", "text", "function", "condition"] {
         of = of.with(key, given.value(key));
     }
@@ -260,7 +260,7 @@ async fn place(call: &Call, session: &Session, given: &Arguments) -> Result<Plac
             format!("{}:{}", request.file.rsplit('/').next().unwrap_or_default(), line.unwrap_or_default())
         }
     };
-    Ok(Place { request, hit, name })
+    Ok(TargetHit { request, hit, name })
 }
 
 impl Experiment {
@@ -272,9 +272,9 @@ impl Experiment {
     }
 }
 
-impl Place {
+impl TargetHit {
     /// The breakpoint to send.
-    fn to_request(&self) -> BreakpointRequest {
+    fn to_request(&self) -> RequestedBreakpoint {
         let mut request = self.request.clone();
         if self.hit > COUNTED {
             request.dap["hitCondition"] = json!(self.hit.to_string());

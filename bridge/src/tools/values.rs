@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::agent_view::Values;
 use crate::bounds::cut;
-use crate::session::Session;
+use crate::session::AgentSession;
 
 /// Longest value, characters.
 pub(super) const MAX_VALUE_LEN: usize = 400;
@@ -13,14 +13,14 @@ pub(super) const MAX_VALUE_LEN: usize = 400;
 const INNER: u64 = 20;
 
 /// How much of the values one answer may show.
-pub(super) struct Rows<'a> {
-    session: &'a Session,
+pub(super) struct VariableReader<'a> {
+    session: &'a AgentSession,
     left: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> VariableReader<'a> {
     /// At most `most` rows over all depths.
-    pub(super) fn new(session: &'a Session, most: usize) -> Self {
+    pub(super) fn new(session: &'a AgentSession, most: usize) -> Self {
         Self { session, left: most }
     }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::stops::{add_other_stops, add_output, add_started, begin_with, output, report, report_relative};
-use super::test_stops::First;
+use super::test_stops::FirstStop;
 use super::{repeats, serving, test_run, test_stops};
 use crate::agent_view::InputWait;
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::session::{DEADLINE, Session};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::session::{AgentSession, DEADLINE};
 
 /// Only waits longer than this ask whether the program wants input.
 pub(super) const BRIEF: Duration = Duration::from_millis(250);
@@ -31,8 +31,8 @@ const NEVER: &str = r"[^\s\S]";
 
 /// Waits for a stop or end after `seen`, or for the program to ask for input or to serve.
 pub(super) async fn wait_for_news(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     seen: u64,
     until: Instant,
 ) -> Result<Value, Failure> {
@@ -40,51 +40,51 @@ pub(super) async fn wait_for_news(
 }
 
 /// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to be found out.
-pub(super) fn may_continue(session: &Session) -> bool {
+pub(super) fn may_continue(session: &AgentSession) -> bool {
     let root = session.root();
     let now = session.snapshot();
     let follows = root.with_plan(|plan| plan.repeat.is_some()) || root.test_run().is_some();
-    let is_stopped = matches!(now.state, State::Stopped | State::Exited);
+    let is_stopped = matches!(now.state, ProgramState::Stopped | ProgramState::Exited);
     follows && is_stopped && session.agent_view.pending() && !session.agent_view.knows(now.news)
 }
 
 /// The same; whether the program asks for input counts only after this long. A step is followed for as long before the stop of
 /// another program counts. If a run is followed by another, the wait continues in that.
 pub(super) async fn wait_longer(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     seen: u64,
     until: Instant,
     brief: Duration,
 ) -> Result<Value, Failure> {
     call.fire();
-    let mut after: Option<(Arc<Session>, u64)> = None;
+    let mut after: Option<(Arc<AgentSession>, u64)> = None;
     loop {
         let (session, seen, brief) = match &after {
             Some((next, seen)) => (&**next, *seen, BRIEF),
             None => (session, seen, brief),
         };
         match wait_once(call, session, seen, until, brief).await? {
-            Then::Answer(answer) => return Ok(answer),
-            Then::Wait(next, seen) => after = Some((next, seen)),
+            NextWait::Answer(answer) => return Ok(answer),
+            NextWait::Wait(next, seen) => after = Some((next, seen)),
         }
     }
 }
 
 /// Next action after a wait.
-enum Then {
+enum NextWait {
     Answer(Value),
     /// Another session, and the news of it that are known.
-    Wait(Arc<Session>, u64),
+    Wait(Arc<AgentSession>, u64),
 }
 
 async fn wait_once(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     seen: u64,
     until: Instant,
     brief: Duration,
-) -> Result<Then, Failure> {
+) -> Result<NextWait, Failure> {
     let (mut snapshot, mut steps) = (session.watch_snapshot(), session.watch_snapshot());
     // A program that was started reads what the one that started it was given.
     let knows = AtomicBool::new(false);
@@ -110,50 +110,50 @@ async fn wait_once(
         tokio::select! {
             biased;
             () = call.cancel.cancelled() => Err(Failure::cancelled()),
-            _ = news => Ok(Waited::News),
-            () = step_is_lost => Ok(Waited::InVain),
-            found = relative => Ok(Waited::Relative(found)),
+            _ = news => Ok(WaitOutcome::News),
+            () = step_is_lost => Ok(WaitOutcome::InVain),
+            found = relative => Ok(WaitOutcome::Relative(found)),
             waited = idles => waited,
-            printed = prints(call, session, until) => printed.map(Waited::Printed),
-            () = trigger_in_vain(call) => Ok(Waited::Triggered),
-            () = tokio::time::sleep_until(until) => Ok(Waited::InVain),
+            printed = prints(call, session, until) => printed.map(WaitOutcome::Printed),
+            () = trigger_in_vain(call) => Ok(WaitOutcome::Triggered),
+            () = tokio::time::sleep_until(until) => Ok(WaitOutcome::InVain),
         }
     };
     let waited = call.progress.during("the program runs", None, outcome).await?;
     // The end of a worker is not news about the launched program, which continues: what it does next is.
-    let ended = matches!(waited, Waited::News) && session.snapshot().state == State::Exited;
+    let ended = matches!(waited, WaitOutcome::News) && session.snapshot().state == ProgramState::Exited;
     if ended && let Some(next) = test_run::next_process(call, session).await? {
-        return Ok(Then::Wait(next, 0));
+        return Ok(NextWait::Wait(next, 0));
     }
     if let Some(root) =
         session.kin.root.as_ref().filter(|_| ended && call.arguments.value("session").is_null())
     {
-        return Ok(Then::Wait(root.clone(), root.agent_view.known()));
+        return Ok(NextWait::Wait(root.clone(), root.agent_view.known()));
     }
     let mut answer = told(session, &waited, knows.into_inner(), call).await;
     add_other_stops(&mut answer, call, session);
     add_started(&mut answer, session);
-    if let First::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
-        return Ok(Then::Wait(next, seen));
+    if let FirstStop::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
+        return Ok(NextWait::Wait(next, seen));
     }
     Ok(match repeats::next(call, session.root(), &mut answer).await? {
-        Some(next) => Then::Wait(next, 0),
-        None => Then::Answer(answer),
+        Some(next) => NextWait::Wait(next, 0),
+        None => NextWait::Answer(answer),
     })
 }
 
 /// Returns when the program has read all its input and waits for more, or has printed that it listens. A call with `waitFor`
 /// does not return for the latter. A wait for input that the agent knows sets `knows`, and is not returned again.
 async fn idles(
-    call: &Call,
-    session: &Session,
+    call: &ToolCall,
+    session: &AgentSession,
     until: Instant,
     knows: &AtomicBool,
-) -> Result<Waited, Failure> {
+) -> Result<WaitOutcome, Failure> {
     loop {
         let waited = idles_once(call, session, until).await?;
         let is_known =
-            matches!(&waited, Waited::Input { wait, .. } if session.agent_view.knows_input_wait(wait));
+            matches!(&waited, WaitOutcome::Input { wait, .. } if session.agent_view.knows_input_wait(wait));
         knows.store(is_known, Ordering::Relaxed);
         if !is_known {
             return Ok(waited);
@@ -162,7 +162,7 @@ async fn idles(
     }
 }
 
-async fn idles_once(call: &Call, session: &Session, until: Instant) -> Result<Waited, Failure> {
+async fn idles_once(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
     let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
@@ -170,12 +170,12 @@ async fn idles_once(call: &Call, session: &Session, until: Instant) -> Result<Wa
     match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
         Ok(read) if !read["matched"].is_null() => {
             tokio::time::sleep(SETTLED).await;
-            Ok(Waited::Serving)
+            Ok(WaitOutcome::Serving)
         }
         Ok(read) if read["waitingForInput"] == true => {
             let id = read["waitId"].as_str().unwrap_or_default().to_owned();
             let wait = InputWait { news: session.snapshot().news, id };
-            Ok(Waited::Input { keys: read["takesKeys"] == true, wait })
+            Ok(WaitOutcome::Input { keys: read["takesKeys"] == true, wait })
         }
         // Not ours to read, or over: only the events count.
         _ => std::future::pending().await,
@@ -183,14 +183,14 @@ async fn idles_once(call: &Call, session: &Session, until: Instant) -> Result<Wa
 }
 
 /// Returns when what the call triggered has ended, and nothing else has happened for a moment.
-pub(super) async fn trigger_in_vain(call: &Call) {
+pub(super) async fn trigger_in_vain(call: &ToolCall) {
     let Some(trigger) = &call.trigger else { return std::future::pending().await };
     trigger.ended().await;
     tokio::time::sleep(SETTLED).await;
 }
 
 /// Returns what of the output matches the call's `waitFor`, if it has one.
-async fn prints(call: &Call, session: &Session, until: Instant) -> Result<Value, Failure> {
+async fn prints(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Value, Failure> {
     let session = session.root();
     let Some(pattern) = call.arguments.text("waitFor")? else { return std::future::pending().await };
     loop {
@@ -210,17 +210,17 @@ async fn prints(call: &Call, session: &Session, until: Instant) -> Result<Value,
 }
 
 /// Formats the result of a wait as the tools answer it.
-async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> Value {
+async fn told(session: &AgentSession, waited: &WaitOutcome, knows: bool, call: &ToolCall) -> Value {
     let agent_view = &session.root().agent_view;
     match waited {
-        Waited::News => report(session).await,
-        Waited::Relative(found) => report_relative(call, found).await,
-        Waited::Printed(matched) => {
+        WaitOutcome::News => report(session).await,
+        WaitOutcome::Relative(found) => report_relative(call, found).await,
+        WaitOutcome::Printed(matched) => {
             let mut answer = json!({ "state": "running", "event": { "type": "output", "matched": matched } });
             add_output(&mut answer["event"], output(session).await);
             answer
         }
-        Waited::Serving => {
+        WaitOutcome::Serving => {
             let since = agent_view.cursor();
             let urls = serving::addresses(session, since.as_deref().unwrap_or(serving::START)).await;
             let mut answer = json!({ "state": "running", "event": { "type": "listening", "urls": urls } });
@@ -228,7 +228,7 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
             add_output(&mut answer["event"], output(session).await);
             answer
         }
-        Waited::Input { keys, wait } => {
+        WaitOutcome::Input { keys, wait } => {
             let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
             if *keys && let Some(screen) = session.root().screen().await {
                 answer["event"]["screen"] = json!(screen);
@@ -238,10 +238,10 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
             add_output(&mut answer["event"], output(session).await);
             answer
         }
-        Waited::InVain | Waited::Triggered => {
+        WaitOutcome::InVain | WaitOutcome::Triggered => {
             let now = session.snapshot();
             let mut answer = json!({ "state": now.state.as_str(), "pending": true });
-            if matches!(waited, Waited::Triggered) {
+            if matches!(waited, WaitOutcome::Triggered) {
                 answer = begin_with(TRIGGERED, answer);
             }
             if knows {
@@ -252,18 +252,18 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
             if !now.said.is_empty() && answer["message"].is_null() {
                 answer["message"] = json!(format!("last message on the debug console: {}", now.said));
             }
-            session.agent_view.set_pending(now.state == State::Running);
+            session.agent_view.set_pending(now.state == ProgramState::Running);
             add_output(&mut answer, output(session).await);
             answer
         }
     }
 }
 
-enum Waited {
+enum WaitOutcome {
     /// With a stop or the end of the program.
     News,
     /// With the stop of another program of the family.
-    Relative(Arc<Session>),
+    Relative(Arc<AgentSession>),
     /// The program waits for input.
     Input { keys: bool, wait: InputWait },
     /// The program has said where it listens.

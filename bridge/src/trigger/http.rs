@@ -25,14 +25,14 @@ const TOLD: usize = 2000;
 
 /// An HTTP request to this machine.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     method: Method,
     uri: Uri,
     headers: Vec<(String, String)>,
     body: String,
 }
 
-impl Request {
+impl HttpRequest {
     /// Reads `url`, `method`, `headers`, `body`.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ mod tests {
     fn only_this_machine_is_reached() {
         for url in ["http://localhost:5/x?a=b", "http://127.0.0.1:5/", "http://[::1]:5/", "http://127.9.9.9/"]
         {
-            assert!(Request::parse(&json!({ "url": url })).is_ok(), "{url}");
+            assert!(HttpRequest::parse(&json!({ "url": url })).is_ok(), "{url}");
         }
         for url in [
             "http://example.org/",
@@ -163,11 +163,11 @@ mod tests {
             "http://localhost.evil.org/",
             "http://0.0.0.0/",
         ] {
-            let refused = Request::parse(&json!({ "url": url })).unwrap_err();
+            let refused = HttpRequest::parse(&json!({ "url": url })).unwrap_err();
             assert_eq!(refused.code, ErrorCode::AccessDenied, "{url}");
         }
         for url in ["https://localhost/", "file:///etc/passwd", "", "/x", "http://"] {
-            let refused = Request::parse(&json!({ "url": url })).unwrap_err();
+            let refused = HttpRequest::parse(&json!({ "url": url })).unwrap_err();
             assert_eq!(refused.code, ErrorCode::InvalidParameter, "{url}");
         }
     }

@@ -2,11 +2,11 @@
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
-use workspace_tools::build::report::Written;
-use workspace_tools::process::Ended;
+use workspace_tools::build::report::FinishedReport;
+use workspace_tools::process::ProcessExit;
 
 use crate::model::TestResult;
-use crate::results::{Results, ending};
+use crate::results::{TestResults, ending};
 
 /// Failed tests of one answer.
 const MAX_FAILURES: usize = 50;
@@ -26,7 +26,7 @@ const QUIET_BYTES: usize = 512;
 const MAX_CALLS: usize = 5;
 
 /// How a run went, apart from its tests.
-pub struct Ran<'a> {
+pub struct RunSummary<'a> {
     /// The framework's name.
     pub tool: &'a str,
     /// The command that was run.
@@ -44,7 +44,7 @@ pub struct Ran<'a> {
 }
 
 /// Builds the answer of a run.
-pub fn of(ran: &Ran<'_>, written: Written, results: &Results) -> Value {
+pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) -> Value {
     let counts = results.counts();
     let tests = tests(ran.folder, results);
     let explained = counts.failed > 0 && results.kept().failures.iter().all(|one| !one.message.is_empty());
@@ -79,7 +79,7 @@ fn written_counts(answer: &Value) -> (u64, u64) {
     (answer["errors"].as_u64().unwrap_or(0), answer["warnings"].as_u64().unwrap_or(0))
 }
 
-fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> Option<Value> {
+fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestResults) -> Option<Value> {
     let counts = results.counts();
     let (code, what, hint) = if counts.failed > 0 {
         let what = format!("{} of {} tests failed", counts.failed, counts.total());
@@ -102,7 +102,7 @@ fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> O
         let what = format!("`{}` failed with exit code {} before any test ran", ran.command, ran.exit_code);
         (ErrorCode::BuildFailed, what, "`output` says why")
     } else if ran.exit_code != 0 && !ran.debugged {
-        let ended = ending(Ended { code: ran.exit_code });
+        let ended = ending(ProcessExit { code: ran.exit_code });
         let what = format!("`{}` ended with {ended}, though no test failed", ran.command);
         (ErrorCode::CommandFailed, what, "`output` says why; tests may be missing")
     } else if let (missing @ 1.., planned) = results.missing()
@@ -118,7 +118,7 @@ fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> O
 }
 
 /// Counts and results of the tests as JSON.
-pub fn tests(folder: &str, results: &Results) -> Value {
+pub fn tests(folder: &str, results: &TestResults) -> Value {
     let (counts, kept) = (results.counts(), results.kept());
     let mut tests = json!({ "total": counts.total(), "passed": counts.passed, "failed": counts.failed,
         "skipped": counts.skipped });
@@ -226,15 +226,15 @@ pub fn with_error(mut answer: Value, failure: &Failure) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Outcome;
+    use crate::model::TestStatus;
 
     #[test]
     fn many_long_failures_stay_bounded_and_are_counted() {
-        let results = Results::default();
+        let results = TestResults::default();
         for number in 0..1000 {
             results.finished(TestResult {
                 id: format!("test {number}"),
-                outcome: Outcome::Failed,
+                outcome: TestStatus::Failed,
                 message: "é".repeat(20_000),
                 output: "x".repeat(50_000),
                 ..TestResult::default()
@@ -249,15 +249,15 @@ mod tests {
     #[test]
     fn a_run_without_a_failure_succeeds_only_if_all_its_tests_ran() {
         let error = |exit_code: i32, debugged: bool, planned: u64, passed: u64| {
-            let results = Results::default();
+            let results = TestResults::default();
             results.plan(planned);
             for number in 0..passed {
                 results.finished(TestResult { id: format!("test {number}"), ..TestResult::default() });
             }
             let command = "pytest".to_owned();
             let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
-            let ran = Ran { tool, command, folder, exit_code, duration_ms, broken, debugged };
-            let report = workspace_tools::build::report::Report::new(std::path::Path::new("/w"), 100);
+            let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
+            let report = workspace_tools::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
             let error = of(&ran, report.written(), &results)["error"].clone();
             error["code"].as_str().map(|code| format!("{code}: {}", error["message"].as_str().unwrap_or("")))
         };

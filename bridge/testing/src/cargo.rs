@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::build::readers::Reader as Lines;
-use workspace_tools::build::steps::Step;
-use workspace_tools::process::kept::Apart;
-use workspace_tools::process::{Command, Ended};
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::build::readers::OutputParser;
+use workspace_tools::build::steps::BuildStep;
+use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::{ProcessCommand, ProcessExit};
 
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Launch, Processes, Stops};
-use crate::model::Test;
-use crate::run::{Nobody, Run};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::model::TestItem;
+use crate::run::{FrameworkRun, NoResultSource};
 use libtest::Libtest;
-use sources::Sources;
+use sources::CrateSources;
 
 mod libtest;
 mod sources;
@@ -45,7 +45,7 @@ fn stops(are_to_panic: bool, is_known: bool) -> Stops {
 
 /// A test executable that cargo built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Program {
+struct TestExecutable {
     /// `package`, `package::name` of an integration test, `package::bin/name`.
     name: String,
     file: PathBuf,
@@ -55,7 +55,7 @@ struct Program {
     source: PathBuf,
 }
 
-impl Program {
+impl TestExecutable {
     fn of(artifact: &Value) -> Option<Self> {
         if artifact["profile"]["test"] != true {
             return None;
@@ -74,8 +74,8 @@ impl Program {
     }
 
     /// The command with the environment that `cargo test` sets.
-    fn command(&self, run: &Run<'_>) -> Command {
-        let mut command = Command::new(&self.file, &self.folder)
+    fn command(&self, run: &FrameworkRun<'_>) -> ProcessCommand {
+        let mut command = ProcessCommand::new(&self.file, &self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("CARGO", "cargo")
             .env("RUST_BACKTRACE", std::env::var_os("RUST_BACKTRACE").unwrap_or_else(|| "0".into()));
@@ -105,7 +105,7 @@ fn package(id: &str, folder: &Path) -> String {
 }
 
 /// Arguments for Cargo, and those for the programs.
-fn arguments<'a>(run: &Run<'a>) -> (&'a [String], &'a [String]) {
+fn arguments<'a>(run: &FrameworkRun<'a>) -> (&'a [String], &'a [String]) {
     let all = run.options.arguments.as_slice();
     match all.iter().position(|word| word == "--") {
         Some(at) => (all.get(..at).unwrap_or_default(), all.get(at + 1..).unwrap_or_default()),
@@ -113,8 +113,8 @@ fn arguments<'a>(run: &Run<'a>) -> (&'a [String], &'a [String]) {
     }
 }
 
-fn cargo(run: &Run<'_>) -> Command {
-    let mut command = Command::new("cargo", &run.project.folder).arg("test");
+fn cargo(run: &FrameworkRun<'_>) -> ProcessCommand {
+    let mut command = ProcessCommand::new("cargo", &run.project.folder).arg("test");
     if let Some(file) = &run.project.file {
         let is_source = file.extension().is_some_and(|ending| ending == "rs");
         let stem = file.file_stem().unwrap_or_default();
@@ -128,41 +128,45 @@ fn cargo(run: &Run<'_>) -> Command {
 }
 
 /// Builds the programs of tests.
-async fn programs(run: &mut Run<'_>) -> Result<Vec<Program>, Failure> {
+async fn programs(run: &mut FrameworkRun<'_>) -> Result<Vec<TestExecutable>, Failure> {
     let (own, _) = arguments(run);
     let command = cargo(run).args(["--no-run", "--message-format=json"]).args(own);
     run.report.artifacts.clear();
-    let step = Step { command, reader: Lines::cargo(&run.project.folder) };
+    let step = BuildStep { command, reader: OutputParser::cargo(&run.project.folder) };
     if !run.build(step, "cargo test --no-run").await? {
         return Ok(Vec::new());
     }
-    let mut programs: Vec<Program> =
-        std::mem::take(&mut run.report.artifacts).iter().filter_map(Program::of).collect();
+    let mut programs: Vec<TestExecutable> =
+        std::mem::take(&mut run.report.artifacts).iter().filter_map(TestExecutable::of).collect();
     // They come in the order in which they were compiled, which differs from build to build: a list has pages.
     programs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(programs)
 }
 
 /// Lists the names of the tests in a program.
-async fn names(run: &Run<'_>, program: &Program, more: &[&str]) -> Result<Vec<String>, Failure> {
+async fn names(
+    run: &FrameworkRun<'_>,
+    program: &TestExecutable,
+    more: &[&str],
+) -> Result<Vec<String>, Failure> {
     let command = program.command(run).args(["--list", "--format", "terse"]).args(more);
-    let mut printed = Apart::new(MAX_LIST, 1 << 10);
+    let mut printed = CapturedOutput::new(MAX_LIST, 1 << 10);
     command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let text = String::from_utf8_lossy(&printed.out.whole().unwrap_or_default()).into_owned();
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test").map(str::to_owned)).collect())
 }
 
-async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let mut tests = Vec::new();
     let programs = programs(run).await?;
     for program in &programs {
         let ignored = names(run, program, &["--ignored"]).await?;
-        let mut sources = Sources::of(&program.source);
+        let mut sources = CrateSources::of(&program.source);
         for name in names(run, program, &[]).await? {
             let place = sources.find(&name);
             let why =
                 || place.as_ref().and_then(|place| place.ignored.clone()).unwrap_or_else(|| "ignored".into());
-            tests.push(Test {
+            tests.push(TestItem {
                 id: format!("{} {name}", program.name),
                 file: place.as_ref().map(|place| place.file.display().to_string()),
                 line: place.as_ref().map(|place| place.line),
@@ -170,7 +174,7 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
                 class: class_of(program, &name),
                 handle: handle(program, &name, place.as_ref().is_some_and(|place| place.panics)),
                 name: Some(name),
-                ..Test::default()
+                ..TestItem::default()
             });
         }
     }
@@ -184,25 +188,25 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
 }
 
 /// Class of a test, such as `calc::tests`.
-fn class_of(program: &Program, name: &str) -> String {
+fn class_of(program: &TestExecutable, name: &str) -> String {
     match name.rsplit_once("::") {
         Some((module, _)) => format!("{}::{module}", program.name),
         None => program.name.clone(),
     }
 }
 
-fn handle(program: &Program, name: &str, panics: bool) -> Value {
-    let Program { name: package, file, folder, source } = program;
+fn handle(program: &TestExecutable, name: &str, panics: bool) -> Value {
+    let TestExecutable { name: package, file, folder, source } = program;
     json!({ "program": [package, file, folder, source], "name": name, "panics": panics })
 }
 
-fn program_of(test: &Test) -> Option<Program> {
+fn program_of(test: &TestItem) -> Option<TestExecutable> {
     let (name, file, folder, source) = serde_json::from_value(test.handle["program"].clone()).ok()?;
-    Some(Program { name, file, folder, source })
+    Some(TestExecutable { name, file, folder, source })
 }
 
 /// Whether a library has examples in its documentation; without any, rustdoc does not have to run.
-fn has_documentation(programs: &[Program]) -> bool {
+fn has_documentation(programs: &[TestExecutable]) -> bool {
     programs.iter().any(|program| {
         program.source.file_name().is_some_and(|name| name == "lib.rs")
             && sources::has_examples(&program.source)
@@ -210,27 +214,30 @@ fn has_documentation(programs: &[Program]) -> bool {
 }
 
 /// The tests in documentation: `src/lib.rs - add (line 5)`.
-async fn documentation(run: &mut Run<'_>, programs: &[Program]) -> Result<Vec<Test>, Failure> {
+async fn documentation(
+    run: &mut FrameworkRun<'_>,
+    programs: &[TestExecutable],
+) -> Result<Vec<TestItem>, Failure> {
     if run.broken || !has_documentation(programs) {
         return Ok(Vec::new());
     }
     let (own, _) = arguments(run);
     let command = cargo(run).arg("--doc").args(own).args(["--", "--list", "--format", "terse"]);
-    let mut printed = Apart::new(MAX_LIST, 8 << 10);
+    let mut printed = CapturedOutput::new(MAX_LIST, 8 << 10);
     command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let text = String::from_utf8_lossy(&printed.out.whole().unwrap_or_default()).into_owned();
     let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
     let test = |name: &str| {
         let (file, rest) = name.split_once(" - ").unwrap_or((name, ""));
         let line = rest.rsplit_once("(line ").and_then(|(_, line)| line.trim_end_matches(')').parse().ok());
-        Test {
+        TestItem {
             id: format!("doc {name}"),
             name: Some(name.to_owned()),
             file: Some(run.project.folder.join(file).display().to_string()),
             line,
             class: "doc".into(),
             handle: json!({ "documentation": true, "name": name }),
-            ..Test::default()
+            ..TestItem::default()
         }
     };
     Ok(names.map(test).collect())
@@ -239,9 +246,9 @@ async fn documentation(run: &mut Run<'_>, programs: &[Program]) -> Result<Vec<Te
 /// Runs tests of one program; all that the filter means when none is named. Under a debugger those that pass by a panic run by
 /// themselves: it would stop at what they expect.
 async fn run_program(
-    run: &mut Run<'_>,
-    program: &Program,
-    tests: &[Test],
+    run: &mut FrameworkRun<'_>,
+    program: &TestExecutable,
+    tests: &[TestItem],
     filter: Option<&str>,
 ) -> Result<(), Failure> {
     if !run.host.is_debugger() {
@@ -251,7 +258,7 @@ async fn run_program(
         [] => meant(run, program, filter).await?,
         tests => tests.to_vec(),
     };
-    let (panicking, others): (Vec<Test>, Vec<Test>) = listed.into_iter().partition(is_to_panic);
+    let (panicking, others): (Vec<TestItem>, Vec<TestItem>) = listed.into_iter().partition(is_to_panic);
     if panicking.is_empty() {
         return run_process(run, program, tests, filter).await;
     }
@@ -262,29 +269,33 @@ async fn run_program(
 }
 
 /// The tests that a filter means, and what arguments for the program say besides.
-async fn meant(run: &Run<'_>, program: &Program, filter: Option<&str>) -> Result<Vec<Test>, Failure> {
+async fn meant(
+    run: &FrameworkRun<'_>,
+    program: &TestExecutable,
+    filter: Option<&str>,
+) -> Result<Vec<TestItem>, Failure> {
     let (_, own) = arguments(run);
     let more: Vec<&str> = filter.into_iter().chain(own.iter().map(String::as_str)).collect();
-    let mut sources = Sources::of(&program.source);
-    let test = |name: String| Test {
+    let mut sources = CrateSources::of(&program.source);
+    let test = |name: String| TestItem {
         id: format!("{} {name}", program.name),
         handle: handle(program, &name, sources.find(&name).is_some_and(|place| place.panics)),
         name: Some(name),
-        ..Test::default()
+        ..TestItem::default()
     };
     Ok(names(run, program, &more).await?.into_iter().map(test).collect())
 }
 
 /// Whether a test passes when it panics.
-fn is_to_panic(test: &Test) -> bool {
+fn is_to_panic(test: &TestItem) -> bool {
     test.handle["panics"] == true
 }
 
 /// Runs tests of one program in one process.
 async fn run_process(
-    run: &mut Run<'_>,
-    program: &Program,
-    tests: &[Test],
+    run: &mut FrameworkRun<'_>,
+    program: &TestExecutable,
+    tests: &[TestItem],
     filter: Option<&str>,
 ) -> Result<(), Failure> {
     let (_, own) = arguments(run);
@@ -307,7 +318,7 @@ async fn run_process(
         command = command.arg("--test-threads=1");
     }
     let command = command.args(own);
-    let mut launch = Launch::new(command, "lldb");
+    let mut launch = ProcessLaunch::new(command, "lldb");
     launch.stops = stops(!tests.is_empty() && tests.iter().all(is_to_panic), run.options.known.is_some());
     let shown = match (filter, tests) {
         (Some(filter), _) => format!("cargo test {filter}"),
@@ -317,7 +328,7 @@ async fn run_process(
     };
     let mut reader = Libtest::new(&program.name);
     let host = run.host;
-    let ended = run.process(host, launch, &shown, &mut reader, &mut Nobody).await?;
+    let ended = run.process(host, launch, &shown, &mut reader, &mut NoResultSource).await?;
     if (ended.code >= 128 || reader.is_cut()) && !debugs {
         crashed(run, program, tests, filter, ended).await?;
     }
@@ -326,13 +337,13 @@ async fn run_process(
 
 /// A program crashed, or a test ended it: the tests that have no result are run again, one at a time, so that each has one.
 async fn crashed(
-    run: &mut Run<'_>,
-    program: &Program,
-    tests: &[Test],
+    run: &mut FrameworkRun<'_>,
+    program: &TestExecutable,
+    tests: &[TestItem],
     filter: Option<&str>,
-    ended: Ended,
+    ended: ProcessExit,
 ) -> Result<(), Failure> {
-    let mut left: Vec<Test> = tests.to_vec();
+    let mut left: Vec<TestItem> = tests.to_vec();
     if left.is_empty() {
         let ignored = names(run, program, &["--ignored"]).await?;
         let all = names(run, program, &[]).await?;
@@ -340,11 +351,11 @@ async fn crashed(
             .iter()
             .filter(|name| filter.is_none_or(|filter| name.contains(filter)) && !ignored.contains(name));
         left = meant
-            .map(|name| Test {
+            .map(|name| TestItem {
                 id: format!("{} {name}", program.name),
                 name: Some(name.clone()),
                 handle: handle(program, name, false),
-                ..Test::default()
+                ..TestItem::default()
             })
             .collect();
     }
@@ -356,9 +367,15 @@ async fn crashed(
         let names = left.iter().filter_map(|test| test.handle["name"].as_str());
         let command = program.command(run).arg("--exact").args(names).arg("--test-threads=1");
         let mut reader = Libtest::new(&program.name);
-        let launch = Launch::new(command, "lldb");
+        let launch = ProcessLaunch::new(command, "lldb");
         let again = run
-            .process(&Processes, launch, "cargo test -- --test-threads=1", &mut reader, &mut Nobody)
+            .process(
+                &DirectLauncher,
+                launch,
+                "cargo test -- --test-threads=1",
+                &mut reader,
+                &mut NoResultSource,
+            )
             .await?;
         if again.code < 128 && !reader.is_cut() {
             break;
@@ -370,7 +387,11 @@ async fn crashed(
     Ok(())
 }
 
-async fn run_documentation(run: &mut Run<'_>, tests: &[Test], filter: Option<&str>) -> Result<(), Failure> {
+async fn run_documentation(
+    run: &mut FrameworkRun<'_>,
+    tests: &[TestItem],
+    filter: Option<&str>,
+) -> Result<(), Failure> {
     if run.host.is_debugger() {
         return Err(Failure::new(
             dap_wire::ErrorCode::Unsupported,
@@ -382,10 +403,10 @@ async fn run_documentation(run: &mut Run<'_>, tests: &[Test], filter: Option<&st
     let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
     // rustdoc takes arguments apart at their spaces: the item's name chooses, and what is chosen besides does not count.
     command = command.args(tests.iter().filter_map(|test| item_of(test.handle["name"].as_str()?)));
-    let launch = Launch::new(command.args(more), "lldb");
+    let launch = ProcessLaunch::new(command.args(more), "lldb");
     let names = tests.iter().filter_map(|test| test.handle["name"].as_str().map(str::to_owned));
     let mut reader = Libtest::new("doc").only(names.collect());
-    run.process(&Processes, launch, "cargo test --doc", &mut reader, &mut Nobody).await.map(drop)
+    run.process(&DirectLauncher, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
 }
 
 /// `total` of `src/lib.rs - total (line 5)`; the file of what belongs to no item.
@@ -394,29 +415,33 @@ fn item_of(name: &str) -> Option<&str> {
     rest.split(' ').next().filter(|item| !item.starts_with('(')).or(Some(file))
 }
 
-impl Framework for Cargo {
+impl TestFramework for Cargo {
     fn name(&self) -> &'static str {
         "cargo"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Cargo
+    fn kind(&self) -> BuildTool {
+        BuildTool::Cargo
     }
 
     fn detects(&self, _: &Project) -> bool {
         true
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(listed(run))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let filter = match chosen {
-                Chosen::Tests(tests) => return run_tests(run, tests).await,
-                Chosen::Filter(filter) => Some(filter.as_str()),
-                Chosen::Everything => None,
+                ChosenTests::Tests(tests) => return run_tests(run, tests).await,
+                ChosenTests::Filter(filter) => Some(filter.as_str()),
+                ChosenTests::Everything => None,
             };
             let programs = programs(run).await?;
             for program in &programs {
@@ -440,19 +465,19 @@ impl Framework for Cargo {
 }
 
 /// Runs tests of the list, program by program.
-async fn run_tests(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
-    let mut programs: Vec<Program> = Vec::new();
+async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
+    let mut programs: Vec<TestExecutable> = Vec::new();
     for program in tests.iter().filter_map(program_of) {
         if !programs.contains(&program) {
             programs.push(program);
         }
     }
     for program in programs {
-        let own: Vec<Test> =
+        let own: Vec<TestItem> =
             tests.iter().filter(|test| program_of(test).as_ref() == Some(&program)).cloned().collect();
         run_program(run, &program, &own, None).await?;
     }
-    let documented: Vec<Test> =
+    let documented: Vec<TestItem> =
         tests.iter().filter(|test| test.handle["documentation"] == true).cloned().collect();
     if !documented.is_empty() {
         run_documentation(run, &documented, None).await?;
@@ -485,8 +510,8 @@ mod tests {
         for (kind, name, wanted) in
             [("lib", "calc", "calc"), ("test", "it", "calc::it"), ("bin", "calc", "calc::bin/calc")]
         {
-            assert_eq!(Program::of(&artifact(kind, name)).unwrap().name, wanted);
+            assert_eq!(TestExecutable::of(&artifact(kind, name)).unwrap().name, wanted);
         }
-        assert_eq!(Program::of(&json!({ "profile": { "test": false } })), None);
+        assert_eq!(TestExecutable::of(&json!({ "profile": { "test": false } })), None);
     }
 }

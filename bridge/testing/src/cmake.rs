@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use workspace_tools::bounded;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::build::readers::Reader as Lines;
-use workspace_tools::build::steps::Step;
-use workspace_tools::process::kept::Apart;
-use workspace_tools::process::{Command, Ended};
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::build::readers::OutputParser;
+use workspace_tools::build::steps::BuildStep;
+use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::{ProcessCommand, ProcessExit};
 
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Launch, Processes, Stops};
-use crate::model::{Outcome, Test, TestResult};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::model::{TestItem, TestResult, TestStatus};
 use crate::results::ending;
-use crate::run::{Nobody, Run, Silent};
+use crate::run::{FrameworkRun, NoResultSource, NullReader};
 use ctest::Ctest;
 use googletest::GoogleTest;
 
@@ -38,7 +38,7 @@ pub struct Cmake;
 
 /// A test of ctest's list.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Listed {
+struct CtestEntry {
     name: String,
     command: Vec<String>,
     folder: PathBuf,
@@ -50,7 +50,7 @@ struct Listed {
     will_fail: bool,
 }
 
-impl Listed {
+impl CtestEntry {
     fn of(one: &Value, graph: &Value, build: &Path) -> Option<Self> {
         let texts = |value: &Value| -> Vec<String> {
             value
@@ -85,9 +85,9 @@ impl Listed {
         Some((self.command.first()?.clone(), filter.to_owned()))
     }
 
-    fn test(&self) -> Test {
+    fn test(&self) -> TestItem {
         let (file, line) = self.place.clone().unzip();
-        Test {
+        TestItem {
             id: self.name.clone(),
             file,
             line,
@@ -95,7 +95,7 @@ impl Listed {
             skipped: self.disabled.then(|| "DISABLED".to_owned()),
             class: "ctest".into(),
             handle: json!({ "command": self.command, "folder": self.folder, "env": self.env, "willFail": self.will_fail }),
-            ..Test::default()
+            ..TestItem::default()
         }
     }
 }
@@ -107,7 +107,7 @@ fn place(one: &Value, graph: &Value) -> Option<(String, u32)> {
     Some((file.to_owned(), u32::try_from(node["line"].as_u64()?).ok()?))
 }
 
-fn build_folder(run: &Run<'_>) -> PathBuf {
+fn build_folder(run: &FrameworkRun<'_>) -> PathBuf {
     run.project.folder.join("build")
 }
 
@@ -120,7 +120,7 @@ fn has_build_type(folder: &Path) -> bool {
 }
 
 /// Configures and builds, unless that is not wanted. Whether there is something to run.
-async fn build(run: &mut Run<'_>) -> Result<bool, Failure> {
+async fn build(run: &mut FrameworkRun<'_>) -> Result<bool, Failure> {
     let folder = build_folder(run);
     if run.options.no_build {
         if !folder.is_dir() {
@@ -130,27 +130,30 @@ async fn build(run: &mut Run<'_>) -> Result<bool, Failure> {
         }
         return Ok(true);
     }
-    let mut configure = Command::new("cmake", &run.project.folder).args(["-S", ".", "-B", "build"]);
+    let mut configure = ProcessCommand::new("cmake", &run.project.folder).args(["-S", ".", "-B", "build"]);
     if !has_build_type(&folder) {
         let kind = run.options.configuration.as_deref().unwrap_or("Debug");
         configure = configure.arg(format!("-DCMAKE_BUILD_TYPE={kind}"));
     }
-    let step = Step { command: configure, reader: Lines::cmake() };
+    let step = BuildStep { command: configure, reader: OutputParser::cmake() };
     if !run.build(step, "cmake -B build").await? {
         return Ok(false);
     }
-    let command = Command::new("cmake", &run.project.folder).args(["--build", "build", "--parallel"]);
-    run.build(Step { command, reader: Lines::cmake() }, "cmake --build build").await
+    let command = ProcessCommand::new("cmake", &run.project.folder).args(["--build", "build", "--parallel"]);
+    run.build(BuildStep { command, reader: OutputParser::cmake() }, "cmake --build build").await
 }
 
-async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     if !build(run).await? {
         return Ok(Vec::new());
     }
     let folder = build_folder(run);
-    let command =
-        Command::new("ctest", &run.project.folder).args(["--test-dir", "build", "--show-only=json-v1"]);
-    let mut printed = Apart::new(MAX_LIST, 4 << 10);
+    let command = ProcessCommand::new("ctest", &run.project.folder).args([
+        "--test-dir",
+        "build",
+        "--show-only=json-v1",
+    ]);
+    let mut printed = CapturedOutput::new(MAX_LIST, 4 << 10);
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let errors = printed.err.text();
     let bytes = printed.out.whole().unwrap_or_default();
@@ -160,8 +163,9 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
         Failure::new(ErrorCode::CommandFailed, message).hint("ctest 3.14 or newer lists them")
     })?;
     let all = list["tests"].as_array().into_iter().flatten();
-    let all: Vec<Listed> = all.filter_map(|one| Listed::of(one, &list["backtraceGraph"], &folder)).collect();
-    let mut programs: HashMap<String, Option<Vec<Test>>> = HashMap::new();
+    let all: Vec<CtestEntry> =
+        all.filter_map(|one| CtestEntry::of(one, &list["backtraceGraph"], &folder)).collect();
+    let mut programs: HashMap<String, Option<Vec<TestItem>>> = HashMap::new();
     let mut tests = Vec::new();
     for one in &all {
         // ctest has not found its program, and fails it.
@@ -181,7 +185,7 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
             (Some(inside), Some((_, name))) => {
                 let mut test = one.test();
                 if let Some(own) = inside.into_iter().find(|own| own.handle["name"] == name.as_str()) {
-                    test = Test { id: test.id, traits: test.traits, ..own };
+                    test = TestItem { id: test.id, traits: test.traits, ..own };
                 }
                 tests.push(test);
             }
@@ -199,11 +203,11 @@ fn is_googletest(program: &Path) -> bool {
 }
 
 /// The process of a test, with its folder and environment.
-fn command_of(run: &Run<'_>, test: &Test) -> Option<Command> {
+fn command_of(run: &FrameworkRun<'_>, test: &TestItem) -> Option<ProcessCommand> {
     let words: Vec<&str> = test.handle["command"].as_array()?.iter().filter_map(Value::as_str).collect();
     let (program, arguments) = words.split_first()?;
     let folder = test.handle["folder"].as_str().unwrap_or(".");
-    let mut command = Command::new(program, folder).args(arguments);
+    let mut command = ProcessCommand::new(program, folder).args(arguments);
     for pair in test.handle["env"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if let Some((name, value)) = pair.split_once('=') {
             command = command.env(name, value);
@@ -216,9 +220,9 @@ fn command_of(run: &Run<'_>, test: &Test) -> Option<Command> {
 }
 
 /// Runs tests of one program of GoogleTest; when it crashes, those that have no result once more.
-async fn run_googletest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
+async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
     let debugs = run.host.is_debugger();
-    let mut left: Vec<Test> = tests.to_vec();
+    let mut left: Vec<TestItem> = tests.to_vec();
     for _ in 0..MAX_CRASHES {
         let Some(first) = left.first() else { return Ok(()) };
         let Some(mut command) = command_of(run, first) else { return Ok(()) };
@@ -232,11 +236,11 @@ async fn run_googletest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure
             command = command.args(["--gtest_break_on_failure", "--gtest_catch_exceptions=0"]);
         }
         let command = command.args(&run.options.arguments);
-        let mut launch = Launch::new(command, "lldb");
+        let mut launch = ProcessLaunch::new(command, "lldb");
         launch.stops = Stops { own_frames: true, preamble: googletest::PREAMBLE, ..Stops::default() };
         let mut reader = GoogleTest::new(&left);
         let host = run.host;
-        let ended = run.process(host, launch, "ctest (GoogleTest)", &mut reader, &mut Nobody).await?;
+        let ended = run.process(host, launch, "ctest (GoogleTest)", &mut reader, &mut NoResultSource).await?;
         let before = left.len();
         left.retain(|test| !run.results.has_result(test));
         if ended.code < 128 || left.len() == before || debugs {
@@ -251,12 +255,12 @@ async fn run_googletest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure
 }
 
 /// A program that has ended in between, outside of its tests, fails those that it has not run.
-fn fail_unrun(run: &Run<'_>, left: &[Test], ended: Ended) {
+fn fail_unrun(run: &FrameworkRun<'_>, left: &[TestItem], ended: ProcessExit) {
     for test in left.iter().filter(|test| test.skipped.is_none()) {
         run.results.finished(TestResult {
             id: test.id.clone(),
             name: test.name.clone(),
-            outcome: Outcome::Failed,
+            outcome: TestStatus::Failed,
             message: format!("did not run: its program ended with {} before", ending(ended)),
             file: test.file.clone(),
             line: test.line,
@@ -266,9 +270,9 @@ fn fail_unrun(run: &Run<'_>, left: &[Test], ended: Ended) {
 }
 
 /// Runs these tests with ctest.
-async fn run_ctest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
+async fn run_ctest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
     let names: Vec<String> = tests.iter().map(|test| pattern(&test.id)).collect();
-    let mut command = Command::new("ctest", &run.project.folder)
+    let mut command = ProcessCommand::new("ctest", &run.project.folder)
         .args(["--test-dir", "build", "--output-on-failure", "-R"])
         .arg(format!("^({})$", names.join("|")));
     if let Some(limit) = run.options.test_limit {
@@ -279,7 +283,15 @@ async fn run_ctest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
         command.environment.push((name.into(), value.as_ref().map(Into::into)));
     }
     let mut reader = Ctest::new(tests);
-    run.process(&Processes, Launch::new(command, "lldb"), "ctest", &mut reader, &mut Nobody).await.map(drop)
+    run.process(
+        &DirectLauncher,
+        ProcessLaunch::new(command, "lldb"),
+        "ctest",
+        &mut reader,
+        &mut NoResultSource,
+    )
+    .await
+    .map(drop)
 }
 
 /// A name in CMake's regular expressions, which do not know every escape.
@@ -292,25 +304,25 @@ fn pattern(name: &str) -> String {
 }
 
 /// The program of a test of ctest's, under a debugger. Its exit code is its result.
-async fn debug_ctest(run: &mut Run<'_>, test: &Test) -> Result<(), Failure> {
+async fn debug_ctest(run: &mut FrameworkRun<'_>, test: &TestItem) -> Result<(), Failure> {
     let Some(command) = command_of(run, test) else { return Ok(()) };
-    let mut launch = Launch::new(command.args(&run.options.arguments), "lldb");
+    let mut launch = ProcessLaunch::new(command.args(&run.options.arguments), "lldb");
     let note = "a test of ctest fails by its exit code, unless it aborts or crashes";
     launch.stops = Stops { note: Some(note), ..Stops::default() };
     let host = run.host;
-    let ended = run.process(host, launch, "ctest", &mut Silent, &mut Nobody).await?;
+    let ended = run.process(host, launch, "ctest", &mut NullReader, &mut NoResultSource).await?;
     let passed = ended.success() != (test.handle["willFail"] == true);
     run.results.finished(TestResult {
         id: test.id.clone(),
-        outcome: if passed { Outcome::Passed } else { Outcome::Failed },
+        outcome: if passed { TestStatus::Passed } else { TestStatus::Failed },
         message: if passed { String::new() } else { format!("its program ended with {}", ending(ended)) },
         ..TestResult::default()
     });
     Ok(())
 }
 
-async fn run_tests(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
-    let mut programs: Vec<(String, Vec<Test>)> = Vec::new();
+async fn run_tests(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
+    let mut programs: Vec<(String, Vec<TestItem>)> = Vec::new();
     let mut others = Vec::new();
     for test in tests {
         if test.handle["name"].is_null() {
@@ -336,24 +348,28 @@ async fn run_tests(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Framework for Cmake {
+impl TestFramework for Cmake {
     fn name(&self) -> &'static str {
         "cmake"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Cmake
+    fn kind(&self) -> BuildTool {
+        BuildTool::Cmake
     }
 
     fn detects(&self, _: &Project) -> bool {
         true
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(listed(run))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move { run_tests(run, chosen.tests()).await })
     }
 
@@ -362,7 +378,7 @@ impl Framework for Cmake {
     }
 
     /// As `ctest -R`: a regular expression.
-    fn matches(&self, filter: &str, test: &Test) -> bool {
+    fn matches(&self, filter: &str, test: &TestItem) -> bool {
         match regex::Regex::new(filter) {
             Ok(pattern) => pattern.is_match(&test.id),
             Err(_) => test.id.contains(filter),
@@ -379,7 +395,7 @@ mod tests {
         let graph = json!({ "files": ["/w/CMakeLists.txt"], "nodes": [{ "file": 0 }, { "file": 0, "line": 7, "parent": 0 }] });
         let one = json!({ "name": "Cart.Adds", "backtrace": 1, "command": ["/w/build/t", "--gtest_filter=Cart.Adds"],
             "properties": [{ "name": "LABELS", "value": ["slow"] }, { "name": "WORKING_DIRECTORY", "value": "/w/build" }] });
-        let listed = Listed::of(&one, &graph, Path::new("/b")).unwrap();
+        let listed = CtestEntry::of(&one, &graph, Path::new("/b")).unwrap();
         assert_eq!(
             (listed.place.clone(), listed.labels.clone()),
             (Some(("/w/CMakeLists.txt".into(), 7)), vec!["slow".into()])

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use dap_wire::Failure;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::process::Command;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::process::ProcessCommand;
 
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Stops};
-use crate::model::Test;
-use crate::results::Place;
-use crate::run::{Known, Run};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, Stops};
+use crate::model::TestItem;
+use crate::results::TestScope;
+use crate::run::{FrameworkRun, KnownException};
 use build::TestProject;
 
 pub mod build;
@@ -41,7 +41,7 @@ pub struct Dotnet;
 
 /// Where a debugger stops: at an assertion, or the exception that is known, when it is thrown; at any other exception when it leaves
 /// the user's code.
-pub fn stops(known: Option<&Known>) -> Stops {
+pub fn stops(known: Option<&KnownException>) -> Stops {
     let thrown = match known {
         Some(known) => format!("{ASSERTIONS}, {}", known.kind),
         None => ASSERTIONS.to_owned(),
@@ -75,7 +75,7 @@ pub fn dotnet() -> PathBuf {
 }
 
 /// A command with the environment that a call sets.
-fn with_environment(mut command: Command, run: &Run<'_>) -> Command {
+fn with_environment(mut command: ProcessCommand, run: &FrameworkRun<'_>) -> ProcessCommand {
     for (name, value) in [
         ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
         ("TESTINGPLATFORM_TELEMETRY_OPTOUT", "1"),
@@ -89,12 +89,12 @@ fn with_environment(mut command: Command, run: &Run<'_>) -> Command {
 }
 
 /// The call of a test's method as .NET prints it in a stack.
-fn call_of(test: &Test) -> String {
+fn call_of(test: &TestItem) -> String {
     let (class, method) = names::split(&test.id);
     format!("{class}.{}(", method.split(['(', ':', '#']).next().unwrap_or_default())
 }
 
-async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let projects = build::projects(run).await?;
     let mut tests = Vec::new();
     for project in &projects {
@@ -108,7 +108,7 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
 }
 
 /// Where the test is to be run.
-fn with_project(mut test: Test, project: &TestProject) -> Test {
+fn with_project(mut test: TestItem, project: &TestProject) -> TestItem {
     test.handle["project"] = serde_json::json!([
         project.project,
         project.target,
@@ -123,7 +123,7 @@ fn with_project(mut test: Test, project: &TestProject) -> Test {
 }
 
 /// Tests that share an id are numbered, in their order.
-fn apart(mut tests: Vec<Test>) -> Vec<Test> {
+fn apart(mut tests: Vec<TestItem>) -> Vec<TestItem> {
     let mut seen = std::collections::HashMap::new();
     for test in &mut tests {
         let key = (test.id.clone(), test.handle["target"].to_string());
@@ -137,8 +137,8 @@ fn apart(mut tests: Vec<Test>) -> Vec<Test> {
 }
 
 /// The tests of each project, in their order.
-fn by_project(tests: &[Test]) -> Vec<(TestProject, Vec<Test>)> {
-    let mut projects: Vec<(TestProject, Vec<Test>)> = Vec::new();
+fn by_project(tests: &[TestItem]) -> Vec<(TestProject, Vec<TestItem>)> {
+    let mut projects: Vec<(TestProject, Vec<TestItem>)> = Vec::new();
     for test in tests {
         let Some(project) = project_of(test) else { continue };
         match projects.iter_mut().find(|(known, _)| *known == project) {
@@ -149,35 +149,39 @@ fn by_project(tests: &[Test]) -> Vec<(TestProject, Vec<Test>)> {
     projects
 }
 
-fn project_of(test: &Test) -> Option<TestProject> {
+fn project_of(test: &TestItem) -> Option<TestProject> {
     let (project, target, is_platform, console, settings, arguments, folder) =
         serde_json::from_value(test.handle["project"].clone()).ok()?;
     let (framework, name) = (test.framework.clone(), test.project.clone());
     Some(TestProject { project, name, target, framework, is_platform, console, settings, arguments, folder })
 }
 
-impl Framework for Dotnet {
+impl TestFramework for Dotnet {
     fn name(&self) -> &'static str {
         "dotnet"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Dotnet
+    fn kind(&self) -> BuildTool {
+        BuildTool::Dotnet
     }
 
     fn detects(&self, _: &Project) -> bool {
         true
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(listed(run))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             for (project, tests) in by_project(chosen.tests()) {
                 run.results
-                    .enter(Place { framework: project.framework.clone(), project: project.name.clone() });
+                    .enter(TestScope { framework: project.framework.clone(), project: project.name.clone() });
                 match project.is_platform {
                     true => mtp::run(run, &project, tests).await?,
                     false => vstest::run(run, &project, &tests).await?,
@@ -191,7 +195,7 @@ impl Framework for Dotnet {
         true
     }
 
-    fn matches(&self, filter: &str, test: &Test) -> bool {
-        filter::Filter::parse(filter).holds(test)
+    fn matches(&self, filter: &str, test: &TestItem) -> bool {
+        filter::TestCaseFilter::parse(filter).holds(test)
     }
 }

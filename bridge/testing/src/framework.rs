@@ -1,28 +1,28 @@
 //! The interface of a test framework, and the table of all frameworks. Each is in a separate file.
 
 use dap_wire::Failure;
-use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::build::project::{BuildTool, Project};
 
 use crate::cargo::Cargo;
 use crate::cmake::Cmake;
 use crate::dotnet::Dotnet;
 use crate::go::Go;
-use crate::host::Boxed;
-use crate::model::Test;
+use crate::host::BoxFuture;
+use crate::model::TestItem;
 use crate::node::jest::Jest;
 use crate::node::runner::NodeTest;
 use crate::node::vitest::Vitest;
 use crate::python::{Pytest, Unittest};
 use crate::ruby::{Minitest, Rspec};
-use crate::run::Run;
+use crate::run::FrameworkRun;
 
 /// A test framework and its runner.
-pub trait Framework: Sync {
+pub trait TestFramework: Sync {
     /// Name of the framework, as tools show it.
     fn name(&self) -> &'static str;
 
     /// The kind of project that may have such tests.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> BuildTool;
 
     /// Whether the tests of a project of this kind are written for it.
     fn detects(&self, project: &Project) -> bool;
@@ -30,17 +30,21 @@ pub trait Framework: Sync {
     /// The tests of a project; builds it first where it must be built.
     ///
     /// # Errors
-    /// When the runner cannot be started or is not installed. A build that fails sets [`Run::broken`].
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>>;
+    /// When the runner cannot be started or is not installed. A build that fails sets [`FrameworkRun::broken`].
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>>;
 
-    /// Runs tests; their results go to [`Run::results`].
+    /// Runs tests; their results go to [`FrameworkRun::results`].
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>>;
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
 
     /// The test that a text names for itself: then no list is needed to run it.
-    fn named(&self, _project: &Project, _text: &str) -> Option<Test> {
+    fn named(&self, _project: &Project, _text: &str) -> Option<TestItem> {
         None
     }
 
@@ -60,25 +64,25 @@ pub trait Framework: Sync {
     }
 
     /// Whether a test is meant by a filter that is not its id.
-    fn matches(&self, filter: &str, test: &Test) -> bool {
+    fn matches(&self, filter: &str, test: &TestItem) -> bool {
         test.id.contains(filter) || test.name.as_ref().is_some_and(|name| name.contains(filter))
     }
 }
 
 /// The tests to run, as a selection resolves to them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Chosen {
+pub enum ChosenTests {
     /// All tests of the project.
     Everything,
     /// By a filter in the runner's own language.
     Filter(String),
     /// Exactly these tests, from the list.
-    Tests(Vec<Test>),
+    Tests(Vec<TestItem>),
 }
 
-impl Chosen {
+impl ChosenTests {
     /// The tests that are named one by one.
-    pub fn tests(&self) -> &[Test] {
+    pub fn tests(&self) -> &[TestItem] {
         match self {
             Self::Tests(tests) => tests,
             Self::Everything | Self::Filter(_) => &[],
@@ -87,15 +91,15 @@ impl Chosen {
 }
 
 /// All frameworks; of several that detect a project the first is taken.
-pub const ALL: &[&dyn Framework] =
+pub const ALL: &[&dyn TestFramework] =
     &[&Dotnet, &Cargo, &Go, &Jest, &Vitest, &NodeTest, &Pytest, &Unittest, &Rspec, &Minitest, &Cmake];
 
 /// The framework of a project's tests.
-pub fn of(project: &Project) -> Option<&'static dyn Framework> {
+pub fn of(project: &Project) -> Option<&'static dyn TestFramework> {
     ALL.iter().copied().find(|framework| framework.kind() == project.kind && framework.detects(project))
 }
 
 /// The framework of this name.
-pub fn named(name: &str) -> Option<&'static dyn Framework> {
+pub fn named(name: &str) -> Option<&'static dyn TestFramework> {
     ALL.iter().copied().find(|framework| framework.name() == name)
 }

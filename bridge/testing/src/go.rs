@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use workspace_tools::bounded;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::build::readers::Reader as Lines;
-use workspace_tools::build::steps::Step;
-use workspace_tools::process::Command;
-use workspace_tools::process::kept::Apart;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::build::readers::OutputParser;
+use workspace_tools::build::steps::BuildStep;
+use workspace_tools::process::ProcessCommand;
+use workspace_tools::process::kept::CapturedOutput;
 
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Launch, Processes, Stops};
-use crate::model::Test;
-use crate::run::{Nobody, Run};
-use events::Events;
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::model::TestItem;
+use crate::run::{FrameworkRun, NoResultSource};
+use events::GoTestEvents;
 
 mod events;
 
@@ -51,7 +51,7 @@ impl Package {
     }
 
     /// Its tests, by what its sources declare.
-    fn tests(&self) -> Vec<Test> {
+    fn tests(&self) -> Vec<TestItem> {
         let mut tests = Vec::new();
         for file in &self.files {
             let text = bounded::read(file, MAX_SOURCE).unwrap_or_default();
@@ -59,14 +59,14 @@ impl Package {
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate() {
                 let Some(name) = declared(line, lines.get(at..).unwrap_or_default()) else { continue };
-                tests.push(Test {
+                tests.push(TestItem {
                     id: format!("{} {name}", self.path),
                     name: Some(name.to_owned()),
                     file: Some(file.display().to_string()),
                     line: u32::try_from(at + 1).ok(),
                     class: self.path.clone(),
                     handle: json!({ "package": self.path, "folder": self.folder, "name": name }),
-                    ..Test::default()
+                    ..TestItem::default()
                 });
             }
         }
@@ -89,8 +89,8 @@ fn declared<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
     test.or_else(|| is("Example").filter(|_| checked()))
 }
 
-fn go(run: &Run<'_>) -> Command {
-    let mut command = Command::new("go", &run.project.folder);
+fn go(run: &FrameworkRun<'_>) -> ProcessCommand {
+    let mut command = ProcessCommand::new("go", &run.project.folder);
     for (name, value) in &run.options.env {
         command.environment.push((name.into(), value.as_ref().map(Into::into)));
     }
@@ -98,7 +98,7 @@ fn go(run: &Run<'_>) -> Command {
 }
 
 /// Which packages were named: those of a folder, or that of a file.
-fn pattern(run: &Run<'_>) -> String {
+fn pattern(run: &FrameworkRun<'_>) -> String {
     let below = |path: &Path| match path.strip_prefix(&run.project.folder) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => format!("./{}", rest.display()),
@@ -113,10 +113,10 @@ fn pattern(run: &Run<'_>) -> String {
     }
 }
 
-async fn packages(run: &Run<'_>) -> Result<Vec<Package>, Failure> {
+async fn packages(run: &FrameworkRun<'_>) -> Result<Vec<Package>, Failure> {
     let command =
         go(run).args(["list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"]).arg(pattern(run));
-    let mut printed = Apart::new(MAX_LIST, 8 << 10);
+    let mut printed = CapturedOutput::new(MAX_LIST, 8 << 10);
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let errors = printed.err.text();
     let text = printed.out.whole().unwrap_or_default();
@@ -128,8 +128,8 @@ async fn packages(run: &Run<'_>) -> Result<Vec<Package>, Failure> {
     Ok(packages)
 }
 
-async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
-    let mut tests: Vec<Test> = packages(run).await?.iter().flat_map(Package::tests).collect();
+async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+    let mut tests: Vec<TestItem> = packages(run).await?.iter().flat_map(Package::tests).collect();
     if let Some(file) =
         run.project.file.as_ref().filter(|file| file.is_file() && file.ends_with("go.mod").eq(&false))
     {
@@ -159,22 +159,29 @@ fn expressions(names: &[&str]) -> Vec<String> {
     groups.into_iter().map(whole).collect()
 }
 
-async fn test(run: &mut Run<'_>, packages: &str, filter: Option<&str>) -> Result<(), Failure> {
+async fn test(run: &mut FrameworkRun<'_>, packages: &str, filter: Option<&str>) -> Result<(), Failure> {
     let command = go(run).args(["test", "-json"]).args(filter.map(|filter| format!("-run={filter}")));
     let command = command.arg(packages).args(&run.options.arguments);
     let shown = match filter {
         Some(filter) => format!("go test -run={filter} {packages}"),
         None => format!("go test {packages}"),
     };
-    let mut events = Events::new(&run.project.folder);
-    run.process(&Processes, Launch::new(command, "delve"), &shown, &mut events, &mut Nobody).await?;
+    let mut events = GoTestEvents::new(&run.project.folder);
+    run.process(
+        &DirectLauncher,
+        ProcessLaunch::new(command, "delve"),
+        &shown,
+        &mut events,
+        &mut NoResultSource,
+    )
+    .await?;
     run.broken |= events.broken;
     Ok(())
 }
 
 /// The tests of each package, by its path.
-fn by_package(tests: &[Test]) -> BTreeMap<&str, Vec<&Test>> {
-    let mut packages: BTreeMap<&str, Vec<&Test>> = BTreeMap::new();
+fn by_package(tests: &[TestItem]) -> BTreeMap<&str, Vec<&TestItem>> {
+    let mut packages: BTreeMap<&str, Vec<&TestItem>> = BTreeMap::new();
     for test in tests {
         packages.entry(test.handle["package"].as_str().unwrap_or_default()).or_default().push(test);
     }
@@ -182,10 +189,15 @@ fn by_package(tests: &[Test]) -> BTreeMap<&str, Vec<&Test>> {
 }
 
 /// Builds the test program of a package and has a debugger start it.
-async fn debug(run: &mut Run<'_>, path: &str, folder: &Path, filter: Option<&str>) -> Result<(), Failure> {
+async fn debug(
+    run: &mut FrameworkRun<'_>,
+    path: &str,
+    folder: &Path,
+    filter: Option<&str>,
+) -> Result<(), Failure> {
     let program = run.scratch.join(format!("{}.test", path.rsplit('/').next().unwrap_or("package")));
     let command = go(run).args(["test", "-c", "-gcflags=all=-N -l", "-o"]).arg(&program).arg(path);
-    let step = Step { command, reader: Lines::compiler("go") };
+    let step = BuildStep { command, reader: OutputParser::compiler("go") };
     if !run.build(step, &format!("go test -c {path}")).await? {
         return Ok(());
     }
@@ -193,22 +205,22 @@ async fn debug(run: &mut Run<'_>, path: &str, folder: &Path, filter: Option<&str
     if !program.is_file() {
         return Ok(());
     }
-    let mut command = Command::new(&program, folder).arg("-test.v");
+    let mut command = ProcessCommand::new(&program, folder).arg("-test.v");
     command = command.args(filter.map(|filter| format!("-test.run={filter}"))).args(&run.options.arguments);
     for (name, value) in &run.options.env {
         command.environment.push((name.into(), value.as_ref().map(Into::into)));
     }
-    let mut launch = Launch::new(command, "delve");
+    let mut launch = ProcessLaunch::new(command, "delve");
     launch.attributes.insert("mode".into(), json!("exec"));
     launch.stops = Stops { functions: vec![FAIL], own_frames: true, ..Stops::default() };
-    let mut events = Events::of_program(&run.project.folder, path, folder);
+    let mut events = GoTestEvents::of_program(&run.project.folder, path, folder);
     let host = run.host;
-    run.process(host, launch, "go test", &mut events, &mut Nobody).await.map(drop)
+    run.process(host, launch, "go test", &mut events, &mut NoResultSource).await.map(drop)
 }
 
-async fn debug_all(run: &mut Run<'_>, chosen: &Chosen) -> Result<(), Failure> {
+async fn debug_all(run: &mut FrameworkRun<'_>, chosen: &ChosenTests) -> Result<(), Failure> {
     match chosen {
-        Chosen::Tests(tests) => {
+        ChosenTests::Tests(tests) => {
             for (path, own) in by_package(tests) {
                 let folder = own.first().and_then(|test| test.handle["folder"].as_str()).map(PathBuf::from);
                 let folder = folder.unwrap_or_else(|| run.project.folder.clone());
@@ -218,8 +230,8 @@ async fn debug_all(run: &mut Run<'_>, chosen: &Chosen) -> Result<(), Failure> {
                 }
             }
         }
-        Chosen::Everything | Chosen::Filter(_) => {
-            let filter = if let Chosen::Filter(filter) = chosen { Some(filter.as_str()) } else { None };
+        ChosenTests::Everything | ChosenTests::Filter(_) => {
+            let filter = if let ChosenTests::Filter(filter) = chosen { Some(filter.as_str()) } else { None };
             let first = filter.and_then(|filter| regex::Regex::new(filter.split('/').next()?).ok());
             let meant = |package: &Package| {
                 let tests = package.tests();
@@ -236,33 +248,37 @@ async fn debug_all(run: &mut Run<'_>, chosen: &Chosen) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Framework for Go {
+impl TestFramework for Go {
     fn name(&self) -> &'static str {
         "go"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Go
+    fn kind(&self) -> BuildTool {
+        BuildTool::Go
     }
 
     fn detects(&self, _: &Project) -> bool {
         true
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(listed(run))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             if run.host.is_debugger() {
                 return debug_all(run, chosen).await;
             }
             let everywhere = pattern(run);
             match chosen {
-                Chosen::Everything => test(run, &everywhere, None).await,
-                Chosen::Filter(filter) => test(run, &everywhere, Some(filter)).await,
-                Chosen::Tests(tests) => {
+                ChosenTests::Everything => test(run, &everywhere, None).await,
+                ChosenTests::Filter(filter) => test(run, &everywhere, Some(filter)).await,
+                ChosenTests::Tests(tests) => {
                     for (path, own) in by_package(tests) {
                         let names: Vec<&str> =
                             own.iter().filter_map(|test| test.handle["name"].as_str()).collect();
@@ -277,12 +293,12 @@ impl Framework for Go {
     }
 
     /// `example.com/shop/cart TestAdds/a_row`: the package, and the test as Go writes it.
-    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
         let (package, name) =
             text.split_once(' ').filter(|(package, name)| !package.is_empty() && !name.is_empty())?;
         let folder = events::folder_of(&project.folder, package);
         let handle = json!({ "package": package, "folder": folder, "name": name });
-        Some(Test { id: text.to_owned(), name: Some(name.to_owned()), handle, ..Test::default() })
+        Some(TestItem { id: text.to_owned(), name: Some(name.to_owned()), handle, ..TestItem::default() })
     }
 }
 

@@ -10,16 +10,16 @@ use dap_wire::Failure;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::process::{Command, Ended, Sink};
+use workspace_tools::process::{ProcessCommand, ProcessExit, Sink};
 
 /// A future of a trait's method.
-pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A process that runs tests.
 #[derive(Debug)]
-pub struct Launch {
+pub struct ProcessLaunch {
     /// The program, its arguments, folder and environment.
-    pub command: Command,
+    pub command: ProcessCommand,
     /// The debug adapter that knows such programs.
     pub engine: &'static str,
     /// Launch attributes that differ from the command's, such as `module`.
@@ -47,9 +47,9 @@ pub struct Stops {
     pub note: Option<&'static str>,
 }
 
-impl Launch {
+impl ProcessLaunch {
     /// A process of this command under that engine.
-    pub fn new(command: Command, engine: &'static str) -> Self {
+    pub fn new(command: ProcessCommand, engine: &'static str) -> Self {
         Self { command, engine, attributes: Map::new(), stops: Stops::default(), started: None }
     }
 
@@ -78,7 +78,7 @@ impl Launch {
 }
 
 /// Starts processes that run tests.
-pub trait Host: Send + Sync {
+pub trait ProcessLauncher: Send + Sync {
     /// Whether a debugger starts them.
     fn is_debugger(&self) -> bool;
 
@@ -89,31 +89,31 @@ pub trait Host: Send + Sync {
     /// When it cannot be started; `TIMEOUT`, `CANCELLED`.
     fn run<'a>(
         &'a self,
-        launch: Launch,
+        launch: ProcessLaunch,
         sink: &'a mut dyn Sink,
         deadline: Duration,
         cancel: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Ended, Failure>>;
+    ) -> BoxFuture<'a, Result<ProcessExit, Failure>>;
 }
 
 /// The system starts them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Processes;
+pub struct DirectLauncher;
 
-impl Host for Processes {
+impl ProcessLauncher for DirectLauncher {
     fn is_debugger(&self) -> bool {
         false
     }
 
     fn run<'a>(
         &'a self,
-        launch: Launch,
+        launch: ProcessLaunch,
         sink: &'a mut dyn Sink,
         deadline: Duration,
         cancel: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Ended, Failure>> {
+    ) -> BoxFuture<'a, Result<ProcessExit, Failure>> {
         Box::pin(async move {
-            let Launch { command, started, .. } = launch;
+            let ProcessLaunch { command, started, .. } = launch;
             let report = |pid| {
                 if let Some(started) = started {
                     started.send(pid).unwrap_or_default();

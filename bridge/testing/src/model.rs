@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A test as its framework lists it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Test {
+pub struct TestItem {
     /// Names it from one build to the next; `run` and `debug` take it.
     pub id: String,
     /// For people, where that differs from the id.
@@ -41,7 +41,7 @@ pub struct Test {
 /// Outcome of a test that has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum TestStatus {
     /// All checks of the test passed.
     #[default]
     Passed,
@@ -55,13 +55,13 @@ pub enum Outcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestResult {
-    /// Id of the test, as [`Test`] has it.
+    /// Id of the test, as [`TestItem`] has it.
     pub id: String,
     /// For people, where that differs from the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether it passed, failed or was skipped.
-    pub outcome: Outcome,
+    pub outcome: TestStatus,
     /// Why it failed or was skipped.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
@@ -97,7 +97,7 @@ pub struct TestResult {
 /// An event of a run, for listeners.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
-pub enum Event<'a> {
+pub enum TestEvent<'a> {
     /// A test has begun to run.
     Started {
         /// Id of the test that has begun.

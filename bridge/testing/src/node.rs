@@ -7,12 +7,12 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use workspace_tools::bounded;
 use workspace_tools::build::project::Project;
-use workspace_tools::process::Command;
+use workspace_tools::process::ProcessCommand;
 
-use crate::host::{Launch, Stops};
-use crate::model::Test;
-use crate::reports::{Reports, VARIABLE};
-use crate::run::{Known, Run};
+use crate::host::{ProcessLaunch, Stops};
+use crate::model::TestItem;
+use crate::reports::{ReportPipe, VARIABLE};
+use crate::run::{FrameworkRun, KnownException};
 
 pub mod jest;
 pub mod runner;
@@ -98,24 +98,24 @@ fn not_installed(package: &str, project: &Project) -> Failure {
 }
 
 /// Puts our helpers into the scratch folder, and a pipe for their reports.
-fn prepare(run: &Run<'_>) -> Result<(PathBuf, Reports), Failure> {
+fn prepare(run: &FrameworkRun<'_>) -> Result<(PathBuf, ReportPipe), Failure> {
     let folder = run.scratch.join("helpers");
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
     written.map_err(|error| {
         Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
     })?;
-    Ok((folder, Reports::open(run.scratch)?))
+    Ok((folder, ReportPipe::open(run.scratch)?))
 }
 
 /// With what our helpers need, the ids of the tests that are meant, and the environment that a call sets.
 fn with_environment(
-    mut command: Command,
-    run: &Run<'_>,
-    reports: &Reports,
-    wanted: Option<&[Test]>,
+    mut command: ProcessCommand,
+    run: &FrameworkRun<'_>,
+    reports: &ReportPipe,
+    wanted: Option<&[TestItem]>,
     lists: bool,
-) -> Result<Command, Failure> {
+) -> Result<ProcessCommand, Failure> {
     command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
     command = command.env("FORCE_COLOR", "0").env("CI", "1");
     if lists {
@@ -139,11 +139,11 @@ fn with_environment(
 }
 
 /// A process of `node`, of whose arguments these many belong to node itself.
-fn launch(command: Command, own: usize, known: Option<&Known>) -> Launch {
+fn launch(command: ProcessCommand, own: usize, known: Option<&KnownException>) -> ProcessLaunch {
     let words: Vec<String> =
         command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (runtime, rest) = words.split_at(own.min(words.len()));
-    let mut launch = Launch::new(command, "js");
+    let mut launch = ProcessLaunch::new(command, "js");
     launch.attributes.insert("program".into(), json!(rest.first()));
     launch.attributes.insert("args".into(), json!(rest.get(1..).unwrap_or_default()));
     launch.attributes.insert("runtimeArgs".into(), json!(runtime));
@@ -162,7 +162,7 @@ fn launch(command: Command, own: usize, known: Option<&Known>) -> Launch {
 }
 
 /// Every runner catches what a test throws, so a stop is decided by what is thrown: an assertion, or what the run before failed with.
-fn condition(known: Option<&Known>) -> String {
+fn condition(known: Option<&KnownException>) -> String {
     let wanted = match known {
         None => FAILS.to_owned(),
         Some(known) => {
@@ -179,7 +179,7 @@ fn condition(known: Option<&Known>) -> String {
 }
 
 /// The files of these tests.
-fn files(tests: &[Test]) -> Vec<String> {
+fn files(tests: &[TestItem]) -> Vec<String> {
     let mut files: Vec<String> = tests.iter().filter_map(|test| test.file.clone()).collect();
     files.sort();
     files.dedup();
@@ -187,14 +187,14 @@ fn files(tests: &[Test]) -> Vec<String> {
 }
 
 /// The test of an id: `test/cart.test.js > Cart > adds`.
-fn named(project: &Project, text: &str) -> Option<Test> {
+fn named(project: &Project, text: &str) -> Option<TestItem> {
     let (file, name) = text.split_once(BETWEEN)?;
     let path = project.folder.join(file);
-    path.is_file().then(|| Test {
+    path.is_file().then(|| TestItem {
         id: text.to_owned(),
         name: Some(name.to_owned()),
         file: Some(path.display().to_string()),
-        ..Test::default()
+        ..TestItem::default()
     })
 }
 
@@ -210,7 +210,7 @@ fn text(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use workspace_tools::build::project::Kind;
+    use workspace_tools::build::project::BuildTool;
 
     use super::*;
     use crate::framework::of;
@@ -229,14 +229,14 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("package.json"), manifest).unwrap();
-            let project = Project { kind: Kind::Npm, folder: folder.path().to_owned(), file: None };
+            let project = Project { kind: BuildTool::Npm, folder: folder.path().to_owned(), file: None };
             assert_eq!(of(&project).map(|framework| framework.name()), wanted, "{manifest}");
         }
     }
 
     #[test]
     fn an_exception_is_known_by_the_first_line_of_its_message() {
-        let known = Known { kind: String::new(), message: "TypeError: no \"x\"\nmore".into() };
+        let known = KnownException { kind: String::new(), message: "TypeError: no \"x\"\nmore".into() };
         let wanted = r#"error && (line => !!line && "TypeError: no \"x\"".includes(line))("#;
         assert!(condition(Some(&known)).starts_with(wanted), "{}", condition(Some(&known)));
     }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 use workspace_tools::bounded;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::process::{Command, Ended};
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::process::{ProcessCommand, ProcessExit};
 
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Launch, Processes, Stops};
-use crate::model::Test;
-use crate::reports::{Reports, VARIABLE};
-use crate::run::{Run, Silent};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::model::TestItem;
+use crate::reports::{ReportPipe, VARIABLE};
+use crate::run::{FrameworkRun, NullReader};
 
 /// More ids do not fit on a command line.
 const MAX_IDS: usize = 200;
@@ -35,7 +35,7 @@ pub struct Pytest;
 pub struct Unittest;
 
 /// The Python that was chosen, else the project's.
-fn python(run: &Run<'_>) -> PathBuf {
+fn python(run: &FrameworkRun<'_>) -> PathBuf {
     let folder = &run.project.folder;
     if let Some(chosen) = &run.options.python {
         // A bare name is looked for in PATH.
@@ -54,14 +54,14 @@ fn scope(project: &Project) -> Option<&PathBuf> {
 }
 
 /// Puts our helpers where Python finds them, and a pipe for their reports.
-fn prepare(run: &Run<'_>, command: Command) -> Result<(Command, Reports), Failure> {
+fn prepare(run: &FrameworkRun<'_>, command: ProcessCommand) -> Result<(ProcessCommand, ReportPipe), Failure> {
     let folder = run.scratch.join("helpers");
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
     written.map_err(|error| {
         Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
     })?;
-    let reports = Reports::open(run.scratch)?;
+    let reports = ReportPipe::open(run.scratch)?;
     let chosen =
         run.options.env.iter().find(|(name, _)| name == "PYTHONPATH").and_then(|(_, value)| value.clone());
     let before = chosen.map(Into::into).or_else(|| std::env::var_os("PYTHONPATH")).unwrap_or_default();
@@ -78,7 +78,11 @@ fn prepare(run: &Run<'_>, command: Command) -> Result<(Command, Reports), Failur
 }
 
 /// The ids of these tests, on the command line or in a file.
-fn with_ids(run: &Run<'_>, command: Command, tests: &[Test]) -> Result<Command, Failure> {
+fn with_ids(
+    run: &FrameworkRun<'_>,
+    command: ProcessCommand,
+    tests: &[TestItem],
+) -> Result<ProcessCommand, Failure> {
     let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
     if ids.len() <= MAX_IDS {
         return Ok(command.args(ids));
@@ -99,7 +103,7 @@ fn stops() -> Stops {
 }
 
 /// How a module is started under a debugger.
-fn debugged(run: &Run<'_>, launch: &mut Launch, module: Option<&str>) {
+fn debugged(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: Option<&str>) {
     let python = python(run);
     if python.is_absolute() || run.options.python.is_some() {
         launch.attributes.insert("python".into(), json!([python]));
@@ -125,7 +129,7 @@ fn debugged(run: &Run<'_>, launch: &mut Launch, module: Option<&str>) {
 /// Folders with code that is not the user's, outside of where packages are installed: Tandem's helpers, and
 /// folders that `PYTHONPATH` adds from elsewhere. An exception that passes through them does not belong to
 /// the test.
-fn foreign(run: &Run<'_>, command: &Command) -> Vec<serde_json::Value> {
+fn foreign(run: &FrameworkRun<'_>, command: &ProcessCommand) -> Vec<serde_json::Value> {
     let path = command.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
     let path = path.and_then(|(_, value)| value.clone()).unwrap_or_default();
     let folder = &run.project.folder;
@@ -137,7 +141,7 @@ fn foreign(run: &Run<'_>, command: &Command) -> Vec<serde_json::Value> {
         .collect()
 }
 
-fn not_installed(run: &Run<'_>) -> bool {
+fn not_installed(run: &FrameworkRun<'_>) -> bool {
     run.report.output.text().contains("No module named pytest")
 }
 
@@ -151,8 +155,8 @@ fn installation(python: &Path) -> String {
 }
 
 impl Pytest {
-    fn command(run: &Run<'_>) -> Command {
-        Command::new(python(run), &run.project.folder).args([
+    fn command(run: &FrameworkRun<'_>) -> ProcessCommand {
+        ProcessCommand::new(python(run), &run.project.folder).args([
             "-m",
             "pytest",
             "-p",
@@ -163,16 +167,16 @@ impl Pytest {
 
     /// Runs pytest; what it reports besides results comes back.
     async fn pytest(
-        run: &mut Run<'_>,
-        command: Command,
+        run: &mut FrameworkRun<'_>,
+        command: ProcessCommand,
         shown: &str,
         lists: bool,
-    ) -> Result<(Ended, Vec<Test>), Failure> {
+    ) -> Result<(ProcessExit, Vec<TestItem>), Failure> {
         let (command, mut reports) = prepare(run, command)?;
-        let mut launch = Launch::new(command, "debugpy");
+        let mut launch = ProcessLaunch::new(command, "debugpy");
         debugged(run, &mut launch, Some("pytest"));
-        let host = if lists { &Processes } else { run.host };
-        let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+        let host = if lists { &DirectLauncher } else { run.host };
+        let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
         let tests = run.collect(&mut reports, "pytest");
         if not_installed(run) {
             let python = python(run);
@@ -184,27 +188,31 @@ impl Pytest {
     }
 }
 
-impl Framework for Pytest {
+impl TestFramework for Pytest {
     fn name(&self) -> &'static str {
         "pytest"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Pytest
+    fn kind(&self) -> BuildTool {
+        BuildTool::Pytest
     }
 
     fn detects(&self, project: &Project) -> bool {
         !is_unittest(project)
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let command = Self::command(run).args(["--collect-only", "-q"]).args(scope(run.project));
             Ok(Self::pytest(run, command, "", true).await?.1)
         })
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let mut command = Self::command(run);
             if run.host.is_debugger() {
@@ -213,12 +221,12 @@ impl Framework for Pytest {
             }
             let mut shown = "pytest".to_owned();
             command = match chosen {
-                Chosen::Everything => command.args(scope(run.project)),
-                Chosen::Filter(expression) => {
+                ChosenTests::Everything => command.args(scope(run.project)),
+                ChosenTests::Filter(expression) => {
                     shown.push_str(&format!(" -k {expression:?}"));
                     command.arg("-k").arg(expression).args(scope(run.project))
                 }
-                Chosen::Tests(tests) => with_ids(run, command, tests)?,
+                ChosenTests::Tests(tests) => with_ids(run, command, tests)?,
             };
             command = command.args(&run.options.arguments);
             let (ended, _) = Self::pytest(run, command, &shown, false).await?;
@@ -237,8 +245,8 @@ impl Framework for Pytest {
         true
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<Test> {
-        id_of(project, text).map(|id| Test { id, ..Test::default() })
+    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
+        id_of(project, text).map(|id| TestItem { id, ..TestItem::default() })
     }
 }
 
@@ -306,20 +314,24 @@ fn sources(project: &Project) -> Vec<PathBuf> {
 }
 
 impl Unittest {
-    async fn unittest(run: &mut Run<'_>, mode: &str, tests: &[Test]) -> Result<Vec<Test>, Failure> {
+    async fn unittest(
+        run: &mut FrameworkRun<'_>,
+        mode: &str,
+        tests: &[TestItem],
+    ) -> Result<Vec<TestItem>, Failure> {
         let start = scope(run.project).unwrap_or(&run.project.folder).clone();
         let helper = run.scratch.join("helpers/tandem_unittest.py");
-        let command = Command::new(python(run), &run.project.folder).arg(helper).arg(mode).arg(start);
+        let command = ProcessCommand::new(python(run), &run.project.folder).arg(helper).arg(mode).arg(start);
         let mut command = with_ids(run, command, tests)?;
         if run.host.is_debugger() {
             command = command.env("TANDEM_TEST_DEBUGGED", "1");
         }
         let (command, mut reports) = prepare(run, command)?;
-        let mut launch = Launch::new(command, "debugpy");
+        let mut launch = ProcessLaunch::new(command, "debugpy");
         debugged(run, &mut launch, None);
-        let host = if mode == "list" { &Processes } else { run.host };
+        let host = if mode == "list" { &DirectLauncher } else { run.host };
         let shown = if mode == "list" { "" } else { "python -m unittest" };
-        let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+        let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
         if ended.code >= 128 {
             run.blame(tests, ended, |test| test.id.clone());
         }
@@ -327,24 +339,28 @@ impl Unittest {
     }
 }
 
-impl Framework for Unittest {
+impl TestFramework for Unittest {
     fn name(&self) -> &'static str {
         "unittest"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Pytest
+    fn kind(&self) -> BuildTool {
+        BuildTool::Pytest
     }
 
     fn detects(&self, _: &Project) -> bool {
         true
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(Self::unittest(run, "list", &[]))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move { Self::unittest(run, "run", chosen.tests()).await.map(drop) })
     }
 
@@ -367,7 +383,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("tests")).unwrap();
         std::fs::write(folder.path().join("tests/test_a.py"), "").unwrap();
         let below = Some(folder.path().join("tests"));
-        let project = Project { kind: Kind::Pytest, folder: folder.path().to_owned(), file: below };
+        let project = Project { kind: BuildTool::Pytest, folder: folder.path().to_owned(), file: below };
         let id = |text| id_of(&project, text);
         let is = |wanted: &str| Some(wanted.to_owned());
         assert_eq!(id("tests.test_a.test_b"), is("tests/test_a.py::test_b"));
@@ -380,7 +396,7 @@ mod tests {
     #[test]
     fn unittest_is_what_nothing_of_pytest_is_in() {
         let folder = tempfile::tempdir().unwrap();
-        let project = Project { kind: Kind::Pytest, folder: folder.path().to_owned(), file: None };
+        let project = Project { kind: BuildTool::Pytest, folder: folder.path().to_owned(), file: None };
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         write("test_a.py", "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n");
         assert!(is_unittest(&project));

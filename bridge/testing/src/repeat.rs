@@ -9,15 +9,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::jobs::Say;
 
-use crate::host::Processes;
-use crate::request::Request;
+use crate::host::DirectLauncher;
+use crate::request::TestRequest;
 
 /// Runs of one call, at most.
 pub const MAX_RUNS: u64 = 10_000;
 /// Runs at once, at most.
 pub const MAX_PARALLEL: u64 = 64;
 
-impl Request {
+impl TestRequest {
     /// Runs the tests `most` times, `parallel` runs at once, until one fails; only the first is built. The answer is that of the run that
     /// failed, or else of the last, with `runs`, the number of runs that have ended. The other runs are ended.
     ///
@@ -30,7 +30,7 @@ impl Request {
         cancel: &CancellationToken,
         say: &Say,
     ) -> Result<Value, Failure> {
-        let mut answer = self.run(&Processes, cancel, say).await.map(|outcome| outcome.answer);
+        let mut answer = self.run(&DirectLauncher, cancel, say).await.map(|outcome| outcome.answer);
         let mut ended = 1;
         let end = cancel.child_token();
         let _ends_with_this = end.clone().drop_guard();
@@ -42,7 +42,7 @@ impl Request {
                 request.options.no_build = true;
                 // Counts of runs at once would mix.
                 let quiet: Say = Arc::new(|_| {});
-                runs.spawn(async move { request.run(&Processes, &end, &quiet).await });
+                runs.spawn(async move { request.run(&DirectLauncher, &end, &quiet).await });
                 started += 1;
             }
             let Some(next) = runs.join_next().await else { break };

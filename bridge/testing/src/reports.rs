@@ -12,10 +12,10 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
-use workspace_tools::process::kept::Lines;
+use workspace_tools::process::kept::LineSplitter;
 
-use crate::model::{Test, TestResult};
-use crate::results::Results;
+use crate::model::{TestItem, TestResult};
+use crate::results::TestResults;
 
 /// The variable that names the pipe for our helpers.
 pub const VARIABLE: &str = "TANDEM_TEST_REPORTS";
@@ -30,7 +30,7 @@ const MAX_PARTS: usize = 1 << 20;
 /// A source that its framework cannot load.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Broken {
+pub struct LoadError {
     /// Path of the source, as the framework reports it.
     pub file: String,
     /// From 1; 0 where it is not known.
@@ -41,24 +41,24 @@ pub struct Broken {
 
 /// Reports of helpers other than results.
 #[derive(Debug, Default)]
-pub struct Collected {
+pub struct CollectedReports {
     /// The tests that helpers have listed.
-    pub tests: Vec<Test>,
+    pub tests: Vec<TestItem>,
     /// Sources that cannot be loaded.
-    pub broken: Vec<Broken>,
+    pub broken: Vec<LoadError>,
 }
 
 /// The reading end of a pipe for our helpers.
 #[derive(Debug)]
-pub struct Reports {
+pub struct ReportPipe {
     path: PathBuf,
     receiver: Receiver,
-    lines: Lines,
-    collected: Collected,
+    lines: LineSplitter,
+    collected: CollectedReports,
     parts: HashMap<String, String>,
 }
 
-impl Reports {
+impl ReportPipe {
     /// Creates the pipe in the folder for this run's files.
     ///
     /// # Errors
@@ -78,8 +78,8 @@ impl Reports {
         Ok(Self {
             path,
             receiver,
-            lines: Lines::default(),
-            collected: Collected::default(),
+            lines: LineSplitter::default(),
+            collected: CollectedReports::default(),
             parts: HashMap::new(),
         })
     }
@@ -90,7 +90,7 @@ impl Reports {
     }
 
     /// Reads forever; to be raced against the end of the process.
-    pub async fn follow(&mut self, results: &Results) {
+    pub async fn follow(&mut self, results: &TestResults) {
         loop {
             if self.receiver.readable().await.is_err() {
                 return std::future::pending().await;
@@ -101,7 +101,7 @@ impl Reports {
     }
 
     /// Reads the reports that have arrived, without waiting.
-    pub fn take(&mut self, results: &Results) {
+    pub fn take(&mut self, results: &TestResults) {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = self.receiver.try_read(&mut buffer) {
             let bytes = buffer.get(..count).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Reports {
     }
 
     /// Returns the reports since the last call.
-    pub fn collected(&mut self) -> Collected {
+    pub fn collected(&mut self) -> CollectedReports {
         std::mem::take(&mut self.collected)
     }
 }
@@ -135,7 +135,7 @@ fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
 }
 
 /// Takes in a line; one that is not ours is passed over.
-fn line_of(line: &str, results: &Results, collected: &mut Collected) {
+fn line_of(line: &str, results: &TestResults, collected: &mut CollectedReports) {
     let Ok(value) = serde_json::from_str::<Value>(line) else { return };
     match value["event"].as_str() {
         Some("started") => results.started(value["id"].as_str().unwrap_or_default()),
@@ -146,10 +146,10 @@ fn line_of(line: &str, results: &Results, collected: &mut Collected) {
         }
         Some("planned") => results.plan(value["count"].as_u64().unwrap_or(0)),
         Some("test") if collected.tests.len() < MAX_TESTS => {
-            collected.tests.extend(serde_json::from_value::<Test>(value).ok());
+            collected.tests.extend(serde_json::from_value::<TestItem>(value).ok());
         }
         Some("broken") if collected.broken.len() < MAX_BROKEN => {
-            collected.broken.extend(serde_json::from_value::<Broken>(value).ok());
+            collected.broken.extend(serde_json::from_value::<LoadError>(value).ok());
         }
         _ => {}
     }
@@ -160,13 +160,13 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::model::Outcome;
+    use crate::model::TestStatus;
 
     #[tokio::test]
     async fn reports_are_read_from_every_helper() {
         let folder = tempfile::tempdir().unwrap();
-        let mut reports = Reports::open(folder.path()).unwrap();
-        let results = Results::default();
+        let mut reports = ReportPipe::open(folder.path()).unwrap();
+        let results = TestResults::default();
         for text in [
             r#"{"event":"started","id":"a"}"#,
             "no JSON",
@@ -186,7 +186,10 @@ mod tests {
             () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {}
         }
         let failed = &results.kept().failures[0];
-        assert_eq!((failed.outcome, failed.message.as_str(), failed.line), (Outcome::Failed, "é", Some(3)));
+        assert_eq!(
+            (failed.outcome, failed.message.as_str(), failed.line),
+            (TestStatus::Failed, "é", Some(3))
+        );
         assert_eq!(results.missing(), (1, 2));
         let collected = reports.collected();
         assert_eq!((collected.tests[0].class.as_str(), collected.tests[0].traits.len()), ("B", 1));

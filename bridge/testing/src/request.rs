@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
 use workspace_tools::jobs::Say;
 
-use crate::answer::{self, Ran};
-use crate::framework::{Chosen, Framework};
-use crate::host::{Host, Processes};
-use crate::model::{Event, Test};
-use crate::results::{Counts, Listener, Results};
-use crate::run::{Options, Run};
-use crate::select::{Selection, none};
+use crate::answer::{self, RunSummary};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{DirectLauncher, ProcessLauncher};
+use crate::model::{TestEvent, TestItem};
+use crate::results::{Counts, Listener, TestResults};
+use crate::run::{FrameworkRun, TestRunOptions};
+use crate::select::{TestSelection, none};
 
 /// The exit code of a run in which a test has failed, where no process ends with one: those that a client drives end with 0.
 const FAILED: i32 = 1;
@@ -28,15 +28,15 @@ const OUTPUT_BYTES: usize = 8 << 10;
 
 /// A request to list or to run tests.
 #[derive(Clone)]
-pub struct Request {
+pub struct TestRequest {
     /// Project with the tests.
     pub project: Project,
     /// Framework of the tests.
-    pub framework: &'static dyn Framework,
+    pub framework: &'static dyn TestFramework,
     /// The tests to list or to run.
-    pub selection: Selection,
+    pub selection: TestSelection,
     /// Options of the run, such as a time limit.
-    pub options: Options,
+    pub options: TestRunOptions,
     /// Bytes of output in an answer.
     pub output_bytes: usize,
     /// Receives the events of the run; `None` when no client follows it.
@@ -44,17 +44,17 @@ pub struct Request {
 }
 
 /// The outcome of a run.
-pub struct Outcome {
+pub struct TestRunOutcome {
     /// As a tool answers it; `error` is set when a test failed, none ran, or the build failed.
     pub answer: Value,
     /// All results, of which the answer has the most important ones.
-    pub results: Results,
+    pub results: TestResults,
 }
 
-impl Request {
+impl TestRequest {
     /// A request for all tests of a project.
-    pub fn new(project: Project, framework: &'static dyn Framework) -> Self {
-        let (selection, options) = (Selection::default(), Options::default());
+    pub fn new(project: Project, framework: &'static dyn TestFramework) -> Self {
+        let (selection, options) = (TestSelection::default(), TestRunOptions::default());
         Self { project, framework, selection, options, output_bytes: OUTPUT_BYTES, listener: None }
     }
 
@@ -77,7 +77,7 @@ impl Request {
         for test in &tests {
             projects.entry(&test.id).or_default().insert(&test.project);
         }
-        let shown = |test: &Test| {
+        let shown = |test: &TestItem| {
             let is_alone = projects.get(test.id.as_str()).is_none_or(|all| all.len() < 2);
             let mut test = test.clone();
             // The place of a test says as much, where no other has its id.
@@ -85,7 +85,7 @@ impl Request {
             test.file = test.file.map(|file| answer::relative(&file, &folder).to_owned());
             test
         };
-        let page: Vec<Test> = tests.iter().skip(start).take(count).map(shown).collect();
+        let page: Vec<TestItem> = tests.iter().skip(start).take(count).map(shown).collect();
         let mut listed =
             json!({ "tool": self.framework.name(), "folder": folder, "total": tests.len(), "tests": page });
         if start + count < tests.len() {
@@ -103,12 +103,16 @@ impl Request {
     ///
     /// # Errors
     /// As [`list`](Self::list).
-    pub async fn tests(&self, cancel: &CancellationToken, say: &Say) -> Result<(Vec<Test>, Value), Failure> {
+    pub async fn tests(
+        &self,
+        cancel: &CancellationToken,
+        say: &Say,
+    ) -> Result<(Vec<TestItem>, Value), Failure> {
         let scratch = scratch()?;
-        let mut run = self.begin(scratch.path(), &Processes, cancel, say, Results::default());
+        let mut run = self.begin(scratch.path(), &DirectLauncher, cancel, say, TestResults::default());
         let tests = self.framework.list(&mut run).await?;
         let broken = match run.broken {
-            true => self.answer(run, &Results::default()),
+            true => self.answer(run, &TestResults::default()),
             false => Value::Null,
         };
         // The selected tests may be in a source that cannot be loaded.
@@ -124,16 +128,16 @@ impl Request {
     /// The framework's own; `NOT_FOUND` with the nearest names. A test that fails is an outcome.
     pub async fn run(
         &self,
-        host: &dyn Host,
+        host: &dyn ProcessLauncher,
         cancel: &CancellationToken,
         say: &Say,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<TestRunOutcome, Failure> {
         let scratch = scratch()?;
-        let results = Results::new(Some(follow(self.listener.clone(), say.clone())));
+        let results = TestResults::new(Some(follow(self.listener.clone(), say.clone())));
         let mut run = self.begin(scratch.path(), host, cancel, say, results.clone());
         let chosen = match self.choose(&mut run).await? {
             Some(chosen) => chosen,
-            None => return Ok(Outcome { answer: self.answer(run, &results), results }),
+            None => return Ok(TestRunOutcome { answer: self.answer(run, &results), results }),
         };
         // A list may have taken processes too.
         run.first_code = None;
@@ -148,10 +152,13 @@ impl Request {
                 format!("no test ran: `{}` ended before its tests were known", run.commands.join(" && "));
             let failure = Failure::new(ErrorCode::CommandFailed, message)
                 .hint("a source may end the process while it is loaded");
-            return Ok(Outcome { answer: answer::with_error(self.answer(run, &results), &failure), results });
+            return Ok(TestRunOutcome {
+                answer: answer::with_error(self.answer(run, &results), &failure),
+                results,
+            });
         }
         let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.code != 0;
-        if none_ran && !run.broken && chosen != Chosen::Everything {
+        if none_ran && !run.broken && chosen != ChosenTests::Everything {
             return self.explain(run, &chosen).await;
         }
         if ran.total() == 0 && !run.broken && run.code == 0 {
@@ -163,7 +170,10 @@ impl Request {
                 run.project.folder.display()
             );
             let failure = Failure::new(ErrorCode::NotFound, message).hint(hint);
-            return Ok(Outcome { answer: answer::with_error(self.answer(run, &results), &failure), results });
+            return Ok(TestRunOutcome {
+                answer: answer::with_error(self.answer(run, &results), &failure),
+                results,
+            });
         }
         let debugged = run.host.is_debugger();
         let mut answer = self.answer(run, &results);
@@ -173,11 +183,11 @@ impl Request {
             let failure = Failure::new(ErrorCode::NotFound, format!("there is no test `{id}`"));
             answer = answer::with_error(answer, &failure.hint("list_tests lists the ids"));
         }
-        Ok(Outcome { answer, results })
+        Ok(TestRunOutcome { answer, results })
     }
 
     /// The first of the ids that were taken without a look at the list, and have no result.
-    fn unknown<'c>(&self, chosen: &'c Chosen, results: &Results) -> Option<&'c str> {
+    fn unknown<'c>(&self, chosen: &'c ChosenTests, results: &TestResults) -> Option<&'c str> {
         let ids = chosen.tests().iter().map(|test| test.id.as_str());
         let mut named = ids.filter(|id| self.framework.named(&self.project, id).is_some());
         named.find(|id| !results.has_any(id))
@@ -186,28 +196,28 @@ impl Request {
     fn begin<'a>(
         &'a self,
         scratch: &'a std::path::Path,
-        host: &'a dyn Host,
+        host: &'a dyn ProcessLauncher,
         cancel: &'a CancellationToken,
         say: &'a Say,
-        results: Results,
-    ) -> Run<'a> {
+        results: TestResults,
+    ) -> FrameworkRun<'a> {
         let output = (results, self.output_bytes);
-        let mut run = Run::new((&self.project, &self.options), scratch, host, (cancel, say), output);
+        let mut run = FrameworkRun::new((&self.project, &self.options), scratch, host, (cancel, say), output);
         run.framework = self.selection.framework.as_deref();
         run
     }
 
     /// Which tests are meant; `None` when they cannot be known because the build fails.
-    async fn choose(&self, run: &mut Run<'_>) -> Result<Option<Chosen>, Failure> {
-        let Selection { ids, filter, .. } = &self.selection;
+    async fn choose(&self, run: &mut FrameworkRun<'_>) -> Result<Option<ChosenTests>, Failure> {
+        let TestSelection { ids, filter, .. } = &self.selection;
         let by_name = |text: &String| self.framework.named(&self.project, text);
         let looked_up = filter.as_ref().is_some_and(|filter| self.framework.is_id(filter));
         if self.selection.is_native() && !self.framework.filters_the_list() && !looked_up {
-            let named: Option<Vec<Test>> = ids.iter().chain(filter).map(by_name).collect();
+            let named: Option<Vec<TestItem>> = ids.iter().chain(filter).map(by_name).collect();
             match (ids.is_empty(), filter, named) {
-                (true, None, _) => return Ok(Some(Chosen::Everything)),
-                (.., Some(tests)) => return Ok(Some(Chosen::Tests(tests))),
-                (true, Some(filter), None) => return Ok(Some(Chosen::Filter(filter.clone()))),
+                (true, None, _) => return Ok(Some(ChosenTests::Everything)),
+                (.., Some(tests)) => return Ok(Some(ChosenTests::Tests(tests))),
+                (true, Some(filter), None) => return Ok(Some(ChosenTests::Filter(filter.clone()))),
                 (false, ..) => {}
             }
         }
@@ -221,13 +231,21 @@ impl Request {
             Err(_) if run.broken => return Ok(None),
             picked => picked?,
         };
-        Ok(Some(if everything && picked.is_empty() { Chosen::Everything } else { Chosen::Tests(picked) }))
+        Ok(Some(if everything && picked.is_empty() {
+            ChosenTests::Everything
+        } else {
+            ChosenTests::Tests(picked)
+        }))
     }
 
     /// Nothing ran of what was chosen: the nearest names, or what kept the list from being made.
-    async fn explain(&self, mut run: Run<'_>, chosen: &Chosen) -> Result<Outcome, Failure> {
+    async fn explain(
+        &self,
+        mut run: FrameworkRun<'_>,
+        chosen: &ChosenTests,
+    ) -> Result<TestRunOutcome, Failure> {
         let wanted = match chosen {
-            Chosen::Filter(filter) => filter.clone(),
+            ChosenTests::Filter(filter) => filter.clone(),
             _ => chosen.tests().first().map(|test| test.id.clone()).unwrap_or_default(),
         };
         let code = run.code;
@@ -241,14 +259,14 @@ impl Request {
                 none(&format!("no test ran: {} matches none", self.selection.shown()), &wanted, &tests);
             answer = answer::with_error(answer, &failure);
         }
-        Ok(Outcome { answer, results })
+        Ok(TestRunOutcome { answer, results })
     }
 
-    fn answer(&self, run: Run<'_>, results: &Results) -> Value {
+    fn answer(&self, run: FrameworkRun<'_>, results: &TestResults) -> Value {
         let duration_ms = u64::try_from(run.elapsed().as_millis()).unwrap_or(u64::MAX);
         let scratch = run.scratch.display().to_string();
         let folder = self.project.folder.display().to_string();
-        let ran = Ran {
+        let ran = RunSummary {
             tool: self.framework.name(),
             command: run.commands.join(" && ").replace(&scratch, "TMP"),
             folder: &folder,
@@ -271,10 +289,10 @@ fn follow(listener: Option<Listener>, say: Say) -> Listener {
         let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
         let (counts, failed) = &mut *so_far;
         let running = match event {
-            Event::Started { id, .. } => format!("; runs {id}"),
-            Event::Finished(result) => {
+            TestEvent::Started { id, .. } => format!("; runs {id}"),
+            TestEvent::Finished(result) => {
                 counts.add(result.outcome);
-                if result.outcome == crate::model::Outcome::Failed {
+                if result.outcome == crate::model::TestStatus::Failed {
                     let why = result.message.lines().next().unwrap_or_default();
                     failed.push_back(
                         format!("\nfailed: {}: {why}", result.id).chars().take(MAX_TOLD).collect::<String>(),

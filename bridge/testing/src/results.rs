@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use workspace_tools::process::Ended;
+use workspace_tools::process::ProcessExit;
 
-use crate::model::{Event, Outcome, Test, TestResult};
+use crate::model::{TestEvent, TestItem, TestResult, TestStatus};
 
 /// Failed tests that are kept.
 const MAX_FAILURES: usize = 200;
@@ -20,30 +20,30 @@ const MAX_IDS: usize = 500_000;
 const MAX_TEXT: usize = 64 << 10;
 
 /// Receives the events of a run.
-pub type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+pub type Listener = Arc<dyn Fn(&TestEvent<'_>) + Send + Sync>;
 
 /// Results of a run, shared by those who read them from different pipes.
 #[derive(Clone, Default)]
-pub struct Results(Arc<Mutex<Inner>>);
+pub struct TestResults(Arc<Mutex<TestResultsState>>);
 
 #[derive(Default)]
-struct Inner {
+struct TestResultsState {
     listener: Option<Listener>,
     counts: Counts,
-    outcomes: HashMap<String, Outcome>,
+    outcomes: HashMap<String, TestStatus>,
     /// Results that were reported, also several of one test.
     reported: u64,
     /// How many a runner said that it would report, once it knew its tests.
     planned: Option<u64>,
-    running: Vec<Running>,
+    running: Vec<RunningTest>,
     /// Where the tests are that begin from now on.
-    place: Place,
-    kept: Kept,
+    place: TestScope,
+    kept: StoredResults,
 }
 
 /// Distinguishes tests of one id: the target framework and the project, if there are several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct TestScope {
     /// The target framework.
     pub framework: Option<String>,
     /// The project, as a path relative to the solution.
@@ -51,10 +51,10 @@ pub struct Place {
 }
 
 /// A test that has begun.
-struct Running {
+struct RunningTest {
     id: String,
     since: Instant,
-    place: Place,
+    place: TestScope,
 }
 
 /// How many tests ended how.
@@ -70,7 +70,7 @@ pub struct Counts {
 
 /// Results in full; of many tests only the first.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct StoredResults {
     /// Results of failed tests.
     pub failures: Vec<TestResult>,
     /// Results of skipped tests.
@@ -86,41 +86,41 @@ impl Counts {
     }
 
     /// Counts a test with this outcome.
-    pub fn add(&mut self, outcome: Outcome) {
+    pub fn add(&mut self, outcome: TestStatus) {
         *self.of(outcome) += 1;
     }
 
-    fn of(&mut self, outcome: Outcome) -> &mut u64 {
+    fn of(&mut self, outcome: TestStatus) -> &mut u64 {
         match outcome {
-            Outcome::Passed => &mut self.passed,
-            Outcome::Failed => &mut self.failed,
-            Outcome::Skipped => &mut self.skipped,
+            TestStatus::Passed => &mut self.passed,
+            TestStatus::Failed => &mut self.failed,
+            TestStatus::Skipped => &mut self.skipped,
         }
     }
 }
 
-impl Kept {
-    fn of(&mut self, outcome: Outcome) -> (&mut Vec<TestResult>, usize) {
+impl StoredResults {
+    fn of(&mut self, outcome: TestStatus) -> (&mut Vec<TestResult>, usize) {
         match outcome {
-            Outcome::Passed => (&mut self.passes, MAX_PASSES),
-            Outcome::Failed => (&mut self.failures, MAX_FAILURES),
-            Outcome::Skipped => (&mut self.skips, MAX_SKIPS),
+            TestStatus::Passed => (&mut self.passes, MAX_PASSES),
+            TestStatus::Failed => (&mut self.failures, MAX_FAILURES),
+            TestStatus::Skipped => (&mut self.skips, MAX_SKIPS),
         }
     }
 }
 
-impl Results {
+impl TestResults {
     /// Empty; `listener` is called for each test that begins or ends.
     pub fn new(listener: Option<Listener>) -> Self {
-        Self(Arc::new(Mutex::new(Inner { listener, ..Inner::default() })))
+        Self(Arc::new(Mutex::new(TestResultsState { listener, ..TestResultsState::default() })))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut TestResultsState) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The tests that begin from now on are those of this place.
-    pub fn enter(&self, place: Place) {
+    pub fn enter(&self, place: TestScope) {
         self.with(|inner| inner.place = place);
     }
 
@@ -131,9 +131,9 @@ impl Results {
                 return;
             }
             let (since, place) = (Instant::now(), inner.place.clone());
-            inner.running.push(Running { id: id.to_owned(), since, place });
+            inner.running.push(RunningTest { id: id.to_owned(), since, place });
             if let Some(listener) = &inner.listener {
-                listener(&Event::Started { id, framework: inner.place.framework.as_deref() });
+                listener(&TestEvent::Started { id, framework: inner.place.framework.as_deref() });
             }
         });
     }
@@ -149,7 +149,7 @@ impl Results {
             inner.reported += 1;
             let key = key(&result.id, &result.framework, &result.project);
             if let Some(before) = inner.outcomes.get(&key).copied() {
-                if before == result.outcome || result.outcome != Outcome::Failed {
+                if before == result.outcome || result.outcome != TestStatus::Failed {
                     return;
                 }
                 let count = inner.counts.of(before);
@@ -165,7 +165,7 @@ impl Results {
             }
             *inner.counts.of(result.outcome) += 1;
             if let Some(listener) = &inner.listener {
-                listener(&Event::Finished(&result));
+                listener(&TestEvent::Finished(&result));
             }
             let (list, most) = inner.kept.of(result.outcome);
             if list.len() < most {
@@ -180,7 +180,7 @@ impl Results {
     }
 
     /// Returns the results that are kept so far.
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> StoredResults {
         self.with(|inner| inner.kept.clone())
     }
 
@@ -216,7 +216,7 @@ impl Results {
     }
 
     /// Whether this test has ended.
-    pub fn has_result(&self, test: &Test) -> bool {
+    pub fn has_result(&self, test: &TestItem) -> bool {
         let key = key(&test.id, &test.framework, &test.project);
         self.with(|inner| inner.outcomes.contains_key(&key))
     }
@@ -237,10 +237,10 @@ impl Results {
     /// The tests that were running fail, since their process has ended or was ended.
     pub fn fail_running(&self, why: &str, output: &str) {
         let running = self.with(|inner| std::mem::take(&mut inner.running));
-        for Running { id, since, place } in running {
+        for RunningTest { id, since, place } in running {
             self.finished(TestResult {
                 id,
-                outcome: Outcome::Failed,
+                outcome: TestStatus::Failed,
                 message: why.to_owned(),
                 output: output.to_owned(),
                 duration_ms: u64::try_from(since.elapsed().as_millis()).ok(),
@@ -258,7 +258,7 @@ fn key(id: &str, framework: &Option<String>, project: &Option<String>) -> String
 }
 
 /// How a process ended, for a message about the test that it ran.
-pub fn ending(ended: Ended) -> String {
+pub fn ending(ended: ProcessExit) -> String {
     let signal = match ended.code - 128 {
         4 => "SIGILL: illegal instruction",
         6 => "SIGABRT: it aborted",
@@ -286,39 +286,39 @@ fn shorten(text: &mut String) {
 mod tests {
     use super::*;
 
-    fn result(id: &str, outcome: Outcome) -> TestResult {
+    fn result(id: &str, outcome: TestStatus) -> TestResult {
         TestResult { id: id.into(), outcome, ..TestResult::default() }
     }
 
     #[test]
     fn a_test_counts_once_and_its_worst_result_holds() {
-        let results = Results::default();
-        for outcome in [Outcome::Passed, Outcome::Passed, Outcome::Failed, Outcome::Passed] {
+        let results = TestResults::default();
+        for outcome in [TestStatus::Passed, TestStatus::Passed, TestStatus::Failed, TestStatus::Passed] {
             results.finished(result("a", outcome));
         }
-        results.finished(TestResult { framework: Some("net8.0".into()), ..result("a", Outcome::Passed) });
+        results.finished(TestResult { framework: Some("net8.0".into()), ..result("a", TestStatus::Passed) });
         assert_eq!(results.counts(), Counts { passed: 1, failed: 1, skipped: 0 });
         assert_eq!((results.kept().failures.len(), results.kept().passes.len()), (1, 1));
         // So does a test of this name in another project.
         for project in ["a.csproj", "b.csproj"] {
             let project = Some(project.to_owned());
-            results.finished(TestResult { project, ..result("a", Outcome::Failed) });
+            results.finished(TestResult { project, ..result("a", TestStatus::Failed) });
         }
         assert_eq!((results.counts().failed, results.kept().failures.len()), (3, 3));
     }
 
     #[test]
     fn a_plan_is_compared_with_all_results_that_were_reported() {
-        let results = Results::default();
+        let results = TestResults::default();
         assert!(!results.is_planned());
         results.plan(2);
         results.plan(1);
         // Two examples may have one description.
         for _ in 0..2 {
-            results.finished(result("spec/a_spec.rb::A is valid", Outcome::Passed));
+            results.finished(result("spec/a_spec.rb::A is valid", TestStatus::Passed));
         }
         assert_eq!((results.counts().total(), results.missing()), (1, (1, 3)));
-        results.finished(result("tests/test_a.py::test_rows[a-1]", Outcome::Passed));
+        results.finished(result("tests/test_a.py::test_rows[a-1]", TestStatus::Passed));
         assert_eq!((results.is_planned(), results.missing()), (true, (0, 3)));
         for (id, wanted) in [
             ("tests/test_a.py::test_rows", true),
@@ -331,13 +331,13 @@ mod tests {
 
     #[test]
     fn a_test_whose_process_ends_has_failed() {
-        let results = Results::default();
+        let results = TestResults::default();
         results.started("a");
-        results.enter(Place { project: Some("b.csproj".into()), ..Place::default() });
+        results.enter(TestScope { project: Some("b.csproj".into()), ..TestScope::default() });
         results.started("b");
-        results.finished(result("a", Outcome::Passed));
+        results.finished(result("a", TestStatus::Passed));
         assert_eq!(results.overdue(Duration::ZERO).as_deref(), Some("b"));
-        results.fail_running(&ending(Ended { code: 139 }), "out of memory");
+        results.fail_running(&ending(ProcessExit { code: 139 }), "out of memory");
         let failed = results.kept().failures;
         assert_eq!((failed[0].id.as_str(), failed[0].output.as_str()), ("b", "out of memory"));
         assert_eq!(failed[0].project.as_deref(), Some("b.csproj"));
@@ -347,9 +347,9 @@ mod tests {
 
     #[test]
     fn a_long_text_keeps_its_beginning_and_its_end() {
-        let results = Results::default();
+        let results = TestResults::default();
         let output = format!("first{}last", "é".repeat(1 << 20));
-        results.finished(TestResult { output, ..result("a", Outcome::Failed) });
+        results.finished(TestResult { output, ..result("a", TestStatus::Failed) });
         let kept = &results.kept().failures[0].output;
         assert!(kept.len() < 70_000 && kept.starts_with("first") && kept.ends_with("last"));
     }

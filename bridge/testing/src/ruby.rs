@@ -8,15 +8,15 @@ use dap_wire::{ErrorCode, Failure};
 use regex::Regex;
 use serde_json::{Value, json};
 use workspace_tools::bounded;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::build::report::Finding;
-use workspace_tools::process::Command;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::build::report::BuildDiagnostic;
+use workspace_tools::process::ProcessCommand;
 
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Launch, Processes, Stops};
-use crate::model::Test;
-use crate::reports::{Reports, VARIABLE};
-use crate::run::{Known, Run, Silent};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
+use crate::model::TestItem;
+use crate::reports::{ReportPipe, VARIABLE};
+use crate::run::{FrameworkRun, KnownException, NullReader};
 
 /// Sources that are looked at to tell the frameworks apart, and their size.
 const MAX_SOURCES: usize = 100;
@@ -108,27 +108,31 @@ fn is_rspec(project: &Project) -> bool {
 }
 
 /// Puts our helpers into the scratch folder, and a pipe for their reports.
-fn prepare(run: &Run<'_>) -> Result<(PathBuf, Reports), Failure> {
+fn prepare(run: &FrameworkRun<'_>) -> Result<(PathBuf, ReportPipe), Failure> {
     let folder = run.scratch.join("helpers");
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)))
         .and_then(|()| std::fs::write(folder.join("load.rb"), LOADER));
     written.map_err(|error| unwritable(&folder, &error))?;
-    Ok((folder, Reports::open(run.scratch)?))
+    Ok((folder, ReportPipe::open(run.scratch)?))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", path.display()))
 }
 
-fn write(run: &Run<'_>, name: &str, value: &Value) -> Result<PathBuf, Failure> {
+fn write(run: &FrameworkRun<'_>, name: &str, value: &Value) -> Result<PathBuf, Failure> {
     let file = run.scratch.join(name);
     std::fs::write(&file, value.to_string()).map_err(|error| unwritable(&file, &error))?;
     Ok(file)
 }
 
 /// With the environment that a call sets.
-fn with_environment(mut command: Command, run: &Run<'_>, reports: &Reports) -> Command {
+fn with_environment(
+    mut command: ProcessCommand,
+    run: &FrameworkRun<'_>,
+    reports: &ReportPipe,
+) -> ProcessCommand {
     command = command.env(VARIABLE, reports.path());
     for (name, value) in &run.options.env {
         command.environment.push((name.into(), value.as_ref().map(Into::into)));
@@ -138,7 +142,7 @@ fn with_environment(mut command: Command, run: &Run<'_>, reports: &Reports) -> C
 
 /// Stops where an assertion fails. Any other exception that ends a test is known only by its message: once
 /// that is known, every exception stops, and the client continues past the others.
-fn stops(assertion: &str, known: Option<&Known>) -> Stops {
+fn stops(assertion: &str, known: Option<&KnownException>) -> Stops {
     let condition = known.is_none().then(|| assertion.to_owned());
     Stops {
         filters: vec![("any", condition)],
@@ -151,18 +155,18 @@ fn stops(assertion: &str, known: Option<&Known>) -> Stops {
 
 impl Minitest {
     async fn minitest(
-        run: &mut Run<'_>,
+        run: &mut FrameworkRun<'_>,
         files: Vec<PathBuf>,
         only: Option<String>,
         lists: bool,
-    ) -> Result<Vec<Test>, Failure> {
+    ) -> Result<Vec<TestItem>, Failure> {
         let (helpers, mut reports) = prepare(run)?;
         let own = ["lib", "test"].map(|name| run.project.folder.join(name).display().to_string());
         let bundled = run.project.folder.join("Gemfile.lock").is_file();
         let load = helpers.join("load.rb");
         let mut command = match bundled && !run.host.is_debugger() {
-            true => Command::new("bundle", &run.project.folder).args(["exec", "ruby"]),
-            false => Command::new("ruby", &run.project.folder),
+            true => ProcessCommand::new("bundle", &run.project.folder).args(["exec", "ruby"]),
+            false => ProcessCommand::new("ruby", &run.project.folder),
         };
         command =
             command.arg(&load).args(only.map(|names| format!("--name={names}"))).args(&run.options.arguments);
@@ -176,7 +180,7 @@ impl Minitest {
             command = command.env("TANDEM_TEST_LIST", "1");
         }
         let command = with_environment(command, run, &reports);
-        let mut launch = Launch::new(command, "rdbg");
+        let mut launch = ProcessLaunch::new(command, "rdbg");
         launch.attributes.insert("program".into(), json!(load));
         let arguments: Vec<String> =
             launch.command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -184,9 +188,9 @@ impl Minitest {
             arguments.iter().skip_while(|word| !word.ends_with("load.rb")).skip(1).collect();
         launch.attributes.insert("args".into(), json!(own));
         launch.stops = stops(MINITEST_FAILS, run.options.known.as_ref());
-        let host = if lists { &Processes } else { run.host };
+        let host = if lists { &DirectLauncher } else { run.host };
         let shown = if lists { "" } else { "ruby -Ilib -Itest (minitest)" };
-        let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+        let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
         let tests = run.collect(&mut reports, "ruby");
         let printed = run.report.output.text();
         if printed.contains("cannot load such file -- minitest (LoadError)") {
@@ -204,7 +208,7 @@ impl Minitest {
 /// Reports why Ruby has ended before any test, and where: `/w/a_test.rb:3: syntax error, unexpected …
 /// (SyntaxError)`, possibly after the location of the `require`, or `…:in `require': cannot load such file --
 /// x (LoadError)` with the calls below it.
-fn broken(run: &mut Run<'_>, printed: &str) {
+fn broken(run: &mut FrameworkRun<'_>, printed: &str) {
     run.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();
     let said = lines.first().copied().unwrap_or_default();
@@ -214,13 +218,13 @@ fn broken(run: &mut Run<'_>, printed: &str) {
     // The message follows the name of the call.
     let message = said.rsplit_once("': ").map_or(said, |(_, message)| message);
     let message = PLACE.replace(message, "");
-    run.report.find(&Finding {
+    run.report.find(&BuildDiagnostic {
         file: &own["file"],
         line: own["line"].parse().unwrap_or(0),
         error: true,
         message: message.trim(),
         source: "ruby",
-        ..Finding::default()
+        ..BuildDiagnostic::default()
     });
 }
 
@@ -240,13 +244,13 @@ fn exactly(names: &[&str]) -> String {
     format!("/^({})$/", names.join("|"))
 }
 
-impl Framework for Minitest {
+impl TestFramework for Minitest {
     fn name(&self) -> &'static str {
         "minitest"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Ruby
+    fn kind(&self) -> BuildTool {
+        BuildTool::Ruby
     }
 
     fn detects(&self, project: &Project) -> bool {
@@ -255,18 +259,22 @@ impl Framework for Minitest {
         !sources.is_empty() && !is_rspec(project) && !looked_at().any(|file| says(file, "test/unit"))
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(Self::minitest(run, sources(run.project), None, true))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let (files, only) = match chosen {
-                Chosen::Everything => (sources(run.project), None),
-                Chosen::Filter(filter) => {
+                ChosenTests::Everything => (sources(run.project), None),
+                ChosenTests::Filter(filter) => {
                     (sources(run.project), Some(format!("/{}/", filter.replace('/', "\\/"))))
                 }
-                Chosen::Tests(tests) => {
+                ChosenTests::Tests(tests) => {
                     let mut files: Vec<PathBuf> =
                         tests.iter().filter_map(|test| test.file.as_ref().map(PathBuf::from)).collect();
                     files.sort();
@@ -290,17 +298,17 @@ impl Framework for Minitest {
 
 impl Rspec {
     async fn rspec(
-        run: &mut Run<'_>,
+        run: &mut FrameworkRun<'_>,
         files: Vec<PathBuf>,
         more: Vec<String>,
         names: Option<Vec<&str>>,
         lists: bool,
-    ) -> Result<Vec<Test>, Failure> {
+    ) -> Result<Vec<TestItem>, Failure> {
         let (helpers, mut reports) = prepare(run)?;
         let bundled = run.project.folder.join("Gemfile.lock").is_file();
         let mut command = match bundled && !run.host.is_debugger() {
-            true => Command::new("bundle", &run.project.folder).args(["exec", "rspec"]),
-            false => Command::new(program(), &run.project.folder),
+            true => ProcessCommand::new("bundle", &run.project.folder).args(["exec", "rspec"]),
+            false => ProcessCommand::new(program(), &run.project.folder),
         };
         command = command.arg("--no-color").arg("--require").arg(helpers.join("tandem_rspec.rb"));
         if !lists {
@@ -318,11 +326,11 @@ impl Rspec {
             command = command.env("RUBYOPT", "-rbundler/setup");
         }
         let command = with_environment(command, run, &reports);
-        let mut launch = Launch::new(command, "rdbg");
+        let mut launch = ProcessLaunch::new(command, "rdbg");
         launch.stops = stops(RSPEC_FAILS, run.options.known.as_ref());
-        let host = if lists { &Processes } else { run.host };
+        let host = if lists { &DirectLauncher } else { run.host };
         let outcome =
-            run.process(host, launch, if lists { "" } else { "rspec" }, &mut Silent, &mut reports).await;
+            run.process(host, launch, if lists { "" } else { "rspec" }, &mut NullReader, &mut reports).await;
         outcome.map_err(|failure| match failure.code {
             ErrorCode::CommandFailed => failure.hint("install it: gem install rspec, or bundle install"),
             _ => failure,
@@ -338,35 +346,39 @@ fn program() -> PathBuf {
     found.unwrap_or_else(|| PathBuf::from("rspec"))
 }
 
-impl Framework for Rspec {
+impl TestFramework for Rspec {
     fn name(&self) -> &'static str {
         "rspec"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Ruby
+    fn kind(&self) -> BuildTool {
+        BuildTool::Ruby
     }
 
     fn detects(&self, project: &Project) -> bool {
         is_rspec(project)
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let files = named_file(run.project).cloned().into_iter().collect();
             Self::rspec(run, files, Vec::new(), None, true).await
         })
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let named: Vec<PathBuf> = named_file(run.project).cloned().into_iter().collect();
             match chosen {
-                Chosen::Everything => Self::rspec(run, named, Vec::new(), None, false).await?,
-                Chosen::Filter(filter) => {
+                ChosenTests::Everything => Self::rspec(run, named, Vec::new(), None, false).await?,
+                ChosenTests::Filter(filter) => {
                     Self::rspec(run, named, vec!["--example".into(), filter.clone()], None, false).await?
                 }
-                Chosen::Tests(tests) => {
+                ChosenTests::Tests(tests) => {
                     let mut files: Vec<PathBuf> =
                         tests.iter().filter_map(|test| test.file.as_ref().map(PathBuf::from)).collect();
                     files.sort();
@@ -399,7 +411,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let project = Project { kind: Kind::Ruby, folder: folder.path().to_owned(), file: None };
+        let project = Project { kind: BuildTool::Ruby, folder: folder.path().to_owned(), file: None };
         (folder, project)
     }
 

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use dap_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
-use workspace_tools::build::report::{Finding, Report};
+use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
 use workspace_tools::build::run_step;
-use workspace_tools::build::steps::Step;
+use workspace_tools::build::steps::BuildStep;
 use workspace_tools::jobs::Say;
-use workspace_tools::process::kept::{Kept, Lines};
-use workspace_tools::process::{Ended, Sink, Stream};
+use workspace_tools::process::kept::{BoundedOutput, LineSplitter};
+use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
-use crate::host::{Boxed, Host, Launch};
-use crate::model::{Outcome, Test, TestResult};
-use crate::reports::Reports;
-use crate::results::{Results, ending};
+use crate::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
+use crate::model::{TestItem, TestResult, TestStatus};
+use crate::reports::ReportPipe;
+use crate::results::{TestResults, ending};
 
 /// How often the time limit of each test is checked.
 const CHECK: Duration = Duration::from_millis(200);
@@ -31,7 +31,7 @@ const MAX_CANDIDATES: usize = 10;
 
 /// Options of a run, independent of the framework.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct TestRunOptions {
     /// Run what was built before.
     pub no_build: bool,
     /// Set, or with `None` unset, in the environment of the tests.
@@ -49,19 +49,19 @@ pub struct Options {
     /// Nothing may run longer.
     pub run_limit: Duration,
     /// The exception that a run before has failed with: a debugger stops where it is thrown.
-    pub known: Option<Known>,
+    pub known: Option<KnownException>,
 }
 
 /// An exception that a test fails with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownException {
     /// Its type; empty when only the message of the result is known.
     pub kind: String,
     /// Its message, or that of the result.
     pub message: String,
 }
 
-impl Known {
+impl KnownException {
     /// Whether an exception is this one.
     pub fn is(&self, kind: &str, message: &str) -> bool {
         // As Rust has it: `thread 'a' panicked at src/lib.rs:1:2:`, then the message.
@@ -73,7 +73,7 @@ impl Known {
     }
 }
 
-impl Default for Options {
+impl Default for TestRunOptions {
     fn default() -> Self {
         Self {
             no_build: false,
@@ -90,25 +90,25 @@ impl Default for Options {
 }
 
 /// A run of tests and its state.
-pub struct Run<'a> {
+pub struct FrameworkRun<'a> {
     /// The project with the tests.
     pub project: &'a Project,
     /// How to run the tests.
-    pub options: &'a Options,
+    pub options: &'a TestRunOptions,
     /// The only target framework that is wanted.
     pub framework: Option<&'a str>,
     /// A folder for files of this run.
     pub scratch: &'a Path,
     /// Starts the processes with tests.
-    pub host: &'a dyn Host,
+    pub host: &'a dyn ProcessLauncher,
     /// Cancels the run and its processes.
     pub cancel: &'a CancellationToken,
     /// Reports what is being done.
     pub say: &'a Say,
     /// Output of builds and processes, and diagnostics.
-    pub report: Report,
+    pub report: BuildReport,
     /// The results of the tests.
-    pub results: Results,
+    pub results: TestResults,
     /// The code of the last process.
     pub code: i32,
     /// That of the first process with tests that did not end with 0.
@@ -121,12 +121,12 @@ pub struct Run<'a> {
 }
 
 /// Reads what a process with tests prints.
-pub trait Reader: Send {
+pub trait OutputReader: Send {
     /// One line, without its end. What [`hides`](Self::hides) hides of it may go to the report all the same.
-    fn line(&mut self, stream: Stream, line: &str, report: &mut Report, results: &Results);
+    fn line(&mut self, stream: OutputStream, line: &str, report: &mut BuildReport, results: &TestResults);
 
     /// The beginning of a line, whose end may never come.
-    fn begun(&mut self, _text: &str, _results: &Results) {}
+    fn begun(&mut self, _text: &str, _results: &TestResults) {}
 
     /// Whether [`begun`](Self::begun) is wanted.
     fn minds_beginnings(&self) -> bool {
@@ -134,7 +134,7 @@ pub trait Reader: Send {
     }
 
     /// The process has ended.
-    fn end(&mut self, _results: &Results) {}
+    fn end(&mut self, _results: &TestResults) {}
 
     /// Whether a line is the runner's own and no output worth keeping.
     fn hides(&self, _line: &str) -> bool {
@@ -143,19 +143,19 @@ pub trait Reader: Send {
 }
 
 /// Reads nothing: helpers, files or a protocol report the results.
-pub struct Silent;
+pub struct NullReader;
 
-impl Reader for Silent {
-    fn line(&mut self, _: Stream, _: &str, _: &mut Report, _: &Results) {}
+impl OutputReader for NullReader {
+    fn line(&mut self, _: OutputStream, _: &str, _: &mut BuildReport, _: &TestResults) {}
 }
 
 /// A source of results other than the output of a process: a pipe, a protocol.
-pub trait Side: Send {
+pub trait ResultSource: Send {
     /// Takes in reports while the process runs; returns only if it cannot continue. May be dropped at any time.
-    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure>;
+    fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure>;
 
     /// Takes in what is left when the process has ended.
-    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()>;
+    fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()>;
 
     /// Reason, if known, why the running tests have not ended.
     fn why(&self) -> Option<&str> {
@@ -164,27 +164,27 @@ pub trait Side: Send {
 }
 
 /// A side that reports nothing.
-pub struct Nobody;
+pub struct NoResultSource;
 
-impl Side for Nobody {
-    fn follow<'a>(&'a mut self, _: &'a Results) -> Boxed<'a, Failure> {
+impl ResultSource for NoResultSource {
+    fn follow<'a>(&'a mut self, _: &'a TestResults) -> BoxFuture<'a, Failure> {
         Box::pin(std::future::pending())
     }
 
-    fn finish<'a>(&'a mut self, _: &'a Results) -> Boxed<'a, ()> {
+    fn finish<'a>(&'a mut self, _: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-impl Side for Reports {
-    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure> {
+impl ResultSource for ReportPipe {
+    fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure> {
         Box::pin(async move {
             Self::follow(self, results).await;
             Failure::cancelled()
         })
     }
 
-    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()> {
+    fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             tokio::time::sleep(LAST).await;
             self.take(results);
@@ -192,16 +192,16 @@ impl Side for Reports {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> FrameworkRun<'a> {
     /// A run that has not begun.
     pub fn new(
-        (project, options): (&'a Project, &'a Options),
+        (project, options): (&'a Project, &'a TestRunOptions),
         scratch: &'a Path,
-        host: &'a dyn Host,
+        host: &'a dyn ProcessLauncher,
         (cancel, say): (&'a CancellationToken, &'a Say),
-        (results, output_bytes): (Results, usize),
+        (results, output_bytes): (TestResults, usize),
     ) -> Self {
-        let report = Report::new(&project.folder, output_bytes);
+        let report = BuildReport::new(&project.folder, output_bytes);
         let (code, commands, broken, began) = (0, Vec::new(), false, Instant::now());
         let framework = None;
         Self {
@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
-    pub async fn build(&mut self, step: Step, shown: &str) -> Result<bool, Failure> {
+    pub async fn build(&mut self, step: BuildStep, shown: &str) -> Result<bool, Failure> {
         let left = self.left();
         let ended = run_step(step, &mut self.report, left, self.cancel, self.say).await?;
         self.show(shown);
@@ -258,22 +258,22 @@ impl<'a> Run<'a> {
     /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
     pub async fn process(
         &mut self,
-        host: &dyn Host,
-        launch: Launch,
+        host: &dyn ProcessLauncher,
+        launch: ProcessLaunch,
         shown: &str,
-        reader: &mut dyn Reader,
-        side: &mut dyn Side,
-    ) -> Result<Ended, Failure> {
+        reader: &mut dyn OutputReader,
+        side: &mut dyn ResultSource,
+    ) -> Result<ProcessExit, Failure> {
         self.show(shown);
         let (left, limit) = (self.left(), self.test_limit());
         let (results, end) = (self.results.clone(), self.cancel.child_token());
-        let mut sink = Watching {
+        let mut sink = OutputForwarder {
             reader,
             report: &mut self.report,
             results: &results,
             say: self.say,
             lines: Default::default(),
-            last: Kept::new(MAX_TAIL),
+            last: BoundedOutput::new(MAX_TAIL),
         };
         let (outcome, late) = {
             let running = host.run(launch, &mut sink, left, &end);
@@ -310,18 +310,18 @@ impl<'a> Run<'a> {
     /// Records what the end of a process means for the tests that it ran.
     fn conclude(
         &self,
-        outcome: Result<Ended, Failure>,
+        outcome: Result<ProcessExit, Failure>,
         overdue: Option<String>,
         known: Option<&str>,
         tail: &str,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<ProcessExit, Failure> {
         match (outcome, overdue) {
             (_, Some(_)) => {
                 let limit = self.options.test_limit.unwrap_or_default();
                 let why =
                     format!("ran longer than {} ms (`testTimeoutMs`); the run was ended", limit.as_millis());
                 self.results.fail_running(&why, tail);
-                Ok(Ended { code: 124 })
+                Ok(ProcessExit { code: 124 })
             }
             (Ok(ended), None) => {
                 let why = match known {
@@ -343,7 +343,7 @@ impl<'a> Run<'a> {
                     self.options.run_limit.as_secs()
                 );
                 self.results.fail_running(&why, tail);
-                Ok(Ended { code: 124 })
+                Ok(ProcessExit { code: 124 })
             }
             (Err(failure), None) => Err(failure),
         }
@@ -351,8 +351,8 @@ impl<'a> Run<'a> {
 
     /// The process failed without reporting which test it ran. Of these tests, the one that has no result, or
     /// whose call is in the output, has failed.
-    pub fn blame(&self, tests: &[Test], ended: Ended, calls: impl Fn(&Test) -> String) {
-        let left: Vec<&Test> = tests.iter().filter(|test| !self.results.has_result(test)).collect();
+    pub fn blame(&self, tests: &[TestItem], ended: ProcessExit, calls: impl Fn(&TestItem) -> String) {
+        let left: Vec<&TestItem> = tests.iter().filter(|test| !self.results.has_result(test)).collect();
         let printed = self.report.output.text();
         let called = left.iter().filter_map(|test| Some((printed.find(&calls(test))?, *test)));
         let guilty = called.min_by_key(|(at, _)| *at).map(|(_, test)| test);
@@ -379,7 +379,7 @@ impl<'a> Run<'a> {
                 );
                 self.results.finished(TestResult {
                     id: "(process)".into(),
-                    outcome: Outcome::Failed,
+                    outcome: TestStatus::Failed,
                     message,
                     output: words,
                     ..TestResult::default()
@@ -389,17 +389,17 @@ impl<'a> Run<'a> {
     }
 
     /// Takes in what helpers reported besides results: sources that cannot be loaded are errors, and their tests are missing.
-    pub fn collect(&mut self, reports: &mut Reports, source: &str) -> Vec<Test> {
+    pub fn collect(&mut self, reports: &mut ReportPipe, source: &str) -> Vec<TestItem> {
         let collected = reports.collected();
         for broken in &collected.broken {
             self.broken = true;
-            self.report.find(&Finding {
+            self.report.find(&BuildDiagnostic {
                 file: &broken.file,
                 line: broken.line,
                 error: true,
                 message: &broken.message,
                 source,
-                ..Finding::default()
+                ..BuildDiagnostic::default()
             });
         }
         collected.tests
@@ -419,13 +419,13 @@ fn reason(printed: &str) -> String {
 
 /// The beginning and the end of what was printed.
 fn output_tail(printed: &str) -> String {
-    let mut kept = Kept::new(MAX_TAIL);
+    let mut kept = BoundedOutput::new(MAX_TAIL);
     kept.push(printed.as_bytes());
     kept.text()
 }
 
 /// The first test that runs for longer than the limit.
-async fn overdue(results: &Results, limit: Option<Duration>) -> String {
+async fn overdue(results: &TestResults, limit: Option<Duration>) -> String {
     let Some(limit) = limit else { return std::future::pending().await };
     loop {
         tokio::time::sleep(CHECK).await;
@@ -436,21 +436,21 @@ async fn overdue(results: &Results, limit: Option<Duration>) -> String {
 }
 
 /// Passes the output of a process on.
-struct Watching<'a> {
-    reader: &'a mut dyn Reader,
-    report: &'a mut Report,
-    results: &'a Results,
+struct OutputForwarder<'a> {
+    reader: &'a mut dyn OutputReader,
+    report: &'a mut BuildReport,
+    results: &'a TestResults,
     say: &'a Say,
-    lines: [Lines; 2],
-    last: Kept,
+    lines: [LineSplitter; 2],
+    last: BoundedOutput,
 }
 
-impl Sink for Watching<'_> {
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+impl Sink for OutputForwarder<'_> {
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
         let Self { reader, report, results, say, lines: [out, err], last } = self;
-        let lines = if stream == Stream::Out { out } else { err };
+        let lines = if stream == OutputStream::Out { out } else { err };
         lines.push(bytes, |line| take_line(stream, line, *reader, report, results, last));
-        if stream == Stream::Out && reader.minds_beginnings() {
+        if stream == OutputStream::Out && reader.minds_beginnings() {
             reader.begun(&lines.rest(), results);
         }
         // Of tests, the results say more.
@@ -460,10 +460,10 @@ impl Sink for Watching<'_> {
     }
 }
 
-impl Watching<'_> {
+impl OutputForwarder<'_> {
     fn end(&mut self) {
         let Self { reader, report, results, lines: [out, err], last, .. } = self;
-        for (stream, lines) in [(Stream::Out, out), (Stream::Err, err)] {
+        for (stream, lines) in [(OutputStream::Out, out), (OutputStream::Err, err)] {
             lines.end(|line| take_line(stream, line, *reader, report, results, last));
         }
         reader.end(results);
@@ -471,12 +471,12 @@ impl Watching<'_> {
 }
 
 fn take_line(
-    stream: Stream,
+    stream: OutputStream,
     line: &str,
-    reader: &mut dyn Reader,
-    report: &mut Report,
-    results: &Results,
-    last: &mut Kept,
+    reader: &mut dyn OutputReader,
+    report: &mut BuildReport,
+    results: &TestResults,
+    last: &mut BoundedOutput,
 ) {
     reader.line(stream, line, report, results);
     if !reader.hides(line) {

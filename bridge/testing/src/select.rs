@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
 
-use crate::model::Test;
+use crate::model::TestItem;
 
 /// Names that are suggested.
 const MAX_NEAREST: usize = 5;
@@ -16,7 +16,7 @@ const ALIKE: f64 = 0.45;
 
 /// Which tests are meant; all of them by default. Every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct TestSelection {
     /// Ids of the tests, complete.
     pub ids: Vec<String>,
     /// An id, or a part of the names in the language of the framework's runner.
@@ -33,7 +33,7 @@ pub struct Selection {
     pub changed: Option<Vec<PathBuf>>,
 }
 
-impl Selection {
+impl TestSelection {
     /// Whether the framework's own filter, or its ids, say it all.
     pub fn is_native(&self) -> bool {
         let Self { file, class, traits, changed, .. } = self;
@@ -64,9 +64,9 @@ impl Selection {
     /// `NOT_FOUND`, with the nearest names, when an id or the whole matches none.
     pub fn pick(
         &self,
-        tests: Vec<Test>,
-        matches: impl Fn(&str, &Test) -> bool,
-    ) -> Result<Vec<Test>, Failure> {
+        tests: Vec<TestItem>,
+        matches: impl Fn(&str, &TestItem) -> bool,
+    ) -> Result<Vec<TestItem>, Failure> {
         for id in &self.ids {
             if !tests.iter().any(|test| is_named(test, id)) {
                 return Err(none(&format!("there is no test `{id}`"), id, &tests));
@@ -75,7 +75,7 @@ impl Selection {
         // An id as the filter means this test, whatever else has its name in it.
         let exact =
             self.filter.as_ref().is_some_and(|filter| tests.iter().any(|test| is_named(test, filter)));
-        let holds = |test: &Test| {
+        let holds = |test: &TestItem| {
             (self.ids.is_empty() || self.ids.iter().any(|id| is_named(test, id)))
                 && self.filter.as_ref().is_none_or(|filter| match exact {
                     true => is_named(test, filter),
@@ -89,7 +89,7 @@ impl Selection {
                 })
                 && self.changed.as_ref().is_none_or(|changed| has_changed(test, changed))
         };
-        let picked: Vec<Test> = tests.iter().filter(|test| holds(test)).cloned().collect();
+        let picked: Vec<TestItem> = tests.iter().filter(|test| holds(test)).cloned().collect();
         if picked.is_empty() && !self.is_everything() {
             let wanted = [&self.filter, &self.class, &self.file].into_iter().flatten().next();
             let wanted = wanted.or(self.traits.first()).map_or("", String::as_str);
@@ -100,11 +100,11 @@ impl Selection {
 }
 
 /// An id, or the name where that names one.
-fn is_named(test: &Test, wanted: &str) -> bool {
+fn is_named(test: &TestItem, wanted: &str) -> bool {
     test.id == wanted || test.name.as_deref() == Some(wanted)
 }
 
-fn is_in(test: &Test, file: &str) -> bool {
+fn is_in(test: &TestItem, file: &str) -> bool {
     let wanted = file.trim_start_matches("./");
     test.file.as_ref().is_some_and(|own| Path::new(own).ends_with(wanted))
 }
@@ -122,12 +122,12 @@ fn is_trait(own: &str, wanted: &str) -> bool {
         })
 }
 
-fn has_changed(test: &Test, changed: &[PathBuf]) -> bool {
+fn has_changed(test: &TestItem, changed: &[PathBuf]) -> bool {
     test.file.as_ref().is_some_and(|own| changed.iter().any(|file| file == Path::new(own)))
 }
 
 /// `NOT_FOUND`, with the names nearest to what was wanted.
-pub fn none(message: &str, wanted: &str, tests: &[Test]) -> Failure {
+pub fn none(message: &str, wanted: &str, tests: &[TestItem]) -> Failure {
     let failure = Failure::new(ErrorCode::NotFound, message);
     if tests.is_empty() {
         return failure.hint("no tests were found at all: name their project or folder in `projectPath`");
@@ -140,14 +140,14 @@ pub fn none(message: &str, wanted: &str, tests: &[Test]) -> Failure {
 }
 
 /// The ids most like a text.
-fn nearest<'a>(wanted: &str, tests: &'a [Test]) -> Vec<&'a str> {
+fn nearest<'a>(wanted: &str, tests: &'a [TestItem]) -> Vec<&'a str> {
     let lower = wanted.to_lowercase();
     let last = |text: &str| {
         let start = text.split(['(', '[']).next().unwrap_or_default();
         start.rsplit(['.', ':', '#', ' ', '/']).next().unwrap_or_default().to_lowercase()
     };
     let wanted_last = last(wanted);
-    let alike = |test: &Test| {
+    let alike = |test: &TestItem| {
         let id = test.id.to_lowercase();
         let contained = !lower.is_empty() && id.contains(&lower);
         let whole = strsim::normalized_levenshtein(&id, &lower);
@@ -166,13 +166,13 @@ fn nearest<'a>(wanted: &str, tests: &'a [Test]) -> Vec<&'a str> {
 mod tests {
     use super::*;
 
-    fn tests() -> Vec<Test> {
-        let test = |id: &str, class: &str, traits: &[&str]| Test {
+    fn tests() -> Vec<TestItem> {
+        let test = |id: &str, class: &str, traits: &[&str]| TestItem {
             id: id.into(),
             class: class.into(),
             file: Some("/w/tests/CartTests.cs".into()),
             traits: traits.iter().map(|one| (*one).to_owned()).collect(),
-            ..Test::default()
+            ..TestItem::default()
         };
         vec![
             test("Shop.CartTests.Adds", "Shop.CartTests", &[]),
@@ -181,24 +181,24 @@ mod tests {
         ]
     }
 
-    fn picked(selection: &Selection) -> Result<Vec<String>, Failure> {
-        let part = |filter: &str, test: &Test| test.id.contains(filter);
+    fn picked(selection: &TestSelection) -> Result<Vec<String>, Failure> {
+        let part = |filter: &str, test: &TestItem| test.id.contains(filter);
         Ok(selection.pick(tests(), part)?.into_iter().map(|test| test.id).collect())
     }
 
     #[test]
     fn tests_are_chosen_by_what_they_are() {
-        let all = Selection::default();
+        let all = TestSelection::default();
         assert_eq!(picked(&all).unwrap().len(), 3);
         for (selection, count) in [
-            (Selection { filter: Some("Adds".into()), ..all.clone() }, 2),
-            (Selection { filter: Some("Shop.CartTests.Adds".into()), ..all.clone() }, 1),
-            (Selection { class: Some("CartTests".into()), ..all.clone() }, 2),
-            (Selection { file: Some("tests/CartTests.cs".into()), ..all.clone() }, 3),
-            (Selection { traits: vec!["slow".into()], ..all.clone() }, 2),
-            (Selection { traits: vec!["speed=slow".into()], ..all.clone() }, 1),
-            (Selection { ids: vec!["Shop.CartTests.Rows(\"a,b\")".into()], ..all.clone() }, 1),
-            (Selection { changed: Some(vec!["/w/tests/CartTests.cs".into()]), ..all.clone() }, 3),
+            (TestSelection { filter: Some("Adds".into()), ..all.clone() }, 2),
+            (TestSelection { filter: Some("Shop.CartTests.Adds".into()), ..all.clone() }, 1),
+            (TestSelection { class: Some("CartTests".into()), ..all.clone() }, 2),
+            (TestSelection { file: Some("tests/CartTests.cs".into()), ..all.clone() }, 3),
+            (TestSelection { traits: vec!["slow".into()], ..all.clone() }, 2),
+            (TestSelection { traits: vec!["speed=slow".into()], ..all.clone() }, 1),
+            (TestSelection { ids: vec!["Shop.CartTests.Rows(\"a,b\")".into()], ..all.clone() }, 1),
+            (TestSelection { changed: Some(vec!["/w/tests/CartTests.cs".into()]), ..all.clone() }, 3),
         ] {
             assert_eq!(picked(&selection).unwrap().len(), count, "{selection:?}");
         }
@@ -206,11 +206,11 @@ mod tests {
 
     #[test]
     fn a_selection_without_matches_suggests_similar_names() {
-        let wrong = Selection { filter: Some("Add5".into()), ..Selection::default() };
+        let wrong = TestSelection { filter: Some("Add5".into()), ..TestSelection::default() };
         let failure = picked(&wrong).unwrap_err();
         assert_eq!(failure.code, ErrorCode::NotFound);
         assert!(failure.hint.unwrap().contains("Shop.CartTests.Adds"));
-        let wrong = Selection { ids: vec!["Shop.CartTests.Ads".into()], ..Selection::default() };
+        let wrong = TestSelection { ids: vec!["Shop.CartTests.Ads".into()], ..TestSelection::default() };
         assert!(picked(&wrong).unwrap_err().hint.unwrap().contains("Shop.CartTests.Adds"));
     }
 }

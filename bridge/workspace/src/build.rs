@@ -18,19 +18,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::jobs::Say;
-use crate::process::kept::Lines;
-use crate::process::{Ended, Sink};
+use crate::process::kept::LineSplitter;
+use crate::process::{ProcessExit, Sink};
 use project::Project;
-use readers::Reader;
-use report::{Report, Written};
-use steps::Step;
+use readers::OutputParser;
+use report::{BuildReport, FinishedReport};
+use steps::BuildStep;
 
 /// The longest time that anything runs, whether a call waits for it or not.
 pub const DEADLINE: Duration = Duration::from_secs(30 * 60);
 
 /// An action on a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum BuildAction {
     /// Compile the project.
     Build,
     /// Build and run its tests.
@@ -41,7 +41,7 @@ pub enum Action {
     Check,
 }
 
-impl Action {
+impl BuildAction {
     /// As it is called in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Action {
 
 /// Which tests of a project to run, and what else to tell their runner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct RunnerArguments {
     /// A part of their names, in the runner's own language.
     pub filter: Option<String>,
     /// Further arguments of the runner.
@@ -65,7 +65,7 @@ pub struct Selection {
 /// The answer of `build`, `run_tests`, `restore` and `get_diagnostics`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct BuildResult {
     tool: &'static str,
     /// The command that was run.
     command: String,
@@ -74,7 +74,7 @@ struct Answer {
     exit_code: i32,
     duration_ms: u64,
     #[serde(flatten)]
-    report: Written,
+    report: FinishedReport,
 }
 
 /// Runs an action to its end. A build or test that fails is an answer with `error` in it.
@@ -83,8 +83,8 @@ struct Answer {
 /// `UNSUPPORTED` when the tool has no such action, `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
 pub async fn run(
     project: Project,
-    action: Action,
-    chosen: Selection,
+    action: BuildAction,
+    chosen: RunnerArguments,
     output_bytes: usize,
     cancel: CancellationToken,
     say: Say,
@@ -94,7 +94,7 @@ pub async fn run(
         Failure::new(ErrorCode::IoFailed, format!("there is no temporary folder: {error}"))
     })?;
     let steps = steps::of(&project, action, &chosen, scratch.path())?;
-    let mut report = Report::new(&project.folder, output_bytes);
+    let mut report = BuildReport::new(&project.folder, output_bytes);
     let mut code = 0;
     let mut commands = Vec::new();
     for step in steps {
@@ -107,7 +107,7 @@ pub async fn run(
             break;
         }
     }
-    let mut answer = Answer {
+    let mut answer = BuildResult {
         tool: project.kind.name(),
         command: commands.join(" && "),
         folder: project.folder.display().to_string(),
@@ -132,14 +132,14 @@ pub async fn run(
 /// # Errors
 /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
 pub async fn run_step(
-    step: Step,
-    report: &mut Report,
+    step: BuildStep,
+    report: &mut BuildReport,
     limit: Duration,
     cancel: &CancellationToken,
     say: &Say,
-) -> Result<Ended, Failure> {
+) -> Result<ProcessExit, Failure> {
     say(&step.command.line());
-    let mut reading = Reading { reader: step.reader, report, lines: Default::default(), say };
+    let mut reading = StepSink { reader: step.reader, report, lines: Default::default(), say };
     let ended = step.command.run(&mut reading, limit, cancel).await;
     reading.end();
     ended.map_err(|failure| match failure.code {
@@ -149,7 +149,7 @@ pub async fn run_step(
 }
 
 /// `error` of an answer whose runner ended well, and before its last test.
-fn cut(answer: &Answer) -> Option<Value> {
+fn cut(answer: &BuildResult) -> Option<Value> {
     let report = &answer.report;
     let failed = report.tests.as_ref().is_some_and(|tests| tests.failed > 0);
     let why = report.incomplete.as_ref().filter(|_| answer.exit_code == 0 && !failed)?;
@@ -159,9 +159,9 @@ fn cut(answer: &Answer) -> Option<Value> {
 }
 
 /// `error` of an answer whose filter matched no test, or whose runner says that there is none. Most runners end well then.
-fn none_ran(answer: &Answer, action: Action, chosen: &Selection) -> Option<Value> {
+fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments) -> Option<Value> {
     let report = &answer.report;
-    if action != Action::Test || report.errors > 0 || answer.exit_code != 0 {
+    if action != BuildAction::Test || report.errors > 0 || answer.exit_code != 0 {
         return None;
     }
     let tests = report.tests.as_ref();
@@ -181,16 +181,17 @@ fn none_ran(answer: &Answer, action: Action, chosen: &Selection) -> Option<Value
 }
 
 /// `error` of an answer whose tool says that something is wrong. A check that finds something has done its work.
-fn bad_news(answer: &Answer, action: Action) -> Option<Value> {
+fn bad_news(answer: &BuildResult, action: BuildAction) -> Option<Value> {
     let report = &answer.report;
     let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
     // Some runners end well when what they would run does not compile.
     let ran = report.tests.as_ref().map_or(0, |tests| tests.total);
-    let broken = action == Action::Test && ran == 0 && report.errors > 0;
-    if answer.exit_code == 0 && failed == 0 && !broken || (action == Action::Check && report.errors > 0) {
+    let broken = action == BuildAction::Test && ran == 0 && report.errors > 0;
+    if answer.exit_code == 0 && failed == 0 && !broken || (action == BuildAction::Check && report.errors > 0)
+    {
         return None;
     }
-    let tests = action == Action::Test && failed > 0;
+    let tests = action == BuildAction::Test && failed > 0;
     let code = if tests { ErrorCode::TestsFailed } else { ErrorCode::BuildFailed };
     let program = answer.command.rsplit(" && ").next().unwrap_or_default();
     let words: Vec<&str> = program.split(' ').take(2).collect();
@@ -213,17 +214,17 @@ fn bad_news(answer: &Answer, action: Action) -> Option<Value> {
 }
 
 /// Feeds a step's output to its reader.
-struct Reading<'a> {
-    reader: Reader,
-    report: &'a mut Report,
-    lines: [Lines; 2],
+struct StepSink<'a> {
+    reader: OutputParser,
+    report: &'a mut BuildReport,
+    lines: [LineSplitter; 2],
     say: &'a Say,
 }
 
-impl Sink for Reading<'_> {
-    fn take(&mut self, stream: crate::process::Stream, bytes: &[u8]) {
+impl Sink for StepSink<'_> {
+    fn take(&mut self, stream: crate::process::OutputStream, bytes: &[u8]) {
         let [out, err] = &mut self.lines;
-        let lines = if stream == crate::process::Stream::Out { out } else { err };
+        let lines = if stream == crate::process::OutputStream::Out { out } else { err };
         lines.push(bytes, |line| self.reader.line(line, self.report));
         if let Some(said) = self.report.last_line() {
             (self.say)(said);
@@ -231,7 +232,7 @@ impl Sink for Reading<'_> {
     }
 }
 
-impl Reading<'_> {
+impl StepSink<'_> {
     fn end(&mut self) {
         for lines in &mut self.lines {
             lines.end(|line| self.reader.line(line, self.report));
@@ -243,13 +244,13 @@ impl Reading<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use report::Tests;
+    use report::TestSummary;
 
     /// The error of a run of tests: its id.
-    fn error(filter: Option<&str>, exit_code: i32, read: impl Fn(&mut Report)) -> Option<String> {
-        let mut report = Report::new(std::path::Path::new("/w"), 100);
+    fn error(filter: Option<&str>, exit_code: i32, read: impl Fn(&mut BuildReport)) -> Option<String> {
+        let mut report = BuildReport::new(std::path::Path::new("/w"), 100);
         read(&mut report);
-        let answer = Answer {
+        let answer = BuildResult {
             tool: "npm",
             command: "npm test".into(),
             folder: "/w".into(),
@@ -257,18 +258,19 @@ mod tests {
             duration_ms: 1,
             report: report.written(),
         };
-        let chosen = Selection { filter: filter.map(str::to_owned), ..Selection::default() };
+        let chosen = RunnerArguments { filter: filter.map(str::to_owned), ..RunnerArguments::default() };
         let error = cut(&answer)
-            .or_else(|| none_ran(&answer, Action::Test, &chosen))
-            .or_else(|| bad_news(&answer, Action::Test))?;
+            .or_else(|| none_ran(&answer, BuildAction::Test, &chosen))
+            .or_else(|| bad_news(&answer, BuildAction::Test))?;
         error["code"].as_str().map(str::to_owned)
     }
 
     #[test]
     fn a_run_in_which_no_test_ran_fails() {
         let counts = |total: u64, skipped: u64| {
-            move |report: &mut Report| {
-                *report.tests() = Tests { total, skipped, passed: total - skipped, ..Tests::default() };
+            move |report: &mut BuildReport| {
+                *report.tests() =
+                    TestSummary { total, skipped, passed: total - skipped, ..TestSummary::default() };
             }
         };
         for (filter, tests, wanted) in [
@@ -290,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_run_whose_results_end_early_fails() {
-        let cut = |report: &mut Report| {
+        let cut = |report: &mut BuildReport| {
             report.tests().total = 1;
             report.tests().passed = 1;
             report.cut("1 of 3 planned tests have a result");

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::build::DEADLINE;
 use crate::jobs::Say;
-use crate::process::kept::Apart;
-use crate::process::{Command, Sink, Stream};
+use crate::process::kept::CapturedOutput;
+use crate::process::{OutputStream, ProcessCommand, Sink};
 
 /// The answer of `run_command`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct CommandResult {
     command: String,
     exit_code: i32,
     duration_ms: u64,
@@ -37,20 +37,21 @@ fn is_zero(number: &u64) -> bool {
 /// # Errors
 /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
 pub async fn run(
-    command: Command,
+    command: ProcessCommand,
     output_bytes: usize,
     cancel: CancellationToken,
     say: Say,
 ) -> Result<Value, Failure> {
     let began = Instant::now();
-    let mut sink = Telling { kept: Apart::new(output_bytes, output_bytes), say: &say, last: began };
+    let mut sink =
+        CommandSink { kept: CapturedOutput::new(output_bytes, output_bytes), say: &say, last: began };
     let ended = command.run(&mut sink, DEADLINE, &cancel).await.map_err(|failure| match failure.code {
         ErrorCode::Timeout => {
             failure.data(json!({ "stdout": sink.kept.out.text(), "stderr": sink.kept.err.text() }))
         }
         _ => failure,
     })?;
-    let answer = Answer {
+    let answer = CommandResult {
         command: command.line(),
         exit_code: ended.code,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -69,14 +70,14 @@ pub async fn run(
 }
 
 /// Keeps the output, and says the last line of it now and then.
-struct Telling<'a> {
-    kept: Apart,
+struct CommandSink<'a> {
+    kept: CapturedOutput,
     say: &'a Say,
     last: Instant,
 }
 
-impl Sink for Telling<'_> {
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+impl Sink for CommandSink<'_> {
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.kept.take(stream, bytes);
         if self.last.elapsed() >= Duration::from_millis(500) {
             self.last = Instant::now();

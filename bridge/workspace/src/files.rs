@@ -51,7 +51,7 @@ pub struct Existence {
 
 /// The type of entry that `file_exists` and `directory_exists` look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryType {
     /// A regular file; links are followed.
     File,
     /// A folder; links are followed.
@@ -105,7 +105,7 @@ pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Lis
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, also for a link that leads out; `IO_FAILED`.
-pub fn exists(roots: &Roots, path: &str, wanted: Kind) -> Result<Existence, Failure> {
+pub fn exists(roots: &Roots, path: &str, wanted: EntryType) -> Result<Existence, Failure> {
     let place = roots.place(path)?;
     let metadata = roots.at(&place, "look at", true, |dir, path| match dir.metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -117,15 +117,18 @@ pub fn exists(roots: &Roots, path: &str, wanted: Kind) -> Result<Existence, Fail
     let Some(metadata) = metadata else {
         return Ok(Existence { exists: false, size: None, instead: None });
     };
-    let kind =
-        if metadata.is_file() { Some(Kind::File) } else { metadata.is_dir().then_some(Kind::Directory) };
+    let kind = if metadata.is_file() {
+        Some(EntryType::File)
+    } else {
+        metadata.is_dir().then_some(EntryType::Directory)
+    };
     let exists = kind == Some(wanted);
     Ok(Existence {
         exists,
-        size: (exists && wanted == Kind::File).then(|| metadata.len()),
+        size: (exists && wanted == EntryType::File).then(|| metadata.len()),
         instead: (!exists).then_some(match kind {
-            Some(Kind::File) => "file",
-            Some(Kind::Directory) => "directory",
+            Some(EntryType::File) => "file",
+            Some(EntryType::Directory) => "directory",
             None => "other",
         }),
     })

@@ -44,7 +44,7 @@ pub struct Jobs {
 
 /// Result of a call that waited for work.
 #[derive(Debug)]
-pub enum Waited {
+pub enum JobStatus {
     /// The work has ended, with this answer.
     Done(Value),
     /// It continues: how long so far, and its last message.
@@ -64,13 +64,13 @@ impl Jobs {
         cancel: &CancellationToken,
         start: impl FnOnce(CancellationToken, Say) -> W,
         mut tell: impl FnMut(String) -> T,
-    ) -> std::result::Result<Waited, Failure>
+    ) -> std::result::Result<JobStatus, Failure>
     where
         W: Future<Output = Result> + Send + 'static,
         T: Future<Output = ()>,
     {
         let job = self.join(key, start)?;
-        let _waiting = Waiting(job.clone());
+        let _waiting = JobWaiter(job.clone());
         let mut done = job.done.clone();
         let until = Instant::now() + patience.min(MAX_WAIT);
         let mut told = (String::new(), Instant::now());
@@ -82,7 +82,7 @@ impl Jobs {
                     return Err(Failure::cancelled());
                 }
                 () = tokio::time::sleep_until(until) => {
-                    return Ok(Waited::Pending(job.began.elapsed(), job.said.borrow().clone()));
+                    return Ok(JobStatus::Pending(job.began.elapsed(), job.said.borrow().clone()));
                 }
                 () = tokio::time::sleep(Duration::from_secs(1)) => {
                     let said = job.said.borrow().clone();
@@ -94,7 +94,7 @@ impl Jobs {
             }
         };
         self.forget(key, &job);
-        outcome.map(Waited::Done)
+        outcome.map(JobStatus::Done)
     }
 
     fn join<W>(
@@ -171,9 +171,9 @@ impl Drop for Jobs {
 }
 
 /// One call that waits for a job; counted while it lives.
-struct Waiting(Arc<Job>);
+struct JobWaiter(Arc<Job>);
 
-impl Drop for Waiting {
+impl Drop for JobWaiter {
     fn drop(&mut self) {
         self.0.waiters.fetch_sub(1, Ordering::Relaxed);
     }
@@ -207,14 +207,14 @@ mod tests {
         };
         let again = |_: CancellationToken, _: Say| async { panic!("started twice") };
         let waited = jobs.wait("a", 30 * second, &cancel, slow, silent).await.unwrap();
-        assert!(matches!(waited, Waited::Pending(_, said) if said == "working"));
+        assert!(matches!(waited, JobStatus::Pending(_, said) if said == "working"));
         let waited = jobs.wait("a", 30 * second, &cancel, again, silent).await.unwrap();
-        assert!(matches!(waited, Waited::Pending(..)));
+        assert!(matches!(waited, JobStatus::Pending(..)));
         let waited = jobs.wait("a", 60 * second, &cancel, again, silent).await.unwrap();
-        assert!(matches!(waited, Waited::Done(value) if value == 7));
+        assert!(matches!(waited, JobStatus::Done(value) if value == 7));
 
         let waited = jobs.wait("a", second, &cancel, slow, silent).await.unwrap();
-        assert!(matches!(waited, Waited::Pending(..)), "it was started again");
+        assert!(matches!(waited, JobStatus::Pending(..)), "it was started again");
         cancel.cancel();
         let failure = jobs.wait("a", second, &cancel, again, silent).await.unwrap_err();
         assert_eq!(failure.code, ErrorCode::Cancelled);

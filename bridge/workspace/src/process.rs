@@ -27,7 +27,7 @@ pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
 
 /// A program to run, with its environment.
 #[derive(Debug, Clone)]
-pub struct Command {
+pub struct ProcessCommand {
     /// Its file, or a name to look up in PATH.
     pub program: OsString,
     /// Its arguments, as they are.
@@ -42,7 +42,7 @@ pub struct Command {
 
 /// An output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// The program's standard output.
     Out,
     /// The program's standard error.
@@ -52,24 +52,24 @@ pub enum Stream {
 /// Takes the output as it comes; must not block.
 pub trait Sink: Send {
     /// Some bytes of a pipe, in order.
-    fn take(&mut self, stream: Stream, bytes: &[u8]);
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]);
 }
 
 /// Exit status of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct ProcessExit {
     /// Its exit code; 128 + the signal's number when a signal ended it, as shells say it.
     pub code: i32,
 }
 
-impl Ended {
+impl ProcessExit {
     /// Whether the exit code is 0.
     pub fn success(self) -> bool {
         self.code == 0
     }
 }
 
-impl From<ExitStatus> for Ended {
+impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         use std::os::unix::process::ExitStatusExt;
         Self { code: status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1) }
@@ -97,7 +97,7 @@ fn obtained(program: &str) -> String {
     }
 }
 
-impl Command {
+impl ProcessCommand {
     /// A program without arguments.
     pub fn new(program: impl AsRef<OsStr>, folder: impl AsRef<Path>) -> Self {
         Self {
@@ -177,7 +177,7 @@ impl Command {
         sink: &mut dyn Sink,
         deadline: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<ProcessExit, Failure> {
         self.run_reporting(sink, deadline, cancel, drop).await
     }
 
@@ -191,15 +191,15 @@ impl Command {
         deadline: Duration,
         cancel: &CancellationToken,
         started: impl FnOnce(u32),
-    ) -> Result<Ended, Failure> {
+    ) -> Result<ProcessExit, Failure> {
         // Only its name: arguments may hold secrets.
         tracing::debug!(program = ?self.program, "running");
         let mut child = self.start()?;
         if let Some(pid) = child.id() {
             started(pid);
         }
-        let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-        let mut pipes = Pipes::of(&mut child, sink);
+        let group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+        let mut pipes = OutputPipes::of(&mut child, sink);
         if let Some(mut stdin) = child.stdin.take() {
             let input = self.input.clone();
             // Ends with the program: its end of the pipe closes.
@@ -232,23 +232,23 @@ fn absolute_path() -> Option<OsString> {
 }
 
 /// Waits for the program's end, draining its pipes all the while, and a moment longer for those who hold them.
-async fn child_and_pipes(child: &mut Child, pipes: &mut Pipes<'_>) -> Result<Ended, Failure> {
+async fn child_and_pipes(child: &mut Child, pipes: &mut OutputPipes<'_>) -> Result<ProcessExit, Failure> {
     let failed =
         |error: std::io::Error| Failure::new(ErrorCode::IoFailed, format!("cannot wait for it: {error}"));
     tokio::select! {
         status = child.wait() => {
             timeout(AFTERMATH, pipes.drain()).await.unwrap_or_default();
-            status.map(Ended::from).map_err(failed)
+            status.map(ProcessExit::from).map_err(failed)
         }
         // All pipes closed first: it only has to be waited for.
-        () = pipes.drain() => child.wait().await.map(Ended::from).map_err(failed),
+        () = pipes.drain() => child.wait().await.map(ProcessExit::from).map_err(failed),
     }
 }
 
 /// Kills the whole group when it goes: nothing outlives a call.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
             // An error means that no process is left.
@@ -257,21 +257,21 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
 }
 
 /// The two pipes and who takes what comes out of them.
-struct Pipes<'a> {
+struct OutputPipes<'a> {
     out: Option<tokio::process::ChildStdout>,
     err: Option<tokio::process::ChildStderr>,
     buffers: [Vec<u8>; 2],
     sink: &'a mut dyn Sink,
 }
 
-impl<'a> Pipes<'a> {
+impl<'a> OutputPipes<'a> {
     fn of(child: &mut Child, sink: &'a mut dyn Sink) -> Self {
         let buffers = [vec![0; 64 << 10], vec![0; 64 << 10]];
         Self { out: child.stdout.take(), err: child.stderr.take(), buffers, sink }
@@ -282,13 +282,13 @@ impl<'a> Pipes<'a> {
         let [out_buffer, err_buffer] = &mut self.buffers;
         while self.out.is_some() || self.err.is_some() {
             let (stream, bytes) = tokio::select! {
-                bytes = read(&mut self.out, out_buffer), if self.out.is_some() => (Stream::Out, bytes),
-                bytes = read(&mut self.err, err_buffer), if self.err.is_some() => (Stream::Err, bytes),
+                bytes = read(&mut self.out, out_buffer), if self.out.is_some() => (OutputStream::Out, bytes),
+                bytes = read(&mut self.err, err_buffer), if self.err.is_some() => (OutputStream::Err, bytes),
             };
             match stream {
                 _ if !bytes.is_empty() => self.sink.take(stream, bytes),
-                Stream::Out => self.out = None,
-                Stream::Err => self.err = None,
+                OutputStream::Out => self.out = None,
+                OutputStream::Err => self.err = None,
             }
         }
     }

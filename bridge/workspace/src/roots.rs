@@ -17,7 +17,7 @@ use crate::quoted_path::path_bytes;
 
 /// An allowed folder, opened once.
 #[derive(Debug)]
-struct Root {
+struct RootDirectory {
     /// Without symbolic links.
     path: PathBuf,
     /// As it was typed, made absolute: agents may use this spelling as well.
@@ -27,12 +27,12 @@ struct Root {
 
 /// The folders that may be used; the first is where relative paths begin. None by default: then every path is refused.
 #[derive(Debug, Default)]
-pub struct Roots(Vec<Root>);
+pub struct Roots(Vec<RootDirectory>);
 
 /// A path inside a root. That it exists, or that no link on the way leads out, is only known once it is used.
 #[derive(Debug, Clone)]
 pub struct ConfinedPath<'a> {
-    root: &'a Root,
+    root: &'a RootDirectory,
     /// Relative to the root; `.` for the root itself.
     beneath: PathBuf,
     /// As the agent wrote it, for messages.
@@ -51,9 +51,9 @@ impl Roots {
             };
             let path = folder.canonicalize().map_err(named)?;
             let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(named)?;
-            Ok(Root { path, typed: std::path::absolute(folder)?, dir })
+            Ok(RootDirectory { path, typed: std::path::absolute(folder)?, dir })
         };
-        let roots: Vec<Root> = folders.iter().map(open).collect::<io::Result<_>>()?;
+        let roots: Vec<RootDirectory> = folders.iter().map(open).collect::<io::Result<_>>()?;
         if roots.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no root"));
         }
@@ -100,8 +100,8 @@ impl Roots {
     }
 
     /// The innermost root a path lies in by its spelling, and the rest of it.
-    fn strip(&self, path: &Path) -> Option<(&Root, PathBuf)> {
-        let rest = |root: &Root| {
+    fn strip(&self, path: &Path) -> Option<(&RootDirectory, PathBuf)> {
+        let rest = |root: &RootDirectory| {
             let rest = path.strip_prefix(&root.path).or_else(|_| path.strip_prefix(&root.typed));
             rest.ok().map(Path::to_owned)
         };
@@ -147,7 +147,7 @@ impl Roots {
     }
 
     /// The place with its links resolved by the system; only a spelling: using it is checked again.
-    fn other_way(&self, place: &ConfinedPath<'_>, follow: bool) -> Option<(&Root, PathBuf)> {
+    fn other_way(&self, place: &ConfinedPath<'_>, follow: bool) -> Option<(&RootDirectory, PathBuf)> {
         let absolute = place.absolute();
         let real =
             if follow { real(&absolute)? } else { real(absolute.parent()?)?.join(absolute.file_name()?) };

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A statement, with those of the calls it made.
 #[derive(Debug, Clone)]
-pub(super) struct Statement {
+pub(super) struct ExecutedStatement {
     pub(super) line: u64,
     pub(super) path: Option<String>,
     /// How many there were of this line in a row.
@@ -12,13 +12,13 @@ pub(super) struct Statement {
     pub(super) changes: Vec<(String, String)>,
     pub(super) calls: Vec<Value>,
     /// The statements of each call that was followed.
-    pub(super) inner: Vec<Vec<Statement>>,
+    pub(super) inner: Vec<Vec<ExecutedStatement>>,
 }
 
 /// A statement, or a loop.
 #[derive(Debug, Clone)]
-pub(super) enum Item {
-    Statement(Statement),
+pub(super) enum FoldedItem {
+    Statement(ExecutedStatement),
     Loop(Loop),
 }
 
@@ -26,10 +26,10 @@ pub(super) enum Item {
 pub(super) struct Loop {
     /// The line with which each round begins.
     pub(super) line: u64,
-    pub(super) rounds: Vec<Vec<Item>>,
+    pub(super) rounds: Vec<Vec<FoldedItem>>,
 }
 
-impl Item {
+impl FoldedItem {
     fn line(&self) -> u64 {
         match self {
             Self::Statement(statement) => statement.line,
@@ -39,13 +39,13 @@ impl Item {
 }
 
 /// Reads the statements of a `followCall` body.
-pub(super) fn parse(statements: &[Value]) -> Vec<Statement> {
+pub(super) fn parse(statements: &[Value]) -> Vec<ExecutedStatement> {
     let mut rows = statements.iter().peekable();
     level(&mut rows, 0)
 }
 
-fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64) -> Vec<Statement> {
-    let mut found: Vec<Statement> = Vec::new();
+fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64) -> Vec<ExecutedStatement> {
+    let mut found: Vec<ExecutedStatement> = Vec::new();
     while let Some(row) = rows.peek() {
         let own = row["depth"].as_u64().unwrap_or(0);
         if own < depth {
@@ -68,10 +68,10 @@ fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64
     found
 }
 
-fn statement(row: &Value) -> Statement {
+fn statement(row: &Value) -> ExecutedStatement {
     let changes = row["changes"].as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Statement {
+    ExecutedStatement {
         line: row["line"].as_u64().unwrap_or_default(),
         path: row["source"]["path"].as_str().map(str::to_owned),
         times: 1,
@@ -82,8 +82,8 @@ fn statement(row: &Value) -> Statement {
 }
 
 /// Folds runs of similar statements into loops.
-pub(super) fn fold(statements: Vec<Statement>) -> Vec<Item> {
-    let mut joined: Vec<Statement> = Vec::new();
+pub(super) fn fold(statements: Vec<ExecutedStatement>) -> Vec<FoldedItem> {
+    let mut joined: Vec<ExecutedStatement> = Vec::new();
     for next in statements {
         match joined.last_mut() {
             // The parts of a line, such as those of a `for`.
@@ -98,7 +98,7 @@ pub(super) fn fold(statements: Vec<Statement>) -> Vec<Item> {
             _ => joined.push(next),
         }
     }
-    fold_items(joined.into_iter().map(Item::Statement).collect())
+    fold_items(joined.into_iter().map(FoldedItem::Statement).collect())
 }
 
 fn set(changes: &mut Vec<(String, String)>, name: String, value: String) {
@@ -108,32 +108,35 @@ fn set(changes: &mut Vec<(String, String)>, name: String, value: String) {
     }
 }
 
-fn fold_items(mut items: Vec<Item>) -> Vec<Item> {
+fn fold_items(mut items: Vec<FoldedItem>) -> Vec<FoldedItem> {
     while let Some(first) = first_repeated(&items) {
         let (rounds, end) = rounds(&items, first);
-        let line = items.get(first).map(Item::line).unwrap_or_default();
+        let line = items.get(first).map(FoldedItem::line).unwrap_or_default();
         let rounds = rounds.into_iter().map(|mut round| {
             let rest = round.split_off(1.min(round.len()));
             round.extend(fold_items(rest));
             round
         });
-        let folded = Item::Loop(Loop { line, rounds: rounds.collect() });
+        let folded = FoldedItem::Loop(Loop { line, rounds: rounds.collect() });
         items.splice(first..end, [folded]);
     }
     items
 }
 
 /// The index of the first item whose line comes again.
-fn first_repeated(items: &[Item]) -> Option<usize> {
+fn first_repeated(items: &[FoldedItem]) -> Option<usize> {
     (1..items.len()).find_map(|at| {
         let line = items.get(at)?.line();
-        items.get(..at)?.iter().position(|item| item.line() == line && matches!(item, Item::Statement(_)))
+        items
+            .get(..at)?
+            .iter()
+            .position(|item| item.line() == line && matches!(item, FoldedItem::Statement(_)))
     })
 }
 
 /// The rounds of the loop that begins with this item, and where it ends.
-fn rounds(items: &[Item], first: usize) -> (Vec<Vec<Item>>, usize) {
-    let line = items.get(first).map(Item::line).unwrap_or_default();
+fn rounds(items: &[FoldedItem], first: usize) -> (Vec<Vec<FoldedItem>>, usize) {
+    let line = items.get(first).map(FoldedItem::line).unwrap_or_default();
     let mut begins = vec![first];
     for (at, item) in items.iter().enumerate().skip(first + 1) {
         match item.line() {
@@ -145,7 +148,7 @@ fn rounds(items: &[Item], first: usize) -> (Vec<Vec<Item>>, usize) {
     }
     let last = begins.last().copied().unwrap_or(first);
     let body = items.get(first..last).unwrap_or_default();
-    let deepest = body.iter().map(Item::line).max().unwrap_or(line);
+    let deepest = body.iter().map(FoldedItem::line).max().unwrap_or(line);
     let rest = items.iter().skip(last + 1).take_while(|item| item.line() > line && item.line() <= deepest);
     let end = last + 1 + rest.count();
     let mut rounds = Vec::new();
@@ -155,7 +158,7 @@ fn rounds(items: &[Item], first: usize) -> (Vec<Vec<Item>>, usize) {
     }
     // The last time its condition does not hold: a round only where something happened.
     if rounds.len() > 1
-        && let Some([Item::Statement(only)]) = rounds.last().map(Vec::as_slice)
+        && let Some([FoldedItem::Statement(only)]) = rounds.last().map(Vec::as_slice)
         && rounds.iter().any(|round| round.len() > 1)
     {
         let is_silent = only.changes.is_empty() && only.calls.is_empty();
@@ -166,16 +169,16 @@ fn rounds(items: &[Item], first: usize) -> (Vec<Vec<Item>>, usize) {
 }
 
 /// The way that a round takes: its lines.
-pub(super) fn shape(round: &[Item]) -> Vec<u64> {
-    round.iter().map(Item::line).collect()
+pub(super) fn shape(round: &[FoldedItem]) -> Vec<u64> {
+    round.iter().map(FoldedItem::line).collect()
 }
 
 /// Changes of a round: the last value of each variable.
-pub(super) fn changes(round: &[Item]) -> Vec<(String, String)> {
+pub(super) fn changes(round: &[FoldedItem]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for item in round {
         match item {
-            Item::Statement(statement) => {
+            FoldedItem::Statement(statement) => {
                 for call in &statement.calls {
                     if let Some(value) = call["returned"].as_str() {
                         let name = super::signature::base(call["name"].as_str().unwrap_or_default());
@@ -186,7 +189,7 @@ pub(super) fn changes(round: &[Item]) -> Vec<(String, String)> {
                     set(&mut found, name.clone(), value.clone());
                 }
             }
-            Item::Loop(of) => {
+            FoldedItem::Loop(of) => {
                 for (name, value) in of.rounds.iter().flat_map(|round| changes(round)) {
                     set(&mut found, name, value);
                 }

@@ -1,6 +1,6 @@
 //! The parameters of a function, by the text of its declaration: debug adapters list them among the locals.
 
-use crate::source::Source;
+use crate::source::SourceText;
 
 /// Lines above the first statement where the declaration is looked for.
 const ABOVE: u64 = 15;
@@ -15,7 +15,7 @@ pub(super) fn base(name: &str) -> &str {
 }
 
 /// The words of the parameter list of the function whose code begins on this line; `None` when no declaration is found.
-pub(super) fn parameters(source: &Source, name: &str, line: u64) -> Option<Vec<String>> {
+pub(super) fn parameters(source: &SourceText, name: &str, line: u64) -> Option<Vec<String>> {
     let declared = (0..=ABOVE.min(line.saturating_sub(1))).find_map(|up| {
         let at = line - up;
         let text = source.line(at)?;
@@ -76,10 +76,10 @@ mod tests {
             ("const polish = (amount) => {\n  x();", 2, "polish", vec!["amount"]),
             ("  def feed(hound, amount)\n    1", 2, "feed", vec!["hound", "amount"]),
         ] {
-            let found = parameters(&Source::of(text.into()), name, line);
+            let found = parameters(&SourceText::of(text.into()), name, line);
             assert_eq!(found, Some(wanted.into_iter().map(str::to_owned).collect()), "{text}");
         }
-        assert_eq!(parameters(&Source::of("x\ny\n".into()), "f", 2), None);
+        assert_eq!(parameters(&SourceText::of("x\ny\n".into()), "f", 2), None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Keep {
 
 /// A place that is traced.
 #[derive(Debug, Default)]
-pub(super) struct Traced {
+pub(super) struct Tracepoint {
     /// Its file and line, or function.
     at: String,
     /// Expressions that are evaluated at each hit.
@@ -60,7 +60,7 @@ pub(super) struct Traced {
 }
 
 #[derive(Debug)]
-struct Row {
+struct TraceRow {
     place: usize,
     thread: i64,
     /// Number of the hit over all places, from 1.
@@ -71,12 +71,12 @@ struct Row {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) places: Vec<Traced>,
+pub(super) struct TraceTable {
+    pub(super) places: Vec<Tracepoint>,
     keep: Keep,
     /// Whether rows name the thread.
     per_thread: bool,
-    rows: Vec<Row>,
+    rows: Vec<TraceRow>,
     /// The values of rows that are kept once, and where.
     known: BTreeMap<String, usize>,
     pub(super) hits: u64,
@@ -86,13 +86,13 @@ pub(super) struct Table {
     dropped: u64,
 }
 
-impl Traced {
+impl Tracepoint {
     pub(super) fn new(at: String, columns: Vec<String>, breakpoint: Option<i64>) -> Self {
         Self { at, columns, breakpoint, ..Self::default() }
     }
 }
 
-impl Table {
+impl TraceTable {
     pub(super) fn new(keep: Keep, per_thread: bool) -> Self {
         Self { keep, per_thread, ..Self::default() }
     }
@@ -121,7 +121,7 @@ impl Table {
         }
         let whose = if self.per_thread { thread } else { 0 };
         let differs = place.last.insert(whose, values.clone()) != Some(values.clone());
-        let row = Row { place: at, thread, hit: self.hits, values, count: 1 };
+        let row = TraceRow { place: at, thread, hit: self.hits, values, count: 1 };
         match self.keep {
             Keep::Counts => {}
             Keep::Changes if !differs => {}
@@ -146,7 +146,7 @@ impl Table {
         }
     }
 
-    fn push(&mut self, row: Row) {
+    fn push(&mut self, row: TraceRow) {
         if self.rows.len() < ROWS {
             self.rows.push(row);
         } else {
@@ -162,7 +162,7 @@ impl Table {
     /// Puts rows and numbers into an answer. `single`: one place was given as such, so the rows have its values alone.
     pub(super) fn put(self, answer: &mut Value, single: bool, budget: Budget) {
         let numbered = matches!(self.keep, Keep::Changes | Keep::Ends);
-        let shown = |row: &Row| {
+        let shown = |row: &TraceRow| {
             let mut cells = Vec::new();
             if numbered {
                 cells.push(json!(row.hit));
@@ -218,19 +218,19 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::arguments::ToolArguments;
 
-    fn table(keep: Keep, places: &[i64]) -> Table {
-        let traced = |id: &i64| Traced {
+    fn table(keep: Keep, places: &[i64]) -> TraceTable {
+        let traced = |id: &i64| Tracepoint {
             at: format!("a.py:{id}"),
             columns: vec!["x".into()],
             breakpoint: Some(*id),
-            ..Traced::default()
+            ..Tracepoint::default()
         };
-        Table { keep, places: places.iter().map(traced).collect(), ..Table::default() }
+        TraceTable { keep, places: places.iter().map(traced).collect(), ..TraceTable::default() }
     }
 
-    fn hit(table: &mut Table, place: i64, thread: i64, value: &str) {
+    fn hit(table: &mut TraceTable, place: i64, thread: i64, value: &str) {
         let values = json!([{ "value": value, "type": "int" }]);
         table.take(&Event::new(
             "traced",
@@ -238,9 +238,9 @@ mod tests {
         ));
     }
 
-    fn answer(table: Table, single: bool) -> Value {
+    fn answer(table: TraceTable, single: bool) -> Value {
         let mut answer = json!({});
-        table.put(&mut answer, single, Budget::of(&Arguments::new(None)).unwrap());
+        table.put(&mut answer, single, Budget::of(&ToolArguments::new(None)).unwrap());
         answer
     }
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Experiment;
-use super::run::Run;
+use super::run::ExperimentRun;
 use crate::bounds::{Budget, cut};
 
 /// Longest value or line in a difference, characters.
@@ -13,16 +13,16 @@ const SHORT: usize = 120;
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
 /// How an experiment is answered.
-pub(super) struct Shown<'a> {
+pub(super) struct ExperimentReport<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) budget: Budget,
     /// Note about the input of the runs, for the answer.
     pub(super) note: Option<String>,
 }
 
-impl Shown<'_> {
+impl ExperimentReport<'_> {
     /// The program did not come to the place.
-    pub(super) fn not_reached(&self, run: &Run) -> Value {
+    pub(super) fn not_reached(&self, run: &ExperimentRun) -> Value {
         let place = &self.experiment.place;
         let mut message = match run.hits {
             0 => format!("{} was never reached, so nothing was changed", place.name),
@@ -43,7 +43,7 @@ impl Shown<'_> {
     }
 
     /// The answer with both runs and their differences.
-    pub(super) fn answer(&self, with: &Run, without: &Run) -> Value {
+    pub(super) fn answer(&self, with: &ExperimentRun, without: &ExperimentRun) -> Value {
         let differs = differences(with, without);
         let mut words = Vec::new();
         let differed = before(with, without);
@@ -74,7 +74,7 @@ impl Shown<'_> {
     }
 
     /// A run, with as much of its output as fits.
-    fn run(&self, run: &Run) -> Value {
+    fn run(&self, run: &ExperimentRun) -> Value {
         let mut shown = json!({ "ended": run.ended });
         if let Some(code) = run.exit_code {
             shown["exitCode"] = json!(code);
@@ -116,7 +116,7 @@ const UNGIVEN: &str = "it waits for input that this session's program has not re
     send it with process_write_input, then try again";
 
 /// Difference before the place, if any.
-fn before(with: &Run, without: &Run) -> Option<String> {
+fn before(with: &ExperimentRun, without: &ExperimentRun) -> Option<String> {
     if !without.came {
         return Some("only one of them came to it".into());
     }
@@ -129,7 +129,7 @@ fn before(with: &Run, without: &Run) -> Option<String> {
 }
 
 /// Differences after the place.
-fn differences(with: &Run, without: &Run) -> Vec<String> {
+fn differences(with: &ExperimentRun, without: &ExperimentRun) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |what: &str, with: String, without: String| {
         if with != without {
@@ -140,7 +140,7 @@ fn differences(with: &Run, without: &Run) -> Vec<String> {
     if with.ended == without.ended {
         add("place", with.at.clone().unwrap_or_default(), without.at.clone().unwrap_or_default());
     }
-    let has_ended = |run: &Run| run.values.is_empty();
+    let has_ended = |run: &ExperimentRun| run.values.is_empty();
     if has_ended(with) || has_ended(without) {
         for ((name, with), (_, without)) in with.at_place.iter().zip(&without.at_place) {
             add(&format!("{name} at the place"), short(with), short(without));
@@ -162,7 +162,7 @@ fn differences(with: &Run, without: &Run) -> Vec<String> {
 }
 
 /// How a run ended, in words.
-fn end(run: &Run) -> String {
+fn end(run: &ExperimentRun) -> String {
     match (run.ended, &run.why, run.exit_code) {
         ("exited", _, Some(code)) => format!("exited with code {code}"),
         ("reached", ..) => "came to `until`".into(),
@@ -207,13 +207,13 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn run(code: i64, out: &str) -> Run {
-        Run {
+    fn run(code: i64, out: &str) -> ExperimentRun {
+        ExperimentRun {
             came: true,
             ended: "exited",
             exit_code: Some(code),
             after: [out.into(), String::new()],
-            ..Run::default()
+            ..ExperimentRun::default()
         }
     }
 
@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_long_value_that_differs_late_differs() {
-        let with = |end: &str| Run { values: vec![("x".into(), "y".repeat(200) + end)], ..run(0, "") };
+        let with =
+            |end: &str| ExperimentRun { values: vec![("x".into(), "y".repeat(200) + end)], ..run(0, "") };
         let differs = differences(&with("a"), &with("b"));
         assert!(differs.len() == 1 && differs[0].contains("differs further on"), "{differs:?}");
     }

@@ -3,14 +3,14 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
-use crate::session::Session;
+use crate::session::AgentSession;
 
 /// Bytes written at once: a pipe accepts so much as a whole or not at all.
 const BLOCK: usize = 4096;
 
 /// The input that the session's program was given until now.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct RecordedInput {
     data: String,
     pub(super) encoding: String,
     pub(super) closed: bool,
@@ -18,9 +18,9 @@ pub(super) struct Given {
     pub(super) note: Option<String>,
 }
 
-impl Given {
+impl RecordedInput {
     /// Reads the input so far from the session.
-    pub(super) async fn of(session: &Session) -> Result<Self, Failure> {
+    pub(super) async fn of(session: &AgentSession) -> Result<Self, Failure> {
         let told = match session.ask("processReadInput", json!({})).await {
             Ok(told) => told,
             // It has no input that clients write.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn input_is_written_in_parts_that_a_pipe_takes_whole() {
-        let of = |data: String| Given { data, ..Given::default() };
+        let of = |data: String| RecordedInput { data, ..RecordedInput::default() };
         assert!(of(String::new()).blocks().is_empty());
         let given = of("ä".repeat(5000));
         let blocks = given.blocks();

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::given::Given;
+use super::given::RecordedInput;
 use super::skipping::skip;
-use super::{Experiment, Place, Skip, Start};
+use super::{Experiment, ExperimentSetup, Skip, TargetHit};
 use crate::bounds::cut;
 use crate::breakpoint_requests::Purpose;
-use crate::call::Call;
-use crate::event_listener::State;
-use crate::session::{DEADLINE, Session};
+use crate::call::ToolCall;
+use crate::event_listener::ProgramState;
+use crate::session::{AgentSession, DEADLINE};
 use crate::tools::assigning;
 use crate::tools::stops::{has_ended, report, shown_frame};
 use crate::tools::values::MAX_VALUE_LEN;
@@ -33,7 +33,7 @@ const NEVER: &str = r"[^\s\S]";
 
 /// Result of a run.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct ExperimentRun {
     /// It came to the place.
     pub(super) came: bool,
     /// How often it passed or came to the place.
@@ -65,18 +65,18 @@ pub(super) struct Run {
 /// # Errors
 /// Those of a launch; what the engine refuses of the change.
 pub(super) async fn run(
-    call: &Call,
+    call: &ToolCall,
     experiment: &Experiment,
-    start: &Start,
+    start: &ExperimentSetup,
     changed: bool,
-) -> Result<Run, Failure> {
+) -> Result<ExperimentRun, Failure> {
     let bridge = &call.bridge;
     let place = bridge.next_breakpoint();
     let mut plan = start.plan.clone();
     plan.requested = experiment.requested(place);
     let (adapter, client) = (&bridge.options.adapter, bridge.client());
-    let session = Session::start(adapter, &client, plan, &call.cancel, &call.progress).await?;
-    let course = Course {
+    let session = AgentSession::start(adapter, &client, plan, &call.cancel, &call.progress).await?;
+    let course = ActiveRun {
         session: &session,
         experiment,
         cancel: &call.cancel,
@@ -107,7 +107,7 @@ pub(super) async fn run(
 
 /// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+enum WaitEnd {
     Stopped,
     Exited,
     /// It waits for input that it is not given.
@@ -115,7 +115,7 @@ enum News {
     Timeout,
 }
 
-impl News {
+impl WaitEnd {
     fn ended(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -127,8 +127,8 @@ impl News {
 }
 
 /// A run that is under way.
-struct Course<'a> {
-    session: &'a Session,
+struct ActiveRun<'a> {
+    session: &'a AgentSession,
     experiment: &'a Experiment,
     cancel: &'a CancellationToken,
     /// The breakpoints at both places.
@@ -139,9 +139,9 @@ struct Course<'a> {
     is_given: CancellationToken,
 }
 
-impl Course<'_> {
+impl ActiveRun<'_> {
     /// Writes the input, however slowly the program reads.
-    async fn give(&self, given: &Given) {
+    async fn give(&self, given: &RecordedInput) {
         let blocks = given.blocks();
         let last = blocks.len().saturating_sub(1);
         let mut writes: Vec<(&str, bool)> =
@@ -167,9 +167,9 @@ impl Course<'_> {
         self.is_given.cancel();
     }
 
-    async fn go(&self, changed: bool) -> Result<Run, Failure> {
+    async fn go(&self, changed: bool) -> Result<ExperimentRun, Failure> {
         self.session.refused(self.place)?;
-        let mut run = Run::default();
+        let mut run = ExperimentRun::default();
         let news = self.to_place(&mut run).await?;
         if !run.came {
             self.describe_end(&mut run, news).await;
@@ -180,13 +180,13 @@ impl Course<'_> {
         let (before, cursor) = self.output(None).await;
         run.before = before;
         let is_there = self.at_place(&mut run, changed).await?;
-        let news = if is_there { News::Stopped } else { self.to_end().await? };
-        let came = news == News::Stopped && (is_there || self.is_at(self.until));
+        let news = if is_there { WaitEnd::Stopped } else { self.to_end().await? };
+        let came = news == WaitEnd::Stopped && (is_there || self.is_at(self.until));
         self.describe_end(&mut run, news).await;
         if came {
             (run.ended, run.why) = ("reached", None);
         }
-        if news == News::Stopped {
+        if news == WaitEnd::Stopped {
             let frame = self.frame().await?;
             run.values = self.values(&frame["id"], &self.experiment.expressions).await?;
         }
@@ -195,14 +195,14 @@ impl Course<'_> {
     }
 
     /// Runs to the hit of the place; passes other stops.
-    async fn to_place(&self, run: &mut Run) -> Result<News, Failure> {
+    async fn to_place(&self, run: &mut ExperimentRun) -> Result<WaitEnd, Failure> {
         let mut seen = 0;
         for _ in 0..PASSED {
             if self.is_over() {
                 break;
             }
             let news = self.next(seen).await;
-            if news != News::Stopped {
+            if news != WaitEnd::Stopped {
                 return Ok(news);
             }
             seen = self.session.snapshot().news;
@@ -215,12 +215,12 @@ impl Course<'_> {
             }
             self.resume().await?;
         }
-        Ok(News::Timeout)
+        Ok(WaitEnd::Timeout)
     }
 
     /// Applies the change at the place. Returns whether the run ends there already: a skip may lead to the
     /// end of the experiment.
-    async fn at_place(&self, run: &mut Run, changed: bool) -> Result<bool, Failure> {
+    async fn at_place(&self, run: &mut ExperimentRun, changed: bool) -> Result<bool, Failure> {
         let experiment = self.experiment;
         let mut frame = self.frame().await?;
         run.at = name_place(&frame);
@@ -248,7 +248,7 @@ impl Course<'_> {
     }
 
     /// Runs on to the place where the experiment ends, another stop, or the end.
-    async fn to_end(&self) -> Result<News, Failure> {
+    async fn to_end(&self) -> Result<WaitEnd, Failure> {
         let until = self.experiment.until.as_ref();
         let mut files: Vec<String> =
             self.session.with_requested(|requested| requested.take(self.place)).into_iter().collect();
@@ -273,10 +273,10 @@ impl Course<'_> {
             let seen = self.session.snapshot().news;
             self.resume().await?;
             let news = self.next(seen).await;
-            if news == News::Stopped && self.is_leaving().await {
+            if news == WaitEnd::Stopped && self.is_leaving().await {
                 continue;
             }
-            if news != News::Stopped || !self.is_at(self.until) {
+            if news != WaitEnd::Stopped || !self.is_at(self.until) {
                 return Ok(news);
             }
             hits += 1;
@@ -284,7 +284,7 @@ impl Course<'_> {
                 return Ok(news);
             }
         }
-        Ok(News::Timeout)
+        Ok(WaitEnd::Timeout)
     }
 
     /// Whether the time of the run is up. A program that stops again and again never lets a wait come to its end.
@@ -292,7 +292,7 @@ impl Course<'_> {
         Instant::now() >= self.limit
     }
 
-    async fn next(&self, seen: u64) -> News {
+    async fn next(&self, seen: u64) -> WaitEnd {
         let mut snapshot = self.session.watch_snapshot();
         let idles = async {
             self.is_given.cancelled().await;
@@ -303,11 +303,11 @@ impl Course<'_> {
         tokio::select! {
             biased;
             _ = snapshot.wait_for(|snapshot| snapshot.news > seen) => match self.session.snapshot().state {
-                State::Exited => News::Exited,
-                _ => News::Stopped,
+                ProgramState::Exited => WaitEnd::Exited,
+                _ => WaitEnd::Stopped,
             },
-            () = idles => News::Input,
-            () = tokio::time::sleep_until(self.limit) => News::Timeout,
+            () = idles => WaitEnd::Input,
+            () = tokio::time::sleep_until(self.limit) => WaitEnd::Timeout,
         }
     }
 
@@ -411,14 +411,14 @@ impl Course<'_> {
     }
 
     /// Where and how it has come to rest.
-    async fn describe_end(&self, run: &mut Run, news: News) {
+    async fn describe_end(&self, run: &mut ExperimentRun, news: WaitEnd) {
         run.ended = news.ended();
         match news {
-            News::Exited => {
+            WaitEnd::Exited => {
                 run.exit_code = self.session.snapshot().exit_code;
                 run.at = None;
             }
-            News::Stopped => {
+            WaitEnd::Stopped => {
                 let event = &report(self.session).await["event"];
                 if event["type"] == "exception" {
                     run.ended = "exception";
@@ -431,7 +431,7 @@ impl Course<'_> {
                     run.at = name_place(&frame);
                 }
             }
-            News::Input | News::Timeout => run.at = None,
+            WaitEnd::Input | WaitEnd::Timeout => run.at = None,
         }
     }
 
@@ -451,7 +451,7 @@ impl Course<'_> {
     }
 }
 
-impl Place {
+impl TargetHit {
     /// Whether a frame is there, and the first time counts.
     fn is_first(&self, frame: &Value) -> bool {
         let here = frame["source"]["path"] == self.request.file && frame["line"] == self.request.dap["line"];

@@ -7,8 +7,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::Skip;
-use crate::session::Session;
-use crate::source::Source;
+use crate::session::AgentSession;
+use crate::source::SourceText;
 
 /// Lines below a statement that are looked at for the next one.
 const BELOW: u64 = 40;
@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// # Errors
 /// `UNSUPPORTED` when there is no such statement, or the engine refuses it.
 pub(super) async fn skip(
-    session: &Session,
+    session: &AgentSession,
     thread: &Value,
     frame: &Value,
     skip: Skip,
@@ -32,7 +32,7 @@ pub(super) async fn skip(
         Skip::Nothing => return Ok(()),
         Skip::To(line) => vec![line],
         Skip::Statement => {
-            let text = Source::read(path).map(|source| source.lines(line, BELOW)).unwrap_or_default();
+            let text = SourceText::read(path).map(|source| source.lines(line, BELOW)).unwrap_or_default();
             let end = end_line(session, path, line).await;
             next_lines(&text, line, end)
         }
@@ -53,13 +53,13 @@ pub(super) async fn skip(
 }
 
 /// The last line of the statement that begins there, if the engine says so.
-async fn end_line(session: &Session, path: &str, line: u64) -> u64 {
+async fn end_line(session: &AgentSession, path: &str, line: u64) -> u64 {
     let targets = json!({ "source": { "path": path }, "line": line });
     let told = session.ask("gotoTargets", targets).await.unwrap_or_default();
     told["targets"][0]["endLine"].as_u64().unwrap_or(line).max(line)
 }
 
-async fn go(session: &Session, thread: &Value, target: &Value) -> Result<(), Failure> {
+async fn go(session: &AgentSession, thread: &Value, target: &Value) -> Result<(), Failure> {
     let seen = session.snapshot().news;
     session.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
     let mut snapshot = session.watch_snapshot();

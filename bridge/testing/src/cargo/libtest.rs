@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use regex::Regex;
-use workspace_tools::build::report::Report;
-use workspace_tools::process::Stream;
+use workspace_tools::build::report::BuildReport;
+use workspace_tools::process::OutputStream;
 
-use crate::model::{Outcome, TestResult};
-use crate::results::Results;
-use crate::run::Reader;
+use crate::model::{TestResult, TestStatus};
+use crate::results::TestResults;
+use crate::run::OutputReader;
 
 /// Lines kept of one failed test.
 const MAX_LINES: usize = 400;
@@ -85,7 +85,7 @@ impl Libtest {
         format!("{} {name}", self.program)
     }
 
-    fn result(&mut self, name: &str, how: &str, results: &Results) {
+    fn result(&mut self, name: &str, how: &str, results: &TestResults) {
         if !self.wanted.is_empty() && !self.wanted.iter().any(|wanted| wanted == name) {
             return;
         }
@@ -105,7 +105,7 @@ impl Libtest {
                 self.failed.push(result);
             }
             how => {
-                result.outcome = Outcome::Skipped;
+                result.outcome = TestStatus::Skipped;
                 how.strip_prefix("ignored")
                     .unwrap_or_default()
                     .trim_start_matches([',', ' '])
@@ -136,7 +136,7 @@ impl Libtest {
         }
     }
 
-    fn begin(&mut self, name: &str, results: &Results) {
+    fn begin(&mut self, name: &str, results: &TestResults) {
         if self.begun.as_ref().is_none_or(|(begun, _)| begun != name) {
             results.started(&self.id(name));
             self.begun = Some((name.to_owned(), Instant::now()));
@@ -156,7 +156,7 @@ fn explain(result: &mut TestResult, lines: &[String]) {
     let note = |line: &&String| {
         line.starts_with("note: run with `RUST_BACKTRACE") || line.starts_with("stack backtrace:")
     };
-    result.outcome = Outcome::Failed;
+    result.outcome = TestStatus::Failed;
     let Some(at) = panic else {
         // `Error: ParseIntError { kind: InvalidDigit }`
         let own: Vec<&str> = lines.iter().filter(|line| !note(line)).map(String::as_str).collect();
@@ -179,9 +179,9 @@ fn explain(result: &mut TestResult, lines: &[String]) {
     result.output = before.join("\n").trim().to_owned();
 }
 
-impl Reader for Libtest {
-    fn line(&mut self, stream: Stream, line: &str, _: &mut Report, results: &Results) {
-        if stream == Stream::Err {
+impl OutputReader for Libtest {
+    fn line(&mut self, stream: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
+        if stream == OutputStream::Err {
             return self.error_line(line);
         }
         if line.starts_with("test result: ") {
@@ -227,7 +227,7 @@ impl Reader for Libtest {
         }
     }
 
-    fn begun(&mut self, text: &str, results: &Results) {
+    fn begun(&mut self, text: &str, results: &TestResults) {
         if let Some(found) = RESULT.captures(text).filter(|found| found.name("how").is_none()) {
             let name = found["name"].to_owned();
             self.begin(&name, results);
@@ -242,7 +242,7 @@ impl Reader for Libtest {
         true
     }
 
-    fn end(&mut self, results: &Results) {
+    fn end(&mut self, results: &TestResults) {
         self.flush();
         for mut result in self.failed.drain(..) {
             let own = self.panics.iter().find(|(name, _)| result.name.as_ref() == Some(name));
@@ -262,11 +262,11 @@ impl Reader for Libtest {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Results {
-        let (results, mut reader) = (Results::default(), Libtest::new("calc"));
-        let mut report = Report::new(std::path::Path::new("/w"), 1000);
+    fn read(text: &str) -> TestResults {
+        let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
+        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
         for line in text.lines() {
-            reader.line(Stream::Out, line, &mut report, &results);
+            reader.line(OutputStream::Out, line, &mut report, &results);
         }
         reader.end(&results);
         results
@@ -292,40 +292,40 @@ mod tests {
 
     #[test]
     fn a_program_that_ends_before_its_summary_is_known() {
-        let (results, mut reader) = (Results::default(), Libtest::new("calc"));
-        let mut report = Report::new(std::path::Path::new("/w"), 1000);
+        let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
+        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
         // A test calls `std::process::exit(0)` while another one waits.
         for line in ["", "running 3 tests", "test good ... ok"] {
-            reader.line(Stream::Out, line, &mut report, &results);
+            reader.line(OutputStream::Out, line, &mut report, &results);
         }
         assert!(reader.is_cut());
         let summary =
             "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-        reader.line(Stream::Out, summary, &mut report, &results);
+        reader.line(OutputStream::Out, summary, &mut report, &results);
         assert!(!reader.is_cut());
         for line in ["running 0 tests", "", "test result: ok. 0 passed; 0 failed"] {
-            reader.line(Stream::Out, line, &mut report, &results);
+            reader.line(OutputStream::Out, line, &mut report, &results);
         }
         assert!(!reader.is_cut() && results.counts().total() == 1);
     }
 
     #[test]
     fn a_test_that_runs_alone_is_known_before_it_ends() {
-        let (results, mut reader) = (Results::default(), Libtest::new("calc"));
-        let mut report = Report::new(std::path::Path::new("/w"), 1000);
+        let (results, mut reader) = (TestResults::default(), Libtest::new("calc"));
+        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
         let report = &mut report;
-        reader.line(Stream::Out, "test a ... ok", report, &results);
+        reader.line(OutputStream::Out, "test a ... ok", report, &results);
         reader.begun("test b ... ", &results);
         assert_eq!(results.running(), ["calc b"]);
-        reader.line(Stream::Out, "test b ... printed by it", report, &results);
-        reader.line(Stream::Err, "thread 'b' panicked at src/lib.rs:3:5:", report, &results);
-        reader.line(Stream::Err, "explicit panic", report, &results);
-        reader.line(Stream::Out, "FAILED", report, &results);
+        reader.line(OutputStream::Out, "test b ... printed by it", report, &results);
+        reader.line(OutputStream::Err, "thread 'b' panicked at src/lib.rs:3:5:", report, &results);
+        reader.line(OutputStream::Err, "explicit panic", report, &results);
+        reader.line(OutputStream::Out, "FAILED", report, &results);
         reader.end(&results);
         let failed = &results.kept().failures[0];
         assert_eq!((failed.message.as_str(), failed.line), ("explicit panic", Some(3)));
-        reader.line(Stream::Out, "test c ... read plums", report, &results);
-        reader.line(Stream::Out, "ok", report, &results);
+        reader.line(OutputStream::Out, "test c ... read plums", report, &results);
+        reader.line(OutputStream::Out, "ok", report, &results);
         assert_eq!(results.counts().passed, 2);
     }
 }

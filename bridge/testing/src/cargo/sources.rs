@@ -13,7 +13,7 @@ const MAX_ATTRIBUTES: usize = 12;
 
 /// Where a test is, and what its attributes say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TestDeclaration {
     /// Source file with the module.
     pub(super) file: PathBuf,
     /// The line of the function, from 1.
@@ -25,12 +25,12 @@ pub(super) struct Place {
 }
 
 /// The sources of a program.
-pub(super) struct Sources {
+pub(super) struct CrateSources {
     root: PathBuf,
     texts: HashMap<PathBuf, String>,
 }
 
-impl Sources {
+impl CrateSources {
     /// Of the program with this root module.
     pub(super) fn of(root: &Path) -> Self {
         Self { root: root.to_owned(), texts: HashMap::new() }
@@ -44,7 +44,7 @@ impl Sources {
     }
 
     /// The test of this name: `module::tests::name`.
-    pub(super) fn find(&mut self, name: &str) -> Option<Place> {
+    pub(super) fn find(&mut self, name: &str) -> Option<TestDeclaration> {
         let parts: Vec<&str> = name.split("::").collect();
         let (function, modules) = parts.split_last()?;
         let folder = self.root.parent()?.to_owned();
@@ -60,7 +60,7 @@ impl Sources {
             let inline = modules.get(depth..).unwrap_or_default().to_vec();
             let found = function_in(self.text(&file), &inline, function);
             if let Some((line, ignored, panics)) = found {
-                return Some(Place { file, line, ignored, panics });
+                return Some(TestDeclaration { file, line, ignored, panics });
             }
         }
         None
@@ -153,7 +153,7 @@ mod tests {
             "a/b.rs",
             "mod tests {\n    #[test]\n    #[ignore = \"not yet\"]\n    async fn adds() {}\n}\n",
         );
-        let mut sources = Sources::of(&root);
+        let mut sources = CrateSources::of(&root);
         let found = sources.find("tests::adds").unwrap();
         assert_eq!((found.file, found.line, found.panics), (root.clone(), 6, true));
         let found = sources.find("a::b::tests::adds").unwrap();

@@ -4,12 +4,12 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use workspace_tools::build::report::Report;
-use workspace_tools::process::Stream;
+use workspace_tools::build::report::BuildReport;
+use workspace_tools::process::OutputStream;
 
-use crate::model::{Outcome, Test, TestResult};
-use crate::results::Results;
-use crate::run::Reader;
+use crate::model::{TestItem, TestResult, TestStatus};
+use crate::results::TestResults;
+use crate::run::OutputReader;
 
 /// Lines kept of one failed test.
 const MAX_LINES: usize = 500;
@@ -24,17 +24,17 @@ static ENDED: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Parser for the output of one run.
 pub(super) struct Ctest {
-    tests: Vec<Test>,
+    tests: Vec<TestItem>,
     failed: Option<(TestResult, Vec<String>)>,
 }
 
 impl Ctest {
     /// A parser for the output of these tests.
-    pub(super) fn new(tests: &[Test]) -> Self {
+    pub(super) fn new(tests: &[TestItem]) -> Self {
         Self { tests: tests.to_vec(), failed: None }
     }
 
-    fn flush(&mut self, results: &Results) {
+    fn flush(&mut self, results: &TestResults) {
         let Some((mut result, lines)) = self.failed.take() else { return };
         let text = lines.join("\n").trim().to_owned();
         // Its output is all that it says.
@@ -46,8 +46,8 @@ impl Ctest {
     }
 }
 
-impl Reader for Ctest {
-    fn line(&mut self, _: Stream, line: &str, _: &mut Report, results: &Results) {
+impl OutputReader for Ctest {
+    fn line(&mut self, _: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
         if let Some(found) = BEGAN.captures(line) {
             self.flush(results);
             results.started(&found["name"]);
@@ -66,14 +66,14 @@ impl Reader for Ctest {
         let name = &found["name"];
         let what = found["what"].trim().to_owned();
         let outcome = match what.as_str() {
-            "Passed" => Outcome::Passed,
-            "Skipped" | "Not Run (Disabled)" => Outcome::Skipped,
-            _ => Outcome::Failed,
+            "Passed" => TestStatus::Passed,
+            "Skipped" | "Not Run (Disabled)" => TestStatus::Skipped,
+            _ => TestStatus::Failed,
         };
         let place =
             self.tests.iter().find(|test| test.id == *name).and_then(|test| test.file.clone().zip(test.line));
         let seconds: f64 = found["seconds"].parse().unwrap_or(0.0);
-        let (file, line) = place.filter(|_| outcome == Outcome::Failed).unzip();
+        let (file, line) = place.filter(|_| outcome == TestStatus::Failed).unzip();
         let result = TestResult {
             id: name.to_owned(),
             outcome,
@@ -91,12 +91,12 @@ impl Reader for Ctest {
             ..TestResult::default()
         };
         match outcome {
-            Outcome::Failed => self.failed = Some((result, Vec::new())),
-            Outcome::Passed | Outcome::Skipped => results.finished(result),
+            TestStatus::Failed => self.failed = Some((result, Vec::new())),
+            TestStatus::Passed | TestStatus::Skipped => results.finished(result),
         }
     }
 
-    fn end(&mut self, results: &Results) {
+    fn end(&mut self, results: &TestResults) {
         self.flush(results);
     }
 }
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn lines_of_ctest_become_results() {
-        let (results, mut reader) = (Results::default(), Ctest::new(&[]));
-        let mut report = Report::new(std::path::Path::new("/w"), 1000);
+        let (results, mut reader) = (TestResults::default(), Ctest::new(&[]));
+        let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
         let text = "    Start 1: good\n1/5 Test #1: good .............................   Passed    0.01 sec\n    Start 2: bad\n\
             2/5 Test #2: bad ..............................***Failed    0.00 sec\nit is bad\n\n    Start 3: crashes\n\
             3/5 Test #3: crashes ..........................***Exception: SegFault  0.10 sec\n\n    Start 4: off\n\
@@ -116,7 +116,7 @@ mod tests {
             Could not find executable no_such_program\nLooked in the following places:\nno_such_program\n\
             5/5 Test #5: missing ..........................***Not Run   0.00 sec\n\n40% tests passed, 3 tests failed out of 5\n";
         for line in text.lines() {
-            reader.line(Stream::Out, line, &mut report, &results);
+            reader.line(OutputStream::Out, line, &mut report, &results);
         }
         reader.end(&results);
         let counts = results.counts();

@@ -7,14 +7,14 @@ use dap_wire::Failure;
 use regex::Regex;
 use serde_json::{Value, json};
 use workspace_tools::bounded;
-use workspace_tools::build::report::{Finding, Report};
-use workspace_tools::process::kept::Apart;
-use workspace_tools::process::{Command, Stream};
+use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
+use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::{OutputStream, ProcessCommand};
 
-use super::Listed;
-use crate::model::{Outcome, Test, TestResult};
-use crate::results::{Results, ending};
-use crate::run::{Reader, Run};
+use super::CtestEntry;
+use crate::model::{TestItem, TestResult, TestStatus};
+use crate::results::{TestResults, ending};
+use crate::run::{FrameworkRun, OutputReader};
 
 /// A larger list is not read.
 const MAX_LIST: u64 = 64 << 20;
@@ -38,28 +38,32 @@ static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The tests of a program.
-pub(super) async fn list(run: &mut Run<'_>, program: &str, listed: &Listed) -> Result<Vec<Test>, Failure> {
+pub(super) async fn list(
+    run: &mut FrameworkRun<'_>,
+    program: &str,
+    listed: &CtestEntry,
+) -> Result<Vec<TestItem>, Failure> {
     let file = run.scratch.join("googletest.json");
     drop(std::fs::remove_file(&file));
     let output = format!("--gtest_output=json:{}", file.display());
-    let mut command = Command::new(program, &listed.folder).args(["--gtest_list_tests", &output]);
+    let mut command = ProcessCommand::new(program, &listed.folder).args(["--gtest_list_tests", &output]);
     for pair in &listed.env {
         if let Some((name, value)) = pair.split_once('=') {
             command = command.env(name, value);
         }
     }
-    let mut printed = Apart::new(64 << 10, 4 << 10);
+    let mut printed = CapturedOutput::new(64 << 10, 4 << 10);
     let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let text = bounded::read(&file, MAX_LIST).unwrap_or_default();
     let Ok(all) = serde_json::from_slice::<Value>(&text) else {
         run.broken = true;
         let message = format!("does not list its tests: it ended with {}", ending(ended));
-        run.report.find(&Finding {
+        run.report.find(&BuildDiagnostic {
             file: program,
             error: true,
             message: &message,
             source: "googletest",
-            ..Finding::default()
+            ..BuildDiagnostic::default()
         });
         return Ok(Vec::new());
     };
@@ -71,7 +75,7 @@ pub(super) async fn list(run: &mut Run<'_>, program: &str, listed: &Listed) -> R
             let name = format!("{owner}.{own}");
             let disabled = owner.contains("DISABLED_") || own.starts_with("DISABLED_");
             let file = one["file"].as_str().map(|file| listed.folder.join(file).display().to_string());
-            tests.push(Test {
+            tests.push(TestItem {
                 id: format!("{} {name}", listed.name),
                 name: Some(name.clone()),
                 file,
@@ -80,7 +84,7 @@ pub(super) async fn list(run: &mut Run<'_>, program: &str, listed: &Listed) -> R
                 skipped: disabled.then(|| "DISABLED_".to_owned()),
                 class: owner.to_owned(),
                 handle: json!({ "command": [program], "folder": listed.folder, "env": listed.env, "name": name }),
-                ..Test::default()
+                ..TestItem::default()
             });
         }
     }
@@ -90,20 +94,20 @@ pub(super) async fn list(run: &mut Run<'_>, program: &str, listed: &Listed) -> R
 /// Reads what a program prints.
 pub(super) struct GoogleTest {
     /// Names inside the program, and ids.
-    ids: Vec<(String, Test)>,
+    ids: Vec<(String, TestItem)>,
     current: Option<(String, Vec<String>)>,
 }
 
 impl GoogleTest {
     /// Of a program that runs these tests.
-    pub(super) fn new(tests: &[Test]) -> Self {
-        let name = |test: &Test| test.handle["name"].as_str().unwrap_or_default().to_owned();
+    pub(super) fn new(tests: &[TestItem]) -> Self {
+        let name = |test: &TestItem| test.handle["name"].as_str().unwrap_or_default().to_owned();
         Self { ids: tests.iter().map(|test| (name(test), test.clone())).collect(), current: None }
     }
 
-    fn test(&self, name: &str) -> Test {
+    fn test(&self, name: &str) -> TestItem {
         let found = self.ids.iter().find(|(own, _)| own == name).map(|(_, test)| test.clone());
-        found.unwrap_or_else(|| Test { id: name.to_owned(), ..Test::default() })
+        found.unwrap_or_else(|| TestItem { id: name.to_owned(), ..TestItem::default() })
     }
 }
 
@@ -140,8 +144,8 @@ fn explain(result: &mut TestResult, lines: &[String]) {
     }
 }
 
-impl Reader for GoogleTest {
-    fn line(&mut self, stream: Stream, line: &str, _: &mut Report, results: &Results) {
+impl OutputReader for GoogleTest {
+    fn line(&mut self, stream: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
             results.started(&self.test(name).id);
             self.current = Some((name.to_owned(), Vec::new()));
@@ -152,7 +156,7 @@ impl Reader for GoogleTest {
         let ended = ENDED.captures(line.get(tail..).unwrap_or_default());
         let Some(found) = ended.filter(|_| self.current.is_some()) else {
             if let Some((_, lines)) = &mut self.current
-                && stream == Stream::Out
+                && stream == OutputStream::Out
                 && lines.len() < MAX_LINES
             {
                 lines.push(line.to_owned());
@@ -165,18 +169,18 @@ impl Reader for GoogleTest {
             id: test.id,
             name: test.name,
             outcome: match &found["how"] {
-                "OK" => Outcome::Passed,
-                "SKIPPED" => Outcome::Skipped,
-                _ => Outcome::Failed,
+                "OK" => TestStatus::Passed,
+                "SKIPPED" => TestStatus::Skipped,
+                _ => TestStatus::Failed,
             },
             duration_ms: found["ms"].parse().ok(),
             ..TestResult::default()
         };
         match result.outcome {
-            Outcome::Passed => result.output = lines.join("\n"),
-            Outcome::Failed => explain(&mut result, &lines),
+            TestStatus::Passed => result.output = lines.join("\n"),
+            TestStatus::Failed => explain(&mut result, &lines),
             // `file:line: Skipped`, and the reason.
-            Outcome::Skipped => {
+            TestStatus::Skipped => {
                 let reason = lines.iter().skip_while(|line| !line.ends_with(": Skipped")).skip(1);
                 result.message = reason.cloned().collect::<Vec<_>>().join("\n").trim().to_owned();
             }
@@ -194,19 +198,19 @@ mod tests {
 
     #[test]
     fn output_of_a_program_becomes_results() {
-        let tests = [Test {
+        let tests = [TestItem {
             id: "cart Cart.Fails".into(),
             handle: json!({ "name": "Cart.Fails" }),
-            ..Test::default()
+            ..TestItem::default()
         }];
-        let (results, mut reader) = (Results::default(), GoogleTest::new(&tests));
-        let mut report = Report::new(Path::new("/w"), 1000);
+        let (results, mut reader) = (TestResults::default(), GoogleTest::new(&tests));
+        let mut report = BuildReport::new(Path::new("/w"), 1000);
         let text = "[ RUN      ] Cart.Fails\nprinted\n/w/cart_test.cc:12: Failure\nExpected equality of these values:\n  4\n  sum\n    Which is: 3\n\n\
             [  FAILED  ] Cart.Fails (2 ms)\n[ RUN      ] Cart.Rows/0\nunknown file: Failure\nC++ exception with description \"no\" thrown in the test body.\n[  FAILED  ] Cart.Rows/0, where GetParam() = 1 (0 ms)\n\
             [ RUN      ] Cart.Off\n/w/cart_test.cc:20: Skipped\nnot yet\n\n[  SKIPPED ] Cart.Off (0 ms)\n\
             [ RUN      ] Cart.Good\nno end of line[       OK ] Cart.Good (0 ms)\n[  FAILED  ] 2 tests, listed below:\n[ RUN      ] Cart.Crashes";
         for line in text.lines() {
-            reader.line(Stream::Out, line, &mut report, &results);
+            reader.line(OutputStream::Out, line, &mut report, &results);
         }
         let counts = results.counts();
         assert_eq!((counts.passed, counts.failed, counts.skipped), (1, 2, 1));

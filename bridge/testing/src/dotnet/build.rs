@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use workspace_tools::bounded;
 use workspace_tools::build::project::Project;
-use workspace_tools::build::readers::Reader;
-use workspace_tools::build::steps::{Step, dotnet_command};
-use workspace_tools::process::Command;
+use workspace_tools::build::readers::OutputParser;
+use workspace_tools::build::steps::{BuildStep, dotnet_command};
+use workspace_tools::process::ProcessCommand;
 
-use crate::run::Run;
+use crate::run::FrameworkRun;
 
 /// A larger description is not read.
 const MAX_DESCRIPTION: u64 = 1 << 20;
@@ -68,7 +68,7 @@ pub struct TestProject {
 
 /// Arguments of `dotnet test`, split into those for the build and those for the tests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Arguments {
+pub struct DotnetArguments {
     /// Arguments for MSBuild.
     pub build: Vec<String>,
     /// For the program of the tests.
@@ -81,7 +81,7 @@ pub struct Arguments {
     pub no_build: bool,
 }
 
-impl Arguments {
+impl DotnetArguments {
     /// Reads the arguments that `dotnet test` would take.
     pub fn read(words: &[String]) -> Self {
         let mut read = Self::default();
@@ -118,8 +118,8 @@ impl Arguments {
 ///
 /// # Errors
 /// When `dotnet` cannot be started; `INVALID_PARAMETER` when nothing was built yet and nothing is to be built.
-pub async fn projects(run: &mut Run<'_>) -> Result<Vec<TestProject>, Failure> {
-    let arguments = Arguments::read(&run.options.arguments);
+pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Failure> {
+    let arguments = DotnetArguments::read(&run.options.arguments);
     let builds = !(run.options.no_build || arguments.no_build);
     let folder = run.scratch.join("projects");
     let written = (|| {
@@ -145,7 +145,7 @@ pub async fn projects(run: &mut Run<'_>) -> Result<Vec<TestProject>, Failure> {
     let command = describing(command, run.scratch, &folder);
     let name = run.project.file.as_ref().and_then(|file| file.file_name()).unwrap_or_default();
     let shown = if builds { format!("dotnet build {}", name.to_string_lossy()) } else { String::new() };
-    let step = Step { command, reader: Reader::compiler("msbuild") };
+    let step = BuildStep { command, reader: OutputParser::compiler("msbuild") };
     if !run.build(step, shown.trim_end()).await? {
         return Ok(Vec::new());
     }
@@ -162,7 +162,7 @@ pub async fn projects(run: &mut Run<'_>) -> Result<Vec<TestProject>, Failure> {
     Ok(found)
 }
 
-fn describing(command: Command, scratch: &Path, folder: &Path) -> Command {
+fn describing(command: ProcessCommand, scratch: &Path, folder: &Path) -> ProcessCommand {
     let scratch = scratch.display();
     command
         .arg(format!("-p:CustomAfterMicrosoftCommonTargets={scratch}/inner.targets"))
@@ -243,7 +243,7 @@ fn described(text: &str) -> Option<Described> {
 
 /// Whether a project is one of .NET.
 pub fn is_dotnet(project: &Project) -> bool {
-    project.kind == workspace_tools::build::project::Kind::Dotnet
+    project.kind == workspace_tools::build::project::BuildTool::Dotnet
 }
 
 #[cfg(test)]
@@ -302,7 +302,7 @@ mod tests {
             "--",
             "--coverage",
         ];
-        let read = Arguments::read(&words.map(str::to_owned));
+        let read = DotnetArguments::read(&words.map(str::to_owned));
         assert_eq!(read.build, ["-c", "Release", "-p:X=1"]);
         assert_eq!(
             (read.program, read.collectors),

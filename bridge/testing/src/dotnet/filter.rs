@@ -1,27 +1,27 @@
 //! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the list of tests, so that they
 //! mean the same on both platforms. Any other text is a part of a name.
 
-use crate::model::Test;
+use crate::model::TestItem;
 
 /// Parentheses within each other.
 const MAX_DEPTH: usize = 50;
 
 /// A parsed filter expression of `dotnet test`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Filter {
+pub enum TestCaseFilter {
     /// Tests whose id contains this text.
     Part(String),
     /// A property, an operator and a value.
-    Compare(String, Operator, String),
+    Compare(String, FilterOperator, String),
     /// Tests that match both filters.
-    And(Box<Filter>, Box<Filter>),
+    And(Box<TestCaseFilter>, Box<TestCaseFilter>),
     /// Tests that match at least one of the filters.
-    Or(Box<Filter>, Box<Filter>),
+    Or(Box<TestCaseFilter>, Box<TestCaseFilter>),
 }
 
 /// How a property is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub enum FilterOperator {
     /// `=`: the property equals the value.
     Is,
     /// `!=`: the property does not equal the value.
@@ -32,7 +32,7 @@ pub enum Operator {
     ContainsNot,
 }
 
-impl Filter {
+impl TestCaseFilter {
     /// Parses a filter; text that is not an expression becomes [`Self::Part`].
     pub fn parse(text: &str) -> Self {
         let mut rest = text;
@@ -41,7 +41,7 @@ impl Filter {
     }
 
     /// Whether a test is meant.
-    pub fn holds(&self, test: &Test) -> bool {
+    pub fn holds(&self, test: &TestItem) -> bool {
         match self {
             Self::Part(part) => test.id.contains(part.as_str()),
             Self::And(left, right) => left.holds(test) && right.holds(test),
@@ -52,10 +52,10 @@ impl Filter {
                 let is = |own: &String| own.to_lowercase() == value;
                 let contains = |own: &String| own.to_lowercase().contains(&value);
                 match operator {
-                    Operator::Is => values.iter().any(is),
-                    Operator::IsNot => !values.iter().any(is),
-                    Operator::Contains => values.iter().any(contains),
-                    Operator::ContainsNot => !values.iter().any(contains),
+                    FilterOperator::Is => values.iter().any(is),
+                    FilterOperator::IsNot => !values.iter().any(is),
+                    FilterOperator::Contains => values.iter().any(contains),
+                    FilterOperator::ContainsNot => !values.iter().any(contains),
                 }
             }
         }
@@ -63,7 +63,7 @@ impl Filter {
 }
 
 /// The values of a property.
-fn values(test: &Test, name: &str) -> Vec<String> {
+fn values(test: &TestItem, name: &str) -> Vec<String> {
     let (class, method) = super::names::split(&test.id);
     let bare = method.split(['(', ':']).next().unwrap_or_default();
     match name.to_lowercase().as_str() {
@@ -89,23 +89,23 @@ fn values(test: &Test, name: &str) -> Vec<String> {
     }
 }
 
-fn or(rest: &mut &str, depth: usize) -> Option<Filter> {
+fn or(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
     let mut left = and(rest, depth)?;
     while take(rest, '|') {
-        left = Filter::Or(Box::new(left), Box::new(and(rest, depth)?));
+        left = TestCaseFilter::Or(Box::new(left), Box::new(and(rest, depth)?));
     }
     Some(left)
 }
 
-fn and(rest: &mut &str, depth: usize) -> Option<Filter> {
+fn and(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
     let mut left = one(rest, depth)?;
     while take(rest, '&') {
-        left = Filter::And(Box::new(left), Box::new(one(rest, depth)?));
+        left = TestCaseFilter::And(Box::new(left), Box::new(one(rest, depth)?));
     }
     Some(left)
 }
 
-fn one(rest: &mut &str, depth: usize) -> Option<Filter> {
+fn one(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -120,14 +120,14 @@ fn one(rest: &mut &str, depth: usize) -> Option<Filter> {
     }
     *rest = rest.get(name_end..)?;
     let known = [
-        ("!=", Operator::IsNot),
-        ("!~", Operator::ContainsNot),
-        ("=", Operator::Is),
-        ("~", Operator::Contains),
+        ("!=", FilterOperator::IsNot),
+        ("!~", FilterOperator::ContainsNot),
+        ("=", FilterOperator::Is),
+        ("~", FilterOperator::Contains),
     ];
     let (sign, operator) = known.into_iter().find(|(sign, _)| rest.starts_with(sign))?;
     *rest = rest.get(sign.len()..)?;
-    Some(Filter::Compare(name.to_owned(), operator, value(rest)))
+    Some(TestCaseFilter::Compare(name.to_owned(), operator, value(rest)))
 }
 
 /// A value; a backslash takes the meaning from the letter behind it.
@@ -164,11 +164,11 @@ mod tests {
 
     #[test]
     fn filters_of_dotnet_test_choose_tests() {
-        let test = Test {
+        let test = TestItem {
             id: "Shop.CartTests.Rows(\"a,b\")".into(),
             class: "Shop.CartTests".into(),
             traits: vec!["speed=slow".into(), "Category=Night".into(), "db".into()],
-            ..Test::default()
+            ..TestItem::default()
         };
         for (filter, wanted) in [
             ("Rows", true),
@@ -184,16 +184,16 @@ mod tests {
             ("(Name=Rows", false),
             ("Adds", false),
         ] {
-            assert_eq!(Filter::parse(filter).holds(&test), wanted, "{filter}");
+            assert_eq!(TestCaseFilter::parse(filter).holds(&test), wanted, "{filter}");
         }
     }
 
     #[test]
     fn text_that_is_not_an_expression_is_a_part_of_a_name() {
         for text in ["Rows(a: 1)", "a=b=(", "", "((((", "Rows(text: \"x=y\")"] {
-            assert_eq!(Filter::parse(text), Filter::Part(text.into()), "{text}");
+            assert_eq!(TestCaseFilter::parse(text), TestCaseFilter::Part(text.into()), "{text}");
         }
         let deep = format!("{}A=B{}", "(".repeat(100_000), ")".repeat(100_000));
-        assert!(matches!(Filter::parse(&deep), Filter::Part(_)));
+        assert!(matches!(TestCaseFilter::parse(&deep), TestCaseFilter::Part(_)));
     }
 }

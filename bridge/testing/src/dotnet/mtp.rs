@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
-use workspace_tools::process::Command;
+use workspace_tools::process::ProcessCommand;
 
 use super::build::TestProject;
 use super::wire::{Framing, Wire};
 use super::{names, settings};
-use crate::host::{Boxed, Launch, Processes};
-use crate::model::{Outcome, Test, TestResult};
-use crate::results::Results;
-use crate::run::{Run, Side, Silent};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch};
+use crate::model::{TestItem, TestResult, TestStatus};
+use crate::results::TestResults;
+use crate::run::{FrameworkRun, NullReader, ResultSource};
 
 /// How long the program may take to exit after it was asked to.
 const MAX_EXIT_TIME: Duration = Duration::from_secs(20);
@@ -29,20 +29,20 @@ const INITIALIZE: u64 = 1;
 const WORK: u64 = 2;
 
 /// Request to the test program.
-enum Ask {
+enum MtpRequest {
     List,
     /// Results of these tests; of all when there are none.
-    Run(Vec<Test>),
+    Run(Vec<TestItem>),
 }
 
 /// One conversation with the program.
-struct Talk<'a> {
+struct MtpConnection<'a> {
     wire: Wire,
-    ask: Ask,
+    ask: MtpRequest,
     /// The settings say which tests.
     by_where: bool,
     project: &'a TestProject,
-    listed: Vec<Test>,
+    listed: Vec<TestItem>,
     done: bool,
 }
 
@@ -50,36 +50,47 @@ struct Talk<'a> {
 ///
 /// # Errors
 /// When the program cannot be started or does not speak the protocol.
-pub async fn list(run: &mut Run<'_>, project: &TestProject) -> Result<Vec<Test>, Failure> {
-    talk(run, project, Ask::List).await
+pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<Vec<TestItem>, Failure> {
+    talk(run, project, MtpRequest::List).await
 }
 
 /// Runs these tests of a project; all when there are none.
 ///
 /// # Errors
 /// As [`list`].
-pub async fn run(run: &mut Run<'_>, project: &TestProject, tests: Vec<Test>) -> Result<(), Failure> {
+pub async fn run(
+    run: &mut FrameworkRun<'_>,
+    project: &TestProject,
+    tests: Vec<TestItem>,
+) -> Result<(), Failure> {
     let before = run.results.counts().failed;
-    talk(run, project, Ask::Run(tests)).await?;
+    talk(run, project, MtpRequest::Run(tests)).await?;
     if run.results.counts().failed > before {
         run.first_code.get_or_insert(TESTS_FAILED);
     }
     Ok(())
 }
 
-async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<Test>, Failure> {
+async fn talk(
+    run: &mut FrameworkRun<'_>,
+    project: &TestProject,
+    ask: MtpRequest,
+) -> Result<Vec<TestItem>, Failure> {
     let wire = Wire::listen(Framing::Headers).await?;
     let port = wire.port().to_string();
-    let mut command = Command::new(super::dotnet(), &project.folder).arg(&project.target);
+    let mut command = ProcessCommand::new(super::dotnet(), &project.folder).arg(&project.target);
     command = command.args(["--server", "jsonrpc", "--client-host", "127.0.0.1", "--client-port", &port]);
-    command =
-        command.args(&project.arguments).args(super::build::Arguments::read(&run.options.arguments).program);
+    command = command
+        .args(&project.arguments)
+        .args(super::build::DotnetArguments::read(&run.options.arguments).program);
     let nunit = project.target.with_file_name("NUnit3.TestAdapter.dll").is_file();
     let mut by_where = false;
     if nunit {
         // Its runner reports places only to editors, and wraps a part of VSTest: it reads VSTest's settings.
         let filter = match &ask {
-            Ask::Run(tests) if tests.iter().any(|test| test.id.contains('"')) => settings::nunit_where(tests),
+            MtpRequest::Run(tests) if tests.iter().any(|test| test.id.contains('"')) => {
+                settings::nunit_where(tests)
+            }
             _ => String::new(),
         };
         by_where = !filter.is_empty();
@@ -93,18 +104,18 @@ async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<
         command = command.arg("--settings").arg(file);
     }
     command = super::with_environment(command, run);
-    let is_run = matches!(ask, Ask::Run(_));
-    let mut launch = Launch::new(command, "coreclr");
+    let is_run = matches!(ask, MtpRequest::Run(_));
+    let mut launch = ProcessLaunch::new(command, "coreclr");
     launch.attributes.insert("program".into(), json!(project.target));
     let arguments: Vec<_> =
         launch.command.arguments.iter().skip(1).map(|word| word.to_string_lossy()).collect();
     launch.attributes.insert("args".into(), json!(arguments));
     launch.stops = super::stops(run.options.known.as_ref());
-    let mut talk = Talk { wire, ask, by_where, project, listed: Vec::new(), done: false };
-    let host = if is_run { run.host } else { &Processes };
+    let mut talk = MtpConnection { wire, ask, by_where, project, listed: Vec::new(), done: false };
+    let host = if is_run { run.host } else { &DirectLauncher };
     let shown = if is_run { "dotnet test" } else { "" };
-    let ended = run.process(host, launch, shown, &mut Silent, &mut talk).await?;
-    if let (false, Ask::Run(tests)) = (talk.done, &talk.ask)
+    let ended = run.process(host, launch, shown, &mut NullReader, &mut talk).await?;
+    if let (false, MtpRequest::Run(tests)) = (talk.done, &talk.ask)
         && !tests.is_empty()
         && run.results.running().is_empty()
     {
@@ -137,7 +148,7 @@ fn refused(printed: &str, project: &TestProject) -> Failure {
         .hint("`runsettings` is for MSTest and NUnit; `args` takes what the program lists with `--help`")
 }
 
-impl Talk<'_> {
+impl MtpConnection<'_> {
     async fn greet(&mut self) -> Result<(), Failure> {
         self.wire.connect().await?;
         let client = json!({ "name": "tandem", "version": env!("CARGO_PKG_VERSION") });
@@ -149,7 +160,7 @@ impl Talk<'_> {
     }
 
     /// Handles a message of the program.
-    async fn take(&mut self, message: &Value, results: &Results) -> Result<(), Failure> {
+    async fn take(&mut self, message: &Value, results: &TestResults) -> Result<(), Failure> {
         match message["method"].as_str() {
             Some("testing/testUpdates/tests") => {
                 for change in message["params"]["changes"].as_array().into_iter().flatten() {
@@ -173,14 +184,14 @@ impl Talk<'_> {
         match message["id"].as_u64() {
             Some(INITIALIZE) => {
                 let (method, tests) = match &self.ask {
-                    Ask::List => ("testing/discoverTests", None),
-                    Ask::Run(tests) => {
+                    MtpRequest::List => ("testing/discoverTests", None),
+                    MtpRequest::Run(tests) => {
                         ("testing/runTests", Some(tests).filter(|tests| !tests.is_empty() && !self.by_where))
                     }
                 };
                 let mut params = json!({ "runId": "3a4f5c0e-7f0b-4d8e-9a53-0d6b6c7f1a11" });
                 if let Some(tests) = tests {
-                    let node = |test: &Test| json!({ "uid": test.handle["uid"], "display-name": test.handle["shown"] });
+                    let node = |test: &TestItem| json!({ "uid": test.handle["uid"], "display-name": test.handle["shown"] });
                     params["tests"] = tests.iter().map(node).collect();
                 }
                 self.wire
@@ -195,7 +206,7 @@ impl Talk<'_> {
         }
     }
 
-    fn node(&mut self, node: &Value, results: &Results) {
+    fn node(&mut self, node: &Value, results: &TestResults) {
         if node["node-type"] == "group" {
             return;
         }
@@ -211,8 +222,8 @@ impl Talk<'_> {
     }
 }
 
-impl Side for Talk<'_> {
-    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure> {
+impl ResultSource for MtpConnection<'_> {
+    fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure> {
         Box::pin(async move {
             if let Err(failure) = self.greet().await {
                 return failure;
@@ -237,7 +248,7 @@ impl Side for Talk<'_> {
         })
     }
 
-    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()> {
+    fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for message in self.wire.drain().await {
                 for change in message["params"]["changes"].as_array().into_iter().flatten() {
@@ -253,7 +264,7 @@ fn text(node: &Value, key: &str) -> String {
 }
 
 /// The test that a node represents.
-fn test_of(node: &Value, project: &TestProject) -> Test {
+fn test_of(node: &Value, project: &TestProject) -> TestItem {
     let (class, method, shown) =
         (text(node, "location.type"), text(node, "location.method"), text(node, "display-name"));
     let traits = node["traits"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
@@ -262,7 +273,7 @@ fn test_of(node: &Value, project: &TestProject) -> Test {
         None => name.clone(),
     });
     let id = names::id(&class, &method, &shown);
-    Test {
+    TestItem {
         file: Some(text(node, "location.file")).filter(|file| !file.is_empty()),
         line: node["location.line-start"]
             .as_u64()
@@ -273,11 +284,11 @@ fn test_of(node: &Value, project: &TestProject) -> Test {
         handle: json!({ "uid": node["uid"], "shown": shown, "target": project.target }),
         class,
         id,
-        ..Test::default()
+        ..TestItem::default()
     }
 }
 
-fn result_of(node: &Value, state: &str, test: Test, project: &TestProject) -> TestResult {
+fn result_of(node: &Value, state: &str, test: TestItem, project: &TestProject) -> TestResult {
     let (message, stack) = (text(node, "error.message"), text(node, "error.stacktrace"));
     let (mut expected, mut actual) = names::compared(&message);
     for (own, key) in [(&mut expected, "assert.expected"), (&mut actual, "assert.actual")] {
@@ -286,11 +297,11 @@ fn result_of(node: &Value, state: &str, test: Test, project: &TestProject) -> Te
         }
     }
     let outcome = match state {
-        "passed" => Outcome::Passed,
-        "skipped" => Outcome::Skipped,
-        _ => Outcome::Failed,
+        "passed" => TestStatus::Passed,
+        "skipped" => TestStatus::Skipped,
+        _ => TestStatus::Failed,
     };
-    let place = (outcome == Outcome::Failed).then(|| names::place(&stack)).flatten();
+    let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
     let (file, line) = place.or(test.file.zip(test.line)).unzip();
     let printed = [text(node, "standardOutput"), text(node, "standardError")];
     TestResult {

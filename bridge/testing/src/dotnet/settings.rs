@@ -6,17 +6,17 @@ use dap_wire::Failure;
 use quick_xml::escape::escape;
 use workspace_tools::bounded;
 
-use super::build::{Arguments, TestProject};
-use crate::model::Test;
-use crate::run::Run;
+use super::build::{DotnetArguments, TestProject};
+use crate::model::TestItem;
+use crate::run::FrameworkRun;
 
 /// A larger settings file is not read.
 const MAX_SETTINGS: u64 = 1 << 20;
 
 /// The settings file that a call names, in `runsettings` or as `dotnet test` takes it; its path begins where the call's project lies,
 /// not where a program of it runs.
-pub fn named(run: &Run<'_>) -> Option<PathBuf> {
-    let in_arguments = || Arguments::read(&run.options.arguments).settings;
+pub fn named(run: &FrameworkRun<'_>) -> Option<PathBuf> {
+    let in_arguments = || DotnetArguments::read(&run.options.arguments).settings;
     run.options.settings.clone().or_else(in_arguments).map(|file| run.project.folder.join(file))
 }
 
@@ -36,8 +36,8 @@ pub fn read(file: &Path) -> Result<String, Failure> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when a settings file cannot be read.
-pub fn of(run: &Run<'_>, project: &TestProject, others: &str) -> Result<String, Failure> {
-    let arguments = Arguments::read(&run.options.arguments);
+pub fn of(run: &FrameworkRun<'_>, project: &TestProject, others: &str) -> Result<String, Failure> {
+    let arguments = DotnetArguments::read(&run.options.arguments);
     let own = match named(run).or_else(|| project.settings.clone()) {
         Some(file) => read(&file)?,
         None => "<RunSettings></RunSettings>".to_owned(),
@@ -95,8 +95,8 @@ fn merged(own: &str, configuration: &str, others: &str) -> String {
 }
 
 /// NUnit's own filter for these tests. Its runner does not find by their ids those with a quote in their arguments.
-pub fn nunit_where(tests: &[Test]) -> String {
-    let quoted = |test: &Test| {
+pub fn nunit_where(tests: &[TestItem]) -> String {
+    let quoted = |test: &TestItem| {
         let name = test.handle["uid"].as_str().unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");
         format!("test == '{name}'")
     };
@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn names_with_quotes_are_quoted_for_nunit() {
-        let test = Test { handle: serde_json::json!({ "uid": r#"R("a\"b", 'c')"# }), ..Test::default() };
+        let test =
+            TestItem { handle: serde_json::json!({ "uid": r#"R("a\"b", 'c')"# }), ..TestItem::default() };
         let wanted = r#"test == 'R(&quot;a\\&quot;b&quot;, \&apos;c\&apos;)'"#;
         assert!(nunit_where(&[test]).contains(&wanted.replace("'R", "&apos;R").replace(")'", ")&apos;")));
     }

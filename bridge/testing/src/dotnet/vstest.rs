@@ -6,16 +6,16 @@ use std::path::Path;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use workspace_tools::process::kept::Apart;
-use workspace_tools::process::{Command, Ended};
+use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::{ProcessCommand, ProcessExit};
 
-use super::build::{Arguments, TestProject};
+use super::build::{DotnetArguments, TestProject};
 use super::wire::{Framing, Wire};
 use super::{names, settings};
-use crate::host::{Boxed, Host, Launch, Processes};
-use crate::model::{Outcome, Test, TestResult};
-use crate::results::Results;
-use crate::run::{Known, Run, Side, Silent};
+use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, ProcessLauncher};
+use crate::model::{TestItem, TestResult, TestStatus};
+use crate::results::TestResults;
+use crate::run::{FrameworkRun, KnownException, NullReader, ResultSource};
 
 /// The newest version of the protocol that we speak.
 const VERSION: u64 = 7;
@@ -26,65 +26,73 @@ const HOST_OUTPUT: usize = 1 << 20;
 const CRASHED: i32 = 125;
 
 /// Request to VSTest's console program.
-enum Ask {
+enum VstestRequest {
     List,
     /// Results of these tests.
     Run(Vec<Value>),
 }
 
-type Hosted<'a> = Boxed<'a, (Result<Ended, Failure>, Apart)>;
+type Hosted<'a> = BoxFuture<'a, (Result<ProcessExit, Failure>, CapturedOutput)>;
 
 /// One conversation with the console program.
-struct Talk<'a> {
+struct VstestConnection<'a> {
     wire: Wire,
-    ask: Ask,
+    ask: VstestRequest,
     project: &'a TestProject,
     settings: String,
     version: u64,
-    listed: Vec<Test>,
+    listed: Vec<TestItem>,
     aborted: Option<String>,
     done: bool,
     /// Starts the process with the tests, when that is a debugger.
-    host: Option<&'a dyn Host>,
+    host: Option<&'a dyn ProcessLauncher>,
     hosted: Option<Hosted<'a>>,
     cancel: tokio_util::sync::CancellationToken,
     printed: Vec<String>,
     env: Vec<(String, Option<String>)>,
-    known: Option<Known>,
+    known: Option<KnownException>,
 }
 
 /// The tests of a project.
 ///
 /// # Errors
 /// When the console program cannot be started or does not speak the protocol.
-pub async fn list(run: &mut Run<'_>, project: &TestProject) -> Result<Vec<Test>, Failure> {
-    talk(run, project, Ask::List).await
+pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<Vec<TestItem>, Failure> {
+    talk(run, project, VstestRequest::List).await
 }
 
 /// Runs these tests of a project.
 ///
 /// # Errors
 /// As [`list`].
-pub async fn run(run: &mut Run<'_>, project: &TestProject, tests: &[Test]) -> Result<(), Failure> {
+pub async fn run(
+    run: &mut FrameworkRun<'_>,
+    project: &TestProject,
+    tests: &[TestItem],
+) -> Result<(), Failure> {
     let cases = tests.iter().map(|test| test.handle["case"].clone()).collect();
-    talk(run, project, Ask::Run(cases)).await?;
+    talk(run, project, VstestRequest::Run(cases)).await?;
     if run.code == CRASHED {
-        run.blame(tests, Ended { code: 134 }, super::call_of);
+        run.blame(tests, ProcessExit { code: 134 }, super::call_of);
     }
     Ok(())
 }
 
-async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<Test>, Failure> {
+async fn talk(
+    run: &mut FrameworkRun<'_>,
+    project: &TestProject,
+    ask: VstestRequest,
+) -> Result<Vec<TestItem>, Failure> {
     if let Some(word) =
-        Arguments::read(&run.options.arguments).program.iter().find(|word| word.starts_with('-'))
+        DotnetArguments::read(&run.options.arguments).program.iter().find(|word| word.starts_with('-'))
     {
         let message = format!("`{word}` is not an argument that VSTest can take here");
         return Err(Failure::new(ErrorCode::Unsupported, message)
             .hint("taken are -c, --settings, --collect, --no-build, -p:NAME=VALUE, and NAME=VALUE of run settings behind `--`"));
     }
     let wire = Wire::listen(Framing::Counted).await?;
-    let is_run = matches!(ask, Ask::Run(_));
-    let command = Command::new(super::dotnet(), &project.folder)
+    let is_run = matches!(ask, VstestRequest::Run(_));
+    let command = ProcessCommand::new(super::dotnet(), &project.folder)
         .arg(&project.console)
         .arg(format!("/port:{}", wire.port()))
         .arg(format!("/parentprocessid:{}", std::process::id()))
@@ -92,7 +100,7 @@ async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<
         .env("VSTEST_CONNECTION_TIMEOUT", "86400");
     let command = super::with_environment(command, run);
     let host = Some(run.host).filter(|host| is_run && host.is_debugger());
-    let mut talk = Talk {
+    let mut talk = VstestConnection {
         wire,
         ask,
         project,
@@ -109,9 +117,10 @@ async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<
         known: run.options.known.clone(),
     };
     let shown = if is_run { "dotnet test" } else { "" };
-    let ended =
-        run.process(&Processes, Launch::new(command, "coreclr"), shown, &mut Silent, &mut talk).await?;
-    let Talk { aborted, printed, listed, done, .. } = talk;
+    let ended = run
+        .process(&DirectLauncher, ProcessLaunch::new(command, "coreclr"), shown, &mut NullReader, &mut talk)
+        .await?;
+    let VstestConnection { aborted, printed, listed, done, .. } = talk;
     printed.iter().for_each(|line| run.report.say(line));
     if let Some(why) = &aborted {
         run.report.say(why);
@@ -126,13 +135,13 @@ async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<
     Ok(listed)
 }
 
-impl Talk<'_> {
+impl VstestConnection<'_> {
     async fn send(&mut self, kind: &str, payload: Value) -> Result<(), Failure> {
         let message = json!({ "Version": self.version, "MessageType": kind, "Payload": payload });
         self.wire.send(&message).await
     }
 
-    async fn take(&mut self, message: &Value, results: &Results) -> Result<(), Failure> {
+    async fn take(&mut self, message: &Value, results: &TestResults) -> Result<(), Failure> {
         let payload = &message["Payload"];
         match message["MessageType"].as_str().unwrap_or_default() {
             "TestSession.Connected" => self.send("ProtocolVersion", json!(VERSION)).await,
@@ -160,12 +169,12 @@ impl Talk<'_> {
     async fn ask(&mut self) -> Result<(), Failure> {
         let options = json!({ "CollectMetrics": false, "SkipDefaultAdapters": false });
         match &self.ask {
-            Ask::List => {
+            VstestRequest::List => {
                 let payload = json!({ "Sources": [self.project.target], "RunSettings": self.settings,
                     "TestPlatformOptions": options });
                 self.send("TestDiscovery.Start", payload).await
             }
-            Ask::Run(cases) => {
+            VstestRequest::Run(cases) => {
                 let payload = json!({ "TestCases": cases, "RunSettings": self.settings, "KeepAlive": false,
                     "DebuggingEnabled": false, "TestPlatformOptions": options });
                 let kind = match self.host {
@@ -186,20 +195,21 @@ impl Talk<'_> {
         };
         let folder = payload["WorkingDirectory"].as_str().map_or(self.project.folder.as_path(), Path::new);
         let words = words(payload["Arguments"].as_str().unwrap_or_default());
-        let mut command = Command::new(payload["FileName"].as_str().unwrap_or("dotnet"), folder).args(words);
+        let mut command =
+            ProcessCommand::new(payload["FileName"].as_str().unwrap_or("dotnet"), folder).args(words);
         for (name, value) in payload["EnvironmentVariables"].as_object().into_iter().flatten() {
             command = command.env(name, value.as_str().unwrap_or_default());
         }
         for (name, value) in &self.env {
             command.environment.push((name.into(), value.as_ref().map(Into::into)));
         }
-        let mut launch = Launch::new(command, "coreclr");
+        let mut launch = ProcessLaunch::new(command, "coreclr");
         launch.stops = super::stops(self.known.as_ref());
         let (started, pid) = oneshot::channel();
         launch.started = Some(started);
         let cancel = self.cancel.clone();
         self.hosted = Some(Box::pin(async move {
-            let mut printed = Apart::new(HOST_OUTPUT, HOST_OUTPUT);
+            let mut printed = CapturedOutput::new(HOST_OUTPUT, HOST_OUTPUT);
             let ended = host.run(launch, &mut printed, workspace_tools::build::DEADLINE * 48, &cancel).await;
             (ended, printed)
         }));
@@ -219,7 +229,7 @@ impl Talk<'_> {
     }
 
     /// Takes in what a message says, without an answer.
-    fn note(&mut self, message: &Value, results: &Results) {
+    fn note(&mut self, message: &Value, results: &TestResults) {
         let payload = &message["Payload"];
         match message["MessageType"].as_str().unwrap_or_default() {
             "TestDiscovery.TestFound" => self.list(payload),
@@ -256,7 +266,7 @@ impl Talk<'_> {
         self.listed.extend(found);
     }
 
-    fn stats(&self, payload: &Value, results: &Results) {
+    fn stats(&self, payload: &Value, results: &TestResults) {
         for case in payload["ActiveTests"].as_array().into_iter().flatten() {
             results.started(&test_of(case, self.project).id);
         }
@@ -266,8 +276,8 @@ impl Talk<'_> {
     }
 }
 
-impl Side for Talk<'_> {
-    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure> {
+impl ResultSource for VstestConnection<'_> {
+    fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure> {
         Box::pin(async move {
             loop {
                 let message = match &mut self.hosted {
@@ -296,7 +306,7 @@ impl Side for Talk<'_> {
         })
     }
 
-    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()> {
+    fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for message in self.wire.drain().await {
                 self.note(&message, results);
@@ -348,7 +358,7 @@ fn property<'v>(case: &'v Value, name: &str, id: &str) -> &'v Value {
     all.filter(|one| one["Key"]["Id"] == id).map(|one| &one["Value"]).next().unwrap_or(&Value::Null)
 }
 
-fn test_of(case: &Value, project: &TestProject) -> Test {
+fn test_of(case: &Value, project: &TestProject) -> TestItem {
     let text = |name: &str, id: &str| property(case, name, id).as_str().unwrap_or_default();
     let qualified = text("FullyQualifiedName", "TestCase.FullyQualifiedName");
     let shown = text("DisplayName", "TestCase.DisplayName");
@@ -370,7 +380,7 @@ fn test_of(case: &Value, project: &TestProject) -> Test {
             }
         }
     }
-    Test {
+    TestItem {
         file: Some(file.to_owned()).filter(|file| !file.is_empty()),
         line: line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0),
         skipped: Some(skipped.to_owned()).filter(|why| !why.is_empty()),
@@ -379,7 +389,7 @@ fn test_of(case: &Value, project: &TestProject) -> Test {
         class: class.to_owned(),
         handle: json!({ "case": case, "target": project.target }),
         id,
-        ..Test::default()
+        ..TestItem::default()
     }
 }
 
@@ -395,15 +405,15 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
     let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
     let number = |name: &str, id: &str| property(result, name, id).as_u64();
     let outcome = match number("Outcome", "TestResult.Outcome") {
-        Some(1) => Outcome::Passed,
-        Some(2) => Outcome::Failed,
-        _ => Outcome::Skipped,
+        Some(1) => TestStatus::Passed,
+        Some(2) => TestStatus::Failed,
+        _ => TestStatus::Skipped,
     };
     let words = |name: &str, id: &str| property(result, name, id).as_str().unwrap_or_default().to_owned();
     let message = words("ErrorMessage", "TestResult.ErrorMessage");
     let stack = words("ErrorStackTrace", "TestResult.ErrorStackTrace");
     let (expected, actual) = names::compared(&message);
-    let place = (outcome == Outcome::Failed).then(|| names::place(&stack)).flatten();
+    let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
     let (file, line) = place.or(test.file.zip(test.line)).unzip();
     let printed = result["Messages"].as_array().into_iter().flatten();
     let printed =

@@ -9,12 +9,12 @@ use regex::Regex;
 use serde_json::Value;
 use workspace_tools::bounded;
 use workspace_tools::build::readers::compiler;
-use workspace_tools::build::report::Report;
-use workspace_tools::process::Stream;
+use workspace_tools::build::report::BuildReport;
+use workspace_tools::process::OutputStream;
 
-use crate::model::{Outcome, TestResult};
-use crate::results::Results;
-use crate::run::Reader;
+use crate::model::{TestResult, TestStatus};
+use crate::results::TestResults;
+use crate::run::OutputReader;
 
 /// A larger module file is not read.
 const LARGEST: u64 = 4 << 20;
@@ -46,7 +46,7 @@ static ACTUAL: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Parser for the events of one run.
-pub(super) struct Events {
+pub(super) struct GoTestEvents {
     folder: PathBuf,
     module: String,
     /// The package of a program that runs by itself, and its folder.
@@ -76,7 +76,7 @@ fn module(folder: &Path) -> String {
     named.unwrap_or_default().trim().to_owned()
 }
 
-impl Events {
+impl GoTestEvents {
     /// For a module in this folder.
     pub(super) fn new(folder: &Path) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Events {
         }
     }
 
-    fn began(&mut self, package: &str, test: &str, results: &Results) {
+    fn began(&mut self, package: &str, test: &str, results: &TestResults) {
         results.started(&format!("{package} {test}"));
         let running = self.running.entry(package.to_owned()).or_default();
         if !running.iter().any(|one| one == test) {
@@ -124,7 +124,14 @@ impl Events {
         }
     }
 
-    fn ended(&mut self, package: &str, test: &str, how: Outcome, seconds: Option<f64>, results: &Results) {
+    fn ended(
+        &mut self,
+        package: &str,
+        test: &str,
+        how: TestStatus,
+        seconds: Option<f64>,
+        results: &TestResults,
+    ) {
         if let Some(running) = self.running.get_mut(package) {
             running.retain(|one| one != test);
         }
@@ -137,7 +144,7 @@ impl Events {
             ..TestResult::default()
         };
         self.explain(&mut result, package, &output);
-        if how == Outcome::Failed {
+        if how == TestStatus::Failed {
             let below = self.failed.iter().filter(|id| id.starts_with(&format!("{}/", result.id))).count();
             let said = self.output.get(&(package.to_owned(), String::new()));
             if below > 0 && result.message.is_empty() {
@@ -158,7 +165,9 @@ impl Events {
         for line in lines {
             if line.starts_with("=== ") || ENDED.is_match(line) {
                 in_message = false;
-            } else if let Some(found) = MESSAGE.captures(line).filter(|_| result.outcome != Outcome::Passed) {
+            } else if let Some(found) =
+                MESSAGE.captures(line).filter(|_| result.outcome != TestStatus::Passed)
+            {
                 if result.file.is_none() {
                     result.file = Some(self.folder(package).join(&found["file"]).display().to_string());
                     result.line = found["line"].parse().ok();
@@ -167,7 +176,7 @@ impl Events {
                 in_message = true;
             } else if in_message && line.starts_with("        ") {
                 message.push(line.trim().to_owned());
-            } else if line.starts_with("panic: ") && result.outcome == Outcome::Failed {
+            } else if line.starts_with("panic: ") && result.outcome == TestStatus::Failed {
                 message.push(
                     line.trim_end_matches(" [recovered, repanicked]")
                         .trim_end_matches(" [recovered]")
@@ -195,7 +204,7 @@ impl Events {
     }
 
     /// A package has ended, and some of its tests have not: its process did.
-    fn package_ended(&mut self, package: &str, results: &Results) {
+    fn package_ended(&mut self, package: &str, results: &TestResults) {
         let lost = self.running.remove(package).unwrap_or_default();
         let said = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
         // A test with subtests is not the one that ran.
@@ -208,7 +217,7 @@ impl Events {
             let mut result = TestResult {
                 id: format!("{package} {test}"),
                 name: Some(test.clone()),
-                outcome: Outcome::Failed,
+                outcome: TestStatus::Failed,
                 ..TestResult::default()
             };
             let all: Vec<String> = own.into_iter().chain(said.iter().cloned()).collect();
@@ -221,7 +230,7 @@ impl Events {
         }
     }
 
-    fn event(&mut self, event: &Value, report: &mut Report, results: &Results) {
+    fn event(&mut self, event: &Value, report: &mut BuildReport, results: &TestResults) {
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         let (package, test) = (text("Package"), text("Test"));
         match text("Action") {
@@ -237,9 +246,9 @@ impl Events {
             "run" => self.began(package, test, results),
             action @ ("pass" | "fail" | "skip") if !test.is_empty() => {
                 let how = match action {
-                    "pass" => Outcome::Passed,
-                    "fail" => Outcome::Failed,
-                    _ => Outcome::Skipped,
+                    "pass" => TestStatus::Passed,
+                    "fail" => TestStatus::Failed,
+                    _ => TestStatus::Skipped,
                 };
                 self.ended(package, test, how, event["Elapsed"].as_f64(), results);
             }
@@ -249,7 +258,7 @@ impl Events {
     }
 
     /// A line of a program that runs by itself.
-    fn program_line(&mut self, package: &str, line: &str, results: &Results) {
+    fn program_line(&mut self, package: &str, line: &str, results: &TestResults) {
         if let Some(found) = BEGAN.captures(line) {
             let name = found["name"].to_owned();
             if &found["what"] == "RUN" {
@@ -258,9 +267,9 @@ impl Events {
             self.current = name;
         } else if let Some(found) = ENDED.captures(line) {
             let how = match &found["how"] {
-                "PASS" => Outcome::Passed,
-                "FAIL" => Outcome::Failed,
-                _ => Outcome::Skipped,
+                "PASS" => TestStatus::Passed,
+                "FAIL" => TestStatus::Failed,
+                _ => TestStatus::Skipped,
             };
             let name = found["name"].to_owned();
             self.ended(package, &name, how, found["seconds"].parse().ok(), results);
@@ -271,8 +280,8 @@ impl Events {
     }
 }
 
-impl Reader for Events {
-    fn line(&mut self, stream: Stream, line: &str, report: &mut Report, results: &Results) {
+impl OutputReader for GoTestEvents {
+    fn line(&mut self, stream: OutputStream, line: &str, report: &mut BuildReport, results: &TestResults) {
         if let Some((package, _)) = self.program.clone() {
             return self.program_line(&package, line, results);
         }
@@ -281,7 +290,7 @@ impl Reader for Events {
             Some(event) => self.event(&event, report, results),
             None => {
                 compiler::line(line, "go", report);
-                self.broken |= stream == Stream::Err && line.contains("[build failed]");
+                self.broken |= stream == OutputStream::Err && line.contains("[build failed]");
             }
         }
     }
@@ -290,7 +299,7 @@ impl Reader for Events {
         self.program.is_none() && line.starts_with("{\"")
     }
 
-    fn end(&mut self, results: &Results) {
+    fn end(&mut self, results: &TestResults) {
         if let Some((package, _)) = self.program.clone() {
             self.package_ended(&package, results);
         }
@@ -301,14 +310,14 @@ impl Reader for Events {
 mod tests {
     use super::*;
 
-    fn events(lines: &[&str], program: bool) -> Results {
-        let (results, mut report) = (Results::default(), Report::new(Path::new("/w"), 1000));
+    fn events(lines: &[&str], program: bool) -> TestResults {
+        let (results, mut report) = (TestResults::default(), BuildReport::new(Path::new("/w"), 1000));
         let mut reader = match program {
-            true => Events::of_program(Path::new("/w"), "shop", Path::new("/w")),
-            false => Events::new(Path::new("/w")),
+            true => GoTestEvents::of_program(Path::new("/w"), "shop", Path::new("/w")),
+            false => GoTestEvents::new(Path::new("/w")),
         };
         for line in lines {
-            reader.line(Stream::Out, line, &mut report, &results);
+            reader.line(OutputStream::Out, line, &mut report, &results);
         }
         reader.end(&results);
         results

@@ -5,31 +5,31 @@ use std::path::PathBuf;
 
 use dap_wire::Failure;
 use serde_json::json;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::process::Command;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::process::ProcessCommand;
 
 use super::{
     Manifest, files, installed, launch, named, not_installed, prepare, scope, text, with_environment,
 };
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Processes};
-use crate::model::Test;
-use crate::run::{Run, Silent};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher};
+use crate::model::TestItem;
+use crate::run::{FrameworkRun, NullReader};
 
 /// The test framework jest.
 pub struct Jest;
 
 async fn jest(
-    run: &mut Run<'_>,
+    run: &mut FrameworkRun<'_>,
     more: Vec<String>,
-    wanted: Option<&[Test]>,
+    wanted: Option<&[TestItem]>,
     lists: bool,
-) -> Result<Vec<Test>, Failure> {
+) -> Result<Vec<TestItem>, Failure> {
     let program =
         installed(run.project, "jest/bin/jest.js").ok_or_else(|| not_installed("jest", run.project))?;
     let (helpers, mut reports) = prepare(run)?;
     let debugs = run.host.is_debugger() && !lists;
-    let mut command = Command::new("node", &run.project.folder).arg(&program);
+    let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program);
     command = command.arg(format!("--testRunner={}", text(&helpers.join("tandem_jest.cjs"))));
     if debugs || lists {
         command = command.arg("--runInBand");
@@ -51,41 +51,45 @@ async fn jest(
     let command = with_environment(command, run, &reports, wanted, lists)?
         .env("TANDEM_TEST_MODULES", json!(modules).to_string());
     let launch = launch(command, 0, run.options.known.as_ref());
-    let host = if lists { &Processes } else { run.host };
+    let host = if lists { &DirectLauncher } else { run.host };
     let shown = if lists { "" } else { "jest" };
-    run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+    run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
     Ok(run.collect(&mut reports, "jest"))
 }
 
-impl Framework for Jest {
+impl TestFramework for Jest {
     fn name(&self) -> &'static str {
         "jest"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Npm
+    fn kind(&self) -> BuildTool {
+        BuildTool::Npm
     }
 
     fn detects(&self, project: &Project) -> bool {
         Manifest::of(project).is_for("jest")
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(jest(run, Vec::new(), None, true))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let (more, wanted) = match chosen {
-                Chosen::Everything => (Vec::new(), None),
-                Chosen::Filter(filter) => (vec![format!("--testNamePattern={filter}")], None),
-                Chosen::Tests(tests) => (Vec::new(), Some(tests.as_slice())),
+                ChosenTests::Everything => (Vec::new(), None),
+                ChosenTests::Filter(filter) => (vec![format!("--testNamePattern={filter}")], None),
+                ChosenTests::Tests(tests) => (Vec::new(), Some(tests.as_slice())),
             };
             jest(run, more, wanted, false).await.map(drop)
         })
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
         named(project, text)
     }
 }

@@ -7,15 +7,15 @@ use std::sync::LazyLock;
 use dap_wire::{ErrorCode, Failure};
 use regex::Regex;
 use workspace_tools::bounded;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::build::report::Finding;
-use workspace_tools::process::Command;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::build::report::BuildDiagnostic;
+use workspace_tools::process::ProcessCommand;
 
 use super::{Manifest, files, launch, named, prepare, scope, text, with_environment};
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Processes};
-use crate::model::Test;
-use crate::run::{Run, Silent};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher};
+use crate::model::TestItem;
+use crate::run::{FrameworkRun, NullReader};
 
 /// Files of tests of one project.
 const MAX_FILES: usize = 5000;
@@ -105,12 +105,12 @@ fn sources(project: &Project) -> Vec<PathBuf> {
 
 /// Runs the tests of one file.
 async fn file(
-    run: &mut Run<'_>,
+    run: &mut FrameworkRun<'_>,
     file: &str,
     more: &[String],
-    wanted: Option<&[Test]>,
+    wanted: Option<&[TestItem]>,
     lists: bool,
-) -> Result<Vec<Test>, Failure> {
+) -> Result<Vec<TestItem>, Failure> {
     let (helpers, mut reports) = prepare(run)?;
     let helper = |name: &str| text(&helpers.join(name));
     let mut own = options(&Manifest::of(run.project).script);
@@ -121,12 +121,12 @@ async fn file(
         own.extend([format!("--test-reporter={reporter}"), "--test-reporter-destination=stdout".into()]);
     }
     own.extend(more.iter().chain(&run.options.arguments).cloned());
-    let command = Command::new("node", &run.project.folder).args(&own).arg(file);
+    let command = ProcessCommand::new("node", &run.project.folder).args(&own).arg(file);
     let command = with_environment(command, run, &reports, wanted, lists)?;
     let launch = launch(command, own.len(), run.options.known.as_ref());
-    let (host, before) = (if lists { &Processes } else { run.host }, run.results.counts().total());
+    let (host, before) = (if lists { &DirectLauncher } else { run.host }, run.results.counts().total());
     let shown = if lists { "" } else { "node --test" };
-    let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+    let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
     let tests = run.collect(&mut reports, "node");
     let printed = run.report.output.text();
     if printed.contains("node: bad option") {
@@ -142,27 +142,27 @@ async fn file(
 }
 
 /// A source that cannot be loaded ends Node before any test.
-fn broken(run: &mut Run<'_>, source: &str, printed: &str) {
+fn broken(run: &mut FrameworkRun<'_>, source: &str, printed: &str) {
     run.broken = true;
     let place = PLACE.captures(printed);
     let message = ERROR.find(printed).map_or("it cannot be loaded", |found| found.as_str());
-    run.report.find(&Finding {
+    run.report.find(&BuildDiagnostic {
         file: place.as_ref().map_or(source, |place| place.name("file").map_or(source, |file| file.as_str())),
         line: place.as_ref().and_then(|place| place["line"].parse().ok()).unwrap_or(0),
         error: true,
         message,
         source: "node",
-        ..Finding::default()
+        ..BuildDiagnostic::default()
     });
 }
 
-impl Framework for NodeTest {
+impl TestFramework for NodeTest {
     fn name(&self) -> &'static str {
         "node"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Npm
+    fn kind(&self) -> BuildTool {
+        BuildTool::Npm
     }
 
     fn detects(&self, project: &Project) -> bool {
@@ -170,7 +170,7 @@ impl Framework for NodeTest {
             || project.file.as_ref().is_some_and(|file| file.is_file() && imports_it(file))
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(async move {
             let mut tests = Vec::new();
             for source in sources(run.project) {
@@ -180,13 +180,17 @@ impl Framework for NodeTest {
         })
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             let all = || sources(run.project).iter().map(|source| text(source)).collect();
             let (files, more, wanted): (Vec<String>, _, _) = match chosen {
-                Chosen::Everything => (all(), Vec::new(), None),
-                Chosen::Filter(filter) => (all(), vec![format!("--test-name-pattern={filter}")], None),
-                Chosen::Tests(tests) => (files(tests), Vec::new(), Some(tests.as_slice())),
+                ChosenTests::Everything => (all(), Vec::new(), None),
+                ChosenTests::Filter(filter) => (all(), vec![format!("--test-name-pattern={filter}")], None),
+                ChosenTests::Tests(tests) => (files(tests), Vec::new(), Some(tests.as_slice())),
             };
             let mut worst = 0;
             for source in files {
@@ -201,7 +205,7 @@ impl Framework for NodeTest {
         })
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
         named(project, text)
     }
 }

@@ -2,16 +2,16 @@
 //! it starts.
 
 use dap_wire::Failure;
-use workspace_tools::build::project::{Kind, Project};
-use workspace_tools::process::Command;
+use workspace_tools::build::project::{BuildTool, Project};
+use workspace_tools::process::ProcessCommand;
 
 use super::{
     BETWEEN, Manifest, files, installed, launch, named, not_installed, prepare, scope, text, with_environment,
 };
-use crate::framework::{Chosen, Framework};
-use crate::host::{Boxed, Processes};
-use crate::model::Test;
-use crate::run::{Run, Silent};
+use crate::framework::{ChosenTests, TestFramework};
+use crate::host::{BoxFuture, DirectLauncher};
+use crate::model::TestItem;
+use crate::run::{FrameworkRun, NullReader};
 
 /// More names do not fit on a command line; then their whole files run.
 const MAX_NAMES: usize = 200;
@@ -19,25 +19,30 @@ const MAX_NAMES: usize = 200;
 /// The test framework vitest.
 pub struct Vitest;
 
-async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let module =
         installed(run.project, "vitest/dist/node.js").ok_or_else(|| not_installed("vitest", run.project))?;
     let (helpers, mut reports) = prepare(run)?;
-    let command = Command::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
+    let command =
+        ProcessCommand::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
     let command = command.arg(module).args(scope(run.project));
     let command = with_environment(command, run, &reports, None, true)?;
     let launch = launch(command, 0, None);
-    run.process(&Processes, launch, "", &mut Silent, &mut reports).await?;
+    run.process(&DirectLauncher, launch, "", &mut NullReader, &mut reports).await?;
     Ok(run.collect(&mut reports, "vitest"))
 }
 
-async fn vitest(run: &mut Run<'_>, more: Vec<String>, wanted: Option<&[Test]>) -> Result<(), Failure> {
+async fn vitest(
+    run: &mut FrameworkRun<'_>,
+    more: Vec<String>,
+    wanted: Option<&[TestItem]>,
+) -> Result<(), Failure> {
     let program =
         installed(run.project, "vitest/vitest.mjs").ok_or_else(|| not_installed("vitest", run.project))?;
     let (helpers, mut reports) = prepare(run)?;
     let debugs = run.host.is_debugger();
     let reporter = format!("--reporter={}", text(&helpers.join("tandem_vitest.mjs")));
-    let mut command = Command::new("node", &run.project.folder).arg(&program).arg("run").arg(reporter);
+    let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program).arg("run").arg(reporter);
     if debugs {
         command =
             command.args(["--no-file-parallelism", "--pool=forks", "--testTimeout=0", "--hookTimeout=0"]);
@@ -52,7 +57,7 @@ async fn vitest(run: &mut Run<'_>, more: Vec<String>, wanted: Option<&[Test]>) -
     let command = with_environment(command, run, &reports, wanted, false)?;
     let launch = launch(command, 0, run.options.known.as_ref());
     let host = run.host;
-    let ended = run.process(host, launch, "vitest run", &mut Silent, &mut reports).await?;
+    let ended = run.process(host, launch, "vitest run", &mut NullReader, &mut reports).await?;
     run.collect(&mut reports, "vitest");
     // A worker that has ended had no time to report which test it began.
     if let Some(tests) = wanted.filter(|_| ended.code != 0 && !run.broken && !debugs) {
@@ -63,8 +68,8 @@ async fn vitest(run: &mut Run<'_>, more: Vec<String>, wanted: Option<&[Test]>) -
 
 /// A pattern that matches exactly these tests: vitest joins titles with spaces, and the separator of an id
 /// may be part of a title.
-fn exactly(tests: &[Test]) -> Option<String> {
-    let name = |test: &Test| {
+fn exactly(tests: &[TestItem]) -> Option<String> {
+    let name = |test: &TestItem| {
         let name = test.id.split_once(BETWEEN).map_or(test.id.as_str(), |(_, name)| name);
         regex::escape(name).replace(BETWEEN, "(?: > | )")
     };
@@ -72,36 +77,42 @@ fn exactly(tests: &[Test]) -> Option<String> {
     (tests.len() <= MAX_NAMES).then(|| format!("--testNamePattern=^(?:{})$", names.join("|")))
 }
 
-impl Framework for Vitest {
+impl TestFramework for Vitest {
     fn name(&self) -> &'static str {
         "vitest"
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Npm
+    fn kind(&self) -> BuildTool {
+        BuildTool::Npm
     }
 
     fn detects(&self, project: &Project) -> bool {
         Manifest::of(project).is_for("vitest")
     }
 
-    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+    fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
         Box::pin(listed(run))
     }
 
-    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+    fn run<'a>(
+        &'a self,
+        run: &'a mut FrameworkRun<'_>,
+        chosen: &'a ChosenTests,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async move {
             match chosen {
-                Chosen::Everything => vitest(run, Vec::new(), None).await,
-                Chosen::Filter(filter) => {
+                ChosenTests::Everything => vitest(run, Vec::new(), None).await,
+                ChosenTests::Filter(filter) => {
                     vitest(run, vec![format!("--testNamePattern={filter}")], None).await
                 }
-                Chosen::Tests(tests) => vitest(run, exactly(tests).into_iter().collect(), Some(tests)).await,
+                ChosenTests::Tests(tests) => {
+                    vitest(run, exactly(tests).into_iter().collect(), Some(tests)).await
+                }
             }
         })
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
         named(project, text)
     }
 }

@@ -13,7 +13,7 @@ const MAX_FILES: usize = 10_000;
 
 /// A build tool. In this order when a folder holds files of several; makefiles often only call the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum BuildTool {
     /// The .NET SDK: `dotnet`.
     Dotnet,
     /// Rust, by `cargo build` and `cargo test`.
@@ -32,7 +32,7 @@ pub enum Kind {
     Make,
 }
 
-impl Kind {
+impl BuildTool {
     const ALL: [Self; 8] =
         [Self::Dotnet, Self::Cargo, Self::Go, Self::Npm, Self::Cmake, Self::Pytest, Self::Ruby, Self::Make];
 
@@ -79,7 +79,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     /// The tool that builds it.
-    pub kind: Kind,
+    pub kind: BuildTool,
     /// The project's folder.
     pub folder: PathBuf,
     /// The project file that was named, or the only one there is to name.
@@ -100,7 +100,7 @@ impl Project {
         let path = roots.existing(path)?;
         if !path.is_dir() {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let kind = wanted.or_else(|| Kind::of(name)).ok_or_else(|| nothing(&path))?;
+            let kind = wanted.or_else(|| BuildTool::of(name)).ok_or_else(|| nothing(&path))?;
             let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
             return Ok(Self { kind, folder, file: Some(path) });
         }
@@ -108,15 +108,15 @@ impl Project {
             Failure::new(ErrorCode::IoFailed, format!("cannot list `{}`: {error}", path.display()))
         };
         let files = std::fs::read_dir(&path).map_err(failed)?.flatten().take(MAX_FILES);
-        let mut files: Vec<(Kind, PathBuf)> = files
+        let mut files: Vec<(BuildTool, PathBuf)> = files
             .filter(|file| !file.file_type().is_ok_and(|kind| kind.is_dir()))
-            .filter_map(|file| Some((Kind::of(file.file_name().to_str()?)?, file.path())))
+            .filter_map(|file| Some((BuildTool::of(file.file_name().to_str()?)?, file.path())))
             .collect();
         files.sort();
         let found = wanted.or_else(|| files.first().map(|(kind, _)| *kind));
         let kind = found.ok_or_else(|| nothing(&path))?;
         let own = files.into_iter().filter(|(other, _)| *other == kind).map(|(_, file)| file).collect();
-        let file = if kind == Kind::Dotnet { only(own)? } else { None };
+        let file = if kind == BuildTool::Dotnet { only(own)? } else { None };
         Ok(Self { kind, folder: path, file })
     }
 
@@ -125,7 +125,7 @@ impl Project {
     /// below, that file is not loaded, and the project's modules are not found.
     #[must_use]
     pub fn for_tests(mut self, roots: &Roots) -> Self {
-        if self.kind != Kind::Pytest {
+        if self.kind != BuildTool::Pytest {
             return self;
         }
         let inside = |folder: &&Path| roots.paths().any(|root| folder.starts_with(root));
@@ -156,9 +156,9 @@ fn configures_pytest(folder: &Path) -> bool {
         || says("setup.cfg", "[tool:pytest]")
 }
 
-fn named(name: &str) -> Result<Kind, Failure> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-        let all: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+fn named(name: &str) -> Result<BuildTool, Failure> {
+    BuildTool::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let all: Vec<&str> = BuildTool::ALL.into_iter().map(BuildTool::name).collect();
         Failure::invalid(format!("`tool` must be one of {}, not `{name}`", all.join(", ")))
     })
 }

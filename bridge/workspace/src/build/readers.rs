@@ -12,87 +12,87 @@ pub mod tap;
 
 use std::path::Path;
 
-pub use results::Results;
+pub use results::ResultFiles;
 
-use super::report::Report;
+use super::report::BuildReport;
 
 /// Reads one step's output, line by line.
 #[derive(Debug)]
-pub struct Reader {
-    format: Format,
-    results: Option<Results>,
+pub struct OutputParser {
+    format: ParserKind,
+    results: Option<ResultFiles>,
 }
 
 #[derive(Debug)]
-enum Format {
+enum ParserKind {
     Compiler(&'static str),
-    Cmake(cmake::Cmake),
-    Cargo(Box<cargo::Cargo>),
-    Tap(Box<tap::Tap>),
-    Python(python::Python),
-    Minitest(minitest::Minitest),
+    Cmake(cmake::CmakeParser),
+    Cargo(Box<cargo::CargoParser>),
+    Tap(Box<tap::TapParser>),
+    Python(python::PythonParser),
+    Minitest(minitest::MinitestParser),
 }
 
-impl Reader {
+impl OutputParser {
     /// Lines of a compiler; `source` is who is named as the source of findings.
     pub fn compiler(source: &'static str) -> Self {
-        Self { format: Format::Compiler(source), results: None }
+        Self { format: ParserKind::Compiler(source), results: None }
     }
 
     /// CMake's own findings, among lines of a compiler.
     pub fn cmake() -> Self {
-        Self { format: Format::Cmake(cmake::Cmake::default()), results: None }
+        Self { format: ParserKind::Cmake(cmake::CmakeParser::default()), results: None }
     }
 
     /// `cargo --message-format=json`.
     pub fn cargo(folder: &Path) -> Self {
-        Self { format: Format::Cargo(Box::new(cargo::Cargo::new(folder))), results: None }
+        Self { format: ParserKind::Cargo(Box::new(cargo::CargoParser::new(folder))), results: None }
     }
 
     /// TAP, among lines of a compiler.
     pub fn tap() -> Self {
-        Self { format: Format::Tap(Box::default()), results: None }
+        Self { format: ParserKind::Tap(Box::default()), results: None }
     }
 
     /// Syntax errors of Python.
     pub fn python() -> Self {
-        Self { format: Format::Python(python::Python::default()), results: None }
+        Self { format: ParserKind::Python(python::PythonParser::default()), results: None }
     }
 
     /// Output of minitest and test-unit.
     pub fn minitest() -> Self {
-        Self { format: Format::Minitest(minitest::Minitest::default()), results: None }
+        Self { format: ParserKind::Minitest(minitest::MinitestParser::default()), results: None }
     }
 
     /// Also reads what a test runner leaves.
     #[must_use]
-    pub fn with(mut self, results: Results) -> Self {
+    pub fn with(mut self, results: ResultFiles) -> Self {
         self.results = Some(results);
         self
     }
 
     /// One line, without its end.
-    pub fn line(&mut self, line: &str, report: &mut Report) {
+    pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         match &mut self.format {
-            Format::Compiler(source) => {
+            ParserKind::Compiler(source) => {
                 report.say(line);
                 compiler::line(line, source, report);
             }
-            Format::Cmake(cmake) => cmake.line(line, report),
-            Format::Cargo(cargo) => cargo.line(line, report),
-            Format::Tap(tap) => tap.line(line, report),
-            Format::Python(python) => python.line(line, report),
-            Format::Minitest(minitest) => minitest.line(line, report),
+            ParserKind::Cmake(cmake) => cmake.line(line, report),
+            ParserKind::Cargo(cargo) => cargo.line(line, report),
+            ParserKind::Tap(tap) => tap.line(line, report),
+            ParserKind::Python(python) => python.line(line, report),
+            ParserKind::Minitest(minitest) => minitest.line(line, report),
         }
     }
 
     /// Completes the report when the step has ended.
-    pub fn end(&mut self, report: &mut Report) {
+    pub fn end(&mut self, report: &mut BuildReport) {
         match &mut self.format {
-            Format::Cmake(cmake) => cmake.end(report),
-            Format::Tap(tap) => tap.end(report),
-            Format::Minitest(minitest) => minitest.finish(report),
-            Format::Compiler(_) | Format::Cargo(_) | Format::Python(_) => {}
+            ParserKind::Cmake(cmake) => cmake.end(report),
+            ParserKind::Tap(tap) => tap.end(report),
+            ParserKind::Minitest(minitest) => minitest.finish(report),
+            ParserKind::Compiler(_) | ParserKind::Cargo(_) | ParserKind::Python(_) => {}
         }
         if let Some(results) = &self.results {
             results.read(report);

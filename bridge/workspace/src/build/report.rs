@@ -8,7 +8,7 @@ use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range}
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::process::kept::Kept;
+use crate::process::kept::BoundedOutput;
 
 /// Diagnostics of one answer.
 const MAX_DIAGNOSTICS: usize = 100;
@@ -21,7 +21,7 @@ const MAX_MESSAGE: usize = 4 << 10;
 
 /// A finding, as its tool places it: lines and columns from 1, 0 when unknown.
 #[derive(Debug, Clone, Default)]
-pub struct Finding<'a> {
+pub struct BuildDiagnostic<'a> {
     /// As the tool names it; empty for none.
     pub file: &'a str,
     /// Line, from 1; 0 when unknown.
@@ -44,7 +44,7 @@ pub struct Finding<'a> {
 
 /// Counts and failures of the tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Tests {
+pub struct TestSummary {
     /// Number of tests found.
     pub total: u64,
     /// Number of tests that passed.
@@ -55,12 +55,12 @@ pub struct Tests {
     pub skipped: u64,
     /// The bad ones; the first 50.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub failures: Vec<Failed>,
+    pub failures: Vec<FailedTest>,
 }
 
 /// A failed test with its message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Failed {
+pub struct FailedTest {
     /// Its name, as its tool takes it.
     pub name: String,
     /// Message of the failure, shortened when long.
@@ -76,12 +76,12 @@ pub struct Failed {
 
 /// Grows while a tool runs.
 #[derive(Debug)]
-pub struct Report {
+pub struct BuildReport {
     folder: PathBuf,
     /// Output as people read it.
-    pub output: Kept,
+    pub output: BoundedOutput,
     /// A shorter version of `output`.
-    brief: Kept,
+    brief: BoundedOutput,
     last: String,
     diagnostics: BTreeMap<String, Vec<Diagnostic>>,
     seen: HashSet<String>,
@@ -89,7 +89,7 @@ pub struct Report {
     errors: u64,
     warnings: u64,
     /// Counts and failures of the tests, once one has ended.
-    pub tests: Option<Tests>,
+    pub tests: Option<TestSummary>,
     /// Why the results of the tests are not complete.
     pub incomplete: Option<String>,
     /// Programs that were built, as their tool describes them.
@@ -98,7 +98,7 @@ pub struct Report {
 
 /// The report in the form of an answer.
 #[derive(Debug, Serialize)]
-pub struct Written {
+pub struct FinishedReport {
     /// The tool's own output, with a note where a part is missing.
     pub output: String,
     /// By file, relative to the folder; what has no file is under an empty name.
@@ -112,7 +112,7 @@ pub struct Written {
     pub omitted: u64,
     /// Counts and failures of the tests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tests: Option<Tests>,
+    pub tests: Option<TestSummary>,
     /// Why the results of the tests are not complete.
     #[serde(skip)]
     pub incomplete: Option<String>,
@@ -123,13 +123,13 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Report {
+impl BuildReport {
     /// An empty one, for a project in this folder.
     pub fn new(folder: &Path, output_bytes: usize) -> Self {
         Self {
             folder: folder.to_owned(),
-            output: Kept::new(output_bytes),
-            brief: Kept::new(output_bytes.min(BRIEF)),
+            output: BoundedOutput::new(output_bytes),
+            brief: BoundedOutput::new(output_bytes.min(BRIEF)),
             last: String::new(),
             diagnostics: BTreeMap::new(),
             seen: HashSet::new(),
@@ -161,7 +161,7 @@ impl Report {
     }
 
     /// Takes a finding in, once: tools repeat them for each target and in a summary.
-    pub fn find(&mut self, finding: &Finding<'_>) {
+    pub fn find(&mut self, finding: &BuildDiagnostic<'_>) {
         let file = self.relative(finding.file);
         let key =
             format!("{file}\0{}\0{}\0{}\0{}", finding.line, finding.column, finding.code, finding.message);
@@ -211,7 +211,7 @@ impl Report {
     }
 
     /// The tests' counts, to be changed.
-    pub fn tests(&mut self) -> &mut Tests {
+    pub fn tests(&mut self) -> &mut TestSummary {
         self.tests.get_or_insert_default()
     }
 
@@ -221,7 +221,7 @@ impl Report {
     }
 
     /// A test that failed; does not count it.
-    pub fn fail(&mut self, mut failed: Failed) {
+    pub fn fail(&mut self, mut failed: FailedTest) {
         failed.message = shorten(failed.message.trim());
         failed.file = failed.file.filter(|file| !file.is_empty()).map(|file| self.relative(&file));
         let failures = &mut self.tests().failures;
@@ -239,7 +239,7 @@ impl Report {
     }
 
     /// Converts the report into the form of an answer.
-    pub fn written(self) -> Written {
+    pub fn written(self) -> FinishedReport {
         let told = self.tests.as_ref().is_some_and(|tests| {
             tests.failed > 0
                 && tests.failures.len() as u64 == tests.failed
@@ -249,7 +249,7 @@ impl Report {
             Some(tests) => without_told(&self.brief.text(), tests),
             None => self.output.text(),
         };
-        Written {
+        FinishedReport {
             output,
             omitted: self.errors + self.warnings - self.listed as u64,
             diagnostics: self.diagnostics,
@@ -262,7 +262,7 @@ impl Report {
 }
 
 /// The output without the lines that the failures' messages contain.
-fn without_told(output: &str, tests: &Tests) -> String {
+fn without_told(output: &str, tests: &TestSummary) -> String {
     let messages = tests.failures.iter().flat_map(|failed| failed.message.lines());
     let told: HashSet<&str> = messages.map(str::trim).filter(|line| !line.is_empty()).collect();
     output.split_inclusive('\n').filter(|line| !told.contains(line.trim())).collect()
@@ -283,12 +283,16 @@ mod tests {
     #[test]
     fn the_message_of_a_failed_test_is_not_repeated() {
         let report = |message: &str| {
-            let mut report = Report::new(Path::new("/w"), 10_000);
+            let mut report = BuildReport::new(Path::new("/w"), 10_000);
             for line in ["== FAILURES ==", "E   assert 1 == 2", "printed by the test", "== 1 failed =="] {
                 report.say(line);
             }
             report.tests().failed = 1;
-            report.fail(Failed { name: "test_bad".into(), message: message.into(), ..Failed::default() });
+            report.fail(FailedTest {
+                name: "test_bad".into(),
+                message: message.into(),
+                ..FailedTest::default()
+            });
             report.written().output
         };
         assert_eq!(

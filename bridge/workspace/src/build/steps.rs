@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use quick_xml::escape::escape;
 use tandem_error::{ErrorCode, Failure};
 
-use super::project::{Kind, Project};
-use super::readers::{Reader, Results};
-use super::{Action, Selection};
+use super::project::{BuildTool, Project};
+use super::readers::{OutputParser, ResultFiles};
+use super::{BuildAction, RunnerArguments};
 use crate::bounded;
-use crate::process::Command;
+use crate::process::ProcessCommand;
 
 mod node;
 mod python;
@@ -23,11 +23,11 @@ const LARGEST: u64 = 4 << 20;
 
 /// A command of an action.
 #[derive(Debug)]
-pub struct Step {
+pub struct BuildStep {
     /// The command of this step.
-    pub command: Command,
+    pub command: ProcessCommand,
     /// Parser for its output.
-    pub reader: Reader,
+    pub reader: OutputParser,
 }
 
 /// The steps of an action; each follows when the one before succeeds. `scratch` is for files the tools leave.
@@ -36,24 +36,25 @@ pub struct Step {
 /// `UNSUPPORTED` when the tool has no such action, or cannot choose tests by `chosen.filter`.
 pub fn of(
     project: &Project,
-    action: Action,
-    chosen: &Selection,
+    action: BuildAction,
+    chosen: &RunnerArguments,
     scratch: &Path,
-) -> Result<Vec<Step>, Failure> {
-    if action == Action::Test && matches!(project.kind, Kind::Dotnet | Kind::Cargo | Kind::Go | Kind::Pytest)
+) -> Result<Vec<BuildStep>, Failure> {
+    if action == BuildAction::Test
+        && matches!(project.kind, BuildTool::Dotnet | BuildTool::Cargo | BuildTool::Go | BuildTool::Pytest)
     {
         let message = format!("tests of {} are run by their framework", project.kind.name());
         return Err(Failure::new(ErrorCode::Unsupported, message).hint("run_tests does"));
     }
     match project.kind {
-        Kind::Dotnet => dotnet(project, action, scratch),
-        Kind::Cargo => Ok(cargo(project, action)),
-        Kind::Go => Ok(go(project, action)),
-        Kind::Npm => node::steps(project, action, chosen, scratch),
-        Kind::Cmake => Ok(cmake(project, action, chosen, scratch)),
-        Kind::Pytest => python::steps(project, action, scratch),
-        Kind::Ruby => ruby::steps(project, action, chosen, scratch),
-        Kind::Make => make(project, action, chosen),
+        BuildTool::Dotnet => dotnet(project, action, scratch),
+        BuildTool::Cargo => Ok(cargo(project, action)),
+        BuildTool::Go => Ok(go(project, action)),
+        BuildTool::Npm => node::steps(project, action, chosen, scratch),
+        BuildTool::Cmake => Ok(cmake(project, action, chosen, scratch)),
+        BuildTool::Pytest => python::steps(project, action, scratch),
+        BuildTool::Ruby => ruby::steps(project, action, chosen, scratch),
+        BuildTool::Make => make(project, action, chosen),
     }
 }
 
@@ -64,10 +65,10 @@ fn no_filter(what: &str) -> Failure {
 }
 
 /// `dotnet VERB` for a project, in an environment in which its words can be read and no server stays behind.
-pub fn dotnet_command(project: &Project, verb: &str) -> Command {
+pub fn dotnet_command(project: &Project, verb: &str) -> ProcessCommand {
     let own = std::env::var_os("DOTNET_ROOT").map(|root| PathBuf::from(root).join("dotnet"));
     let program = own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"));
-    let mut command = Command::new(program, &project.folder).arg(verb).args(&project.file);
+    let mut command = ProcessCommand::new(program, &project.folder).arg(verb).args(&project.file);
     // No server of MSBuild or the compiler stays behind.
     command = command.args(["-nologo", "-v:m", "-nodeReuse:false", "-p:UseSharedCompilation=false"]);
     for (name, value) in [
@@ -82,18 +83,18 @@ pub fn dotnet_command(project: &Project, verb: &str) -> Command {
     command
 }
 
-fn dotnet(project: &Project, action: Action, scratch: &Path) -> Result<Vec<Step>, Failure> {
-    let verb = if action == Action::Restore { "restore" } else { "build" };
+fn dotnet(project: &Project, action: BuildAction, scratch: &Path) -> Result<Vec<BuildStep>, Failure> {
+    let verb = if action == BuildAction::Restore { "restore" } else { "build" };
     let mut command = dotnet_command(project, verb);
-    let reader = Reader::compiler("msbuild");
+    let reader = OutputParser::compiler("msbuild");
     // An incremental build does not repeat the warnings of what it does not compile again, and one that is not
     // incremental deletes what was built first: so all is compiled, into a place of its own.
-    if action == Action::Check {
+    if action == BuildAction::Check {
         let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
         elsewhere.push(output_elsewhere(scratch)?);
         command = command.arg(elsewhere);
     }
-    Ok(vec![Step { command, reader }])
+    Ok(vec![BuildStep { command, reader }])
 }
 
 /// A file for MSBuild that lets every project be built below the scratch folder, each in a place of its own.
@@ -113,56 +114,59 @@ fn output_elsewhere(scratch: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-fn cargo(project: &Project, action: Action) -> Vec<Step> {
-    let mut command = Command::new("cargo", &project.folder);
+fn cargo(project: &Project, action: BuildAction) -> Vec<BuildStep> {
+    let mut command = ProcessCommand::new("cargo", &project.folder);
     command = match action {
-        Action::Build | Action::Test => command.arg("build"),
-        Action::Check => command.args(["check", "--all-targets"]),
-        Action::Restore => command.arg("fetch"),
+        BuildAction::Build | BuildAction::Test => command.arg("build"),
+        BuildAction::Check => command.args(["check", "--all-targets"]),
+        BuildAction::Restore => command.arg("fetch"),
     };
-    if action != Action::Restore {
+    if action != BuildAction::Restore {
         command = command.arg("--message-format=json");
     }
     if let Some(manifest) = &project.file {
         command = command.arg("--manifest-path").arg(manifest);
     }
     let command = command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never");
-    vec![Step { command, reader: Reader::cargo(&project.folder) }]
+    vec![BuildStep { command, reader: OutputParser::cargo(&project.folder) }]
 }
 
-fn go(project: &Project, action: Action) -> Vec<Step> {
-    let command = Command::new("go", &project.folder);
+fn go(project: &Project, action: BuildAction) -> Vec<BuildStep> {
+    let command = ProcessCommand::new("go", &project.folder);
     let command = match action {
-        Action::Build | Action::Test => command.args(["build", "./..."]),
-        Action::Check => command.args(["vet", "./..."]),
-        Action::Restore => command.args(["mod", "download"]),
+        BuildAction::Build | BuildAction::Test => command.args(["build", "./..."]),
+        BuildAction::Check => command.args(["vet", "./..."]),
+        BuildAction::Restore => command.args(["mod", "download"]),
     };
-    vec![Step { command, reader: Reader::compiler("go") }]
+    vec![BuildStep { command, reader: OutputParser::compiler("go") }]
 }
 
-fn cmake(project: &Project, action: Action, chosen: &Selection, scratch: &Path) -> Vec<Step> {
-    let configure = Command::new("cmake", &project.folder).args(["-S", ".", "-B", "build"]);
-    let build = Command::new("cmake", &project.folder).args(["--build", "build", "--parallel"]);
-    let mut steps = vec![Step { command: configure, reader: Reader::cmake() }];
-    if action != Action::Restore {
-        steps.push(Step { command: build, reader: Reader::cmake() });
+fn cmake(project: &Project, action: BuildAction, chosen: &RunnerArguments, scratch: &Path) -> Vec<BuildStep> {
+    let configure = ProcessCommand::new("cmake", &project.folder).args(["-S", ".", "-B", "build"]);
+    let build = ProcessCommand::new("cmake", &project.folder).args(["--build", "build", "--parallel"]);
+    let mut steps = vec![BuildStep { command: configure, reader: OutputParser::cmake() }];
+    if action != BuildAction::Restore {
+        steps.push(BuildStep { command: build, reader: OutputParser::cmake() });
     }
-    if action == Action::Test {
+    if action == BuildAction::Test {
         let file = scratch.join("ctest.xml");
-        let test = Command::new("ctest", &project.folder);
+        let test = ProcessCommand::new("ctest", &project.folder);
         let command = test.args(["--test-dir", "build", "--output-on-failure", "--output-junit"]).arg(&file);
         let filter = chosen.filter.iter().flat_map(|filter| ["-R", filter.as_str()]);
         let command = command.args(filter).args(&chosen.arguments);
-        steps.push(Step { command, reader: Reader::compiler("ctest").with(Results::Junit(file)) });
+        steps.push(BuildStep {
+            command,
+            reader: OutputParser::compiler("ctest").with(ResultFiles::Junit(file)),
+        });
     }
     steps
 }
 
-fn make(project: &Project, action: Action, chosen: &Selection) -> Result<Vec<Step>, Failure> {
+fn make(project: &Project, action: BuildAction, chosen: &RunnerArguments) -> Result<Vec<BuildStep>, Failure> {
     if chosen.filter.is_some() {
         return Err(no_filter("a makefile"));
     }
-    let mut command = Command::new("make", &project.folder);
+    let mut command = ProcessCommand::new("make", &project.folder);
     if let Some(file) = &project.file {
         command = command.arg("-f").arg(file);
     }
@@ -173,14 +177,15 @@ fn make(project: &Project, action: Action, chosen: &Selection) -> Result<Vec<Ste
     let target =
         |name: &str| text.lines().any(|line| line.split(':').next() == Some(name) && line.contains(':'));
     let command = match action {
-        Action::Build | Action::Check => command,
-        Action::Test if target("check") && !target("test") => command.arg("check"),
-        Action::Test if target("test") => command.arg("test"),
-        Action::Test | Action::Restore => {
+        BuildAction::Build | BuildAction::Check => command,
+        BuildAction::Test if target("check") && !target("test") => command.arg("check"),
+        BuildAction::Test if target("test") => command.arg("test"),
+        BuildAction::Test | BuildAction::Restore => {
             let message = format!("the makefile has no target for `{}`", action.name());
             return Err(Failure::new(ErrorCode::Unsupported, message).hint("build runs its default target"));
         }
     };
-    let reader = if action == Action::Test { Reader::tap() } else { Reader::compiler("make") };
-    Ok(vec![Step { command: command.args(&chosen.arguments).env("LC_ALL", "C"), reader }])
+    let reader =
+        if action == BuildAction::Test { OutputParser::tap() } else { OutputParser::compiler("make") };
+    Ok(vec![BuildStep { command: command.args(&chosen.arguments).env("LC_ALL", "C"), reader }])
 }

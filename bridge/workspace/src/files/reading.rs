@@ -19,7 +19,7 @@ pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// The part of a file to read.
 #[derive(Debug, Clone)]
-pub struct Selection {
+pub struct ReadOptions {
     /// First line, 1-based, or a cursor of an earlier answer (`LINE` or `LINE:BYTE`).
     pub start: Option<String>,
     /// How many lines at most.
@@ -32,7 +32,7 @@ pub struct Selection {
 
 /// The answer of `read_file`.
 #[derive(Debug, Serialize)]
-pub struct Text {
+pub struct ReadFileResult {
     /// The text, as it is in the file: line ends and all.
     pub content: String,
     /// Bytes of the whole file.
@@ -49,7 +49,7 @@ pub struct Text {
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `UNSUPPORTED` when it is not text, or too large, `INVALID_PARAMETER` for a folder.
-pub fn read(roots: &Roots, path: &str, selection: &Selection) -> Result<Text, Failure> {
+pub fn read(roots: &Roots, path: &str, selection: &ReadOptions) -> Result<ReadFileResult, Failure> {
     let cursor = Cursor::parse(selection.start.as_deref())?;
     let bytes = whole(roots, path)?;
     let size = bytes.len() as u64;
@@ -59,7 +59,7 @@ pub fn read(roots: &Roots, path: &str, selection: &Selection) -> Result<Text, Fa
         // Whole groups of three, so that parts can be put together.
         let end = from.saturating_add((limit / 4 * 3).max(3)).min(bytes.len());
         let part = bytes.get(from..end).unwrap_or_default();
-        return Ok(Text {
+        return Ok(ReadFileResult {
             content: base64::engine::general_purpose::STANDARD.encode(part),
             size,
             lines: None,
@@ -68,7 +68,7 @@ pub fn read(roots: &Roots, path: &str, selection: &Selection) -> Result<Text, Fa
     }
     let text = decode(path, &bytes)?;
     let (content, lines, next) = part(text, cursor, selection.count.unwrap_or(usize::MAX), limit);
-    Ok(Text { content: content.to_owned(), size, lines: Some(lines), next })
+    Ok(ReadFileResult { content: content.to_owned(), size, lines: Some(lines), next })
 }
 
 /// A whole file; a pipe or a device is not waited for.

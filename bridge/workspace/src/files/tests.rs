@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tandem_error::ErrorCode;
 
-use super::reading::{Selection, read};
+use super::reading::{ReadOptions, read};
 use super::writing::{create_directory, delete, write};
 use super::*;
 
@@ -16,8 +16,8 @@ fn root() -> (tempfile::TempDir, Roots) {
     (folder, roots)
 }
 
-fn selection() -> Selection {
-    Selection { start: None, count: None, max_bytes: 1000, base64: false }
+fn selection() -> ReadOptions {
+    ReadOptions { start: None, count: None, max_bytes: 1000, base64: false }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn binary_content_is_refused_with_the_reason() {
         assert_eq!(failure.code, ErrorCode::Unsupported);
         assert!(failure.message.contains(reason), "{failure}");
     }
-    let selection = Selection { base64: true, ..selection() };
+    let selection = ReadOptions { base64: true, ..selection() };
     assert_eq!(read(&roots, "zero", &selection).unwrap().content, "YWIAYw==");
 }
 
@@ -160,10 +160,10 @@ fn folders_are_made_with_those_above_and_existence_says_what_is_there() {
     assert_eq!(create_directory(&roots, "a/b/c").unwrap().created, Some(false));
     write(&roots, "a/file", b"12").unwrap();
     assert_eq!(create_directory(&roots, "a/file").unwrap_err().code, ErrorCode::InvalidParameter);
-    let there = exists(&roots, "a/file", Kind::File).unwrap();
+    let there = exists(&roots, "a/file", EntryType::File).unwrap();
     assert_eq!((there.exists, there.size, there.instead), (true, Some(2), None));
-    let there = exists(&roots, "a/b", Kind::File).unwrap();
+    let there = exists(&roots, "a/b", EntryType::File).unwrap();
     assert_eq!((there.exists, there.instead), (false, Some("directory")));
-    assert!(exists(&roots, "a/b", Kind::Directory).unwrap().exists);
-    assert!(!exists(&roots, "a/file/x", Kind::Directory).unwrap().exists);
+    assert!(exists(&roots, "a/b", EntryType::Directory).unwrap().exists);
+    assert!(!exists(&roots, "a/file/x", EntryType::Directory).unwrap().exists);
 }

@@ -25,7 +25,7 @@ pub const WRITE_LIMIT: usize = 64 << 20;
 /// The answer of `write_file`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Written {
+pub struct WriteFileResult {
     /// Where, links resolved; quoted as git does when it is not plain text.
     pub path: String,
     /// How many bytes were written.
@@ -36,7 +36,7 @@ pub struct Written {
 
 /// `delete_file` and `create_directory`.
 #[derive(Debug, Serialize)]
-pub struct Changed {
+pub struct EntryChange {
     /// Path that was deleted or created; quoted as git does when it is not plain text.
     pub path: String,
     /// `create_directory`: false when it was there before.
@@ -48,7 +48,7 @@ pub struct Changed {
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER` when something else is there.
-pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<Written, Failure> {
+pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<WriteFileResult, Failure> {
     if content.len() > WRITE_LIMIT {
         let message = format!("`content` has {} bytes; at most {WRITE_LIMIT} are written", content.len());
         return Err(Failure::invalid(message));
@@ -63,7 +63,7 @@ pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<Written, Failu
     })?;
     let path = place.absolute();
     let path = path.canonicalize().unwrap_or(path);
-    Ok(Written { path: quote(path.as_os_str().as_bytes()), bytes_written: content.len(), created })
+    Ok(WriteFileResult { path: quote(path.as_os_str().as_bytes()), bytes_written: content.len(), created })
 }
 
 /// Bytes that came as base64.
@@ -79,7 +79,7 @@ pub fn decode(content: &str) -> Result<Vec<u8>, Failure> {
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` for a folder.
-pub fn delete(roots: &Roots, path: &str) -> Result<Changed, Failure> {
+pub fn delete(roots: &Roots, path: &str) -> Result<EntryChange, Failure> {
     let place = roots.place(path)?;
     roots.at(&place, "delete", false, |dir, path| {
         let (folder, name) = split(path)?;
@@ -93,18 +93,18 @@ pub fn delete(roots: &Roots, path: &str) -> Result<Changed, Failure> {
         }
         folder.remove_file(&name)
     })?;
-    Ok(Changed { path: quote(place.absolute().as_os_str().as_bytes()), created: None })
+    Ok(EntryChange { path: quote(place.absolute().as_os_str().as_bytes()), created: None })
 }
 
 /// Makes a folder and those above it that are missing. One that is there already is fine.
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `INVALID_PARAMETER` when a file is in the way.
-pub fn create_directory(roots: &Roots, path: &str) -> Result<Changed, Failure> {
+pub fn create_directory(roots: &Roots, path: &str) -> Result<EntryChange, Failure> {
     let place = roots.place(path)?;
     let created =
         roots.at(&place, "create", true, |dir, path| made(dir, path).map(|(_, created)| created))?;
-    Ok(Changed { path: quote(place.absolute().as_os_str().as_bytes()), created: Some(created) })
+    Ok(EntryChange { path: quote(place.absolute().as_os_str().as_bytes()), created: Some(created) })
 }
 
 /// Where writing goes: through links, as long as they stay beneath the handle.

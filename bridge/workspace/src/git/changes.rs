@@ -18,7 +18,7 @@ const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "pos
 
 /// The answer of `git_add`.
 #[derive(Debug, Serialize)]
-pub struct Added {
+pub struct AddResult {
     /// Everything that is staged now, relative to the top.
     pub staged: Vec<String>,
     /// All of it, also what is not listed.
@@ -27,7 +27,7 @@ pub struct Added {
 
 /// The answer of `git_commit`.
 #[derive(Debug, Serialize)]
-pub struct Committed {
+pub struct CommitResult {
     /// The full hash of the commit.
     pub hash: String,
     /// Branch of the commit; empty when detached.
@@ -44,7 +44,7 @@ pub struct Committed {
 /// # Errors
 /// `INVALID_PARAMETER` without files, `PATH_NOT_ALLOWED`, `ACCESS_DENIED` when the repository has filters of its own that may
 /// not run, `COMMAND_FAILED`.
-pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<Added, Failure> {
+pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<AddResult, Failure> {
     if files.is_empty() {
         return Err(Failure::invalid("`files` is empty; name what to stage, `.` for everything"));
     }
@@ -69,14 +69,14 @@ pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<Added,
     arguments.extend(repository.paths(&[])?);
     let out = repository.need(arguments).await?;
     let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(Added { staged: names.clone().take(MAX_PATHS).map(quote).collect(), total: names.count() })
+    Ok(AddResult { staged: names.clone().take(MAX_PATHS).map(quote).collect(), total: names.count() })
 }
 
 /// Commits what is staged.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` without a message, `COMMAND_FAILED` when nothing is staged, a hook refuses, or git does.
-pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Committed, Failure> {
+pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<CommitResult, Failure> {
     if message.trim().is_empty() {
         return Err(Failure::invalid("`message` is empty"));
     }
@@ -102,7 +102,7 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
         .await?;
     let shown = String::from_utf8_lossy(&shown).into_owned();
     let mut lines = shown.lines().filter(|line| !line.trim().is_empty());
-    Ok(Committed {
+    Ok(CommitResult {
         hash: lines.next().unwrap_or_default().to_owned(),
         summary: lines.next().unwrap_or_default().trim().to_owned(),
         branch: super::status::current_branch(repository).await?.branch,

@@ -7,8 +7,8 @@ use tandem_error::Failure;
 
 use super::repository::{Repository, refused, revision};
 use super::status::MAX_PATHS;
-use crate::process::kept::Kept;
-use crate::process::{Sink, Stream};
+use crate::process::kept::BoundedOutput;
+use crate::process::{OutputStream, Sink};
 use crate::quoted_path::quote;
 
 /// Options for a patch in the standard format, without running any program.
@@ -21,7 +21,7 @@ pub struct Diff {
     /// The patch, or a part of it.
     pub output: String,
     /// Files that the patch changes.
-    pub files: Vec<Touched>,
+    pub files: Vec<DiffFile>,
     /// All of them, also those not listed.
     pub total: usize,
     /// `start` of the next part of the patch.
@@ -31,7 +31,7 @@ pub struct Diff {
 
 /// A file of a patch, with its counts.
 #[derive(Debug, Serialize)]
-pub struct Touched {
+pub struct DiffFile {
     /// Path relative to the top of the repository.
     pub path: String,
     /// Lines; absent for binary files.
@@ -44,7 +44,7 @@ pub struct Touched {
 
 /// The versions and files to compare.
 #[derive(Debug, Clone, Default)]
-pub struct Selection {
+pub struct DiffOptions {
     /// Compare staged changes with HEAD; otherwise compare unstaged changes with the staged ones.
     pub staged: bool,
     /// Against this instead, or `A..B`.
@@ -61,7 +61,7 @@ pub struct Selection {
 ///
 /// # Errors
 /// `COMMAND_FAILED`; `INVALID_PARAMETER` for an unknown revision.
-pub async fn diff(repository: &Repository<'_>, selection: &Selection) -> Result<Diff, Failure> {
+pub async fn diff(repository: &Repository<'_>, selection: &DiffOptions) -> Result<Diff, Failure> {
     super::submodules::check(repository).await?;
     let mut rest: Vec<OsString> = Vec::new();
     if selection.staged {
@@ -81,7 +81,7 @@ pub async fn diff(repository: &Repository<'_>, selection: &Selection) -> Result<
         most: selection.max_bytes.max(1),
         kept: Vec::new(),
         more: false,
-        err: Kept::new(4096),
+        err: BoundedOutput::new(4096),
     };
     let ended = repository.run_into(&with(&["--patch"]), &mut window).await?;
     if !ended.success() {
@@ -94,8 +94,8 @@ pub async fn diff(repository: &Repository<'_>, selection: &Selection) -> Result<
 }
 
 /// Reads `--numstat -z`: `added TAB removed TAB path NUL`, or for a rename `… TAB NUL from NUL to NUL`.
-fn touched(out: &[u8]) -> (Vec<Touched>, usize) {
-    let mut files: Vec<Touched> = Vec::new();
+fn touched(out: &[u8]) -> (Vec<DiffFile>, usize) {
+    let mut files: Vec<DiffFile> = Vec::new();
     let mut total = 0;
     let mut last: Option<&[u8]> = None;
     let mut records = out.split(|byte| *byte == 0);
@@ -106,7 +106,7 @@ fn touched(out: &[u8]) -> (Vec<Touched>, usize) {
         };
         let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse().ok();
         let path = if path.is_empty() { records.nth(1).unwrap_or_default() } else { path };
-        let one = Touched { path: quote(path), added: number(added), removed: number(removed) };
+        let one = DiffFile { path: quote(path), added: number(added), removed: number(removed) };
         // A file in conflict is listed twice, one after the other: as such, and compared with our side.
         if last.replace(path) == Some(path) {
             if let Some(listed) = files.last_mut().filter(|listed| listed.path == one.path) {
@@ -128,12 +128,12 @@ struct Window {
     most: usize,
     kept: Vec<u8>,
     more: bool,
-    err: Kept,
+    err: BoundedOutput,
 }
 
 impl Sink for Window {
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
-        if stream == Stream::Err {
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
+        if stream == OutputStream::Err {
             return self.err.push(bytes);
         }
         let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());

@@ -12,7 +12,7 @@ const MAX_COMMITS: u64 = 1000;
 
 /// The answer of `git_log`.
 #[derive(Debug, Default, Serialize)]
-pub struct Log {
+pub struct GitLog {
     /// As `git log --oneline` prints it.
     pub output: String,
     /// The commits of `output`, with all their fields.
@@ -37,16 +37,16 @@ pub struct Commit {
 
 /// The answer of `git_list_branches`.
 #[derive(Debug, Default, Serialize)]
-pub struct Branches {
+pub struct BranchList {
     /// As `git branch -a` prints it.
     pub output: String,
     /// The branches of `output`, with all their fields.
-    pub branches: Vec<Branch>,
+    pub branches: Vec<BranchInfo>,
 }
 
 /// A local or remote branch.
 #[derive(Debug, Serialize)]
-pub struct Branch {
+pub struct BranchInfo {
     /// `main`, or `origin/main` for one of a remote.
     pub name: String,
     /// Abbreviated hash of its commit.
@@ -64,7 +64,7 @@ pub struct Branch {
 
 /// The part of the log to list.
 #[derive(Debug, Clone)]
-pub struct Selection {
+pub struct LogOptions {
     /// Maximum number of commits.
     pub count: u64,
     /// Number of commits to skip.
@@ -79,7 +79,7 @@ pub struct Selection {
 ///
 /// # Errors
 /// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
-pub async fn log(repository: &Repository<'_>, selection: &Selection) -> Result<Log, Failure> {
+pub async fn log(repository: &Repository<'_>, selection: &LogOptions) -> Result<GitLog, Failure> {
     let count = selection.count.min(MAX_COMMITS);
     let mut arguments: Vec<OsString> = vec!["log".into(), "-z".into(), "--no-show-signature".into()];
     arguments.push("--format=tformat:%H%n%h%n%an <%ae>%n%aI%n%s".into());
@@ -95,10 +95,10 @@ pub async fn log(repository: &Repository<'_>, selection: &Selection) -> Result<L
     if !said.ended.success() {
         let unborn = selection.revision.is_none()
             && !repository.run(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.ended.success();
-        return if unborn { Ok(Log::default()) } else { Err(refused("log", &said.err)) };
+        return if unborn { Ok(GitLog::default()) } else { Err(refused("log", &said.err)) };
     }
     let text = String::from_utf8_lossy(&said.out);
-    let mut log = Log::default();
+    let mut log = GitLog::default();
     for record in text.split('\0').filter(|record| !record.is_empty()) {
         if log.commits.len() as u64 == count {
             log.next = Some(selection.start + count);
@@ -117,11 +117,11 @@ pub async fn log(repository: &Repository<'_>, selection: &Selection) -> Result<L
 ///
 /// # Errors
 /// `COMMAND_FAILED`.
-pub async fn branches(repository: &Repository<'_>) -> Result<Branches, Failure> {
+pub async fn branches(repository: &Repository<'_>) -> Result<BranchList, Failure> {
     let format = "--format=%(HEAD)%00%(refname)%00%(objectname:short)%00%(upstream:short)%00%(symref:short)";
     let out = repository.need(["for-each-ref", format, "refs/heads", "refs/remotes"]).await?;
     let text = String::from_utf8_lossy(&out);
-    let mut branches = Branches::default();
+    let mut branches = BranchList::default();
     let current = super::status::current_branch(repository).await?;
     if current.detached {
         branches.output += &format!("* (HEAD detached at {})\n", current.commit.unwrap_or_default());
@@ -135,7 +135,7 @@ pub async fn branches(repository: &Repository<'_>) -> Result<Branches, Failure> 
         let shown = if remote.is_some() { format!("remotes/{short}") } else { short.to_owned() };
         let arrow = if leads_to.is_empty() { String::new() } else { format!(" -> {leads_to}") };
         branches.output += &format!("{mark}{shown}{arrow}\n");
-        branches.branches.push(Branch {
+        branches.branches.push(BranchInfo {
             name: short.to_owned(),
             commit: (*commit).to_owned(),
             current: *head == "*",

@@ -34,7 +34,7 @@ pub struct Fence {
 
 /// The folders of one repository, links resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct RepositoryLayout {
     /// The top of the working tree.
     pub top: PathBuf,
     /// HEAD, the index and what else belongs to this working tree.
@@ -85,7 +85,7 @@ impl Fence {
     }
 }
 
-impl Layout {
+impl RepositoryLayout {
     /// The repository a folder lies in; `None` when there is none. The fence then also holds what the repository needs
     /// when it begins above a root.
     ///

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
-use super::layout::{Fence, Layout};
-use super::run::{Said, bare, ran, ran_into};
+use super::layout::{Fence, RepositoryLayout};
+use super::run::{GitOutput, bare, ran, ran_into};
 use super::settings::Settings;
 use super::stand_in::StandIn;
-use crate::process::{Command, Ended, Sink};
+use crate::process::{ProcessCommand, ProcessExit, Sink};
 use crate::quoted_path::path_bytes;
 use crate::roots::Roots;
 
@@ -37,7 +37,7 @@ pub struct Repository<'a> {
     /// Settings from its own configuration.
     pub settings: Settings,
     /// The folders of its working tree and its data.
-    pub layout: Layout,
+    pub layout: RepositoryLayout,
     fence: Fence,
     /// `None` when commands are allowed: then its configuration holds as it is.
     stand_in: Option<StandIn>,
@@ -59,7 +59,7 @@ impl<'a> Repository<'a> {
         let folder = roots.folder(folder)?;
         let (start, mut fence) = (folder.clone(), Fence::new(roots.paths().map(Path::to_owned).collect()));
         let (found, fence) = off_thread(move || {
-            let found = Layout::find(&mut fence, &start)?;
+            let found = RepositoryLayout::find(&mut fence, &start)?;
             found.iter().try_for_each(|layout| layout.check(&fence))?;
             Ok((found, fence))
         })
@@ -74,7 +74,7 @@ impl<'a> Repository<'a> {
     async fn assemble(
         roots: &'a Roots,
         folder: PathBuf,
-        (mut layout, fence): (Layout, Fence),
+        (mut layout, fence): (RepositoryLayout, Fence),
         commands: bool,
         cancel: &CancellationToken,
     ) -> Result<Self, Failure> {
@@ -105,7 +105,7 @@ impl<'a> Repository<'a> {
         let folder = self.top.join(path);
         let Ok(folder) = folder.canonicalize() else { return Ok(None) };
         self.fence.check(&self.top.join(path), &folder)?;
-        let Some(layout) = Layout::at(&self.fence, &folder)? else { return Ok(None) };
+        let Some(layout) = RepositoryLayout::at(&self.fence, &folder)? else { return Ok(None) };
         let place = (layout, self.fence.clone());
         let mut own = Self::assemble(self.roots, folder, place, self.runs_programs(), &self.cancel).await?;
         own.depth = self.depth + 1;
@@ -129,7 +129,7 @@ impl<'a> Repository<'a> {
     }
 
     /// A run of git with these arguments, at the top.
-    pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ProcessCommand {
         let mut command = bare(&self.top, arguments);
         if let Some(stand_in) = &self.stand_in {
             command = command
@@ -151,7 +151,10 @@ impl<'a> Repository<'a> {
     ///
     /// # Errors
     /// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
-    pub async fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<Said, Failure> {
+    pub async fn run(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<GitOutput, Failure> {
         self.run_command(&self.command(arguments)).await
     }
 
@@ -159,7 +162,7 @@ impl<'a> Repository<'a> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn run_command(&self, command: &Command) -> Result<Said, Failure> {
+    pub async fn run_command(&self, command: &ProcessCommand) -> Result<GitOutput, Failure> {
         ran(command, &self.cancel).await
     }
 
@@ -167,7 +170,11 @@ impl<'a> Repository<'a> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn run_into(&self, command: &Command, sink: &mut dyn Sink) -> Result<Ended, Failure> {
+    pub async fn run_into(
+        &self,
+        command: &ProcessCommand,
+        sink: &mut dyn Sink,
+    ) -> Result<ProcessExit, Failure> {
         ran_into(command, sink, &self.cancel).await
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::kept::Apart;
-use crate::process::{Command, Ended, Sink};
+use crate::process::kept::CapturedOutput;
+use crate::process::{ProcessCommand, ProcessExit, Sink};
 
 /// Time limit of one git command.
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -30,9 +30,9 @@ const PASSED: [&str; 6] = [
 
 /// The result of a run of git.
 #[derive(Debug)]
-pub struct Said {
+pub struct GitOutput {
     /// The exit code or signal.
-    pub ended: Ended,
+    pub ended: ProcessExit,
     /// Output of git on stdout.
     pub out: Vec<u8>,
     /// Output of git on stderr.
@@ -40,8 +40,8 @@ pub struct Said {
 }
 
 /// A run of git that knows no repository yet.
-pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-    let mut command = Command::new("git", folder).arg("--no-pager").args(arguments);
+pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ProcessCommand {
+    let mut command = ProcessCommand::new("git", folder).arg("--no-pager").args(arguments);
     let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.as_bytes();
         name.starts_with(b"GIT_") && !PASSED.iter().any(|passed| name.starts_with(passed.as_bytes()))
@@ -65,15 +65,15 @@ pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>
 ///
 /// # Errors
 /// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
-pub async fn ran(command: &Command, cancel: &CancellationToken) -> Result<Said, Failure> {
-    let mut sink = Apart::new(WHOLE, 8 << 10);
+pub async fn ran(command: &ProcessCommand, cancel: &CancellationToken) -> Result<GitOutput, Failure> {
+    let mut sink = CapturedOutput::new(WHOLE, 8 << 10);
     let ended = ran_into(command, &mut sink, cancel).await?;
     let err = sink.err.text();
     let out = sink.out.whole().ok_or_else(|| {
         Failure::new(ErrorCode::Unsupported, format!("git's output exceeds {WHOLE} bytes"))
             .hint("ask for less")
     })?;
-    Ok(Said { ended, out, err })
+    Ok(GitOutput { ended, out, err })
 }
 
 /// Runs git with its output elsewhere.
@@ -81,9 +81,9 @@ pub async fn ran(command: &Command, cancel: &CancellationToken) -> Result<Said, 
 /// # Errors
 /// As [`ran`].
 pub async fn ran_into(
-    command: &Command,
+    command: &ProcessCommand,
     sink: &mut dyn Sink,
     cancel: &CancellationToken,
-) -> Result<Ended, Failure> {
+) -> Result<ProcessExit, Failure> {
     command.run(sink, DEADLINE, cancel).await
 }

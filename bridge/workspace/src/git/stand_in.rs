@@ -10,7 +10,7 @@ use std::path::Path;
 use tandem_error::{ErrorCode, Failure};
 use tempfile::TempDir;
 
-use super::layout::Layout;
+use super::layout::RepositoryLayout;
 use super::settings::Settings;
 
 /// Entries of the shared folder that git uses, except the configuration and the hooks.
@@ -37,7 +37,7 @@ impl StandIn {
     ///
     /// # Errors
     /// `IO_FAILED` when the temporary folder cannot be written to.
-    pub fn make(layout: &Layout, settings: &Settings) -> Result<Self, Failure> {
+    pub fn make(layout: &RepositoryLayout, settings: &Settings) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {
             let message = format!("git's temporary folder cannot be made: {error}");
             Failure::new(ErrorCode::IoFailed, message).hint("the folder for temporary files must be writable")

@@ -37,7 +37,7 @@ pub struct Status {
     /// Nothing is changed, staged or untracked.
     pub clean: bool,
     /// Changed files, up to [`MAX_PATHS`].
-    pub files: Vec<Changed>,
+    pub files: Vec<ChangedFile>,
     /// All of them, also those not listed.
     pub total: usize,
     /// Parts that were not checked.
@@ -47,7 +47,7 @@ pub struct Status {
 
 /// A path with changes.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Changed {
+pub struct ChangedFile {
     /// Two letters, index and working tree, as git prints them (` M`, `A `, `??`, `UU`).
     pub status: String,
     /// Relative to the top, quoted as git does when it is not plain text.
@@ -62,7 +62,7 @@ pub struct Changed {
 
 /// `git_current_branch`.
 #[derive(Debug, Serialize)]
-pub struct Branch {
+pub struct CurrentBranch {
     /// Current branch; empty when detached.
     pub branch: String,
     /// Absent before the first commit.
@@ -93,7 +93,7 @@ pub async fn status(repository: &Repository<'_>) -> Result<Status, Failure> {
     let out = repository.need(arguments).await?;
     let mut status = parse(&out);
     add_changed(repository, &submodules, &mut status).await?;
-    status.output = status.files.iter().map(Changed::line).collect();
+    status.output = status.files.iter().map(ChangedFile::line).collect();
     Ok(status)
 }
 
@@ -146,11 +146,12 @@ fn note(found: &mut Status, path: &str, what: &'static str) {
     }
     found.total += 1;
     let tracked = found.files.iter().position(|file| file.status == "??").unwrap_or(found.files.len());
-    let changed = Changed { status: " M".into(), path: path.to_owned(), from: None, submodule: Some(what) };
+    let changed =
+        ChangedFile { status: " M".into(), path: path.to_owned(), from: None, submodule: Some(what) };
     found.files.insert(tracked, changed);
 }
 
-impl Changed {
+impl ChangedFile {
     /// As `git status --porcelain` prints it.
     fn line(&self) -> String {
         match &self.from {
@@ -164,11 +165,11 @@ impl Changed {
 ///
 /// # Errors
 /// Those of running git.
-pub async fn current_branch(repository: &Repository<'_>) -> Result<Branch, Failure> {
+pub async fn current_branch(repository: &Repository<'_>) -> Result<CurrentBranch, Failure> {
     let branch = repository.run(["symbolic-ref", "--quiet", "--short", "HEAD"]).await?;
     let commit = repository.run(["rev-parse", "--verify", "--quiet", "--short", "HEAD^{commit}"]).await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned();
-    Ok(Branch {
+    Ok(CurrentBranch {
         branch: text(&branch.out),
         commit: commit.ended.success().then(|| text(&commit.out)),
         detached: !branch.ended.success(),
@@ -204,7 +205,7 @@ fn parse(out: &[u8]) -> Status {
         status.clean = false;
         status.total += 1;
         if status.files.len() < MAX_PATHS {
-            status.files.push(Changed { status: letters, path, from, submodule: None });
+            status.files.push(ChangedFile { status: letters, path, from, submodule: None });
         }
     }
     status

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use tandem_error::Failure;
 
-use super::layout::Layout;
+use super::layout::RepositoryLayout;
 use super::repository::{Repository, refused};
-use crate::process::kept::Kept;
-use crate::process::{Sink, Stream};
+use crate::process::kept::BoundedOutput;
+use crate::process::{OutputStream, Sink};
 
 /// Submodules of submodules, so deep.
 pub const MAX_DEPTH: usize = 4;
@@ -85,7 +85,7 @@ fn inside(repository: &Repository<'_>, path: &Path) -> Result<(), Failure> {
     }
     let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
     repository.fence().check(&folder, &real)?;
-    match Layout::at(repository.fence(), &real)? {
+    match RepositoryLayout::at(repository.fence(), &real)? {
         Some(layout) => layout.check(repository.fence()),
         None => Ok(()),
     }
@@ -98,7 +98,8 @@ async fn records(
     keep: impl Fn(&[u8]) -> Option<Vec<u8>> + Send,
 ) -> Result<Vec<PathBuf>, Failure> {
     let verb = "ls-files";
-    let mut sink = Records { keep, record: Vec::new(), found: BTreeSet::new(), err: Kept::new(4096) };
+    let mut sink =
+        RecordSink { keep, record: Vec::new(), found: BTreeSet::new(), err: BoundedOutput::new(4096) };
     let ended = repository.run_into(&repository.command(arguments), &mut sink).await?;
     if !ended.success() {
         return Err(refused(verb, &sink.err.text()));
@@ -106,16 +107,16 @@ async fn records(
     Ok(sink.found.iter().map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
 }
 
-struct Records<F> {
+struct RecordSink<F> {
     keep: F,
     record: Vec<u8>,
     found: BTreeSet<Vec<u8>>,
-    err: Kept,
+    err: BoundedOutput,
 }
 
-impl<F: Fn(&[u8]) -> Option<Vec<u8>> + Send> Sink for Records<F> {
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
-        if stream == Stream::Err {
+impl<F: Fn(&[u8]) -> Option<Vec<u8>> + Send> Sink for RecordSink<F> {
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
+        if stream == OutputStream::Err {
             return self.err.push(bytes);
         }
         for part in bytes.split_inclusive(|byte| *byte == 0) {

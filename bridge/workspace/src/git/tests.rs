@@ -54,12 +54,12 @@ fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn log_selection() -> history::Selection {
-    history::Selection { count: 10, start: 0, revision: None, files: Vec::new() }
+fn log_selection() -> history::LogOptions {
+    history::LogOptions { count: 10, start: 0, revision: None, files: Vec::new() }
 }
 
-fn diff_selection() -> diff::Selection {
-    diff::Selection { max_bytes: 10_000, ..diff::Selection::default() }
+fn diff_selection() -> diff::DiffOptions {
+    diff::DiffOptions { max_bytes: 10_000, ..diff::DiffOptions::default() }
 }
 
 #[tokio::test]
@@ -110,12 +110,13 @@ async fn a_long_patch_comes_in_parts_and_a_long_log_too() {
         git(place.path(), &["commit", "-qm", &format!("number {number}")]);
     }
     let git = place.open(None).await;
-    let selection = diff::Selection { revision: Some("HEAD~1..HEAD".into()), ..diff_selection() };
+    let selection = diff::DiffOptions { revision: Some("HEAD~1..HEAD".into()), ..diff_selection() };
     let whole = diff::diff(&git, &selection).await.unwrap().output;
     let (mut parts, mut start) = (String::new(), 0);
     loop {
-        let part =
-            diff::diff(&git, &diff::Selection { start, max_bytes: 700, ..selection.clone() }).await.unwrap();
+        let part = diff::diff(&git, &diff::DiffOptions { start, max_bytes: 700, ..selection.clone() })
+            .await
+            .unwrap();
         parts += &part.output;
         match part.next {
             Some(next) => start = next,
@@ -124,10 +125,13 @@ async fn a_long_patch_comes_in_parts_and_a_long_log_too() {
     }
     assert_eq!(parts, whole);
     let log =
-        history::log(&git, &history::Selection { count: 2, start: 1, ..log_selection() }).await.unwrap();
+        history::log(&git, &history::LogOptions { count: 2, start: 1, ..log_selection() }).await.unwrap();
     assert_eq!((log.commits.len(), log.commits[0].subject.as_str(), log.next), (2, "number 3", Some(3)));
     assert_eq!(
-        history::log(&git, &history::Selection { count: 4, start: 1, ..log_selection() }).await.unwrap().next,
+        history::log(&git, &history::LogOptions { count: 4, start: 1, ..log_selection() })
+            .await
+            .unwrap()
+            .next,
         None
     );
 }
@@ -158,7 +162,7 @@ async fn names_of_any_bytes_can_be_seen_and_staged() {
     let renamed = status::status(&git).await.unwrap();
     assert!(renamed.files.iter().any(|file| file.path == "-rf" && file.status == "D "), "{}", renamed.output);
     assert_eq!(
-        diff::diff(&git, &diff::Selection { staged: true, ..diff_selection() }).await.unwrap().total,
+        diff::diff(&git, &diff::DiffOptions { staged: true, ..diff_selection() }).await.unwrap().total,
         3
     );
 }
@@ -168,12 +172,12 @@ async fn options_in_place_of_a_revision_are_refused() {
     let place = repository();
     let git = place.open(None).await;
     for text in ["--output=/tmp/x", "-p", ""] {
-        let selection = diff::Selection { revision: Some(text.into()), ..diff_selection() };
+        let selection = diff::DiffOptions { revision: Some(text.into()), ..diff_selection() };
         assert_eq!(diff::diff(&git, &selection).await.unwrap_err().code, ErrorCode::InvalidParameter);
-        let selection = history::Selection { revision: Some(text.into()), ..log_selection() };
+        let selection = history::LogOptions { revision: Some(text.into()), ..log_selection() };
         assert_eq!(history::log(&git, &selection).await.unwrap_err().code, ErrorCode::InvalidParameter);
     }
-    let selection = history::Selection { revision: Some("no-such".into()), ..log_selection() };
+    let selection = history::LogOptions { revision: Some("no-such".into()), ..log_selection() };
     assert_eq!(history::log(&git, &selection).await.unwrap_err().code, ErrorCode::CommandFailed);
 }
 

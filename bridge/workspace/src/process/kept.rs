@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use super::{Sink, Stream};
+use super::{OutputStream, Sink};
 
 /// The beginning and the end of an output of any length.
 #[derive(Debug)]
-pub struct Kept {
+pub struct BoundedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -15,7 +15,7 @@ pub struct Kept {
     total: u64,
 }
 
-impl Kept {
+impl BoundedOutput {
     /// Keeps at most `limit` bytes: a quarter from the beginning, the rest from the end.
     pub fn new(limit: usize) -> Self {
         let head_limit = limit / 4;
@@ -66,25 +66,25 @@ impl Kept {
 
 /// Both pipes, each for itself.
 #[derive(Debug)]
-pub struct Apart {
+pub struct CapturedOutput {
     /// Bytes that the program wrote to stdout.
-    pub out: Kept,
+    pub out: BoundedOutput,
     /// Bytes that the program wrote to stderr.
-    pub err: Kept,
+    pub err: BoundedOutput,
 }
 
-impl Apart {
+impl CapturedOutput {
     /// Keeps at most so many bytes of each.
     pub fn new(out: usize, err: usize) -> Self {
-        Self { out: Kept::new(out), err: Kept::new(err) }
+        Self { out: BoundedOutput::new(out), err: BoundedOutput::new(err) }
     }
 }
 
-impl Sink for Apart {
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+impl Sink for CapturedOutput {
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
         match stream {
-            Stream::Out => self.out.push(bytes),
-            Stream::Err => self.err.push(bytes),
+            OutputStream::Out => self.out.push(bytes),
+            OutputStream::Err => self.err.push(bytes),
         }
     }
 }
@@ -94,9 +94,9 @@ const LINE_LIMIT: usize = 1 << 20;
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
-pub struct Lines(Vec<u8>);
+pub struct LineSplitter(Vec<u8>);
 
-impl Lines {
+impl LineSplitter {
     /// More bytes; calls `each` for every line that is whole now, without its end.
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -154,7 +154,7 @@ mod tests {
         #[test]
         fn beginning_and_end_are_kept_however_it_comes(bytes in proptest::collection::vec(any::<u8>(), 0..200),
             limit in 0_usize..64, cut in 1_usize..50) {
-            let mut kept = Kept::new(limit);
+            let mut kept = BoundedOutput::new(limit);
             for part in bytes.chunks(cut) {
                 kept.push(part);
             }
@@ -168,7 +168,7 @@ mod tests {
         #[test]
         fn lines_do_not_depend_on_how_bytes_come(text in "[ab\nä]{0,60}", cut in 1_usize..9) {
             let mut found = Vec::new();
-            let mut lines = Lines::default();
+            let mut lines = LineSplitter::default();
             for part in text.as_bytes().chunks(cut) {
                 lines.push(part, |line| found.push(line.to_owned()));
             }

@@ -1,12 +1,12 @@
 //! Programs that print too much, hang, leave others behind or refuse to end.
 
-use super::kept::Apart;
+use super::kept::CapturedOutput;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn sh(script: &str) -> Command {
-    Command::new("sh", ".").arg("-c").arg(script)
+fn sh(script: &str) -> ProcessCommand {
+    ProcessCommand::new("sh", ".").arg("-c").arg(script)
 }
 
 /// Whether a process is there and no zombie.
@@ -26,10 +26,10 @@ async fn gone(pid: &str) {
 
 #[tokio::test]
 async fn both_pipes_are_drained_at_once_and_bounded() {
-    let mut sink = Apart::new(1000, 1000);
+    let mut sink = CapturedOutput::new(1000, 1000);
     let script = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' y >&2; printf end; exit 3";
     let ended = sh(script).run(&mut sink, LONG, &CancellationToken::new()).await.unwrap();
-    assert_eq!(ended, Ended { code: 3 });
+    assert_eq!(ended, ProcessExit { code: 3 });
     assert_eq!((sink.out.total(), sink.err.total()), (3_000_003, 3_000_000));
     let text = sink.out.text();
     assert!(
@@ -40,7 +40,7 @@ async fn both_pipes_are_drained_at_once_and_bounded() {
 
 #[tokio::test]
 async fn input_is_given_and_a_signal_is_a_code() {
-    let mut sink = Apart::new(1000, 1000);
+    let mut sink = CapturedOutput::new(1000, 1000);
     let mut command = sh("cat; kill -9 $$");
     command.input = b"hello".to_vec();
     let ended = command.run(&mut sink, LONG, &CancellationToken::new()).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_deadline_and_a_cancellation_end_the_whole_group() {
     // As long as a busy machine takes to start it.
     let mut deadline = Duration::from_millis(300);
     let pid = loop {
-        let mut sink = Apart::new(1000, 1000);
+        let mut sink = CapturedOutput::new(1000, 1000);
         let failure = sh(endless).run(&mut sink, deadline, &CancellationToken::new()).await.unwrap_err();
         assert_eq!(failure.code, ErrorCode::Timeout);
         match sink.out.text() {
@@ -77,7 +77,7 @@ struct Enough {
 }
 
 impl Sink for Enough {
-    fn take(&mut self, _: Stream, bytes: &[u8]) {
+    fn take(&mut self, _: OutputStream, bytes: &[u8]) {
         self.heard.extend_from_slice(bytes);
         if self.heard.ends_with(b"\n") {
             self.cancel.cancel();
@@ -87,7 +87,7 @@ impl Sink for Enough {
 
 #[tokio::test]
 async fn a_background_process_with_a_pipe_is_killed_without_waiting_for_it() {
-    let mut sink = Apart::new(1000, 1000);
+    let mut sink = CapturedOutput::new(1000, 1000);
     let ended = sh("sleep 1000 & echo $!").run(&mut sink, LONG, &CancellationToken::new()).await.unwrap();
     assert!(ended.success());
     gone(&sink.out.text()).await;
@@ -98,7 +98,7 @@ async fn a_call_that_is_dropped_ends_its_program() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let script = format!("sleep 1000 & echo $! > {}; wait", file.path().display());
     let task = tokio::spawn(async move {
-        let mut sink = Apart::new(1000, 1000);
+        let mut sink = CapturedOutput::new(1000, 1000);
         drop(sh(&script).run(&mut sink, LONG, &CancellationToken::new()).await);
     });
     let until = Instant::now() + LONG;
@@ -116,8 +116,8 @@ async fn a_call_that_is_dropped_ends_its_program() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
-    let mut sink = Apart::new(1, 1);
-    let none = Command::new("no-such-program", ".");
+    let mut sink = CapturedOutput::new(1, 1);
+    let none = ProcessCommand::new("no-such-program", ".");
     let failure = none.run(&mut sink, LONG, &CancellationToken::new()).await.unwrap_err();
     assert_eq!(failure.code, ErrorCode::CommandFailed);
     assert!(failure.message.contains("`no-such-program`: not found in PATH"), "{failure}");

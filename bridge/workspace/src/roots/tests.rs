@@ -5,16 +5,16 @@ use std::os::unix::fs::symlink;
 use proptest::prelude::*;
 
 use super::*;
-use crate::files::reading::{self, Selection};
-use crate::files::{self, Kind, writing};
+use crate::files::reading::{self, ReadOptions};
+use crate::files::{self, EntryType, writing};
 
 /// A root with a secret next to it.
-struct Trap {
+struct RootWithSecret {
     folder: tempfile::TempDir,
     roots: Roots,
 }
 
-impl Trap {
+impl RootWithSecret {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("root/sub/deep")).unwrap();
@@ -35,14 +35,14 @@ impl Trap {
     }
 
     fn read(&self, path: &str) -> Result<String, Failure> {
-        let selection = Selection { start: None, count: None, max_bytes: 1000, base64: false };
+        let selection = ReadOptions { start: None, count: None, max_bytes: 1000, base64: false };
         reading::read(&self.roots, path, &selection).map(|text| text.content)
     }
 }
 
 #[test]
 fn links_out_of_the_roots_are_refused_and_links_into_them_are_followed() {
-    let trap = Trap::new();
+    let trap = RootWithSecret::new();
     let outside = trap.folder.path().join("secret.txt").display().to_string();
     let sibling = trap.folder.path().join("root-too/secret.txt").display().to_string();
     let around = trap.folder.path().join("root/../secret.txt").display().to_string();
@@ -68,7 +68,7 @@ fn links_out_of_the_roots_are_refused_and_links_into_them_are_followed() {
         assert!(!failure.message.contains("secret\n"));
         for failure in [
             writing::write(&trap.roots, path, b"x").unwrap_err(),
-            files::exists(&trap.roots, path, Kind::File).unwrap_err(),
+            files::exists(&trap.roots, path, EntryType::File).unwrap_err(),
             files::list(&trap.roots, path, 0, 10).unwrap_err(),
             writing::create_directory(&trap.roots, path).unwrap_err(),
         ] {
@@ -93,7 +93,7 @@ fn links_out_of_the_roots_are_refused_and_links_into_them_are_followed() {
 
 #[test]
 fn a_link_that_leads_out_can_be_deleted_itself() {
-    let trap = Trap::new();
+    let trap = RootWithSecret::new();
     writing::delete(&trap.roots, "out").unwrap();
     writing::delete(&trap.roots, "dangling").unwrap();
     assert!(trap.folder.path().join("secret.txt").exists());
@@ -104,7 +104,7 @@ fn a_link_that_leads_out_can_be_deleted_itself() {
 
 #[test]
 fn a_folder_swapped_for_a_link_while_it_is_used_leads_nowhere() {
-    let trap = Trap::new();
+    let trap = RootWithSecret::new();
     let root = trap.folder.path().join("root");
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -133,7 +133,7 @@ proptest! {
     fn no_path_reads_the_secret(parts in proptest::collection::vec(
         prop_oneof!["\\.\\.", "\\.", "sub", "in", "up", "away", "out", "secret.txt", "root", "root-too", "in-absolute", ""], 0..8),
         absolute in any::<bool>()) {
-        let trap = Trap::new();
+        let trap = RootWithSecret::new();
         let path = parts.join("/");
         let path = if absolute { format!("{}/root/{path}", trap.folder.path().display()) } else { path };
         if let Ok(text) = trap.read(&path) {

@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::build::report::{Finding, Report};
+use crate::build::report::{BuildDiagnostic, BuildReport};
 
 /// Reads one run of cargo.
 #[derive(Debug)]
-pub struct Cargo {
+pub struct CargoParser {
     folder: PathBuf,
     /// Where the files of a manifest are found, which a workspace decides.
     bases: HashMap<String, PathBuf>,
 }
 
-impl Cargo {
+impl CargoParser {
     /// For a project in this folder.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), bases: HashMap::new() }
     }
 
     /// Reads a line of the output.
-    pub fn line(&mut self, line: &str, report: &mut Report) {
+    pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         if line.starts_with("{\"reason\":")
             && let Ok(message) = serde_json::from_str::<Value>(line)
         {
@@ -36,7 +36,7 @@ impl Cargo {
         report.say(line);
     }
 
-    fn message(&mut self, told: &Value, report: &mut Report) {
+    fn message(&mut self, told: &Value, report: &mut BuildReport) {
         let message = &told["message"];
         if let Some(rendered) = message["rendered"].as_str() {
             rendered.trim_end().lines().for_each(|line| report.say(line));
@@ -60,7 +60,7 @@ impl Cargo {
             text.push_str(more);
         }
         let file = self.resolve(&told["manifest_path"], span["file_name"].as_str().unwrap_or_default());
-        report.find(&Finding {
+        report.find(&BuildDiagnostic {
             file: &file,
             line: number("line_start"),
             column: number("column_start"),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::compiler;
-use crate::build::report::{Finding, Report};
+use crate::build::report::{BuildDiagnostic, BuildReport};
 
 /// Lines of one message that are kept.
 const MAX_LINES: usize = 30;
@@ -19,13 +19,13 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Parser for the output of one run.
 #[derive(Debug, Default)]
-pub struct Cmake {
-    begun: Option<Begun>,
+pub struct CmakeParser {
+    begun: Option<PendingDiagnostic>,
 }
 
 /// A diagnostic whose message may continue.
 #[derive(Debug)]
-struct Begun {
+struct PendingDiagnostic {
     file: String,
     line: u32,
     error: bool,
@@ -35,9 +35,9 @@ struct Begun {
     said: Vec<String>,
 }
 
-impl Cmake {
+impl CmakeParser {
     /// One line: CMake's own, or a compiler's when it builds.
-    pub fn line(&mut self, line: &str, report: &mut Report) {
+    pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         report.say(line);
         if let Some(begun) = &mut self.begun
             && (line.is_empty() || line.starts_with("  "))
@@ -54,7 +54,7 @@ impl Cmake {
         self.end(report);
         let Some(found) = PLACE.captures(line) else { return compiler::line(line, "cmake", report) };
         let text = |name: &str| found.name(name).map_or("", |part| part.as_str()).to_owned();
-        self.begun = Some(Begun {
+        self.begun = Some(PendingDiagnostic {
             file: text("file"),
             line: text("line").parse().unwrap_or(0),
             error: text("kind") == "Error",
@@ -64,7 +64,7 @@ impl Cmake {
     }
 
     /// Completes the diagnostic that has begun.
-    pub fn end(&mut self, report: &mut Report) {
+    pub fn end(&mut self, report: &mut BuildReport) {
         let Some(begun) = self.begun.take() else { return };
         // CMake breaks the lines of a paragraph where it likes.
         let paragraphs: Vec<String> = begun
@@ -77,13 +77,13 @@ impl Cmake {
             true => begun.command,
             false => format!("{}: {}", begun.command, paragraphs.join("\n")),
         };
-        report.find(&Finding {
+        report.find(&BuildDiagnostic {
             file: &begun.file,
             line: begun.line,
             error: begun.error,
             message: &message,
             source: "cmake",
-            ..Finding::default()
+            ..BuildDiagnostic::default()
         });
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::build::report::{Finding, Report};
+use crate::build::report::{BuildDiagnostic, BuildReport};
 
 /// Longer lines are not findings.
 const MAX_LINE_LEN: usize = 16 << 10;
@@ -32,7 +32,7 @@ static MAKE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): \*\*\* (?P<text>.*?)(?:\.  Stop\.)?$"));
 
 /// Takes in what a line says, if it is a finding.
-pub fn line(line: &str, source: &str, report: &mut Report) {
+pub fn line(line: &str, source: &str, report: &mut BuildReport) {
     // Most lines are not findings, and there may be millions.
     let worth = ["rror", "arning", ".go:", ": *** "].iter().any(|part| line.contains(part));
     if !worth || line.len() > MAX_LINE_LEN {
@@ -44,7 +44,7 @@ pub fn line(line: &str, source: &str, report: &mut Report) {
     let file = text("file").trim();
     // The compiler itself, and MSBuild, are not files: then the project is the place.
     let tool = matches!(file, "CSC" | "VBC" | "FSC" | "MSBUILD" | "NETSDK" | "LINK");
-    report.find(&Finding {
+    report.find(&BuildDiagnostic {
         file: if tool { text("project") } else { file },
         line: number(&found, "line"),
         column: number(&found, "column"),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::compiler;
-use crate::build::report::{Failed, Report};
+use crate::build::report::{BuildReport, FailedTest};
 
 /// Lines kept of one failure.
 const MAX_LINES: usize = 60;
@@ -28,16 +28,16 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Parser for the output of one run.
 #[derive(Debug, Default)]
-pub struct Minitest {
+pub struct MinitestParser {
     /// The entry of the list that is being printed, with its lines; none for one that was skipped.
     entry: Option<Vec<String>>,
     /// The tests have begun, and their counts have not come.
     runs: bool,
 }
 
-impl Minitest {
+impl MinitestParser {
     /// Reads a line of the output.
-    pub fn line(&mut self, line: &str, report: &mut Report) {
+    pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         report.say(line);
         self.runs |= matches!(line, "# Running:" | "Started");
         if let Some(found) = NUMBERED.captures(line) {
@@ -67,7 +67,7 @@ impl Minitest {
     }
 
     /// Completes the report when the run has ended.
-    pub fn finish(&mut self, report: &mut Report) {
+    pub fn finish(&mut self, report: &mut BuildReport) {
         self.end(report);
         if self.runs {
             report.cut("the run ended before its counts");
@@ -75,7 +75,7 @@ impl Minitest {
     }
 
     /// An entry, or the run, has ended.
-    fn end(&mut self, report: &mut Report) {
+    fn end(&mut self, report: &mut BuildReport) {
         let Some(lines) = self.entry.take() else { return };
         let Some((test, lines)) = lines.split_first() else { return };
         let Some(found) = TEST.captures(test) else { return };
@@ -85,6 +85,6 @@ impl Minitest {
             Some(own.as_str().to_owned())
         };
         let (file, line) = (place("file"), place("line").and_then(|line| line.parse().ok()));
-        report.fail(Failed { name: found["name"].to_owned(), message: lines.join("\n"), file, line });
+        report.fail(FailedTest { name: found["name"].to_owned(), message: lines.join("\n"), file, line });
     }
 }

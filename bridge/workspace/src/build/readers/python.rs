@@ -1,17 +1,17 @@
 //! Parser for Python's syntax errors: `File "…", line N`, the source with a mark under the place, and the
 //! error.
 
-use crate::build::report::{Finding, Report};
+use crate::build::report::{BuildDiagnostic, BuildReport};
 
 /// Parser for the output of one run.
 #[derive(Debug, Default)]
-pub struct Python {
+pub struct PythonParser {
     place: Option<(String, u32)>,
 }
 
-impl Python {
+impl PythonParser {
     /// Reads a line of the output.
-    pub fn line(&mut self, line: &str, report: &mut Report) {
+    pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         report.say(line);
         let trimmed = line.strip_prefix("E ").unwrap_or(line).trim_start();
         if let Some((file, rest)) =
@@ -26,14 +26,14 @@ impl Python {
         if matches!(kind, "SyntaxError" | "IndentationError" | "TabError")
             && let Some((file, line)) = self.place.take()
         {
-            report.find(&Finding {
+            report.find(&BuildDiagnostic {
                 file: &file,
                 line,
                 error: true,
                 code: kind,
                 message: text,
                 source: "python",
-                ..Finding::default()
+                ..BuildDiagnostic::default()
             });
         }
     }

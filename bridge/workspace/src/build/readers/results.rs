@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::bounded;
-use crate::build::report::{Failed, Report};
+use crate::build::report::{BuildReport, FailedTest};
 
 /// Larger files are not read.
 const LARGEST: u64 = 256 << 20;
@@ -24,7 +24,7 @@ static NODE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Result files to read once the step has ended.
 #[derive(Debug)]
-pub enum Results {
+pub enum ResultFiles {
     /// All `.trx` files of a folder.
     Trx(PathBuf),
     /// A file of results in JUnit's XML.
@@ -37,9 +37,9 @@ pub enum Results {
     Rspec(PathBuf),
 }
 
-impl Results {
+impl ResultFiles {
     /// Reads them into the report. Where they are missing or end early, the runner did not get that far.
-    pub fn read(&self, report: &mut Report) {
+    pub fn read(&self, report: &mut BuildReport) {
         let is_whole = match self {
             Self::Trx(folder) => {
                 let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
@@ -73,9 +73,9 @@ fn json(file: &Path) -> Option<Value> {
 
 /// A test while its element is being read.
 #[derive(Debug, Default)]
-struct Case {
+struct TestCase {
     name: String,
-    outcome: Outcome,
+    outcome: CaseStatus,
     message: String,
     text: String,
     /// Output of the test: the only reason that ctest reports.
@@ -85,7 +85,7 @@ struct Case {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum CaseStatus {
     #[default]
     Passed,
     Failed,
@@ -93,9 +93,9 @@ enum Outcome {
 }
 
 /// TRX and JUnit XML: their elements have different names, so one reader does for both. Returns whether the text has its end.
-pub(super) fn xml(text: &str, report: &mut Report) -> bool {
+pub(super) fn xml(text: &str, report: &mut BuildReport) -> bool {
     let mut reader = Reader::from_str(text);
-    let mut case: Option<Case> = None;
+    let mut case: Option<TestCase> = None;
     let mut inside = Vec::new();
     loop {
         match reader.read_event() {
@@ -126,7 +126,7 @@ pub(super) fn xml(text: &str, report: &mut Report) -> bool {
     }
 }
 
-fn open(element: &BytesStart<'_>, case: &mut Option<Case>) {
+fn open(element: &BytesStart<'_>, case: &mut Option<TestCase>) {
     let attribute = |name: &str| {
         let found = element.try_get_attribute(name).ok()??;
         Some(
@@ -135,20 +135,23 @@ fn open(element: &BytesStart<'_>, case: &mut Option<Case>) {
                 .map_or_else(|_| String::new(), |value| value.into_owned()),
         )
     };
-    let skipped = |case: &mut Option<Case>| {
+    let skipped = |case: &mut Option<TestCase>| {
         if let Some(case) = case {
-            case.outcome = Outcome::Skipped;
+            case.outcome = CaseStatus::Skipped;
         }
     };
     match element.local_name().as_ref() {
         "UnitTestResult" => {
             let outcome = match attribute("outcome").as_deref() {
-                Some("Passed") => Outcome::Passed,
-                Some("NotExecuted") => Outcome::Skipped,
-                _ => Outcome::Failed,
+                Some("Passed") => CaseStatus::Passed,
+                Some("NotExecuted") => CaseStatus::Skipped,
+                _ => CaseStatus::Failed,
             };
-            *case =
-                Some(Case { name: attribute("testName").unwrap_or_default(), outcome, ..Case::default() });
+            *case = Some(TestCase {
+                name: attribute("testName").unwrap_or_default(),
+                outcome,
+                ..TestCase::default()
+            });
         }
         "testcase" => {
             let class = attribute("classname").filter(|class| !class.is_empty());
@@ -158,12 +161,12 @@ fn open(element: &BytesStart<'_>, case: &mut Option<Case>) {
             let line = attribute("line").and_then(|line| line.parse::<u32>().ok()).map(|line| line + 1);
             // ctest says how it went in an attribute, too.
             let skip = attribute("status").is_some_and(|status| status == "notrun" || status == "disabled");
-            let outcome = if skip { Outcome::Skipped } else { Outcome::Passed };
-            *case = Some(Case { name, outcome, file: attribute("file"), line, ..Case::default() });
+            let outcome = if skip { CaseStatus::Skipped } else { CaseStatus::Passed };
+            *case = Some(TestCase { name, outcome, file: attribute("file"), line, ..TestCase::default() });
         }
         "failure" | "error" => {
             if let Some(case) = case {
-                case.outcome = Outcome::Failed;
+                case.outcome = CaseStatus::Failed;
                 case.message = attribute("message").unwrap_or_default();
             }
         }
@@ -172,7 +175,7 @@ fn open(element: &BytesStart<'_>, case: &mut Option<Case>) {
     }
 }
 
-fn add(case: &mut Option<Case>, inside: &[String], text: &str) {
+fn add(case: &mut Option<TestCase>, inside: &[String], text: &str) {
     let Some(case) = case else { return };
     match inside.last().map(String::as_str) {
         // TRX.
@@ -185,7 +188,7 @@ fn add(case: &mut Option<Case>, inside: &[String], text: &str) {
     }
 }
 
-fn close(name: &str, case: &mut Option<Case>, report: &mut Report) {
+fn close(name: &str, case: &mut Option<TestCase>, report: &mut BuildReport) {
     if !matches!(name, "UnitTestResult" | "testcase") {
         return;
     }
@@ -193,9 +196,9 @@ fn close(name: &str, case: &mut Option<Case>, report: &mut Report) {
     let tests = report.tests();
     tests.total += 1;
     match case.outcome {
-        Outcome::Passed => tests.passed += 1,
-        Outcome::Skipped => tests.skipped += 1,
-        Outcome::Failed => {
+        CaseStatus::Passed => tests.passed += 1,
+        CaseStatus::Skipped => tests.skipped += 1,
+        CaseStatus::Failed => {
             tests.failed += 1;
             if case.text.trim().is_empty() && matches!(case.message.as_str(), "" | "Failed") {
                 case.text = case.printed;
@@ -212,7 +215,7 @@ fn close(name: &str, case: &mut Option<Case>, report: &mut Report) {
             } else {
                 case.message
             };
-            report.fail(Failed { name: case.name, message, file, line });
+            report.fail(FailedTest { name: case.name, message, file, line });
         }
     }
 }
@@ -230,7 +233,7 @@ fn python_place(text: &str, file: Option<&str>) -> Option<(String, u32)> {
 }
 
 /// Results of jest and vitest.
-fn jest(told: &Value, report: &mut Report) {
+fn jest(told: &Value, report: &mut BuildReport) {
     let number = |name: &str| told[name].as_u64().unwrap_or(0);
     let tests = report.tests();
     tests.total += number("numTotalTests");
@@ -249,7 +252,7 @@ fn jest(told: &Value, report: &mut Report) {
     }
 }
 
-fn mocha(told: &Value, report: &mut Report) {
+fn mocha(told: &Value, report: &mut BuildReport) {
     let number = |name: &str| told["stats"][name].as_u64().unwrap_or(0);
     let tests = report.tests();
     tests.total += number("tests");
@@ -263,7 +266,7 @@ fn mocha(told: &Value, report: &mut Report) {
     }
 }
 
-pub(super) fn rspec(told: &Value, report: &mut Report) {
+pub(super) fn rspec(told: &Value, report: &mut BuildReport) {
     let number = |name: &str| told["summary"][name].as_u64().unwrap_or(0);
     let tests = report.tests();
     let bad = number("failure_count").saturating_add(number("pending_count"));
@@ -274,7 +277,7 @@ pub(super) fn rspec(told: &Value, report: &mut Report) {
     for one in told["examples"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed") {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let line = one["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
-        report.fail(Failed {
+        report.fail(FailedTest {
             name: text(&one["full_description"]),
             message: text(&one["exception"]["message"]),
             file: Some(text(&one["file_path"])),
@@ -284,10 +287,10 @@ pub(super) fn rspec(told: &Value, report: &mut Report) {
 }
 
 /// The place is the topmost frame in the test's own file.
-fn node_failed(name: &str, message: String, file: &str, report: &mut Report) {
+fn node_failed(name: &str, message: String, file: &str, report: &mut BuildReport) {
     let at = NODE_PLACE
         .captures_iter(&message)
         .find(|at| at.name("file").is_some_and(|found| found.as_str() == file));
     let line = at.and_then(|at| at.name("line")?.as_str().parse().ok());
-    report.fail(Failed { name: name.to_owned(), message, file: Some(file.to_owned()), line });
+    report.fail(FailedTest { name: name.to_owned(), message, file: Some(file.to_owned()), line });
 }

@@ -5,7 +5,7 @@
 //! fails. None of them counts as a test; the last is an error of the file.
 
 use super::compiler;
-use crate::build::report::{Failed, Finding, Report, Tests};
+use crate::build::report::{BuildDiagnostic, BuildReport, FailedTest, TestSummary};
 
 /// Lines kept of what Node passes on before the entry of a file.
 const MAX_COMMENTS: usize = 40;
@@ -14,11 +14,11 @@ const ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "mts", "cts"];
 
 /// Parser for the output of one run.
 #[derive(Debug, Default)]
-pub struct Tap {
-    counted: Tests,
+pub struct TapParser {
+    counted: TestSummary,
     /// Node's own counts, which leave suites out.
-    told: Tests,
-    failing: Option<Failing>,
+    told: TestSummary,
+    failing: Option<FailingEntry>,
     /// Files in which no test ran, and files whose process failed.
     files: (u64, u64),
     /// The output says that it is TAP.
@@ -31,8 +31,8 @@ pub struct Tap {
 }
 
 #[derive(Debug, Default)]
-struct Failing {
-    failed: Failed,
+struct FailingEntry {
+    failed: FailedTest,
     /// Inside its YAML block, deeper than this.
     yaml: bool,
     /// A block scalar (`error: |-`) is being read.
@@ -44,9 +44,9 @@ struct Failing {
     exit: Option<String>,
 }
 
-impl Tap {
+impl TapParser {
     /// Reads a line of the output.
-    pub fn line(&mut self, line: &str, report: &mut Report) {
+    pub fn line(&mut self, line: &str, report: &mut BuildReport) {
         report.say(line);
         let trimmed = line.trim_start();
         if self.failing.as_ref().is_some_and(|failing| failing.yaml) {
@@ -59,8 +59,8 @@ impl Tap {
             let (name, directive) = name(rest);
             if directive.is_empty() {
                 self.counted.failed += 1;
-                let failed = Failed { name, ..Failed::default() };
-                self.failing = Some(Failing { failed, ..Failing::default() });
+                let failed = FailedTest { name, ..FailedTest::default() };
+                self.failing = Some(FailingEntry { failed, ..FailingEntry::default() });
             } else {
                 self.counted.skipped += 1;
             }
@@ -95,7 +95,7 @@ impl Tap {
         }
     }
 
-    fn yaml(&mut self, line: &str, report: &mut Report) {
+    fn yaml(&mut self, line: &str, report: &mut BuildReport) {
         let Some(failing) = &mut self.failing else { return };
         let key = line.split_once(": ").filter(|(key, _)| key.chars().all(|one| one.is_ascii_alphabetic()));
         if line == "..." {
@@ -157,7 +157,7 @@ impl Tap {
         }
     }
 
-    fn flush(&mut self, report: &mut Report) {
+    fn flush(&mut self, report: &mut BuildReport) {
         if let Some(failing) = self.failing.take() {
             let comments = std::mem::take(&mut self.comments);
             if failing.suite {
@@ -174,7 +174,7 @@ impl Tap {
     }
 
     /// Completes the report when the run has ended.
-    pub fn end(&mut self, report: &mut Report) {
+    pub fn end(&mut self, report: &mut BuildReport) {
         self.flush(report);
         // Any program may print `1..3`.
         let plan = self.plan.filter(|_| self.is_tap || self.entries > 0);
@@ -198,13 +198,13 @@ impl Tap {
         }
         if counted.total > 0 || self.is_tap || plan.is_some() {
             let failures = std::mem::take(&mut report.tests().failures);
-            *report.tests() = Tests { failures, ..counted };
+            *report.tests() = TestSummary { failures, ..counted };
         }
     }
 }
 
 /// A file that Node cannot load, or that ends its process, is an error at the place that Node prints.
-fn find(failed: &Failed, exit: &str, comments: &[String], report: &mut Report) {
+fn find(failed: &FailedTest, exit: &str, comments: &[String], report: &mut BuildReport) {
     let place = comments.iter().find_map(|line| {
         let (file, number) = line.strip_prefix("file://").unwrap_or(line).rsplit_once(':')?;
         Some((file.to_owned(), number.parse().ok()?)).filter(|(file, _)| is_source(file))
@@ -215,13 +215,13 @@ fn find(failed: &Failed, exit: &str, comments: &[String], report: &mut Report) {
     };
     let message = comments.iter().find(is_error).cloned();
     let (file, line) = place.unwrap_or_else(|| (failed.name.clone(), 0));
-    report.find(&Finding {
+    report.find(&BuildDiagnostic {
         file: &file,
         line,
         error: true,
         message: &message.unwrap_or_else(|| format!("its process ended with {exit}")),
         source: "node",
-        ..Finding::default()
+        ..BuildDiagnostic::default()
     });
 }
 

@@ -6,8 +6,8 @@ use lsp_types::DiagnosticSeverity;
 
 use super::*;
 
-fn read(mut reader: Reader, text: &str) -> crate::build::report::Written {
-    let mut report = Report::new(Path::new("/src/app"), 1 << 20);
+fn read(mut reader: OutputParser, text: &str) -> crate::build::report::FinishedReport {
+    let mut report = BuildReport::new(Path::new("/src/app"), 1 << 20);
     text.lines().for_each(|line| reader.line(line, &mut report));
     reader.end(&mut report);
     report.written()
@@ -15,7 +15,7 @@ fn read(mut reader: Reader, text: &str) -> crate::build::report::Written {
 
 /// `file line:column severity code message`, places from 0 as LSP has them.
 fn found(text: &str) -> Vec<String> {
-    let written = read(Reader::compiler("test"), text);
+    let written = read(OutputParser::compiler("test"), text);
     let each = written.diagnostics.iter().flat_map(|(file, list)| list.iter().map(move |one| (file, one)));
     let line = |(file, one): (&String, &lsp_types::Diagnostic)| {
         let severity = if one.severity == Some(DiagnosticSeverity::ERROR) { "error" } else { "warning" };
@@ -91,7 +91,7 @@ fn cmake_says_what_is_wrong_behind_the_place() {
     let text = "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):\n  Compatibility with CMake < 3.5 has been\n-- Configuring done\n  \
         removed from CMake.\n\n  Update the VERSION argument.\n\n\n-- Configuring incomplete, errors occurred!\n\
         main.c:3:13: error: 'x' undeclared\nCMake Warning (dev) at sub/a.cmake:7 (set):\nCall Stack:\n  CMakeLists.txt:4 (include)\n";
-    let written = read(Reader::cmake(), text);
+    let written = read(OutputParser::cmake(), text);
     let one = &written.diagnostics["CMakeLists.txt"][0];
     let message = "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake.\nUpdate the VERSION argument.";
     assert_eq!((one.message.as_str(), one.range.start.line), (message, 0));
@@ -105,7 +105,7 @@ fn cmake_says_what_is_wrong_behind_the_place() {
 fn findings_are_bounded_and_errors_go_first() {
     let mut text: String = (1..=150).map(|line| format!("a.c:{line}:1: warning: w\n")).collect();
     text += "b.c:1:1: error: e\n";
-    let written = read(Reader::compiler("gcc"), &text);
+    let written = read(OutputParser::compiler("gcc"), &text);
     assert_eq!((written.errors, written.warnings, written.omitted), (1, 150, 51));
     assert_eq!((written.diagnostics["b.c"].len(), written.diagnostics["a.c"].len()), (1, 99));
 }
@@ -114,7 +114,7 @@ fn findings_are_bounded_and_errors_go_first() {
 fn rustc_speaks_json() {
     let message = r#"{"reason":"compiler-message","manifest_path":"/src/app/Cargo.toml","message":{"rendered":"error[E0308]: mismatched types\n","level":"error","code":{"code":"E0308"},"message":"mismatched types","spans":[{"file_name":"src/main.rs","line_start":2,"line_end":2,"column_start":18,"column_end":21,"is_primary":true,"label":"expected `u32`"}],"children":[]}}"#;
     let text = format!("{message}\n{{\"reason\":\"build-finished\",\"success\":false}}\n");
-    let written = read(Reader::cargo(Path::new("/src/app")), &text);
+    let written = read(OutputParser::cargo(Path::new("/src/app")), &text);
     let one = &written.diagnostics["src/main.rs"][0];
     assert_eq!(one.message, "mismatched types\nexpected `u32`");
     assert_eq!((one.range.start.line, one.range.start.character, one.range.end.character), (1, 17, 20));
@@ -128,7 +128,7 @@ fn tap_has_reasons_and_places() {
         error: |-\n        Expected values to be strictly equal:\n        \n        1 !== 2\n        \n      code: 'ERR_ASSERTION'\n      \
         ...\n    1..1\nnot ok 2 - group\n  ---\n  type: 'suite'\n  location: '/src/app/a.test.js:5:1'\n  failureType: 'subtestsFailed'\n  \
         error: '1 subtest failed'\n  ...\nok 3 - off # SKIP\n1..3\n# tests 3\n# suites 1\n# pass 1\n# fail 1\n# cancelled 0\n# skipped 1\n# todo 0\n";
-    let tests = read(Reader::tap(), text).tests.unwrap();
+    let tests = read(OutputParser::tap(), text).tests.unwrap();
     assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
     assert_eq!(tests.failures.len(), 1);
     let failed = &tests.failures[0];
@@ -137,11 +137,11 @@ fn tap_has_reasons_and_places() {
         ("bad", Some("a.test.js"), Some(6))
     );
     assert!(failed.message.ends_with("1 !== 2"), "{failed:?}");
-    assert!(read(Reader::tap(), "hello\n").tests.is_none());
+    assert!(read(OutputParser::tap(), "hello\n").tests.is_none());
 }
 
 /// The counts, the errors by file, and why the results are not complete.
-fn counted(reader: Reader, text: &str) -> (Option<[u64; 4]>, Vec<String>, Option<String>) {
+fn counted(reader: OutputParser, text: &str) -> (Option<[u64; 4]>, Vec<String>, Option<String>) {
     let written = read(reader, text);
     let tests = written.tests.map(|tests| [tests.total, tests.passed, tests.failed, tests.skipped]);
     let errors = written.diagnostics.iter().flat_map(|(file, list)| list.iter().map(move |one| (file, one)));
@@ -161,10 +161,10 @@ fn summary([total, passed, failed, skipped]: [u64; 4]) -> String {
 fn a_file_without_a_test_is_none_of_the_tests_of_node() {
     // A filter that matches nothing: Node 20.18, and Node 22.20 and 24.19.
     let text = "TAP version 13\n# Subtest: good\nok 1 - good # SKIP test name does not match pattern\n  ---\n  duration_ms: 0.85\n  ...\n1..1\n";
-    let (tests, ..) = counted(Reader::tap(), &format!("{text}{}", summary([1, 0, 0, 1])));
+    let (tests, ..) = counted(OutputParser::tap(), &format!("{text}{}", summary([1, 0, 0, 1])));
     assert_eq!(tests, Some([1, 0, 0, 1]));
     let text = "TAP version 13\n1..0\n# Subtest: add.test.js\nok 1 - add.test.js\n  ---\n  duration_ms: 98.4\n  type: 'test'\n  ...\n1..1\n";
-    let found = counted(Reader::tap(), &format!("{text}{}", summary([1, 1, 0, 0])));
+    let found = counted(OutputParser::tap(), &format!("{text}{}", summary([1, 1, 0, 0])));
     assert_eq!(found, (Some([0; 4]), Vec::new(), None));
     // Files without tests: Node 20.18, and Node 24.19.
     for name in ["/src/app/c.test.js", "c.test.js"] {
@@ -173,7 +173,7 @@ fn a_file_without_a_test_is_none_of_the_tests_of_node() {
              duration_ms: 45.2\n  ...\n1..2\n{}",
             summary([2, 2, 0, 0])
         );
-        assert_eq!(counted(Reader::tap(), &text), (Some([1, 1, 0, 0]), Vec::new(), None));
+        assert_eq!(counted(OutputParser::tap(), &text), (Some([1, 1, 0, 0]), Vec::new(), None));
     }
 }
 
@@ -185,7 +185,8 @@ fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
         failureType: 'testCodeFailure'\n  exitCode: 1\n  signal: ~\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n\
         # Subtest: e.test.js\nnot ok 3 - e.test.js\n  ---\n  duration_ms: 41.4\n  type: 'test'\n  location: '/src/app/e.test.js:1:1'\n  \
         failureType: 'testCodeFailure'\n  exitCode: ~\n  signal: 'SIGKILL'\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n1..3\n";
-    let (tests, errors, incomplete) = counted(Reader::tap(), &format!("{text}{}", summary([3, 1, 2, 0])));
+    let (tests, errors, incomplete) =
+        counted(OutputParser::tap(), &format!("{text}{}", summary([3, 1, 2, 0])));
     assert_eq!((tests, incomplete), (Some([1, 1, 0, 0]), None));
     assert_eq!(
         errors,
@@ -195,7 +196,7 @@ fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
 
 #[test]
 fn tap_that_ends_early_is_incomplete() {
-    let why = |text: &str| counted(Reader::tap(), text).2;
+    let why = |text: &str| counted(OutputParser::tap(), text).2;
     for (text, wanted) in [
         ("TAP version 13\n1..3\nok 1 - a\n", Some("1 of 3 planned tests have a result")),
         ("TAP version 13\n1..3\nok 1 - a\nBail out! no database\n", Some("the run bailed out: no database")),
@@ -209,9 +210,12 @@ fn tap_that_ends_early_is_incomplete() {
         assert_eq!(why(text).as_deref(), wanted, "{text}");
     }
     // A plan without tests says that there is none; with a reason, that they are skipped.
-    assert_eq!(counted(Reader::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
-    assert_eq!(counted(Reader::tap(), "TAP version 13\n1..0 # SKIP no display\n").0, Some([1, 0, 0, 1]));
-    assert_eq!(counted(Reader::tap(), "hello\n").0, None);
+    assert_eq!(counted(OutputParser::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
+    assert_eq!(
+        counted(OutputParser::tap(), "TAP version 13\n1..0 # SKIP no display\n").0,
+        Some([1, 0, 0, 1])
+    );
+    assert_eq!(counted(OutputParser::tap(), "hello\n").0, None);
 }
 
 #[test]
@@ -222,10 +226,10 @@ fn results_that_are_missing_or_cut_are_incomplete() -> std::io::Result<()> {
     let none = r#"{ "stats": { "suites": 0, "tests": 0, "passes": 0, "pending": 0, "failures": 0 }, "failures": [] }"#;
     let junit = r#"<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="1"><testcase classname="a" name="b" /></testsuite></testsuites>"#;
     for (results, whole) in [
-        (Results::Mocha(path()), none),
-        (Results::Jest(path()), "{}"),
-        (Results::Rspec(path()), "{}"),
-        (Results::Junit(path()), junit),
+        (ResultFiles::Mocha(path()), none),
+        (ResultFiles::Jest(path()), "{}"),
+        (ResultFiles::Rspec(path()), "{}"),
+        (ResultFiles::Junit(path()), junit),
     ] {
         let mut reads = Vec::new();
         for text in [None, Some(""), whole.get(..whole.len() - 1), Some(whole)] {
@@ -233,7 +237,7 @@ fn results_that_are_missing_or_cut_are_incomplete() -> std::io::Result<()> {
             if let Some(text) = text {
                 std::fs::write(&file, text)?;
             }
-            let mut report = Report::new(Path::new("/src/app"), 1000);
+            let mut report = BuildReport::new(Path::new("/src/app"), 1000);
             results.read(&mut report);
             reads.push(report.written().incomplete.is_none());
         }
@@ -241,7 +245,7 @@ fn results_that_are_missing_or_cut_are_incomplete() -> std::io::Result<()> {
     }
     // Old versions of mocha print their results.
     drop(std::fs::remove_file(&file));
-    assert_eq!(counted(Reader::compiler("npm").with(Results::Mocha(path())), none).2, None);
+    assert_eq!(counted(OutputParser::compiler("npm").with(ResultFiles::Mocha(path())), none).2, None);
     Ok(())
 }
 
@@ -252,12 +256,15 @@ fn minitest_and_test_unit_without_counts_are_incomplete() {
         "Loaded suite -e\nStarted\nA: \n  test_good:\t\t\t\t\t\t.: (0.000152)\n  test_x:\t\t\t\t\t\t\n",
         "Run options: --verbose --seed 1\n\n# Running:\n\nATest#test_good = 0.00 s = .\n",
     ] {
-        assert_eq!(counted(Reader::minitest(), text).2.as_deref(), Some("the run ended before its counts"));
+        assert_eq!(
+            counted(OutputParser::minitest(), text).2.as_deref(),
+            Some("the run ended before its counts")
+        );
     }
     let whole = "Loaded suite -e\nStarted\n\nFinished in 0.000316766 seconds.\n1 tests, 1 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n100% passed\n";
-    assert_eq!(counted(Reader::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
+    assert_eq!(counted(OutputParser::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
     // A file that cannot be loaded keeps any test from beginning; the exit code says so.
-    assert_eq!(counted(Reader::minitest(), "-e:1:in `require': syntax error\n").2, None);
+    assert_eq!(counted(OutputParser::minitest(), "-e:1:in `require': syntax error\n").2, None);
 }
 
 #[test]
@@ -282,7 +289,7 @@ E   assert 1 == 2</failure></testcase>
             6,
         ),
     ] {
-        let mut report = Report::new(Path::new("/src/app"), 100);
+        let mut report = BuildReport::new(Path::new("/src/app"), 100);
         results::xml(text, &mut report);
         let tests = report.written().tests.unwrap();
         assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
@@ -291,7 +298,7 @@ E   assert 1 == 2</failure></testcase>
         assert_eq!((failed.file.as_deref(), failed.line), (Some(file), Some(line)));
         // Cut anywhere, it is still read as far as it goes.
         for end in 0..text.len() {
-            results::xml(&text[..end], &mut Report::new(Path::new("/src/app"), 100));
+            results::xml(&text[..end], &mut BuildReport::new(Path::new("/src/app"), 100));
         }
     }
 }
@@ -299,7 +306,7 @@ E   assert 1 == 2</failure></testcase>
 #[test]
 fn python_says_where_it_does_not_compile() {
     let text = "*** Error compiling './bad.py'...\n  File \"./bad.py\", line 3\n    x = (\n        ^\nSyntaxError: '(' was never closed\n";
-    let written = read(Reader::python(), text);
+    let written = read(OutputParser::python(), text);
     let one = &written.diagnostics["bad.py"][0];
     assert_eq!((one.range.start.line, one.message.as_str()), (2, "'(' was never closed"));
 }
@@ -310,7 +317,7 @@ fn minitest_is_counted_and_placed() {
         RuntimeError: boom\n    /src/app/test/add_test.rb:8:in `test_err'\n\n  2) Skipped:\nAddTest#test_off [/src/app/test/add_test.rb:7]:\n\
         no\n\n  3) Failure:\nAddTest#test_bad [/src/app/test/add_test.rb:5]:\nExpected: 4\n  Actual: 3\n\n\
         4 runs, 2 assertions, 1 failures, 1 errors, 1 skips\n";
-    let tests = read(Reader::minitest(), text).tests.unwrap();
+    let tests = read(OutputParser::minitest(), text).tests.unwrap();
     assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (4, 1, 2, 1));
     let failed: Vec<_> = tests
         .failures
@@ -335,7 +342,7 @@ fn minitest_is_counted_and_placed() {
 fn output_of_a_failed_ctest_is_its_message() {
     let text = r#"<testsuite><testcase name="bad" classname="bad" status="fail"><failure message="Failed"></failure>
 <system-out>main.c:3: x is 4</system-out></testcase></testsuite>"#;
-    let mut report = Report::new(Path::new("/src/app"), 100);
+    let mut report = BuildReport::new(Path::new("/src/app"), 100);
     results::xml(text, &mut report);
     let tests = report.written().tests.unwrap();
     assert_eq!(tests.failures[0].message, "main.c:3: x is 4");

@@ -6,20 +6,20 @@ use std::path::Path;
 use serde_json::Value;
 use tandem_error::{ErrorCode, Failure};
 
-use super::{LARGEST, Step, no_filter};
+use super::{BuildStep, LARGEST, no_filter};
 use crate::bounded;
 use crate::build::project::Project;
-use crate::build::readers::{Reader, Results};
-use crate::build::{Action, Selection};
-use crate::process::Command;
+use crate::build::readers::{OutputParser, ResultFiles};
+use crate::build::{BuildAction, RunnerArguments};
+use crate::process::ProcessCommand;
 
 /// The scripts of a package, by the manager whose lock file is there.
 pub(super) fn steps(
     project: &Project,
-    action: Action,
-    chosen: &Selection,
+    action: BuildAction,
+    chosen: &RunnerArguments,
     scratch: &Path,
-) -> Result<Vec<Step>, Failure> {
+) -> Result<Vec<BuildStep>, Failure> {
     let has = |name: &str| project.folder.join(name).is_file();
     let manager = if has("pnpm-lock.yaml") {
         "pnpm"
@@ -35,27 +35,30 @@ pub(super) fn steps(
     let manifest = manifest.map_err(|error| unreadable(&error))?;
     let manifest: Value = serde_json::from_slice(&manifest).map_err(|error| unreadable(&error))?;
     let script = |name: &str| manifest["scripts"][name].as_str();
-    let command = Command::new(manager, &project.folder).env("NO_COLOR", "1").env("CI", "1");
-    let compiler = || Reader::compiler("npm");
+    let command = ProcessCommand::new(manager, &project.folder).env("NO_COLOR", "1").env("CI", "1");
+    let compiler = || OutputParser::compiler("npm");
     let step = match action {
-        Action::Restore if manager == "npm" && has("package-lock.json") => {
-            Step { command: command.args(["ci", "--no-audit", "--no-fund"]), reader: compiler() }
+        BuildAction::Restore if manager == "npm" && has("package-lock.json") => {
+            BuildStep { command: command.args(["ci", "--no-audit", "--no-fund"]), reader: compiler() }
         }
-        Action::Restore => Step { command: command.arg("install"), reader: compiler() },
-        Action::Build if script("build").is_some() => {
-            Step { command: command.args(["run", "build"]), reader: compiler() }
+        BuildAction::Restore => BuildStep { command: command.arg("install"), reader: compiler() },
+        BuildAction::Build if script("build").is_some() => {
+            BuildStep { command: command.args(["run", "build"]), reader: compiler() }
         }
-        Action::Test if script("test").is_some() => {
+        BuildAction::Test if script("test").is_some() => {
             test_script(command, script("test").unwrap_or_default(), chosen, scratch)?
         }
-        Action::Check if has("node_modules/.bin/tsc") && has("tsconfig.json") => {
-            let compile = Command::new(project.folder.join("node_modules/.bin/tsc"), &project.folder);
-            Step { command: compile.args(["--noEmit", "--pretty", "false"]), reader: Reader::compiler("tsc") }
+        BuildAction::Check if has("node_modules/.bin/tsc") && has("tsconfig.json") => {
+            let compile = ProcessCommand::new(project.folder.join("node_modules/.bin/tsc"), &project.folder);
+            BuildStep {
+                command: compile.args(["--noEmit", "--pretty", "false"]),
+                reader: OutputParser::compiler("tsc"),
+            }
         }
-        Action::Check if script("lint").is_some() => {
-            Step { command: command.args(["run", "lint"]), reader: compiler() }
+        BuildAction::Check if script("lint").is_some() => {
+            BuildStep { command: command.args(["run", "lint"]), reader: compiler() }
         }
-        Action::Build | Action::Test | Action::Check => {
+        BuildAction::Build | BuildAction::Test | BuildAction::Check => {
             let message = format!("package.json has no script for `{}`", action.name());
             return Err(Failure::new(ErrorCode::Unsupported, message).hint("see its `scripts`"));
         }
@@ -64,11 +67,16 @@ pub(super) fn steps(
 }
 
 /// A test script, with a machine-readable format if its runner is known.
-fn test_script(command: Command, script: &str, chosen: &Selection, scratch: &Path) -> Result<Step, Failure> {
+fn test_script(
+    command: ProcessCommand,
+    script: &str,
+    chosen: &RunnerArguments,
+    scratch: &Path,
+) -> Result<BuildStep, Failure> {
     let file = scratch.join("results.json");
     let to = |option: &str| format!("{option}={}", file.display());
     let command = command.arg("test");
-    let compiler = Reader::compiler("npm");
+    let compiler = OutputParser::compiler("npm");
     let runs = |name: &str| script.split([' ', '/', '&', ';']).any(|word| word == name);
     let more = |option: &str| {
         let filter = chosen.filter.iter().map(|filter| format!("{option}={filter}"));
@@ -76,13 +84,16 @@ fn test_script(command: Command, script: &str, chosen: &Selection, scratch: &Pat
     };
     Ok(if runs("jest") {
         let command = command.args(["--", "--json", &to("--outputFile")]).args(more("--testNamePattern"));
-        Step { command, reader: compiler.with(Results::Jest(file)) }
+        BuildStep { command, reader: compiler.with(ResultFiles::Jest(file)) }
     } else if runs("vitest") {
         let command = command.args(["--", "--reporter=default", "--reporter=json", &to("--outputFile")]);
-        Step { command: command.args(more("--testNamePattern")), reader: compiler.with(Results::Jest(file)) }
+        BuildStep {
+            command: command.args(more("--testNamePattern")),
+            reader: compiler.with(ResultFiles::Jest(file)),
+        }
     } else if runs("mocha") {
         let command = command.args(["--", "--reporter", "json", "--reporter-option", &to("output")]);
-        Step { command: command.args(more("--grep")), reader: compiler.with(Results::Mocha(file)) }
+        BuildStep { command: command.args(more("--grep")), reader: compiler.with(ResultFiles::Mocha(file)) }
     } else if runs("--test") {
         // Node reads options only in front of the first file, and what is added comes behind the script.
         let files = script.split(' ').skip_while(|word| *word != "--test").any(|word| !word.starts_with('-'));
@@ -92,15 +103,18 @@ fn test_script(command: Command, script: &str, chosen: &Selection, scratch: &Pat
         let inherited = std::env::var("NODE_OPTIONS").unwrap_or_default();
         let options = format!("{inherited} --test-reporter=tap");
         let command = command.env("NODE_OPTIONS", options.trim());
-        Step { command: behind_dashes(command, more("--test-name-pattern")), reader: Reader::tap() }
+        BuildStep {
+            command: behind_dashes(command, more("--test-name-pattern")),
+            reader: OutputParser::tap(),
+        }
     } else if chosen.filter.is_some() {
         return Err(no_filter(&format!("the runner of the script `{script}`")));
     } else {
-        Step { command: behind_dashes(command, more("")), reader: Reader::tap() }
+        BuildStep { command: behind_dashes(command, more("")), reader: OutputParser::tap() }
     })
 }
 
 /// Arguments for a script's own program.
-fn behind_dashes(command: Command, arguments: Vec<String>) -> Command {
+fn behind_dashes(command: ProcessCommand, arguments: Vec<String>) -> ProcessCommand {
     if arguments.is_empty() { command } else { command.arg("--").args(arguments) }
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use tandem_error::{ErrorCode, Failure};
 
-use super::Step;
+use super::BuildStep;
 use crate::build::project::Project;
-use crate::build::readers::{Reader, Results};
-use crate::build::{Action, Selection};
-use crate::process::Command;
+use crate::build::readers::{OutputParser, ResultFiles};
+use crate::build::{BuildAction, RunnerArguments};
+use crate::process::ProcessCommand;
 
 /// Loads every file of tests; minitest and test-unit run them when Ruby ends, with the arguments behind `--`.
 const LOAD_ALL: &str =
@@ -17,18 +17,18 @@ const LOAD_ALL: &str =
 /// Tests and dependencies; Ruby has nothing to build.
 pub(super) fn steps(
     project: &Project,
-    action: Action,
-    chosen: &Selection,
+    action: BuildAction,
+    chosen: &RunnerArguments,
     scratch: &Path,
-) -> Result<Vec<Step>, Failure> {
+) -> Result<Vec<BuildStep>, Failure> {
     let has = |name: &str| project.folder.join(name).exists();
     match action {
-        Action::Test => {}
-        Action::Restore if has("Gemfile") => {
-            let command = Command::new("bundle", &project.folder).arg("install");
-            return Ok(vec![Step { command, reader: Reader::compiler("bundle") }]);
+        BuildAction::Test => {}
+        BuildAction::Restore if has("Gemfile") => {
+            let command = ProcessCommand::new("bundle", &project.folder).arg("install");
+            return Ok(vec![BuildStep { command, reader: OutputParser::compiler("bundle") }]);
         }
-        Action::Build | Action::Check | Action::Restore => {
+        BuildAction::Build | BuildAction::Check | BuildAction::Restore => {
             let message = format!("a Ruby project has nothing for `{}`", action.name());
             return Err(Failure::new(ErrorCode::Unsupported, message).hint("run_tests runs its tests"));
         }
@@ -38,16 +38,19 @@ pub(super) fn steps(
     let rspec = spec || file.is_none() && (has(".rspec") || has("spec"));
     let program = if rspec { "rspec" } else { "ruby" };
     let command = if has("Gemfile.lock") {
-        Command::new("bundle", &project.folder).args(["exec", program])
+        ProcessCommand::new("bundle", &project.folder).args(["exec", program])
     } else {
-        Command::new(program, &project.folder)
+        ProcessCommand::new(program, &project.folder)
     };
     if rspec {
         let results = scratch.join("rspec.json");
         let command = command.args(["--no-color", "--format", "progress", "--format", "json", "--out"]);
         let filter = chosen.filter.iter().flat_map(|filter| ["--example", filter.as_str()]);
         let command = command.arg(&results).args(filter).args(&chosen.arguments).args(file);
-        return Ok(vec![Step { command, reader: Reader::compiler("ruby").with(Results::Rspec(results)) }]);
+        return Ok(vec![BuildStep {
+            command,
+            reader: OutputParser::compiler("ruby").with(ResultFiles::Rspec(results)),
+        }]);
     }
     let command = command.args(["-Ilib", "-Itest"]);
     let command = match file {
@@ -56,5 +59,5 @@ pub(super) fn steps(
     };
     let filter = chosen.filter.iter().map(|filter| format!("--name=/{}/", filter.replace('/', r"\/")));
     let command = command.arg("--verbose").args(filter).args(&chosen.arguments);
-    Ok(vec![Step { command, reader: Reader::minitest() }])
+    Ok(vec![BuildStep { command, reader: OutputParser::minitest() }])
 }
