@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 
 /// Snapshots kept to compare with.
-const SNAPSHOTS: usize = 20;
+const MAX_SNAPSHOTS: usize = 20;
 /// Longest value that is compared and shown among changed variables, characters.
 const MAX_VALUE_LEN: usize = 120;
 
@@ -114,14 +114,14 @@ impl AgentView {
 
     /// Another program runs now: forgets what was reported about the old one.
     pub fn forget_run(&self, news: u64) {
-        self.reported(news);
+        self.record_report(news);
         self.with(|inner| {
             (inner.input_wait, inner.held_back, inner.event, inner.variables) = (None, false, None, None);
         });
     }
 
     /// Records that this wait for input is reported.
-    pub fn reported_input_wait(&self, wait: InputWait) {
+    pub fn record_input_wait(&self, wait: InputWait) {
         self.with(|inner| inner.input_wait = Some(wait));
     }
 
@@ -141,7 +141,7 @@ impl AgentView {
     }
 
     /// Records that this stop or end is reported to the agent.
-    pub fn reported(&self, news: u64) {
+    pub fn record_report(&self, news: u64) {
         self.with(|inner| {
             inner.news = inner.news.max(news);
             inner.pending = false;
@@ -149,22 +149,22 @@ impl AgentView {
     }
 
     /// Records that so many started programs are reported; returns how many of them are new.
-    pub fn reported_started(&self, count: u64) -> u64 {
+    pub fn record_started(&self, count: u64) -> u64 {
         self.with(|inner| count.saturating_sub(std::mem::replace(&mut inner.started.0, count)))
     }
 
     /// Records that the answer explains how to debug started programs; returns whether that is new.
-    pub fn explained_following(&self) -> bool {
+    pub fn record_explanation(&self) -> bool {
         self.with(|inner| !std::mem::replace(&mut inner.started.1, true))
     }
 
     /// Records that the agent has seen this stop, through a tool that does not run anything.
-    pub fn seen(&self, news: u64) {
+    pub fn record_seen(&self, news: u64) {
         self.with(|inner| inner.news = inner.news.max(news));
     }
 
     /// The last stop or end that was reported to the agent.
-    pub fn known(&self) -> u64 {
+    pub fn last_reported(&self) -> u64 {
         self.with(|inner| inner.news)
     }
 
@@ -190,7 +190,7 @@ impl AgentView {
 
     /// Compares the variables of a stop with those of the last one. In the same function, what is new or different;
     /// in another, all of them, and `false`.
-    pub fn changed(&self, function: &str, rows: &[Value]) -> (Vec<Value>, bool) {
+    pub fn compare_variables(&self, function: &str, rows: &[Value]) -> (Vec<Value>, bool) {
         let shown = |row: &Value| {
             let value = crate::bounds::cut(&row["value"], MAX_VALUE_LEN);
             (
@@ -220,7 +220,7 @@ impl AgentView {
             inner.last_snapshot += 1;
             let id = inner.last_snapshot;
             inner.snapshots.push(StoredSnapshot { id, depth, place, values });
-            if inner.snapshots.len() > SNAPSHOTS {
+            if inner.snapshots.len() > MAX_SNAPSHOTS {
                 inner.snapshots.remove(0);
             }
             id
@@ -228,14 +228,14 @@ impl AgentView {
     }
 
     /// A snapshot that is still kept; the latest without an id.
-    pub fn kept(&self, id: Option<u64>) -> Option<StoredSnapshot> {
+    pub fn stored_snapshot(&self, id: Option<u64>) -> Option<StoredSnapshot> {
         self.with(|inner| {
             inner.snapshots.iter().rev().find(|kept| id.is_none_or(|id| kept.id == id)).cloned()
         })
     }
 
     /// Ids of the snapshots that are kept.
-    pub fn kept_ids(&self) -> Vec<u64> {
+    pub fn snapshot_ids(&self) -> Vec<u64> {
         self.with(|inner| inner.snapshots.iter().map(|kept| kept.id).collect())
     }
 }
@@ -257,12 +257,12 @@ mod tests {
     fn only_what_changed_is_repeated_within_a_function() {
         let view = AgentView::default();
         let row = |name: &str, value: &str| json!({ "name": name, "value": value });
-        let all = view.changed("f", &[row("a", "1"), row("b", "2")]);
+        let all = view.compare_variables("f", &[row("a", "1"), row("b", "2")]);
         assert_eq!((all.0.len(), all.1), (2, false));
-        let some = view.changed("f", &[row("a", "1"), row("b", "3"), row("c", "4")]);
+        let some = view.compare_variables("f", &[row("a", "1"), row("b", "3"), row("c", "4")]);
         let told = json!([{ "name": "b", "value": "3", "was": "2" }, { "name": "c", "value": "4" }]);
         assert_eq!((json!(some.0), some.1), (told, true));
-        assert!(!view.changed("g", &[row("a", "1")]).1);
+        assert!(!view.compare_variables("g", &[row("a", "1")]).1);
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         let view = AgentView::default();
         let wait = InputWait { news: 1, id: "o6.e0.i0".into() };
         assert!(!view.knows_input_wait(&wait));
-        view.reported_input_wait(wait.clone());
+        view.record_input_wait(wait.clone());
         assert!(view.knows_input_wait(&wait));
         for other in
             [InputWait { news: 2, ..wait.clone() }, InputWait { id: "o9.e0.i0".into(), ..wait.clone() }]
@@ -300,7 +300,7 @@ mod tests {
     fn a_pending_run_is_over_once_its_outcome_was_reported() {
         let view = AgentView::default();
         view.set_pending(true);
-        view.reported(1);
+        view.record_report(1);
         assert!(!view.pending());
     }
 
@@ -310,9 +310,9 @@ mod tests {
         assert!(!view.holds_back(0));
         assert!(view.holds_back(1));
         // Another client stopped it elsewhere ; the agent repeats its request.
-        view.reported(1);
+        view.record_report(1);
         assert!(!view.holds_back(2));
-        view.reported(2);
+        view.record_report(2);
         assert!(view.holds_back(3));
     }
 }

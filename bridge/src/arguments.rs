@@ -79,7 +79,7 @@ impl ToolArguments {
 
     /// Unknown argument names: nothing has read them, and they are not among those that the tool `takes`. An unknown option
     /// is reported with the argument that contains it.
-    pub fn unknown<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
+    pub fn unknown_names<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
         let takes: BTreeSet<&str> = takes.collect();
         let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let known = |name: &str| takes.contains(name) || looked_at.contains(name);
@@ -91,7 +91,7 @@ impl ToolArguments {
             .cloned();
         let of = OPTIONS.iter().filter(|(name, _)| looked_at.contains(*name));
         let options = of.flat_map(|(name, known)| {
-            let given = self.parsed(name);
+            let given = self.parse_json(name);
             let given: Vec<String> = given.as_object().into_iter().flat_map(Map::keys).cloned().collect();
             let unknown = given.into_iter().filter(|option| !known.contains(&option.as_str()));
             unknown.map(move |option| format!("{name}.{option}"))
@@ -129,7 +129,7 @@ impl ToolArguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is missing or something else.
     pub fn need_text(&self, key: &str) -> Result<String, Failure> {
-        self.text(key)?.ok_or_else(|| missing(key))
+        self.text(key)?.ok_or_else(|| missing_argument(key))
     }
 
     /// A text that must be there, and may be empty: what is written somewhere.
@@ -138,7 +138,7 @@ impl ToolArguments {
     /// `INVALID_PARAMETER` when it is missing or something else.
     pub fn need_content(&self, key: &str) -> Result<String, Failure> {
         let text = self.read(key, ArgumentType::Text, true)?;
-        text.and_then(|text| text.as_str().map(str::to_owned)).ok_or_else(|| missing(key))
+        text.and_then(|text| text.as_str().map(str::to_owned)).ok_or_else(|| missing_argument(key))
     }
 
     /// An integer, at least 0.
@@ -154,14 +154,14 @@ impl ToolArguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
-        Ok(self.given_texts(key)?.unwrap_or_default())
+        Ok(self.optional_texts(key)?.unwrap_or_default())
     }
 
     /// A list of texts that may be given as empty; `None` when absent.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
-    pub fn given_texts(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
+    pub fn optional_texts(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
         let list = self.read(key, ArgumentType::List(Element::Text), true)?;
         let texts = |list: Value| {
             let list = list.as_array().into_iter().flatten();
@@ -171,7 +171,7 @@ impl ToolArguments {
     }
 
     /// A value whose list, object or truth may come as JSON in a string; `Null` when absent or empty.
-    pub fn parsed(&self, key: &str) -> Value {
+    pub fn parse_json(&self, key: &str) -> Value {
         let value = self.value(key);
         let json =
             |text: &&str| text.trim_start().starts_with(['[', '{']) || matches!(*text, "true" | "false");
@@ -188,7 +188,7 @@ impl ToolArguments {
     }
 }
 
-fn missing(key: &str) -> Failure {
+fn missing_argument(key: &str) -> Failure {
     Failure::invalid(format!("`{key}` is missing; it must be a string"))
 }
 
@@ -232,13 +232,13 @@ mod tests {
             "no_list": "", "empty": [], "data": "" });
         let arguments = ToolArguments::new(given.as_object().cloned());
         assert_eq!((arguments.text("text").unwrap(), arguments.text("none").unwrap()), (None, None));
-        assert_eq!((arguments.value("text"), arguments.parsed("text")), (Value::Null, Value::Null));
+        assert_eq!((arguments.value("text"), arguments.parse_json("text")), (Value::Null, Value::Null));
         assert_eq!(arguments.number("line").unwrap(), Some(5));
         assert_eq!(arguments.need_text("code").unwrap(), "7");
         assert_eq!(arguments.flag("flag").unwrap(), Some(true));
         assert_eq!(arguments.texts("list").unwrap(), ["1", ""]);
-        assert_eq!(arguments.given_texts("noList").unwrap(), None);
-        assert_eq!(arguments.given_texts("empty").unwrap(), Some(vec![]));
+        assert_eq!(arguments.optional_texts("noList").unwrap(), None);
+        assert_eq!(arguments.optional_texts("empty").unwrap(), Some(vec![]));
         assert_eq!(arguments.need_content("data").unwrap(), "");
         assert!(arguments.need_text("data").unwrap_err().message.contains("is missing"));
     }
@@ -265,7 +265,7 @@ mod tests {
             (arguments.number("processId").unwrap(), arguments.flag("flag").unwrap()),
             (Some(4), Some(true))
         );
-        assert_eq!(arguments.unknown(["sourceFile", "session"].into_iter()), ["lien", "id"]);
+        assert_eq!(arguments.unknown_names(["sourceFile", "session"].into_iter()), ["lien", "id"]);
     }
 
     #[test]
@@ -274,9 +274,13 @@ mod tests {
         for given in [json!({ "allowToString": true, "alowToString": 1 }), json!("{\"alowToString\": true}")]
         {
             let arguments = ToolArguments::new(json!({ name: given }).as_object().cloned());
-            assert_eq!(arguments.unknown([].into_iter()), [name], "the whole means nothing to this tool");
-            arguments.parsed(name);
-            assert_eq!(arguments.unknown([].into_iter()), ["expressionEvaluationOptions.alowToString"]);
+            assert_eq!(
+                arguments.unknown_names([].into_iter()),
+                [name],
+                "the whole means nothing to this tool"
+            );
+            arguments.parse_json(name);
+            assert_eq!(arguments.unknown_names([].into_iter()), ["expressionEvaluationOptions.alowToString"]);
         }
     }
 
@@ -284,6 +288,9 @@ mod tests {
     fn a_list_may_come_as_text() {
         let arguments =
             ToolArguments::new(json!({ "args": "[\"a\"]", "engine": "gdb" }).as_object().cloned());
-        assert_eq!((arguments.parsed("args"), arguments.parsed("engine")), (json!(["a"]), json!("gdb")));
+        assert_eq!(
+            (arguments.parse_json("args"), arguments.parse_json("engine")),
+            (json!(["a"]), json!("gdb"))
+        );
     }
 }

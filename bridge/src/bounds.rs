@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::arguments::ToolArguments;
 
 /// Tokens of an answer unless the agent says otherwise.
-const TOKENS: u64 = 4000;
+const DEFAULT_TOKENS: u64 = 4000;
 /// Bytes of JSON that are about one token.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
@@ -20,7 +20,7 @@ impl Budget {
     /// # Errors
     /// `INVALID_PARAMETER` when it is not a number.
     pub fn of(arguments: &ToolArguments) -> Result<Self, Failure> {
-        let tokens = arguments.number("maxTokens")?.unwrap_or(TOKENS).clamp(100, 1_000_000);
+        let tokens = arguments.number("maxTokens")?.unwrap_or(DEFAULT_TOKENS).clamp(100, 1_000_000);
         Ok(Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)))
     }
 

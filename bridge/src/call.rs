@@ -17,7 +17,7 @@ use crate::session::AgentSession;
 use crate::trigger::Trigger;
 
 /// How often a client is notified that a call continues.
-const TELL_EVERY: Duration = Duration::from_secs(2);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A tool call: its arguments, and handles to cancel it and to report its progress.
 pub struct ToolCall {
@@ -96,7 +96,8 @@ impl ProgressReporter {
         work: impl Future<Output = T>,
     ) -> T {
         let start = Instant::now();
-        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TELL_EVERY, TELL_EVERY);
+        let mut ticks =
+            tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         tokio::pin!(work);
         loop {
             let said = async {

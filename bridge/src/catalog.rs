@@ -85,7 +85,7 @@ impl Offer {
     /// Returns the tools as MCP lists them.
     pub fn list(self) -> Vec<Listed> {
         let tools = FAMILIES.iter().flat_map(|family| family.tools);
-        tools.filter(|tool| self.has(tool)).filter_map(Tool::listed).collect()
+        tools.filter(|tool| self.has(tool)).filter_map(Tool::to_mcp).collect()
     }
 }
 

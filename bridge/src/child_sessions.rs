@@ -20,8 +20,8 @@ use crate::server::{Bridge, BridgeGuard};
 use crate::session::AgentSession;
 
 /// How long the session of a child may take until it can be joined, and how often that is looked for.
-const COMES: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(20);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Children that are followed at once; more of them are only listed.
 const MAX_CHILDREN: usize = 100;
 
@@ -72,7 +72,7 @@ impl Bridge {
     /// The other sessions of the family that this agent is in.
     pub fn relatives(&self, session: &AgentSession) -> Vec<Arc<AgentSession>> {
         let root = &session.root().id;
-        let mut all = self.joined();
+        let mut all = self.joined_sessions();
         all.retain(|other| other.id != session.id && other.root().id == *root);
         all
     }
@@ -84,7 +84,7 @@ impl Bridge {
 
     /// Waits until another session of the family is at a stop that was not reported to the agent.
     pub async fn stop_of_a_relative(&self, session: &AgentSession) -> Arc<AgentSession> {
-        let mut stirred = self.stirred();
+        let mut stirred = self.watch_changes();
         loop {
             stirred.borrow_and_update();
             if let Some(found) = self.relative_with_news(session) {
@@ -104,7 +104,7 @@ impl Bridge {
         for child in &session.kin.children {
             self.adopt(child);
         }
-        self.stir();
+        self.notify_change();
         tokio::spawn(async move {
             log.tell(LoggingLevel::Info, json!({ "session": id, "event": "entered" })).await;
             log.resources_changed().await;
@@ -112,13 +112,13 @@ impl Bridge {
                 match events.recv().await {
                     Ok(event) => {
                         if let Some(bridge) = distant.near() {
-                            bridge.heard(&id, &event);
+                            bridge.handle_event(&id, &event);
                         }
                         if let Some((level, data)) = worth(&id, &event) {
                             log.tell(level, data).await;
                         }
                     }
-                    Err(RecvError::Lagged(_)) => drop(distant.near().map(|bridge| bridge.stir())),
+                    Err(RecvError::Lagged(_)) => drop(distant.near().map(|bridge| bridge.notify_change())),
                     Err(RecvError::Closed) => break,
                 }
             }
@@ -126,16 +126,16 @@ impl Bridge {
         });
     }
 
-    fn heard(&self, id: &str, event: &dap_wire::Event) {
+    fn handle_event(&self, id: &str, event: &dap_wire::Event) {
         match event.event.as_str() {
-            "stopped" | "exited" => self.stir(),
+            "stopped" | "exited" => self.notify_change(),
             "sessionChanged" if event.body["change"] == "child" => {
                 if let Value::String(child) = &event.body["child"]["session"] {
                     self.adopt(child);
                 }
             }
             "terminated" => {
-                self.stir();
+                self.notify_change();
                 self.child_ended(id);
             }
             _ => {}
@@ -149,18 +149,18 @@ impl Bridge {
         }
         let (distant, child) = (self.distant(), child.to_owned());
         tokio::spawn(async move {
-            let until = Instant::now() + COMES;
+            let until = Instant::now() + JOIN_TIMEOUT;
             let entry = loop {
                 match session_registry::find(&child) {
                     Some(entry) => break Some(entry),
                     // It may have ended already.
                     None if Instant::now() > until => break None,
-                    None => tokio::time::sleep(LOOK).await,
+                    None => tokio::time::sleep(POLL_INTERVAL).await,
                 }
             };
             let Some(bridge) = distant.near() else { return };
-            let known = bridge.joined().iter().any(|session| session.id == child);
-            let room = bridge.joined().len() < MAX_CHILDREN;
+            let known = bridge.joined_sessions().iter().any(|session| session.id == child);
+            let room = bridge.joined_sessions().len() < MAX_CHILDREN;
             if let Some(entry) = entry.filter(|_| !known && room)
                 && let Err(failure) = bridge.enter(&entry, false).await
             {
@@ -172,7 +172,8 @@ impl Bridge {
 
     /// The program of a child has ended: there is nothing more to ask of its session, for its output is its parent's.
     fn child_ended(&self, id: &str) {
-        let gone = self.joined().into_iter().find(|session| session.id == id && session.kin.root.is_some());
+        let gone =
+            self.joined_sessions().into_iter().find(|session| session.id == id && session.kin.root.is_some());
         if let Some(session) = gone {
             self.forget(id);
             tokio::spawn(async move {

@@ -10,9 +10,9 @@ const MAX_COMPLETIONS: usize = 100;
 pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, bool) {
     let mut found = match argument {
         "program" | "project" | "file" => paths(typed, |folder| bridge.may_read(folder)),
-        "session" => starting(session_registry::all().into_iter().map(|entry| entry.id), typed),
-        "view" => starting(resources::views().map(str::to_owned), typed),
-        "processId" => starting(processes(), typed),
+        "session" => starting_with(session_registry::all().into_iter().map(|entry| entry.id), typed),
+        "view" => starting_with(resources::views().map(str::to_owned), typed),
+        "processId" => starting_with(processes(), typed),
         _ => Vec::new(),
     };
     let more = found.len() > MAX_COMPLETIONS;
@@ -20,7 +20,7 @@ pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, b
     (found, more)
 }
 
-fn starting(all: impl Iterator<Item = String>, typed: &str) -> Vec<String> {
+fn starting_with(all: impl Iterator<Item = String>, typed: &str) -> Vec<String> {
     all.filter(|one| one.starts_with(typed)).collect()
 }
 
@@ -80,6 +80,6 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, [format!("{base}/app.dll"), format!("{base}/app/")]);
         assert_eq!((all, outside.len()), (3, 0));
-        assert_eq!(starting(resources::views().map(str::to_owned), "t"), ["threads", "timeline"]);
+        assert_eq!(starting_with(resources::views().map(str::to_owned), "t"), ["threads", "timeline"]);
     }
 }

@@ -30,7 +30,7 @@ pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write)
     let mut findings = vec![CheckResult {
         about: "tandem-mcp",
         well: Some(true),
-        what: format!("{}, {}", env!("CARGO_PKG_VERSION"), own().display()),
+        what: format!("{}, {}", env!("CARGO_PKG_VERSION"), own_path().display()),
         hint: None,
     }];
     match adapter.and_then(|path| Ok((version_of(&path)?, path))) {
@@ -58,12 +58,12 @@ pub fn run(adapter: anyhow::Result<PathBuf>, as_json: bool, out: &mut dyn Write)
     Ok(!findings.iter().any(|finding| finding.well == Some(false)))
 }
 
-fn own() -> PathBuf {
+fn own_path() -> PathBuf {
     std::env::current_exe().unwrap_or_default()
 }
 
 /// Runs one of Tandem's programs and returns its stdout.
-fn said(program: &Path, args: &[&str]) -> anyhow::Result<String> {
+fn output_of(program: &Path, args: &[&str]) -> anyhow::Result<String> {
     let done = Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let done = done.with_context(|| format!("`{}` cannot be started", program.display()))?;
     anyhow::ensure!(
@@ -77,12 +77,12 @@ fn said(program: &Path, args: &[&str]) -> anyhow::Result<String> {
 }
 
 fn version_of(adapter: &Path) -> anyhow::Result<String> {
-    let text = said(adapter, &["--version"])?;
+    let text = output_of(adapter, &["--version"])?;
     Ok(text.trim().rsplit(' ').next().unwrap_or_default().to_owned())
 }
 
 fn engines(adapter: &Path) -> Vec<CheckResult> {
-    let listed = said(adapter, &["engines", "--json"])
+    let listed = output_of(adapter, &["engines", "--json"])
         .and_then(|text| Ok(serde_json::from_str::<Vec<Value>>(&text)?))
         .unwrap_or_default();
     let of = |engine: Value| {

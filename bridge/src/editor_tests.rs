@@ -24,7 +24,7 @@ use crate::arguments::ToolArguments;
 use crate::tools::testing;
 
 /// Lines of the editor that wait to be read.
-const WAITING: usize = 16;
+const MAX_QUEUED_LINES: usize = 16;
 
 /// Serves one request, to its end.
 ///
@@ -35,7 +35,7 @@ pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
     let first = lines.next_line().await.context("cannot read stdin")?.unwrap_or_default();
     let request: Value =
         serde_json::from_str(&first).context("the first line of stdin is not a JSON object")?;
-    let (sender, answers) = mpsc::channel(WAITING);
+    let (sender, answers) = mpsc::channel(MAX_QUEUED_LINES);
     let ends = stop.clone();
     tokio::spawn(async move {
         while let Ok(Some(line)) = lines.next_line().await {

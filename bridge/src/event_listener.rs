@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::event_log::EventLog;
-use crate::logged::LogpointBuffer;
+use crate::logpoints::LogpointBuffer;
 
 /// Events that are kept for a slow receiver, which learns how many it missed.
-const BACKLOG: usize = 4096;
+const MAX_BACKLOG: usize = 4096;
 /// How many characters of a console message are kept.
-const SAID: usize = 400;
+const MAX_CONSOLE_CHARS: usize = 400;
 
 /// The state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,7 +68,7 @@ pub struct Snapshot {
     pub resumed_by: Option<String>,
     /// The last event of each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
-    /// The engine's last message on the debug console since the last stop or restart, cut at [`SAID`].
+    /// The engine's last message on the debug console since the last stop or restart, cut at [`MAX_CONSOLE_CHARS`].
     pub said: String,
     /// The `news` of the stop from which a step ends nowhere.
     pub step_lost: Option<u64>,
@@ -96,7 +96,7 @@ impl Default for EventListener {
             snapshot: watch::Sender::new(Snapshot::default()),
             event_log: Mutex::default(),
             logged: Mutex::default(),
-            events: broadcast::Sender::new(BACKLOG),
+            events: broadcast::Sender::new(MAX_BACKLOG),
         }
     }
 }
@@ -108,7 +108,7 @@ impl EventListener {
     }
 
     /// Reads or takes what the log messages of breakpoints wrote.
-    pub fn logged<T>(&self, work: impl FnOnce(&mut LogpointBuffer) -> T) -> T {
+    pub fn with_logpoints<T>(&self, work: impl FnOnce(&mut LogpointBuffer) -> T) -> T {
         work(&mut self.logged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -120,7 +120,7 @@ impl EventListener {
     fn take(&self, event: Event) {
         self.event_log(|event_log| note(event_log, &event));
         if event.event == "output" && event.body["from"] == "logMessage" {
-            self.logged(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
+            self.with_logpoints(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
         }
         self.snapshot.send_if_modified(|snapshot| learn(snapshot, &event));
         self.tell(event);
@@ -131,7 +131,7 @@ impl EventListener {
         drop(self.events.send(Arc::new(event)));
     }
 
-    fn lost(&self) {
+    fn handle_disconnect(&self) {
         let mut ended = false;
         self.snapshot.send_modify(|snapshot| {
             if snapshot.state != ProgramState::Exited {
@@ -163,7 +163,7 @@ pub fn listen(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Ar
                 }
             }
         }
-        listener.lost();
+        listener.handle_disconnect();
     });
     watching
 }
@@ -190,7 +190,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         // Output of the program or of a breakpoint is not a message of the engine.
         "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
             let text = event.body["output"].as_str().unwrap_or_default().trim();
-            snapshot.said = text.chars().take(SAID).collect();
+            snapshot.said = text.chars().take(MAX_CONSOLE_CHARS).collect();
             if event.body["stepEndsNowhere"] != true {
                 return false;
             }
@@ -200,7 +200,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "sessionChanged" if event.body["change"] == "child" => {
             let (newest, count) = &mut snapshot.started;
             newest.push(event.body["child"].clone());
-            newest.drain(..newest.len().saturating_sub(STARTED));
+            newest.drain(..newest.len().saturating_sub(MAX_STARTED));
             *count += 1;
             return false;
         }
@@ -241,7 +241,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
 }
 
 /// Programs that were started that are kept.
-const STARTED: usize = 64;
+const MAX_STARTED: usize = 64;
 
 /// Keys of a `sessionChanged` event that describe the action of a client.
 const ACTION_KEYS: [&str; 12] = [
@@ -259,7 +259,7 @@ const ACTION_KEYS: [&str; 12] = [
     "removedMore",
 ];
 
-fn renamed(mut details: Value, from: &str, to: &str) -> Value {
+fn rename_key(mut details: Value, from: &str, to: &str) -> Value {
     if let Some(details) = details.as_object_mut()
         && let Some(value) = details.shift_remove(from)
     {
@@ -292,7 +292,7 @@ fn note(event_log: &mut EventLog, event: &Event) {
                 let details = json!({ "who": body["client"], "kind": body["kind"], "access": body["access"],
                     "reason": body["reason"] });
                 // An entry's own kind is the change.
-                event_log.add(change, renamed(details, "kind", "is"));
+                event_log.add(change, rename_key(details, "kind", "is"));
             }
             // Input, values set, evaluations, breakpoints, refusals: whose, and what.
             Some(change) => {
@@ -342,7 +342,7 @@ mod tests {
         ] {
             listener.take(Event::new(event, body));
         }
-        listener.lost();
+        listener.handle_disconnect();
         let snapshot = listener.snapshot.borrow().clone();
         assert_eq!((snapshot.state, snapshot.news, snapshot.exit_code), (ProgramState::Exited, 2, Some(3)));
         assert!(!snapshot.lost);
@@ -366,7 +366,7 @@ mod tests {
             listener.take(Event::new("output", body));
         }
         assert_eq!(listener.snapshot.borrow().said, "the step waits for a call to end");
-        assert_eq!(listener.logged(LogpointBuffer::take), Some((json!(["i = 3"]), 0)));
+        assert_eq!(listener.with_logpoints(LogpointBuffer::take), Some((json!(["i = 3"]), 0)));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 /// Entries kept; older ones are dropped.
-const KEPT: usize = 2000;
+const MAX_ENTRIES: usize = 2000;
 /// Text kept of one run of output, bytes; more is counted only.
-const TEXT: usize = 400;
+const MAX_TEXT_BYTES: usize = 400;
 
 /// The entries of one session.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl EventLog {
             entry.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
         }
         self.entries.push_back(entry);
-        if self.entries.len() > KEPT {
+        if self.entries.len() > MAX_ENTRIES {
             self.entries.pop_front();
             self.first += 1;
         }
@@ -48,13 +48,13 @@ impl EventLog {
     pub fn output(&mut self, stream: &str, text: &str) {
         let last = self.entries.back_mut().filter(|last| last["kind"] == stream);
         let Some(last) = last else {
-            return self.add(stream, json!({ "text": head(text, TEXT), "bytes": text.len() }));
+            return self.add(stream, json!({ "text": head(text, MAX_TEXT_BYTES), "bytes": text.len() }));
         };
         let bytes = last["bytes"].as_u64().unwrap_or(0) + text.len() as u64;
         if let Some(Value::String(kept)) = last.get_mut("text")
-            && kept.len() < TEXT
+            && kept.len() < MAX_TEXT_BYTES
         {
-            let room = TEXT - kept.len();
+            let room = MAX_TEXT_BYTES - kept.len();
             kept.push_str(head(text, room));
         }
         last.insert("bytes".into(), json!(bytes));
@@ -115,13 +115,13 @@ mod tests {
         let (all, next, dropped) = event_log.read(0, &[], 10);
         assert_eq!((all.len(), next, dropped), (2, 3, 0));
         assert_eq!(all[0]["bytes"], 1001);
-        assert!(all[0]["text"].as_str().unwrap().len() <= TEXT);
+        assert!(all[0]["text"].as_str().unwrap().len() <= MAX_TEXT_BYTES);
     }
 
     #[test]
     fn old_entries_go_and_are_counted() {
         let mut event_log = EventLog::default();
-        for number in 0..KEPT + 5 {
+        for number in 0..MAX_ENTRIES + 5 {
             event_log.add(if number % 2 == 0 { "stopped" } else { "resumed" }, json!({ "by": null }));
         }
         let (some, next, dropped) = event_log.read(3, &["stopped".into()], 2);

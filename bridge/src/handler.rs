@@ -174,7 +174,7 @@ impl ServerHandler for Bridge {
                 // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
                 let good = answer.get("error").is_none();
                 let mut unknown: Vec<Value> = arguments
-                    .unknown(tool.parameters().chain(["session"]))
+                    .unknown_names(tool.parameters().chain(["session"]))
                     .into_iter()
                     .map(Value::from)
                     .collect();
@@ -243,7 +243,7 @@ impl ServerHandler for Bridge {
             async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok() }
         };
         let watching = resources::watch(self, address, tell).await.map_err(|failure| protocol(&failure))?;
-        self.subscribed(request.uri, watching);
+        self.add_subscription(request.uri, watching);
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl ServerHandler for Bridge {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.unsubscribed(&request.uri);
+        self.remove_subscription(&request.uri);
         Ok(())
     }
 

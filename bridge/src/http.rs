@@ -33,11 +33,11 @@ use token::BearerToken;
 /// Path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
 /// Larger requests are refused.
-const BODY_LIMIT: usize = 16 << 20;
+const MAX_BODY_BYTES: usize = 16 << 20;
 /// How long an MCP session lives without a request; its agent may be waiting for a person.
-const IDLE: Duration = Duration::from_secs(60 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// For requests that are being answered, and then for debug sessions, to end.
-const ENDING: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Address, host names and token of the HTTP server.
 #[derive(Debug)]
@@ -70,12 +70,12 @@ pub async fn serve(
     let endings = options.endings.clone();
 
     let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(IDLE);
+    sessions.session_config.keep_alive = Some(IDLE_TIMEOUT);
     let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter().chain(listen.hosts);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts.chain([address.ip().to_string()]))
         .enforce_origin_validation()
-        .with_max_request_body_bytes(BODY_LIMIT)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
         .with_cancellation_token(stop.child_token());
     let bridges = move || Ok(Bridge::new(options.clone()));
     let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
@@ -85,11 +85,11 @@ pub async fn serve(
 
     // The one line a person needs; not the log's, which may go elsewhere.
     log_output::say(&format!("tandem-mcp: listening on http://{address}{PATH}"));
-    if !serving::serve(&listener, router, stop, ENDING).await? {
+    if !serving::serve(&listener, router, stop, SHUTDOWN_TIMEOUT).await? {
         tracing::warn!("some requests did not end");
     }
     endings.close();
-    if tokio::time::timeout(ENDING, endings.wait()).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, endings.wait()).await.is_err() {
         tracing::warn!("some sessions did not end");
     }
     Ok(())

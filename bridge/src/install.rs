@@ -59,22 +59,22 @@ pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     let launch = ServerCommand::of_this_program(&flags.args)?;
     let mut record = InstallRecord::load(&places.state.join("tandem/installed.json"))?;
-    for host in chosen(&flags.hosts, &places)? {
+    for host in choose_hosts(&flags.hosts, &places)? {
         let file = match &flags.project {
             Some(folder) => host.project_file(folder).with_context(|| {
                 format!("{} has no configuration of its own for a project: leave out --project", host.name)
             })?,
             None => host.file(&places),
         };
-        one(host, &file, flags, &launch, &mut record, out)?;
+        install_host(host, &file, flags, &launch, &mut record, out)?;
         if flags.skill {
-            skill::one(host, &places, flags, &mut record, out)?;
+            skill::install_skill(host, &places, flags, &mut record, out)?;
         }
     }
     Ok(())
 }
 
-fn chosen(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static McpHost>> {
+fn choose_hosts(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static McpHost>> {
     let mut found = Vec::new();
     for name in names {
         if name == "all" {
@@ -88,7 +88,7 @@ fn chosen(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static McpH
     Ok(found)
 }
 
-fn one(
+fn install_host(
     host: &McpHost,
     file: &Path,
     flags: &InstallArgs,
@@ -103,7 +103,7 @@ fn one(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
     };
-    let ours = record.written(&file, &flags.name).cloned();
+    let ours = record.entry(&file, &flags.name).cloned();
     let entry = host.entry(&launch.command, &launch.args);
     let outcome = if flags.remove {
         edit::take(host.form, &text, &flags.name, ours.as_ref())

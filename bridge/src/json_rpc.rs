@@ -60,7 +60,7 @@ pub fn understand(line: &[u8]) -> ParsedLine {
         Ok(Cow::Borrowed(line)) => serde_json::from_slice(line).unwrap_or_default(),
         Err(refusal) => return refusal.map_or(ParsedLine::Nothing, ParsedLine::Refused),
     };
-    unrecognised(&value)
+    reject_unrecognised(&value)
 }
 
 /// Returns the text as valid JSON: bytes that JSON does not allow in strings are escaped.
@@ -92,7 +92,7 @@ pub fn too_large(outer: &OuterFields, limit: usize) -> Value {
 }
 
 /// JSON that is not an MCP message.
-fn unrecognised(value: &Value) -> ParsedLine {
+fn reject_unrecognised(value: &Value) -> ParsedLine {
     let method = value["method"].as_str();
     let notifies = value.is_object() && value.get("id").is_none() && method.is_some();
     if notifies {
@@ -131,7 +131,7 @@ fn refusal(id: Value, code: i64, message: &str) -> Value {
 mod tests {
     use super::*;
 
-    fn refused(line: &str) -> (Value, Value) {
+    fn refusal_of(line: &str) -> (Value, Value) {
         match understand(line.as_bytes()) {
             ParsedLine::Refused(answer) => (answer["id"].clone(), answer["error"]["code"].clone()),
             other => panic!("{line}: {other:?}"),
@@ -153,7 +153,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":[]}"#, json!(7), INVALID_PARAMS),
             ("5", Value::Null, INVALID_REQUEST),
         ] {
-            assert_eq!(refused(line), (id, json!(code)), "{line}");
+            assert_eq!(refusal_of(line), (id, json!(code)), "{line}");
         }
     }
 

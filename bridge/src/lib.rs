@@ -4,7 +4,7 @@
 //! side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`] (the families of tools), [`tool`] (what a tool
 //! is), [`call`] and [`arguments`] (what agents send), [`tools`] (what each tool does), [`session`] (DAP on the other side),
 //! [`child_sessions`] (the programs that a program starts), [`event_listener`] (turns events into a snapshot of the program's state),
-//! [`event_log`] (what happened) and [`logged`] (what breakpoints logged), [`agent_view`] (what was reported to the agent),
+//! [`event_log`] (what happened) and [`logpoints`] (what breakpoints logged), [`agent_view`] (what was reported to the agent),
 //! [`breakpoint_requests`] (its breakpoints), [`trigger`] (what is started while one waits), [`source`] and [`functions`] (texts),
 //! [`bounds`] (small answers). Beside that, for people: [`install`] (hosts' configurations), [`doctor`] (what is missing) and
 //! [`status`] (what is debugged now); for editors: [`editor_tests`].
@@ -28,7 +28,7 @@ pub mod handler;
 pub mod http;
 pub mod install;
 pub mod json_rpc;
-pub mod logged;
+pub mod logpoints;
 pub mod prompts;
 pub mod resources;
 pub mod server;

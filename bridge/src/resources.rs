@@ -17,9 +17,9 @@ use crate::tools::{breakpoints, sessions, timeline};
 /// Where every address begins.
 const PREFIX: &str = "debug://sessions/";
 /// The shortest time between two notifications of one address: output may come in floods.
-const TELL_EVERY: Duration = Duration::from_millis(200);
+const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(200);
 /// Newest output in the resource, bytes per stream.
-const OUTPUT: u64 = 32 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 32 * 1024;
 
 /// One side of a session: its name, what it shows, and the events after which it shows something else.
 struct ResourceView {
@@ -92,7 +92,7 @@ pub fn views() -> impl Iterator<Item = &'static str> {
 
 /// URI, name and description of each resource of the sessions this agent is in.
 pub fn list(bridge: &Bridge) -> Vec<(String, String, String)> {
-    let joined = bridge.joined();
+    let joined = bridge.joined_sessions();
     let each = joined.iter().flat_map(|session| {
         VIEWS.iter().map(|view| {
             let uri = format!("{PREFIX}{}/{}", session.id, view.name);
@@ -103,7 +103,7 @@ pub fn list(bridge: &Bridge) -> Vec<(String, String, String)> {
 }
 
 async fn session(bridge: &Bridge, address: &ResourceUri) -> Result<Arc<AgentSession>, Failure> {
-    let joined = bridge.joined().into_iter().find(|session| session.id == address.session);
+    let joined = bridge.joined_sessions().into_iter().find(|session| session.id == address.session);
     joined.ok_or_else(|| {
         Failure::new(ErrorCode::NoSession, format!("you are not in a session `{}`", address.session))
             .hint("debug_sessions joins one")
@@ -123,7 +123,7 @@ pub async fn read(bridge: &Bridge, address: &ResourceUri) -> Result<Value, Failu
             let own = breakpoints::bodies(&session);
             Ok(json!({ "breakpoints": own, "others": breakpoints::others(&info) }))
         }
-        Some("output") => session.ask("processReadOutput", json!({ "maxBytes": OUTPUT })).await,
+        Some("output") => session.ask("processReadOutput", json!({ "maxBytes": MAX_OUTPUT_BYTES })).await,
         Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(&ToolArguments::default())?)),
         _ => sessions::state_of(&session).await,
     }
@@ -160,7 +160,7 @@ where
                 return;
             }
             // One notification covers all changes until then.
-            tokio::time::sleep(TELL_EVERY).await;
+            tokio::time::sleep(NOTIFICATION_INTERVAL).await;
             let mut more = false;
             loop {
                 match events.try_recv() {

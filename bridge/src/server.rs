@@ -177,12 +177,12 @@ impl Bridge {
     }
 
     /// To wait until a session comes, stops or ends.
-    pub(crate) fn stirred(&self) -> watch::Receiver<()> {
+    pub(crate) fn watch_changes(&self) -> watch::Receiver<()> {
         self.stirred.subscribe()
     }
 
     /// A session came, stopped or ended.
-    pub(crate) fn stir(&self) {
+    pub(crate) fn notify_change(&self) {
         self.stirred.send_replace(());
     }
 
@@ -227,7 +227,7 @@ impl Bridge {
     /// Whether a program of one of this agent's sessions started the program of that one.
     fn is_child_of_ours(&self, id: &str) -> bool {
         let parent = session_registry::find(id).and_then(|entry| entry.parent);
-        parent.is_some_and(|parent| self.joined().iter().any(|session| session.id == parent))
+        parent.is_some_and(|parent| self.joined_sessions().iter().any(|session| session.id == parent))
     }
 
     /// The current session, if there is one.
@@ -248,7 +248,7 @@ impl Bridge {
     }
 
     /// All sessions this agent is in.
-    pub fn joined(&self) -> Vec<Arc<AgentSession>> {
+    pub fn joined_sessions(&self) -> Vec<Arc<AgentSession>> {
         self.with(|inner| inner.sessions.clone())
     }
 
@@ -269,7 +269,8 @@ impl Bridge {
     /// # Errors
     /// `NO_SESSION`.
     pub(crate) async fn enter(&self, entry: &Entry, current: bool) -> Result<Arc<AgentSession>, Failure> {
-        let parent = self.joined().into_iter().find(|session| Some(&session.id) == entry.parent.as_ref());
+        let parent =
+            self.joined_sessions().into_iter().find(|session| Some(&session.id) == entry.parent.as_ref());
         let root = parent.map(|parent| parent.kin.root.clone().unwrap_or(parent));
         let kin = SessionFamily {
             title: entry.title.clone(),
@@ -316,7 +317,7 @@ impl Bridge {
     }
 
     /// A client subscribes to a resource.
-    pub fn subscribed(&self, uri: String, watching: impl Future<Output = ()> + Send + 'static) {
+    pub fn add_subscription(&self, uri: String, watching: impl Future<Output = ()> + Send + 'static) {
         let handle = tokio::spawn(watching).abort_handle();
         if let Some(before) = self.with(|inner| inner.subscriptions.insert(uri, handle)) {
             before.abort();
@@ -324,7 +325,7 @@ impl Bridge {
     }
 
     /// A client unsubscribes from it.
-    pub fn unsubscribed(&self, uri: &str) {
+    pub fn remove_subscription(&self, uri: &str) {
         if let Some(watching) = self.with(|inner| inner.subscriptions.remove(uri)) {
             watching.abort();
         }
@@ -377,7 +378,7 @@ impl Bridge {
 
     /// The breakpoints and filters for the next session: those of the current one, if its program has ended,
     /// and those requested since.
-    pub fn kept(&self) -> EarlyRequests {
+    pub fn early_requests(&self) -> EarlyRequests {
         let early = self.with_early(|early| early.clone());
         let ended = self.current().filter(|session| session.snapshot().state == ProgramState::Exited);
         let Some(session) = ended.map(|session| session.kin.root.clone().unwrap_or(session)) else {

@@ -20,19 +20,19 @@ use crate::breakpoint_requests::BreakpointRequests;
 use crate::call::ProgressReporter;
 use crate::child_sessions::SessionFamily;
 use crate::event_listener::{EventListener, ProgramState, Snapshot, listen};
-use crate::logged::LogpointBuffer;
+use crate::logpoints::LogpointBuffer;
 use crate::tools::follow::FollowedCall;
 use crate::tools::repeats::Repeat;
 use crate::tools::test_run::TestRun;
 
 /// How long an ordinary request may take.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a session may take to describe itself to a client that only lists it.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The filter for exceptions that nothing catches, as most adapters call it.
 const UNCAUGHT: &str = "uncaught";
 /// A launch may build first.
-pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
+pub const LAUNCH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Parameters with which a session is started; kept, to start it again.
 #[derive(Debug, Clone, Default)]
@@ -144,7 +144,7 @@ impl AgentSession {
         });
         let what =
             if name == "attach" { "attaching" } else { "starting (building first, if it is a project)" };
-        let launching = session.peer.request_or_cancel(name, attributes, LAUNCH_DEADLINE, cancel);
+        let launching = session.peer.request_or_cancel(name, attributes, LAUNCH_TIMEOUT, cancel);
         let configuring = async {
             let mut snapshot = session.listener.snapshot.subscribe();
             let ready = |snapshot: &Snapshot| snapshot.initialized || snapshot.state == ProgramState::Exited;
@@ -155,7 +155,7 @@ impl AgentSession {
                 session.send_breakpoints(&file).await?;
             }
             let stops = session.with_plan(|plan| plan.stops.clone());
-            let filters = filters.or_else(|| session.uncaught());
+            let filters = filters.or_else(|| session.uncaught_filters());
             if let Some(arguments) = exceptions(&session, filters, stops.as_ref()) {
                 session.ask("setExceptionBreakpoints", arguments).await?;
             }
@@ -172,7 +172,7 @@ impl AgentSession {
             }
         });
         told.await?;
-        session.named().await?;
+        session.identify().await?;
         Ok(session)
     }
 
@@ -189,17 +189,17 @@ impl AgentSession {
         let (peer, incoming) = connect(entry).await?;
         let listener = listen(incoming, peer.clone());
         let capabilities = initialize(&peer, client, looks_only).await?;
-        peer.request("attach", json!({}), DEADLINE).await?;
+        peer.request("attach", json!({}), REQUEST_TIMEOUT).await?;
         let mut watching = listener.snapshot.subscribe();
         let ready =
             watching.wait_for(|snapshot| snapshot.initialized || snapshot.state == ProgramState::Exited);
-        tokio::time::timeout(DEADLINE, ready).await.map(drop).map_err(|_| {
+        tokio::time::timeout(REQUEST_TIMEOUT, ready).await.map(drop).map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
-        peer.request("configurationDone", Value::Null, DEADLINE).await?;
+        peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await?;
         let mut session =
             Self { id: entry.id.clone(), kin, ..Self::of(peer, listener, capabilities, client) };
-        session.named().await?;
+        session.identify().await?;
         Ok(session)
     }
 
@@ -208,11 +208,11 @@ impl AgentSession {
         let looking = async {
             let (peer, _incoming) = connect(entry).await.ok()?;
             initialize(&peer, client, false).await.ok()?;
-            let info = peer.request("sessionInfo", json!({}), LOOK).await.ok();
+            let info = peer.request("sessionInfo", json!({}), LOOK_TIMEOUT).await.ok();
             peer.close();
             info.map(body)
         };
-        tokio::time::timeout(LOOK, looking).await.ok().flatten()
+        tokio::time::timeout(LOOK_TIMEOUT, looking).await.ok().flatten()
     }
 
     /// A session behind a connection, which is not known to be ours.
@@ -236,7 +236,7 @@ impl AgentSession {
     }
 
     /// Learns its id, and subscribes to `sessionChanged`.
-    async fn named(&mut self) -> Result<(), Failure> {
+    async fn identify(&mut self) -> Result<(), Failure> {
         match self.ask("sessionInfo", json!({ "subscribe": true })).await {
             Ok(info) => {
                 info["id"].as_str().unwrap_or_default().clone_into(&mut self.id);
@@ -260,7 +260,7 @@ impl AgentSession {
     /// # Errors
     /// The session's own.
     pub async fn ask(&self, command: &str, arguments: Value) -> Result<Value, Failure> {
-        self.peer.request(command, arguments, DEADLINE).await.map(body)
+        self.peer.request(command, arguments, REQUEST_TIMEOUT).await.map(body)
     }
 
     /// Makes the snapshot current: what was sent to us before this answer has arrived with it. (`cancel` without ids asks
@@ -310,7 +310,7 @@ impl AgentSession {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        self.resume_within(command, arguments, DEADLINE, cancel).await
+        self.resume_within(command, arguments, REQUEST_TIMEOUT, cancel).await
     }
 
     /// The same with a request that takes its time.
@@ -373,7 +373,7 @@ impl AgentSession {
     }
 
     /// The filters of a program that is repeated until it fails, or tried, where the engine recommends none: it stops where it fails.
-    fn uncaught(&self) -> Option<Vec<String>> {
+    fn uncaught_filters(&self) -> Option<Vec<String>> {
         let repeats = self.with_plan(|plan| (plan.repeat.is_some() || plan.uncaught) && plan.stops.is_none());
         let offered = self.capability("exceptionBreakpointFilters");
         let has = offered.as_array()?.iter().any(|filter| filter["filter"] == UNCAUGHT);
@@ -400,8 +400,8 @@ impl AgentSession {
     /// New output of the program and of log breakpoints since the agent last read it; at most `limit` bytes
     /// per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
-        let mut output = self.printed(limit).await;
-        if let Some((lines, dropped)) = self.listener.logged(LogpointBuffer::take) {
+        let mut output = self.take_output(limit).await;
+        if let Some((lines, dropped)) = self.listener.with_logpoints(LogpointBuffer::take) {
             output["logged"] = lines;
             if dropped > 0 {
                 output["loggedDropped"] = json!(dropped);
@@ -410,7 +410,7 @@ impl AgentSession {
         output
     }
 
-    async fn printed(&self, limit: usize) -> Value {
+    async fn take_output(&self, limit: usize) -> Value {
         // A program that another one started has its pipes.
         let root = self.root();
         let since = root.agent_view.cursor();
@@ -531,5 +531,5 @@ async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value
     if looks_only {
         arguments["tandemAccess"] = json!("readOnly");
     }
-    peer.request("initialize", arguments, DEADLINE).await
+    peer.request("initialize", arguments, REQUEST_TIMEOUT).await
 }

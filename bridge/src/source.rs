@@ -6,9 +6,9 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 /// Largest file that is read, bytes.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const MAX_SOURCE_BYTES: u64 = 16 * 1024 * 1024;
 /// Longest line shown, characters.
-const WIDEST: usize = 200;
+const MAX_LINE_CHARS: usize = 200;
 
 /// The text of one source file.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl SourceText {
     /// Reads it; `None` when there is no such text file of a sensible size.
     pub fn read(path: &str) -> Option<Self> {
         let found = std::fs::metadata(path).ok()?;
-        if !found.is_file() || found.len() > LARGEST {
+        if !found.is_file() || found.len() > MAX_SOURCE_BYTES {
             return None;
         }
         Some(Self(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned()))
@@ -53,7 +53,7 @@ impl SourceText {
     }
 
     /// `count` numbered lines from `first` on; `marked` has a `>` before it.
-    pub fn numbered(&self, first: u64, count: u64, marked: u64) -> Vec<String> {
+    pub fn numbered_lines(&self, first: u64, count: u64, marked: u64) -> Vec<String> {
         let skip = usize::try_from(first.max(1) - 1).unwrap_or(usize::MAX);
         let lines = self.0.lines().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX));
         (first.max(1)..)
@@ -65,7 +65,7 @@ impl SourceText {
     /// Numbered lines around one.
     pub fn around(&self, line: u64, each_side: u64) -> Vec<String> {
         let first = line.saturating_sub(each_side).max(1);
-        self.numbered(first, line + each_side + 1 - first, line)
+        self.numbered_lines(first, line + each_side + 1 - first, line)
     }
 
     /// Lines with this text: those that are it, else those that have it in them.
@@ -110,9 +110,9 @@ impl SourceText {
     }
 }
 
-/// A text of at most [`WIDEST`] characters; a longer one ends in `…`.
+/// A text of at most [`MAX_LINE_CHARS`] characters; a longer one ends in `…`.
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(WIDEST) {
+    match text.char_indices().nth(MAX_LINE_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
@@ -147,7 +147,7 @@ pub fn in_folders(named: &str, folders: impl Iterator<Item = PathBuf>) -> Option
 const PASSED_OVER: [&str; 8] =
     [".git", "node_modules", "target", "bin", "obj", ".venv", "venv", "__pycache__"];
 /// Most entries that are looked at.
-const LOOKED_AT: usize = 20_000;
+const MAX_SEARCHED: usize = 20_000;
 
 /// The files below these folders whose paths end so, at most three; a folder of dependencies or of what was built is passed over.
 pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<String> {
@@ -157,7 +157,7 @@ pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<Stri
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             looked_at += 1;
-            if looked_at > LOOKED_AT || found.len() == 3 {
+            if looked_at > MAX_SEARCHED || found.len() == 3 {
                 return found;
             }
             let name = entry.file_name();

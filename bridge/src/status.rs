@@ -13,7 +13,7 @@ use session_registry::Entry;
 use tokio::net::UnixStream;
 
 /// How long the sessions may take to answer; those that have not by then are listed without their state.
-const LIMIT: Duration = Duration::from_millis(800);
+const STATUS_TIMEOUT: Duration = Duration::from_millis(800);
 /// Sessions that are listed, the newest.
 const MAX_SESSIONS: usize = 32;
 /// Largest name that is shown, in characters: it is the program's, and a hook puts it into a prompt.
@@ -43,7 +43,7 @@ pub async fn run(flags: &StatusArgs, out: &mut dyn Write) -> anyhow::Result<()> 
     let infos = join_all(newest.iter().map(info_of)).await;
     let is_for_agents = |info: &Value| info["state"] == "stopped" && info["agentAccess"] != "none";
     let wanted = newest.iter().zip(&infos).filter(|(_, info)| !flags.stops || is_for_agents(info));
-    let sessions: Vec<Value> = wanted.map(|(entry, info)| described(entry, info)).collect();
+    let sessions: Vec<Value> = wanted.map(|(entry, info)| describe(entry, info)).collect();
     match flags.json {
         true => writeln!(out, "{}", json!({ "sessions": sessions }))?,
         false if sessions.is_empty() && !flags.stops => writeln!(out, "nothing is debugged")?,
@@ -63,13 +63,13 @@ async fn info_of(entry: &Entry) -> Value {
     let hello = json!({ "clientID": "tandem-mcp", "clientName": "tandem-mcp status", "adapterID": "tandem",
         "tandemAccess": "readOnly" });
     let asked = async {
-        peer.request("initialize", hello, LIMIT).await?;
-        peer.request("sessionInfo", json!({}), LIMIT).await
+        peer.request("initialize", hello, STATUS_TIMEOUT).await?;
+        peer.request("sessionInfo", json!({}), STATUS_TIMEOUT).await
     };
-    tokio::time::timeout(LIMIT, asked).await.ok().and_then(Result::ok).unwrap_or_default()
+    tokio::time::timeout(STATUS_TIMEOUT, asked).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-fn described(entry: &Entry, info: &Value) -> Value {
+fn describe(entry: &Entry, info: &Value) -> Value {
     let mut session = json!({ "session": entry.id, "program": entry.title, "engine": entry.engine,
         "state": info["state"].as_str().unwrap_or(UNKNOWN) });
     for key in ["reason", "agentAccess", "exitCode"] {
@@ -90,7 +90,7 @@ fn described(entry: &Entry, info: &Value) -> Value {
 
 /// Describes a session in one line.
 fn in_words(session: &Value) -> String {
-    let text = |key: &str| shown(session[key].as_str().unwrap_or_default());
+    let text = |key: &str| sanitize(session[key].as_str().unwrap_or_default());
     let mut line = format!("Tandem session {}: {}", text("session"), text("program"));
     if text("state") == UNKNOWN {
         line.push_str(" does not answer.");
@@ -112,7 +112,7 @@ fn in_words(session: &Value) -> String {
 }
 
 /// A name as part of a line: without what would begin another one or hide something, and not longer than a name is.
-fn shown(name: &str) -> String {
+fn sanitize(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect()
 }
 

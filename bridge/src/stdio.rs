@@ -17,9 +17,9 @@ use crate::json_rpc::{self, ParsedLine};
 /// Largest message, bytes.
 pub const MAX_LINE: usize = 64 << 20;
 /// Room kept for the next line, bytes.
-const KEPT_LINE: usize = 1 << 20;
+const MAX_IDLE_LINE_BYTES: usize = 1 << 20;
 /// How many lines may wait for the client to read. Further senders wait.
-const QUEUE: usize = 64;
+const MAX_QUEUED_LINES: usize = 64;
 
 /// A line on its way out.
 struct OutgoingLine {
@@ -42,7 +42,7 @@ impl<R: AsyncRead + Unpin + Send> Stdio<R> {
     }
 
     fn with_limit(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static, limit: usize) -> Self {
-        let (queue, queued) = mpsc::channel(QUEUE);
+        let (queue, queued) = mpsc::channel(MAX_QUEUED_LINES);
         tokio::spawn(write(writer, queued));
         let lines = LineReader { reader: BufReader::new(reader), line: Vec::new(), limit, skipped: None };
         Self { lines, queue: Some(queue), refusal: None }
@@ -170,7 +170,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line).to_vec();
             self.line.clear();
-            self.line.shrink_to(KEPT_LINE);
+            self.line.shrink_to(MAX_IDLE_LINE_BYTES);
             if !line.is_empty() {
                 return Ok(InputLine::Whole(line));
             }

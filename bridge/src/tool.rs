@@ -104,7 +104,7 @@ impl Tool {
     /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
     ///
     /// That the tools of debugging take `session` is in the words of `debug_sessions`: in each schema it would cost a model 300 tokens.
-    pub fn listed(&self) -> Option<Listed> {
+    pub fn to_mcp(&self) -> Option<Listed> {
         let takes = schema(self.takes.iter().copied())?;
         let gives = schema(self.gives.iter().copied())?;
         let tool = json!({ "name": self.name, "description": self.about, "inputSchema": takes,

@@ -18,7 +18,7 @@ use workspace_tools::{command_line, commands};
 
 use crate::arguments::ToolArguments;
 use crate::server::Bridge;
-use crate::session::DEADLINE;
+use crate::session::REQUEST_TIMEOUT;
 use http::HttpRequest;
 
 /// Tools that wait for a stop, and so take a `trigger`.
@@ -40,11 +40,11 @@ const WAITING: [&str; 13] = [
 /// Most triggers that run at a time.
 const MAX_TRIGGERS: usize = 8;
 /// Output of a command, bytes of each stream.
-const OUTPUT: usize = 2048;
+const MAX_OUTPUT_BYTES: usize = 2048;
 /// How long input may wait for the program to read.
-const READING: Duration = Duration::from_secs(600);
+const INPUT_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long an answer waits for a trigger that is about to end.
-const GRACE: Duration = Duration::from_millis(50);
+const TRIGGER_TIMEOUT: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 enum TriggerAction {
@@ -87,13 +87,13 @@ impl Trigger {
     }
 
     /// Waits until the trigger has ended.
-    pub async fn ended(&self) {
+    pub async fn wait_until_ended(&self) {
         let mut result = self.result.clone();
         // Without a sender it has ended, too.
         drop(result.wait_for(Option::is_some).await);
     }
 
-    fn told(&self) -> Option<Value> {
+    fn outcome(&self) -> Option<Value> {
         let mut told = self.result.borrow().clone()?;
         told["what"] = json!(self.what);
         Some(told)
@@ -112,12 +112,12 @@ pub fn prepare(
     if !WAITING.contains(&tool) {
         return Ok(None);
     }
-    let given = arguments.parsed("trigger");
+    let given = arguments.parse_json("trigger");
     if given.is_null() {
         return Ok(None);
     }
     let kind = TriggerAction::parse(&given, bridge)?;
-    let what = kind.what();
+    let what = kind.description();
     let (sender, result) = watch::channel(None);
     let cancel = CancellationToken::new();
     let (go, gone) = oneshot::channel();
@@ -175,10 +175,10 @@ impl TriggerAction {
         Ok(Self::Command(ProcessCommand::new(program, folder).args(words).args(more)))
     }
 
-    fn what(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Command(command) => command.line(),
-            Self::Http(request) => request.what(),
+            Self::Http(request) => request.description(),
             Self::Input { data, .. } => format!("input of {} bytes", data.len()),
         }
     }
@@ -191,7 +191,7 @@ impl TriggerAction {
     ) -> Result<Value, Failure> {
         match self {
             Self::Command(command) => {
-                let told = commands::run(command, OUTPUT, cancel, Arc::new(|_: &str| ())).await?;
+                let told = commands::run(command, MAX_OUTPUT_BYTES, cancel, Arc::new(|_: &str| ())).await?;
                 let mut result = json!({ "state": "ended" });
                 for key in ["exitCode", "stdout", "stderr"] {
                     if told[key] != "" {
@@ -205,8 +205,9 @@ impl TriggerAction {
                 let session = bridge.session(arguments).await?;
                 let bytes = json!({ "data": data, "closeAfter": close });
                 let root = session.root();
-                let told =
-                    root.ask_or_cancel("processWriteInput", bytes, READING + DEADLINE, &cancel).await?;
+                let told = root
+                    .ask_or_cancel("processWriteInput", bytes, INPUT_TIMEOUT + REQUEST_TIMEOUT, &cancel)
+                    .await?;
                 root.agent_view.forget_input_wait();
                 Ok(json!({ "state": "ended", "bytesWritten": told["bytesWritten"] }))
             }
@@ -253,14 +254,14 @@ impl Triggers {
         if let Some(own) = own {
             // A tool that had nothing to wait for.
             own.fire();
-            drop(tokio::time::timeout(GRACE, own.ended()).await);
+            drop(tokio::time::timeout(TRIGGER_TIMEOUT, own.wait_until_ended()).await);
         }
         let ended: Vec<Value> = self.with(|all| {
-            let ended = all.iter().filter_map(|one| one.told()).collect();
-            all.retain(|one| one.told().is_none());
+            let ended = all.iter().filter_map(|one| one.outcome()).collect();
+            all.retain(|one| one.outcome().is_none());
             ended
         });
-        let running = own.filter(|own| own.told().is_none());
+        let running = own.filter(|own| own.outcome().is_none());
         let running = running.map(|own| json!({ "state": "running", "what": own.what }));
         let mut told: Vec<Value> = ended.into_iter().chain(running).collect();
         match told.len() {

@@ -19,6 +19,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             // Each either returns a value of its kind or an error.
             drop((arguments.text(name), arguments.number(name), arguments.flag(name)));
         }
-        drop(arguments.unknown(["sourceFile", "line"].into_iter()));
+        drop(arguments.unknown_names(["sourceFile", "line"].into_iter()));
     }
 });

@@ -112,13 +112,13 @@ impl ArgumentType {
         if given.is_null() || (!empty_counts && is_empty(given)) {
             return Ok(None);
         }
-        let value = self
-            .convert(given)
-            .ok_or_else(|| Failure::invalid(format!("`{key}` must be {}, not {given}", self.expected())))?;
+        let value = self.convert(given).ok_or_else(|| {
+            Failure::invalid(format!("`{key}` must be {}, not {given}", self.description()))
+        })?;
         Ok((empty_counts || !is_empty(&value)).then_some(value))
     }
 
-    fn expected(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Text => "a string",
             Self::Integer => "an integer, at least 0",
@@ -145,8 +145,8 @@ impl ArgumentType {
                 Value::String(text) => Some(json!(text)),
                 other => integer(other).map(Value::from),
             },
-            Self::Object => Some(parsed(given, '{')).filter(Value::is_object),
-            Self::TextOrObject | Self::ObjectOrText => match parsed(given, '{') {
+            Self::Object => Some(parse_json(given, '{')).filter(Value::is_object),
+            Self::TextOrObject | Self::ObjectOrText => match parse_json(given, '{') {
                 object @ Value::Object(_) => Some(object),
                 other => text(&other).map(Value::from),
             },
@@ -208,13 +208,13 @@ fn flag(given: &Value) -> Option<bool> {
 }
 
 /// The JSON in a text that begins with this bracket, if it is JSON; otherwise the value itself.
-fn parsed(given: &Value, bracket: char) -> Value {
+fn parse_json(given: &Value, bracket: char) -> Value {
     let text = given.as_str().filter(|text| text.trim_start().starts_with(bracket));
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| given.clone())
 }
 
 fn list(given: &Value, element: Element) -> Option<Value> {
-    let elements = match parsed(given, '[') {
+    let elements = match parse_json(given, '[') {
         Value::Array(elements) => elements,
         one => vec![one],
     };
@@ -223,7 +223,7 @@ fn list(given: &Value, element: Element) -> Option<Value> {
         Element::Any => (!one.is_string() || given.is_array()).then(|| one.clone()),
         Element::Text => text(one).map(Value::from),
         Element::Integer => integer(one).map(Value::from),
-        Element::Object => Some(parsed(one, '{')).filter(Value::is_object),
+        Element::Object => Some(parse_json(one, '{')).filter(Value::is_object),
     };
     elements.iter().map(convert).collect::<Option<Vec<Value>>>().map(Value::Array)
 }

@@ -7,7 +7,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::BODY_LIMIT;
+use super::MAX_BODY_BYTES;
 use crate::json_rpc;
 
 /// Lets pass what can be read.
@@ -16,8 +16,8 @@ pub(super) async fn readable(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, BODY_LIMIT).await else {
-        let limit = BODY_LIMIT >> 20;
+    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
+        let limit = MAX_BODY_BYTES >> 20;
         return (
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the body is larger than {limit} MiB, or was not sent whole\n"),

@@ -18,13 +18,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 /// How long a header may take; an idle connection is closed after this time, too.
-const HEADER: Duration = Duration::from_secs(30);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections at once, if the process may open that many files four times over.
-const ALL: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 /// Connections at once of each other user or machine.
-const EACH: usize = 16;
+const MAX_CONNECTIONS_PER_PEER: usize = 16;
 /// Before connections are accepted again when there are no descriptors.
-const FULL: Duration = Duration::from_millis(200);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Serves until `stop`, and then at most as long as `ending` for what is being answered. Whether all of it was.
 ///
@@ -39,7 +39,7 @@ pub(super) async fn serve(
     let limiter = ConnectionLimiter::new(limits());
     let graceful = GracefulShutdown::new();
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADER);
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -79,7 +79,7 @@ fn permit_for(
 fn limits() -> Limits {
     let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let open = open.and_then(|open| usize::try_from(open).ok()).unwrap_or(usize::MAX);
-    Limits { all: ALL.min(open / 4), each: EACH }
+    Limits { all: MAX_CONNECTIONS.min(open / 4), each: MAX_CONNECTIONS_PER_PEER }
 }
 
 /// A connection; `None` when there is none this time, but may be the next.
@@ -94,7 +94,7 @@ async fn usable<T>(accepted: std::io::Result<T>) -> anyhow::Result<Option<T>> {
         Some(Errno::CONNABORTED | Errno::CONNRESET | Errno::INTR) => Ok(None),
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
             tracing::warn!(%error, "a connection waits");
-            tokio::time::sleep(FULL).await;
+            tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
             Ok(None)
         }
         _ => Err(error).context("the HTTP server failed"),

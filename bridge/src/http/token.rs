@@ -33,14 +33,14 @@ impl BearerToken {
     pub fn find(file: Option<PathBuf>) -> anyhow::Result<Self> {
         if let Some(given) = std::env::var_os(TOKEN_VARIABLE).filter(|given| !given.is_empty()) {
             let given = given.into_string().ok().with_context(|| format!("{TOKEN_VARIABLE} is not text"))?;
-            return Self::checked(&given)
+            return Self::validate(&given)
                 .with_context(|| format!("the token in {TOKEN_VARIABLE} cannot be used"));
         }
         let file = match file {
             Some(file) => file,
             None => default_file()?,
         };
-        let (token, new) = Self::kept(&file)
+        let (token, new) = Self::load_or_create(&file)
             .with_context(|| format!("the token file `{}` cannot be used", file.display()))?;
         if new {
             let (kept, token) = (file.display(), &token.0);
@@ -56,7 +56,7 @@ impl BearerToken {
         self.0.as_bytes().ct_eq(shown).into()
     }
 
-    fn checked(text: &str) -> anyhow::Result<Self> {
+    fn validate(text: &str) -> anyhow::Result<Self> {
         let text = text.trim();
         ensure!(text.len() >= MIN_LEN, "it is shorter than {MIN_LEN} characters");
         ensure!(text.len() <= MAX_LEN, "it is longer than {MAX_LEN} characters");
@@ -68,7 +68,7 @@ impl BearerToken {
     }
 
     /// The one in the file, or a new one put there.
-    fn kept(file: &Path) -> anyhow::Result<(Self, bool)> {
+    fn load_or_create(file: &Path) -> anyhow::Result<(Self, bool)> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(file);
         match opened {
@@ -79,7 +79,7 @@ impl BearerToken {
                 ensure!(metadata.mode() & 0o077 == 0, "others can read it; chmod 600 it");
                 let mut text = String::new();
                 opened.take(2 * MAX_LEN as u64).read_to_string(&mut text)?;
-                Ok((Self::checked(&text)?, false))
+                Ok((Self::validate(&text)?, false))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((Self::make(file)?, true)),
             Err(error) => Err(error.into()),
@@ -122,22 +122,22 @@ mod tests {
     fn a_token_is_made_once_and_kept_from_others() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state/token");
-        let (made, new) = BearerToken::kept(&file).unwrap();
+        let (made, new) = BearerToken::load_or_create(&file).unwrap();
         assert!(new && made.0.len() == 64);
         assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
         assert_eq!(file.parent().unwrap().metadata().unwrap().mode() & 0o777, 0o700);
-        let (again, new) = BearerToken::kept(&file).unwrap();
+        let (again, new) = BearerToken::load_or_create(&file).unwrap();
         assert!(!new && again.0 == made.0);
         assert!(again.is(made.0.as_bytes()) && !again.is(b"") && !again.is(&[b'0'; 64]));
         assert!(!format!("{made:?}").contains(&made.0));
 
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(BearerToken::kept(&file).is_err());
+        assert!(BearerToken::load_or_create(&file).is_err());
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(BearerToken::kept(&link).is_err());
+        assert!(BearerToken::load_or_create(&link).is_err());
         for bad in ["", "short", "with a space in the middle", &"x".repeat(2000)] {
-            assert!(BearerToken::checked(bad).is_err(), "{bad}");
+            assert!(BearerToken::validate(bad).is_err(), "{bad}");
         }
     }
 }

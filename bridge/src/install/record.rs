@@ -39,7 +39,7 @@ impl InstallRecord {
     }
 
     /// The entry as it was written.
-    pub(super) fn written(&self, file: &Path, name: &str) -> Option<&Value> {
+    pub(super) fn entry(&self, file: &Path, name: &str) -> Option<&Value> {
         self.entries.get(file.to_str()?)?.get(name)
     }
 

@@ -51,7 +51,7 @@ fn folder(host: &McpHost, places: &Places, project: Option<&Path>) -> anyhow::Re
 /// # Errors
 /// When the host reads no skills, or one of the skill's files is there and is not as it was written, or cannot be read or written: nothing
 /// is changed then.
-pub(super) fn one(
+pub(super) fn install_skill(
     host: &McpHost,
     places: &Places,
     flags: &InstallArgs,
@@ -61,7 +61,7 @@ pub(super) fn one(
     let folder = folder(host, places, flags.project.as_deref())?;
     let folder = folder.canonicalize().unwrap_or(folder);
     let shown = folder.display();
-    let written = record.written(&folder, NAME).cloned().unwrap_or_default();
+    let written = record.entry(&folder, NAME).cloned().unwrap_or_default();
     let mut found = 0;
     for (name, text) in FILES {
         let file = folder.join(name);

@@ -18,7 +18,7 @@ fn flags(hosts: &[&str], more: &[&str]) -> InstallArgs {
     <Whole as clap::Parser>::parse_from(words).flags
 }
 
-fn changed(outcome: EditOutcome) -> String {
+fn changed_text(outcome: EditOutcome) -> String {
     match outcome {
         EditOutcome::Changed(text) => text,
         other => panic!("it was not changed: {other:?}"),
@@ -50,7 +50,8 @@ fn each_host_gets_what_its_documentation_says() {
     for (host, (id, file, key, entry)) in HOSTS.iter().zip(wanted) {
         assert_eq!(host.file(&places), Path::new(file), "{id}");
         assert_eq!(&host.entry("/bin/tandem-mcp", &["--read-only".into()]), entry, "{id}");
-        let text = changed(edit::put(host.form, "", "tandem", entry, None).expect("an empty file takes it"));
+        let text =
+            changed_text(edit::put(host.form, "", "tandem", entry, None).expect("an empty file takes it"));
         match host.form {
             ConfigFormat::Json(_) => {
                 let whole: Value = serde_json::from_str(&text).expect("JSON");
@@ -69,7 +70,7 @@ fn each_host_gets_what_its_documentation_says() {
 fn comments_layout_and_other_servers_stay_as_they_are() {
     let entry = json!({ "command": "t", "args": [] });
     let text = "// mine\n{\n    \"theme\": \"x\", // dark\n    \"context_servers\": {\n        \"other\": { \"command\": \"o\" },\n    },\n}\n";
-    let with = changed(
+    let with = changed_text(
         edit::put(ConfigFormat::Json("context_servers"), text, "tandem", &entry, None)
             .expect("it is understood"),
     );
@@ -77,10 +78,10 @@ fn comments_layout_and_other_servers_stay_as_they_are() {
     assert!(with.contains("\"other\": { \"command\": \"o\" },") && with.contains("\"tandem\": {"), "{with}");
     let without = edit::take(ConfigFormat::Json("context_servers"), &with, "tandem", Some(&entry))
         .expect("it is understood");
-    assert_eq!(changed(without), text);
+    assert_eq!(changed_text(without), text);
 
     let text = "# mine\nmodel = \"m\"\n\n[mcp_servers.other]\ncommand = \"o\" # theirs\n";
-    let with = changed(
+    let with = changed_text(
         edit::put(ConfigFormat::Toml("mcp_servers"), text, "tandem", &entry, None).expect("it is understood"),
     );
     assert!(
@@ -89,7 +90,7 @@ fn comments_layout_and_other_servers_stay_as_they_are() {
     );
     let without = edit::take(ConfigFormat::Toml("mcp_servers"), &with, "tandem", Some(&entry))
         .expect("it is understood");
-    assert_eq!(changed(without), text);
+    assert_eq!(changed_text(without), text);
 }
 
 #[test]

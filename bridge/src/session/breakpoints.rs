@@ -79,7 +79,7 @@ impl AgentSession {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, with the engine's reason.
-    pub fn refused(&self, id: u64) -> Result<(), Failure> {
+    pub fn check_accepted(&self, id: u64) -> Result<(), Failure> {
         self.with_requested(|requested| {
             let Some((_, wanted)) = requested.find(id) else { return Ok(()) };
             if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
@@ -227,7 +227,7 @@ mod tests {
     const FILE: &str = "/src/app.py";
 
     /// A session, and the other end of its connection.
-    fn connected() -> (Arc<AgentSession>, Peer, mpsc::UnboundedReceiver<Incoming>) {
+    fn connect() -> (Arc<AgentSession>, Peer, mpsc::UnboundedReceiver<Incoming>) {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let ((reader, writer), (their_reader, their_writer)) =
             (tokio::io::split(ours), tokio::io::split(theirs));
@@ -242,7 +242,7 @@ mod tests {
         session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
     }
 
-    async fn received(requests: &mut mpsc::UnboundedReceiver<Incoming>) -> Request {
+    async fn receive(requests: &mut mpsc::UnboundedReceiver<Incoming>) -> Request {
         match requests.recv().await {
             Some(Incoming::Request(request)) => request,
             other => panic!("{other:?}"),
@@ -257,48 +257,48 @@ mod tests {
         adapter.respond(request, Ok(json!({ "breakpoints": told })));
     }
 
-    fn bound(session: &AgentSession) -> Vec<(u64, Option<i64>)> {
+    fn engine_ids(session: &AgentSession) -> Vec<(u64, Option<i64>)> {
         session
             .with_requested(|requested| requested.all().map(|(_, wanted)| (wanted.id, wanted.dap)).collect())
     }
 
     #[tokio::test]
     async fn an_answer_belongs_to_the_breakpoints_that_were_sent() {
-        let (session, adapter, mut requests) = connected();
+        let (session, adapter, mut requests) = connect();
         add(&session, 1, 10);
         add(&session, 2, 20);
         let sending = tokio::spawn({
             let session = session.clone();
             async move { session.send_breakpoints(FILE).await }
         });
-        let request = received(&mut requests).await;
+        let request = receive(&mut requests).await;
         // Before the answer comes, another call of the agent removes the first breakpoint and sets a third.
         session.with_requested(|requested| requested.take(1));
         add(&session, 3, 30);
         answer(&adapter, &request);
         sending.await.unwrap().unwrap();
-        assert_eq!(bound(&session), [(2, Some(1020)), (3, None)]);
+        assert_eq!(engine_ids(&session), [(2, Some(1020)), (3, None)]);
     }
 
     #[tokio::test]
     async fn lists_of_one_session_are_sent_one_after_the_other() {
-        let (session, adapter, mut requests) = connected();
+        let (session, adapter, mut requests) = connect();
         let send = |id: u64, line: u64| {
             add(&session, id, line);
             let session = session.clone();
             tokio::spawn(async move { session.send_breakpoints(FILE).await })
         };
         let first = send(1, 10);
-        let one = received(&mut requests).await;
+        let one = receive(&mut requests).await;
         let second = send(2, 20);
         tokio::task::yield_now().await;
         assert!(requests.try_recv().is_err(), "the second list is sent before the first is answered");
         answer(&adapter, &one);
-        let two = received(&mut requests).await;
+        let two = receive(&mut requests).await;
         assert_eq!(two.arguments["breakpoints"], json!([{ "line": 10 }, { "line": 20 }]));
         answer(&adapter, &two);
         first.await.unwrap().unwrap();
         second.await.unwrap().unwrap();
-        assert_eq!(bound(&session), [(1, Some(1010)), (2, Some(1020))]);
+        assert_eq!(engine_ids(&session), [(1, Some(1010)), (2, Some(1020))]);
     }
 }

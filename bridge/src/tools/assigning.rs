@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 use super::frames::{frame_of, scope};
 use super::stops::locals_scopes;
 use crate::call::ToolCall;
-use crate::session::{AgentSession, DEADLINE};
+use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
 /// Most scopes around a function that are looked at.
-const OUTER: usize = 8;
+const MAX_OUTER_SCOPES: usize = 8;
 
 /// `debug_set_variable`.
 pub(super) async fn set_variable(call: &ToolCall) -> Result<Value, Failure> {
@@ -50,13 +50,13 @@ pub(super) async fn set(
         }
         Some(_) if session.can("supportsSetExpression") => {
             let set = json!({ "expression": name, "value": value, "frameId": frame });
-            session.ask_or_cancel("setExpression", set, DEADLINE, cancel).await
+            session.ask_or_cancel("setExpression", set, REQUEST_TIMEOUT, cancel).await
         }
         Some((above, member)) => {
             let parent = evaluate(session, frame, above, cancel).await?;
             let reference = &parent["variablesReference"];
             let set = json!({ "variablesReference": reference, "name": member, "value": value });
-            session.ask_or_cancel("setVariable", set, DEADLINE, cancel).await
+            session.ask_or_cancel("setVariable", set, REQUEST_TIMEOUT, cancel).await
         }
     }
 }
@@ -81,7 +81,7 @@ async fn set_in(
         }
     };
     let set = json!({ "variablesReference": reference, "name": name, "value": value });
-    session.ask_or_cancel("setVariable", set, DEADLINE, cancel).await
+    session.ask_or_cancel("setVariable", set, REQUEST_TIMEOUT, cancel).await
 }
 
 /// The scopes without arguments and locals, such as the globals of a module, as far as they cost little.
@@ -89,7 +89,7 @@ async fn outer_scopes(session: &AgentSession, frame: &Value) -> Result<Vec<Value
     let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
     let list = scopes["scopes"].as_array().into_iter().flatten();
     let outer = list.filter(|scope| scope["expensive"] != true && scope["presentationHint"] != "registers");
-    Ok(outer.map(|scope| scope["variablesReference"].clone()).take(OUTER).collect())
+    Ok(outer.map(|scope| scope["variablesReference"].clone()).take(MAX_OUTER_SCOPES).collect())
 }
 
 /// The response to `evaluate` without any of our own.
@@ -103,7 +103,7 @@ pub(super) async fn evaluate(
     cancel: &CancellationToken,
 ) -> Result<Value, Failure> {
     let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
-    session.ask_or_cancel("evaluate", arguments, DEADLINE, cancel).await
+    session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, cancel).await
 }
 
 /// The innermost of these scopes that has a variable of this name.

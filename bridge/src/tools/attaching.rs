@@ -19,8 +19,8 @@ use crate::session::{AgentSession, SessionPlan};
 use crate::source::absolute;
 
 /// How long a running .NET process may take to report its modules, and how often to poll for them.
-const LOADING: Duration = Duration::from_secs(3);
-const ASK: Duration = Duration::from_millis(25);
+const MODULES_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Attach attributes that are passed to the session unchanged.
 const PASSED_ON: [&str; 18] = [
@@ -88,7 +88,7 @@ fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
 
 /// `connect`, or `host` and `port`, or `port` alone, as `{host, port}` or `{socket}`.
 fn place(arguments: &ToolArguments) -> Result<Option<Value>, Failure> {
-    let connect = arguments.parsed("connect");
+    let connect = arguments.parse_json("connect");
     let (host, port) = (arguments.text("host")?, arguments.number("port")?);
     match (&connect, port) {
         (Value::Null, None) => Ok(None),
@@ -124,7 +124,7 @@ fn existing_core(core: &str) -> Result<&str, Failure> {
 
 /// Attaches by these attributes and answers as `debug_attach` does.
 pub(super) async fn attach_with(call: &ToolCall, attributes: Value) -> Result<Value, Failure> {
-    let EarlyRequests { mut requested, filters } = call.bridge.kept();
+    let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
     add_breakpoints(call, &mut requested, Vec::new())?;
     let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
     let plan = SessionPlan { attach: true, attributes, requested, filters, ..SessionPlan::default() };
@@ -135,10 +135,10 @@ pub(super) async fn attach_with(call: &ToolCall, attributes: Value) -> Result<Va
     let session = call.add_session(session);
     bridge.with_early(std::mem::take);
     let program = pid.and_then(program_of);
-    let version = loaded(&session, program.as_deref()).await;
+    let version = wait_for_modules(&session, program.as_deref()).await;
     // A program that crashed is stopped, and so is one that a debugger holds.
     if core {
-        stops::settled(&session, super::launch::ENTRY).await;
+        stops::wait_until_settled(&session, super::launch::ENTRY_STOP_TIMEOUT).await;
     }
     let process = session.snapshot().process;
     let told = process["systemProcessId"].as_u64();
@@ -174,8 +174,8 @@ fn program_of(pid: u64) -> Option<String> {
 /// Waits until a running .NET process has reported its modules, so that a breakpoint set now binds at once;
 /// returns the version of its runtime, from the path of its core library (`…/Microsoft.NETCore.App/9.0.1/…`).
 /// Other engines report it themselves.
-async fn loaded(session: &AgentSession, program: Option<&str>) -> Value {
-    let until = Instant::now() + if session.engine == "coreclr" { LOADING } else { Duration::ZERO };
+async fn wait_for_modules(session: &AgentSession, program: Option<&str>) -> Value {
+    let until = Instant::now() + if session.engine == "coreclr" { MODULES_TIMEOUT } else { Duration::ZERO };
     let assembly = program.and_then(|program| program.rsplit('/').next());
     loop {
         let modules = session.ask("modules", json!({})).await.unwrap_or_default();
@@ -186,7 +186,7 @@ async fn loaded(session: &AgentSession, program: Option<&str>) -> Value {
         if over || version.is_some() && has_program {
             return json!(version);
         }
-        tokio::time::sleep(ASK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -202,7 +202,7 @@ fn runtime_version(modules: &[Value]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn meant(given: Value) -> Result<Value, Failure> {
+    fn read_attributes(given: Value) -> Result<Value, Failure> {
         attributes(&ToolArguments::new(given.as_object().cloned()))
     }
 
@@ -219,7 +219,7 @@ mod tests {
             ),
             (json!({ "pid": 7, "engine_path": "/x" }), json!({ "enginePath": "/x", "processId": 7 })),
         ] {
-            assert_eq!(meant(given.clone()).unwrap(), wanted, "{given}");
+            assert_eq!(read_attributes(given.clone()).unwrap(), wanted, "{given}");
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
             (json!({ "connect": "here" }), "`connect` must be"),
             (json!({ "coreFile": "/no/core" }), "no core file"),
         ] {
-            let failure = meant(given.clone()).unwrap_err();
+            let failure = read_attributes(given.clone()).unwrap_err();
             assert!(failure.message.contains(part), "{given}: {failure}");
         }
     }

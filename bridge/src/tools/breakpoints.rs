@@ -91,12 +91,12 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
     if call.bridge.is_before_a_launch(&call.arguments)? {
         let request = RequestedBreakpoint::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
-        let asked = asked(&request);
+        let asked = location_of(&request);
         let wanted = call.bridge.with_early(|early| {
             early.requested.add(request, id, Purpose::Stop);
             early.requested.find(id).map(|(_, wanted)| wanted.clone())
         });
-        let mut answer = told(&asked, wanted.as_ref());
+        let mut answer = describe(&asked, wanted.as_ref());
         let kept = KEPT;
         answer["message"] = json!(if asked.0 == FUNCTIONS || Path::new(&asked.0).exists() {
             kept.to_owned()
@@ -111,13 +111,13 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
     let session = owner(call).await?;
     let mut request = session.request(&call.arguments, &call.bridge.options.roots).await?;
     let ignored = forget_assembly(&session, &mut request);
-    let asked = asked(&request);
+    let asked = location_of(&request);
     session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
     if let Err(failure) = session.send_breakpoints(&asked.0).await {
         session.with_requested(|requested| requested.take(id));
         return Err(failure);
     }
-    let mut answer = explain(told(&asked, find(&session, id).as_ref()), &asked.0);
+    let mut answer = explain(describe(&asked, find(&session, id).as_ref()), &asked.0);
     if ignored {
         answer["ignored"] = json!(["dllPath"]);
     }
@@ -135,7 +135,7 @@ fn forget_assembly(session: &AgentSession, request: &mut RequestedBreakpoint) ->
 }
 
 /// The file and line of a request.
-fn asked(request: &RequestedBreakpoint) -> (String, Option<u64>) {
+fn location_of(request: &RequestedBreakpoint) -> (String, Option<u64>) {
     (request.file.clone(), request.dap["line"].as_u64())
 }
 
@@ -145,7 +145,7 @@ fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
 
 /// A breakpoint with the source line where it bound; if that is not the requested line, or it did not bind, with
 /// what is there.
-fn told((file, asked): &(String, Option<u64>), wanted: Option<&AgentBreakpoint>) -> Value {
+fn describe((file, asked): &(String, Option<u64>), wanted: Option<&AgentBreakpoint>) -> Value {
     let Some(wanted) = wanted else { return Value::Null };
     let mut body = wanted.body(file);
     let source = body["file"].as_str().and_then(SourceText::read);
@@ -309,7 +309,7 @@ pub fn others(info: &Value) -> Vec<Value> {
 
 async fn set_exception(call: &ToolCall) -> Result<Value, Failure> {
     // An empty list says that none stops it: that is to be said, not left out.
-    let filters = call.arguments.given_texts("filters")?.ok_or_else(|| {
+    let filters = call.arguments.optional_texts("filters")?.ok_or_else(|| {
         Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
     })?;
     if call.bridge.is_before_a_launch(&call.arguments)? {

@@ -20,9 +20,9 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// How long a call waits by default, ms: builds are often longer than debugging waits, and clients cut calls at
 /// 60 s.
-const PATIENCE: u64 = 50_000;
+const DEFAULT_TIMEOUT_MS: u64 = 50_000;
 /// Output in one answer by default, bytes.
-const OUTPUT_BYTES: u64 = 8 << 10;
+const DEFAULT_OUTPUT_BYTES: u64 = 8 << 10;
 /// The largest `maxBytes` of an output.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
@@ -94,7 +94,7 @@ async fn command(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 pub(super) fn output_bytes(call: &ToolCall) -> Result<usize, Failure> {
-    let wanted = call.arguments.number("maxBytes")?.unwrap_or(OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
+    let wanted = call.arguments.number("maxBytes")?.unwrap_or(DEFAULT_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
     Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn wait<W>(
 where
     W: Future<Output = Result<Value, Failure>> + Send + 'static,
 {
-    let patience = Duration::from_millis(call.arguments.number("timeoutMs")?.unwrap_or(PATIENCE));
+    let patience = Duration::from_millis(call.arguments.number("timeoutMs")?.unwrap_or(DEFAULT_TIMEOUT_MS));
     let jobs = Arc::clone(&call.bridge.jobs);
     let tell = |message: String| call.progress.say(message);
     match jobs.wait(key, patience, &call.cancel, start, tell).await? {

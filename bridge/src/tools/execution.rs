@@ -7,22 +7,24 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::stops::{add_other_stops, add_started, begin_with, named_thread, report, report_relative, stack};
-use super::waiting::{BRIEF, STEPPING, may_continue, wait_for_news, wait_longer};
+use super::waiting::{
+    INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, may_continue, wait_for_news, wait_longer,
+};
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
-use crate::session::{AgentSession, DEADLINE};
+use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::source::place;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Waits end before clients cut calls.
-const WAIT: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest `timeoutMs`.
-pub(super) const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
+pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// How long a plain continue waits for a program that waits for input.
-const STILL: Duration = Duration::from_secs(2);
+const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most steps in one call.
-const STEPS: u64 = 100;
+const MAX_STEPS: u64 = 100;
 /// The first words of an answer with a stop that the agent did not know.
 const UNSEEN: &str =
     "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
@@ -122,7 +124,10 @@ pub const FAMILY: ToolFamily = ToolFamily {
 
 /// `timeoutMs`, or 30 s.
 pub(super) fn limit(call: &ToolCall) -> Result<Duration, Failure> {
-    Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, |ms| Duration::from_millis(ms).min(MAX_WAIT)))
+    Ok(call
+        .arguments
+        .number("timeoutMs")?
+        .map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms).min(MAX_TIMEOUT)))
 }
 
 /// `debug_continue`, which may name a place to run to.
@@ -145,8 +150,8 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
     let session = call.bridge.session(&call.arguments).await?;
     let until = Instant::now() + limit(call)?;
     let count = call.arguments.number("count")?.filter(|_| command != "continue").unwrap_or(1);
-    if !(1..=STEPS).contains(&count) {
-        return Err(Failure::invalid(format!("`count` is {count}; it must be 1 to {STEPS}")));
+    if !(1..=MAX_STEPS).contains(&count) {
+        return Err(Failure::invalid(format!("`count` is {count}; it must be 1 to {MAX_STEPS}")));
     }
     let now = session.snapshot();
     // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
@@ -154,11 +159,11 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
     let runs = matches!(now.state, ProgramState::Running | ProgramState::Idle) || may_continue(&session);
     if runs && (session.agent_view.pending() || command == "continue") {
         let until = patience(call, &session, until).await?;
-        let seen = if may_continue(&session) { session.agent_view.known() } else { now.news };
+        let seen = if may_continue(&session) { session.agent_view.last_reported() } else { now.news };
         return wait_for_news(call, &session, seen, until).await;
     }
     let resumes = command == "continue" && session.agent_view.pending();
-    if let Some(mut answer) = unseen(&session).await {
+    if let Some(mut answer) = unseen_event(&session).await {
         // The outcome that it waits for is its result.
         if resumes {
             for (part, key) in [("/event", "unseen"), ("", "message")] {
@@ -177,7 +182,7 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
         session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
         let is_last = walked.len() as u64 + 1 == count;
         let outcome = if is_last {
-            let brief = if command == "continue" { BRIEF } else { STEPPING };
+            let brief = if command == "continue" { INPUT_CHECK_TIMEOUT } else { STEP_INPUT_CHECK_TIMEOUT };
             Some(wait_longer(call, &session, before.news, until, brief).await?)
         } else {
             wait_brief(call, &session, before.news, until).await?
@@ -215,12 +220,12 @@ async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Re
         .ask("processReadOutput", json!({ "since": session.agent_view.cursor(), "maxBytes": 0 }))
         .await;
     let waits = read.is_ok_and(|read| read["waitingForInput"] == true);
-    Ok(if waits { until.min(Instant::now() + STILL) } else { until })
+    Ok(if waits { until.min(Instant::now() + INPUT_WAIT_TIMEOUT) } else { until })
 }
 
 /// The stop or end that was not reported to the agent yet: it came after a wait timed out, or another client caused it. Resuming from
 /// there could skip just what the agent waits for, so the stop is reported, and nothing runs.
-pub(super) async fn unseen(session: &AgentSession) -> Option<Value> {
+pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     let now = session.snapshot();
     let is_stopped = matches!(now.state, ProgramState::Stopped | ProgramState::Exited);
     if !is_stopped || !session.agent_view.holds_back(now.news) {
@@ -248,7 +253,7 @@ async fn wait_brief(
 ) -> Result<Option<Value>, Failure> {
     let mut snapshot = session.watch_snapshot();
     let news = snapshot.wait_for(|snapshot| snapshot.news > seen);
-    if tokio::time::timeout_at(until.min(Instant::now() + STEPPING), news).await.is_err() {
+    if tokio::time::timeout_at(until.min(Instant::now() + STEP_INPUT_CHECK_TIMEOUT), news).await.is_err() {
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
     let now = session.snapshot();
@@ -265,7 +270,7 @@ async fn pause(call: &ToolCall) -> Result<Value, Failure> {
         return Ok(report(&session).await);
     }
     let thread = thread(call, &session, &before.stop).await?;
-    session.ask_or_cancel("pause", json!({ "threadId": thread }), DEADLINE, &call.cancel).await?;
+    session.ask_or_cancel("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT, &call.cancel).await?;
     // Some engines pause a program that reads its input only once it has read it.
     let until = patience(call, &session, Instant::now() + limit(call)?).await?;
     wait_for_news(call, &session, before.news, until).await
@@ -280,7 +285,7 @@ async fn wait(call: &ToolCall) -> Result<Value, Failure> {
     let now = session.snapshot();
     if may_continue(&session) {
         let until = Instant::now() + limit(call)?;
-        return wait_for_news(call, &session, session.agent_view.known(), until).await;
+        return wait_for_news(call, &session, session.agent_view.last_reported(), until).await;
     }
     // Not every adapter reports that its program has begun.
     if !matches!(now.state, ProgramState::Running | ProgramState::Idle) {
@@ -301,7 +306,7 @@ async fn run_to(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let request = session.request(&call.arguments, &call.bridge.options.roots).await?;
     let until = Instant::now() + limit(call)?;
-    if let Some(answer) = unseen(&session).await {
+    if let Some(answer) = unseen_event(&session).await {
         return Ok(answer);
     }
     let before = session.snapshot();

@@ -13,7 +13,7 @@ use crate::call::ToolCall;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Entries of one `list_directory`.
-const ENTRIES: u64 = 1000;
+const DEFAULT_ENTRIES: u64 = 1000;
 
 /// The tools for files and folders.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -101,7 +101,7 @@ async fn read(call: &ToolCall) -> Result<Value, Failure> {
     let selection = reading::ReadOptions {
         start,
         count: call.arguments.number("count")?.map(size),
-        max_bytes: call.arguments.number("maxBytes")?.map_or(reading::ANSWER_BYTES, size),
+        max_bytes: call.arguments.number("maxBytes")?.map_or(reading::DEFAULT_ANSWER_BYTES, size),
         base64: base64(call)?,
     };
     blocking(call, "path", move |roots, path| reading::read(roots, path, &selection)).await
@@ -115,7 +115,7 @@ async fn write(call: &ToolCall) -> Result<Value, Failure> {
 
 async fn list(call: &ToolCall) -> Result<Value, Failure> {
     let start = usize::try_from(call.arguments.number("start")?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let count = call.arguments.number("count")?.unwrap_or(ENTRIES).clamp(1, 10 * ENTRIES);
+    let count = call.arguments.number("count")?.unwrap_or(DEFAULT_ENTRIES).clamp(1, 10 * DEFAULT_ENTRIES);
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let path = call.arguments.text("path")?.unwrap_or_else(|| ".".into());
     with_roots(call, move |roots| files::list(roots, &path, start, count)).await

@@ -7,7 +7,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::execution::{limit, unseen};
+use super::execution::{limit, unseen_event};
 use super::life;
 use super::stops::{begin_with, report, stopped_thread};
 use super::waiting::wait_for_news;
@@ -16,15 +16,15 @@ use crate::breakpoint_requests::{Purpose, RequestedBreakpoint};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::functions;
-use crate::session::{AgentSession, DEADLINE};
+use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Tokens of an answer by default.
-const TOKENS: u64 = 1500;
+const DEFAULT_TOKENS: u64 = 1500;
 /// Bytes that everything but the lines costs.
-const FRAME: usize = 800;
+const FRAME_BYTES: usize = 800;
 /// How long a call is followed unless `timeoutMs` says otherwise.
-const TIME: Duration = Duration::from_secs(10);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tools that follow a call.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -72,13 +72,13 @@ async fn follow(call: &ToolCall) -> Result<Value, Failure> {
     if session.snapshot().state == ProgramState::Exited {
         return stopped_thread(&session);
     }
-    if let Some(answer) = unseen(&session).await.filter(|_| named) {
+    if let Some(answer) = unseen_event(&session).await.filter(|_| named) {
         return Ok(answer);
     }
     if named && let Some(answer) = run_to_call(call, &session).await? {
         return Ok(answer);
     }
-    followed(call, &session, budget).await
+    follow_call(call, &session, budget).await
 }
 
 /// Bytes that the lines may cost.
@@ -86,9 +86,9 @@ fn bytes(call: &ToolCall) -> Result<usize, Failure> {
     let given = call.arguments.number("maxTokens")?;
     let budget = match given {
         Some(_) => Budget::of(&call.arguments)?,
-        None => Budget::of(&call.arguments.with("maxTokens", json!(TOKENS)))?,
+        None => Budget::of(&call.arguments.with("maxTokens", json!(DEFAULT_TOKENS)))?,
     };
-    Ok(budget.bytes().saturating_sub(FRAME).max(400))
+    Ok(budget.bytes().saturating_sub(FRAME_BYTES).max(400))
 }
 
 /// Runs to the call; the answer when that was not reached.
@@ -135,7 +135,7 @@ async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) ->
             requested.find(id).is_some_and(|(_, wanted)| wanted.state["verified"] == true)
         });
         if function.is_none() || bound {
-            return session.refused(id);
+            return session.check_accepted(id);
         }
     }
     let function = function.unwrap_or_default();
@@ -145,7 +145,7 @@ async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) ->
             let arguments = call.arguments.with("sourceFile", json!(file)).with("line", json!(line));
             let arguments = arguments.with("function", Value::Null).with("text", Value::Null);
             let id = add(call, session, session.request(&arguments, roots).await?, number).await?;
-            session.refused(id)
+            session.check_accepted(id)
         }
         // It may be in code that is loaded later.
         None if session.can("supportsFunctionBreakpoints") => Ok(()),
@@ -173,9 +173,9 @@ async fn add(
 }
 
 /// Follows the call in which the program is stopped.
-async fn followed(call: &ToolCall, session: &AgentSession, budget: usize) -> Result<Value, Failure> {
+async fn follow_call(call: &ToolCall, session: &AgentSession, budget: usize) -> Result<Value, Failure> {
     let thread = stopped_thread(session)?;
-    let time = call.arguments.number("timeoutMs")?.map_or(TIME, Duration::from_millis);
+    let time = call.arguments.number("timeoutMs")?.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
     let mut arguments = json!({ "threadId": thread, "timeoutMs": time.as_millis() as u64 });
     for (ours, theirs) in [("depth", "depth"), ("maxSteps", "maxSteps")] {
         if let Some(number) = call.arguments.number(ours)? {
@@ -183,7 +183,7 @@ async fn followed(call: &ToolCall, session: &AgentSession, budget: usize) -> Res
         }
     }
     call.fire();
-    let following = session.resume_within("followCall", arguments, time + DEADLINE, &call.cancel);
+    let following = session.resume_within("followCall", arguments, time + REQUEST_TIMEOUT, &call.cancel);
     let body = call.progress.during("following the call", None, following).await?;
     let (head, lines) = (life::head(&body["call"]), life::lines(&body, budget));
     let ended = body["ended"].as_str().unwrap_or_default().to_owned();
@@ -247,7 +247,7 @@ async fn continue_following(
         return Ok(page(session, from, budget));
     }
     match open {
-        Some(news) if news == session.snapshot().news => followed(call, session, budget).await,
+        Some(news) if news == session.snapshot().news => follow_call(call, session, budget).await,
         Some(_) => Err(Failure::invalid("the program has run since: the call cannot be followed on")
             .hint("call debug_follow with a `function`")),
         None => Err(Failure::invalid(format!("`next` is {from}, but there is nothing more"))),

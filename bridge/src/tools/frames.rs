@@ -13,9 +13,9 @@ use crate::source::place;
 /// Scopes that other engines call so; here they are among the locals.
 const AMONG_LOCALS: [&str; 4] = ["locals", "arguments", "args", "this"];
 /// Frames that are read to fold them.
-const LEVELS: u64 = 200;
+const MAX_FRAMES: u64 = 200;
 /// How many consecutive frames of libraries are shown unfolded: folding one or two saves nothing.
-const SHORTEST_RUN: usize = 2;
+const MAX_UNFOLDED_FRAMES: usize = 2;
 
 /// A part of a call stack.
 pub(super) struct CallStack {
@@ -54,9 +54,9 @@ impl CallStack {
     /// # Errors
     /// The session's own.
     pub(super) async fn read_folded(session: &AgentSession, thread: &Value) -> Result<Self, Failure> {
-        let told = stack(session, thread, 0, LEVELS).await?;
+        let told = stack(session, thread, 0, MAX_FRAMES).await?;
         let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(Self { rows: folded(frames), end: frames.len() as u64, total: told["totalFrames"].as_u64() })
+        Ok(Self { rows: fold_frames(frames), end: frames.len() as u64, total: told["totalFrames"].as_u64() })
     }
 
     /// Puts at most `count` rows into an answer, with `next` where the stack continues.
@@ -78,14 +78,14 @@ impl CallStack {
 }
 
 /// The rows of a stack from its top. Where no frame is the user's nothing is folded: then these frames are what there is to see.
-fn folded(frames: &[Value]) -> Vec<FrameRow> {
+fn fold_frames(frames: &[Value]) -> Vec<FrameRow> {
     let is_foreign = |frame: &Value| frame["presentationHint"] == "subtle";
     let any = frames.iter().any(|frame| !is_foreign(frame) && frame["presentationHint"] != "label");
     let mut rows = Vec::new();
     let mut at = 0;
     for run in frames.chunk_by(|one, other| is_foreign(one) && is_foreign(other)) {
         let top = usize::from(at == 0);
-        let is_run = any && run.len() >= SHORTEST_RUN + top;
+        let is_run = any && run.len() >= MAX_UNFOLDED_FRAMES + top;
         let shown = if is_run { top } else { run.len() };
         rows.extend((at..).zip(run).take(shown).map(|(at, frame)| FrameRow { at, body: body(frame) }));
         if is_run {
@@ -117,7 +117,7 @@ pub(super) async fn stacktrace(call: &ToolCall) -> Result<Value, Failure> {
         None => CallStack::read_folded(&session, &thread).await?,
     };
     if start == 0 {
-        session.agent_view.seen(news);
+        session.agent_view.record_seen(news);
     }
     let mut answer = json!({ "threadId": thread });
     stack.put(&mut answer, budget, count);
@@ -175,12 +175,12 @@ pub(super) async fn scope(
 mod tests {
     use super::*;
 
-    fn shown(hints: &[&str]) -> Vec<String> {
+    fn shown_rows(hints: &[&str]) -> Vec<String> {
         let frames: Vec<Value> = (0..)
             .zip(hints)
             .map(|(id, hint)| json!({ "id": id, "name": "f", "presentationHint": hint }))
             .collect();
-        let rows = folded(&frames);
+        let rows = fold_frames(&frames);
         let row = |row: &FrameRow| match row.body["folded"].as_u64() {
             Some(count) => format!("{count} from {}", row.at),
             None => row.body["id"].to_string(),
@@ -191,15 +191,19 @@ mod tests {
     #[test]
     fn runs_of_library_frames_are_folded_and_the_top_frame_is_not() {
         let (own, library, label) = ("normal", "subtle", "label");
-        assert_eq!(shown(&[own, library, library, library, own]), ["0", "3 from 1", "4"]);
-        assert_eq!(shown(&[library, library, library, own]), ["0", "2 from 1", "3"]);
-        assert_eq!(shown(&[library, library, own, library, own]), ["0", "1", "2", "3", "4"]);
+        assert_eq!(shown_rows(&[own, library, library, library, own]), ["0", "3 from 1", "4"]);
+        assert_eq!(shown_rows(&[library, library, library, own]), ["0", "2 from 1", "3"]);
+        assert_eq!(shown_rows(&[library, library, own, library, own]), ["0", "1", "2", "3", "4"]);
         assert_eq!(
-            shown(&[own, library, library, label, library, library, own]),
+            shown_rows(&[own, library, library, label, library, library, own]),
             ["0", "2 from 1", "3", "2 from 4", "6"]
         );
-        assert_eq!(shown(&[library, library, label, library]), ["0", "1", "2", "3"], "nothing is the user's");
-        assert!(shown(&[]).is_empty());
+        assert_eq!(
+            shown_rows(&[library, library, label, library]),
+            ["0", "1", "2", "3"],
+            "nothing is the user's"
+        );
+        assert!(shown_rows(&[]).is_empty());
     }
 
     #[test]
@@ -210,7 +214,7 @@ mod tests {
             .collect();
         let page = |count| {
             let mut answer = json!({});
-            let stack = CallStack { rows: folded(&frames), end: 5, total: Some(9) };
+            let stack = CallStack { rows: fold_frames(&frames), end: 5, total: Some(9) };
             stack.put(&mut answer, Budget::of(&crate::arguments::ToolArguments::new(None)).unwrap(), count);
             (answer["frames"].as_array().unwrap().len(), answer["next"].clone())
         };

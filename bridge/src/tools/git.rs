@@ -10,7 +10,7 @@ use crate::call::ToolCall;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Bytes of a patch in one answer by default.
-const PATCH_BYTES: u64 = 64 << 10;
+const DEFAULT_PATCH_BYTES: u64 = 64 << 10;
 /// The largest `maxBytes` of a patch.
 const MAX_PATCH_BYTES: u64 = 4 << 20;
 
@@ -107,7 +107,7 @@ async fn log(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 async fn git_diff(call: &ToolCall) -> Result<Value, Failure> {
-    let most = call.arguments.number("maxBytes")?.unwrap_or(PATCH_BYTES).min(MAX_PATCH_BYTES);
+    let most = call.arguments.number("maxBytes")?.unwrap_or(DEFAULT_PATCH_BYTES).min(MAX_PATCH_BYTES);
     let selection = diff::DiffOptions {
         staged: call.arguments.flag("staged")?.unwrap_or(false),
         revision: call.arguments.text("revision")?,

@@ -11,20 +11,20 @@ use super::values::{MAX_VALUE_LEN, VariableReader};
 use super::{assigning, frames};
 use crate::bounds::{Budget, cut};
 use crate::call::ToolCall;
-use crate::session::{AgentSession, DEADLINE};
+use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::source::{SourceText, absolute, place};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Rows of one answer, over all depths.
 const MAX_ROWS: usize = 400;
 /// Most expressions in one call.
-const EXPRESSIONS: usize = 50;
+const MAX_EXPRESSIONS: usize = 50;
 /// Rows shown of a value that was evaluated.
-const CHILDREN: u64 = 20;
+const MAX_CHILDREN: u64 = 20;
 /// Lines of source by default.
-const LINES: u64 = 40;
+const DEFAULT_LINES: u64 = 40;
 /// How long a source may take; agents' clients cut a call after a minute.
-const SOURCE_DEADLINE: Duration = Duration::from_secs(50);
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// Reasons of a stop that is at no exception, as DAP names them.
 const NO_EXCEPTION: [&str; 7] =
@@ -126,7 +126,7 @@ async fn variables(call: &ToolCall) -> Result<Value, Failure> {
     let references = match call.arguments.text("path")? {
         Some(path) => {
             let arguments = json!({ "expression": path, "frameId": frame, "context": "watch" });
-            let value = session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
+            let value = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
             if value["variablesReference"].as_i64().unwrap_or(0) == 0 {
                 let row = json!({ "name": path, "value": cut(&value["result"], MAX_VALUE_LEN), "type": value["type"] });
                 return Ok(json!({ "variables": [row] }));
@@ -153,8 +153,11 @@ async fn evaluate(call: &ToolCall) -> Result<Value, Failure> {
         let frame = frames::frame_of(call, &session).await?;
         return evaluate_one(call, &session, &expression, &frame).await;
     }
-    if list.len() > EXPRESSIONS {
-        return Err(Failure::invalid(format!("{} expressions; one call takes {EXPRESSIONS}", list.len())));
+    if list.len() > MAX_EXPRESSIONS {
+        return Err(Failure::invalid(format!(
+            "{} expressions; one call takes {MAX_EXPRESSIONS}",
+            list.len()
+        )));
     }
     let frame = frames::frame_of(call, &session).await?;
     let mut results = Vec::new();
@@ -180,14 +183,14 @@ async fn evaluate_one(
     if call.arguments.flag("allowSideEffects")? == Some(false) {
         arguments["allowSideEffects"] = json!(false);
     }
-    let told = session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
+    let told = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
     let mut answer = json!({ "result": cut(&told["result"], MAX_VALUE_LEN) });
     if let Some(kind) = told["type"].as_str() {
         answer["type"] = json!(kind);
     }
     if told["variablesReference"].as_i64().is_some_and(|reference| reference > 0) {
         let mut rows = VariableReader::new(session, MAX_ROWS);
-        let (children, more) = rows.read(&told["variablesReference"], 0, CHILDREN, 1).await?;
+        let (children, more) = rows.read(&told["variablesReference"], 0, MAX_CHILDREN, 1).await?;
         answer["children"] = json!(children);
         if more {
             answer["more"] = json!("debug_variables with this path continues");
@@ -256,7 +259,7 @@ async fn modules(call: &ToolCall) -> Result<Value, Failure> {
 
 async fn source(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let count = call.arguments.number("count")?.unwrap_or(LINES).clamp(1, 500);
+    let count = call.arguments.number("count")?.unwrap_or(DEFAULT_LINES).clamp(1, 500);
     let line = call.arguments.number("start")?.or(call.arguments.number("line")?);
     if let Some(file) = call.arguments.text("sourceFile")? {
         let known = session.known_source(&file).await?;
@@ -330,7 +333,7 @@ async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Resul
 
 /// The session's text of a source. Fetching or decompiling it may take a while.
 async fn text_of(call: &ToolCall, session: &AgentSession, arguments: Value) -> Result<SourceText, Failure> {
-    let told = session.ask_or_cancel("source", arguments, SOURCE_DEADLINE, &call.cancel).await;
+    let told = session.ask_or_cancel("source", arguments, SOURCE_TIMEOUT, &call.cancel).await;
     let told = told.map_err(|failure| match failure.code {
         ErrorCode::Timeout => failure.hint("the work continues: call again for its result"),
         _ => failure,
@@ -351,7 +354,7 @@ fn lines(
     })?;
     let total = source.len();
     let mut answer =
-        json!({ "file": path, "totalLines": total, "lines": source.numbered(first, count, marked) });
+        json!({ "file": path, "totalLines": total, "lines": source.numbered_lines(first, count, marked) });
     if first + count <= total {
         answer["next"] = json!(first + count);
     }

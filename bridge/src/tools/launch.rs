@@ -21,10 +21,10 @@ use crate::source::{absolute, in_folders};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// How long the entry stop may take once the program is attached.
-pub(super) const ENTRY: Duration = Duration::from_secs(30);
+pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the process of a program may take to be reported once it is launched.
-const PROCESS_LIMIT: Duration = Duration::from_millis(700);
+const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into `engineOptions`.
 const PASSED_ON: [&str; 41] = [
@@ -147,7 +147,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
 };
 
 async fn launch(call: &ToolCall) -> Result<Value, Failure> {
-    let plan = plan(call, call.bridge.kept())?;
+    let plan = plan(call, call.bridge.early_requests())?;
     let mut answer = start(call, plan, runs(call)?).await?;
     call.bridge.with_early(std::mem::take);
     // A server may have said where it listens before what ended the wait.
@@ -209,7 +209,7 @@ fn runs(call: &ToolCall) -> Result<bool, Failure> {
 /// Copies attributes that are given.
 pub(super) fn pass_on(arguments: &ToolArguments, keys: &[&str], attributes: &mut Value) {
     for key in keys {
-        let value = arguments.parsed(key);
+        let value = arguments.parse_json(key);
         if !value.is_null() {
             attributes[*key] = value;
         }
@@ -317,7 +317,7 @@ pub(super) async fn start(call: &ToolCall, plan: SessionPlan, runs: bool) -> Res
         waiting::wait_for_news(call, &session, 0, until).await?
     } else {
         if stop_at_entry {
-            stops::settled(&session, ENTRY).await;
+            stops::wait_until_settled(&session, ENTRY_STOP_TIMEOUT).await;
         }
         stops::report(&session).await
     };
@@ -332,12 +332,12 @@ async fn has_process(session: &AgentSession) {
     let mut snapshot = session.watch_snapshot();
     let known = snapshot.wait_for(|now| !now.process.is_null() || now.state == ProgramState::Exited);
     // An adapter that is not Tandem's may never report it.
-    drop(tokio::time::timeout(PROCESS_LIMIT, known).await);
+    drop(tokio::time::timeout(PROCESS_TIMEOUT, known).await);
 }
 
 /// Says which other programs of this agent's still run: a launch does not end them.
 fn tell_others(call: &ToolCall, session: &AgentSession, mut answer: Value) -> Value {
-    let mut others = call.bridge.joined();
+    let mut others = call.bridge.joined_sessions();
     others.retain(|other| {
         let family = other.root().id == session.root().id;
         !family && other.launched && other.snapshot().state != ProgramState::Exited

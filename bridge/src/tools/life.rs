@@ -13,15 +13,15 @@ use crate::source::SourceText;
 use fold::{ExecutedStatement, FoldedItem, Loop, fold, parse};
 
 /// Longest value of a line, characters.
-const VALUE: usize = 60;
+const MAX_VALUE_CHARS: usize = 60;
 /// Longest value of a round, characters.
-const ROUND_VALUE: usize = 24;
+const MAX_ROUND_VALUE_CHARS: usize = 24;
 /// Longest text of a source line, characters.
-const SOURCE: usize = 60;
+const MAX_SOURCE_CHARS: usize = 60;
 /// Rounds of one loop that are shown statement by statement.
-const ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 6;
 /// Values of one variable over the rounds of a loop: the first and the last.
-const VALUES: (usize, usize) = (24, 6);
+const MAX_FIRST_AND_LAST_VALUES: (usize, usize) = (24, 6);
 
 /// Writes the statements of a call as lines.
 pub(super) struct StatementWriter {
@@ -81,12 +81,12 @@ impl StatementWriter {
         });
         let arguments: Vec<String> = arguments
             .take(8)
-            .map(|row| format!("{}={}", text(&row["name"]), cut(text(&row["value"]), VALUE)))
+            .map(|row| format!("{}={}", text(&row["name"]), cut(text(&row["value"]), MAX_VALUE_CHARS)))
             .collect();
         let name = if name.is_empty() { "(anonymous)" } else { name };
         let mut call_text = format!("{name}({})", arguments.join(", "));
         if let Some(value) = call["returned"].as_str() {
-            call_text.push_str(&format!(" = {}", cut(value, VALUE)));
+            call_text.push_str(&format!(" = {}", cut(value, MAX_VALUE_CHARS)));
         }
         call_text
     }
@@ -114,7 +114,7 @@ impl StatementWriter {
         if self.with_source
             && let Some(source) = source
         {
-            line.push_str(&format!(" {}", cut(&source, SOURCE)));
+            line.push_str(&format!(" {}", cut(&source, MAX_SOURCE_CHARS)));
         }
         if statement.times > 2 {
             line.push_str(&format!(" ({} times)", statement.times));
@@ -125,7 +125,7 @@ impl StatementWriter {
             effects.push(self.call(call));
         }
         for (name, value) in &statement.changes {
-            effects.push(format!("{name}={}", cut(value, VALUE)));
+            effects.push(format!("{name}={}", cut(value, MAX_VALUE_CHARS)));
         }
         if !effects.is_empty() {
             line.push_str(&format!(" => {}", effects.join("; ")));
@@ -162,7 +162,7 @@ impl StatementWriter {
         let (mut shown, mut at): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
         while let Some(round) = of.rounds.get(at) {
             let shape = fold::shape(round);
-            if !shown.contains(&shape) && shown.len() < ROUNDS {
+            if !shown.contains(&shape) && shown.len() < MAX_ROUNDS {
                 self.lines.push(format!("{space} round {}:", at + 1));
                 self.items(round, indent + 1);
                 shown.push(shape);
@@ -223,11 +223,14 @@ fn values(rounds: &[&Vec<FoldedItem>]) -> String {
 }
 
 fn column(cells: &[Option<String>]) -> String {
-    let long = cells.iter().flatten().any(|cell| cell.chars().count() > ROUND_VALUE);
+    let long = cells.iter().flatten().any(|cell| cell.chars().count() > MAX_ROUND_VALUE_CHARS);
     let shown = |cell: &Option<String>| {
-        cell.as_ref().map_or_else(|| "-".to_owned(), |cell| cut(cell, if long { VALUE } else { ROUND_VALUE }))
+        cell.as_ref().map_or_else(
+            || "-".to_owned(),
+            |cell| cut(cell, if long { MAX_VALUE_CHARS } else { MAX_ROUND_VALUE_CHARS }),
+        )
     };
-    let most = if long { (1, 1) } else { VALUES };
+    let most = if long { (1, 1) } else { MAX_FIRST_AND_LAST_VALUES };
     if cells.len() <= most.0 + most.1 {
         return cells.iter().map(shown).collect::<Vec<_>>().join(",");
     }
@@ -260,7 +263,7 @@ mod tests {
         json!({ "line": line, "changes": changes })
     }
 
-    fn written(statements: &[Value]) -> Vec<String> {
+    fn write_lines(statements: &[Value]) -> Vec<String> {
         lines(&json!({ "call": {}, "statements": statements }), 100_000)
     }
 
@@ -278,7 +281,7 @@ mod tests {
         statements.push(statement(4, &[]));
         statements.push(statement(7, &[]));
         assert_eq!(
-            written(&statements),
+            write_lines(&statements),
             [
                 "3 => drift=1",
                 "loop at 4, 9 rounds:",
@@ -309,7 +312,7 @@ mod tests {
         }
         statements.push(statement(1, &[]));
         assert_eq!(
-            written(&statements),
+            write_lines(&statements),
             [
                 "loop at 1, 3 rounds:",
                 " round 1:",
@@ -334,7 +337,7 @@ mod tests {
             json!({ "line": 2, "calls": [{ "name": "f", "variables": [], "returned": "None" }] }),
         ];
         assert_eq!(
-            written(&statements),
+            write_lines(&statements),
             ["1 => x=72", "  > nudge(force=3) = 72", "    9", "2 => f() = None"]
         );
     }

@@ -11,21 +11,21 @@ use crate::call::ToolCall;
 use crate::session::AgentSession;
 
 /// How many sessions are queried for their state; further ones are listed with the contents of their files only.
-const ASKED: usize = 50;
+const MAX_QUERIED_SESSIONS: usize = 50;
 
 pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {
     let select = call.arguments.text("select")?;
     if let Some(id) = &select {
-        if call.bridge.joined().iter().any(|session| session.id == *id) {
+        if call.bridge.joined_sessions().iter().any(|session| session.id == *id) {
             call.bridge.select(id);
         } else {
             call.bridge.join(id).await?;
         }
     }
     let current = call.bridge.current().map(|session| session.id.clone());
-    let mut list = live(call).await;
+    let mut list = live_sessions(call).await;
     // A session whose program has ended may be published no more; its output is still ours to read.
-    for session in call.bridge.joined() {
+    for session in call.bridge.joined_sessions() {
         if !list.iter().any(|entry| entry["session"] == session.id.as_str()) {
             let mut entry = super::sessions::brief(&session);
             entry["joined"] = json!(true);
@@ -51,12 +51,12 @@ pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 /// The live sessions, each with its state; they are queried concurrently.
-async fn live(call: &ToolCall) -> Vec<Value> {
-    let (joined, client) = (call.bridge.joined(), call.bridge.client());
+async fn live_sessions(call: &ToolCall) -> Vec<Value> {
+    let (joined, client) = (call.bridge.joined_sessions(), call.bridge.client());
     let mut asking = JoinSet::new();
     let entries = session_registry::all();
     let mut list: Vec<Value> = entries.iter().map(entry_of).collect();
-    for (at, entry) in entries.into_iter().enumerate().take(ASKED) {
+    for (at, entry) in entries.into_iter().enumerate().take(MAX_QUERIED_SESSIONS) {
         let ours = joined.iter().find(|session| session.id == entry.id).cloned();
         if ours.is_some()
             && let Some(told) = list.get_mut(at)

@@ -6,7 +6,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use crate::call::ToolCall;
-use crate::session::DEADLINE;
+use crate::session::REQUEST_TIMEOUT;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Output in one answer by default, bytes per stream: some 4,000 tokens.
@@ -56,7 +56,7 @@ async fn write(call: &ToolCall) -> Result<Value, Failure> {
         arguments["encoding"] = json!(encoding);
     }
     // A program that does not read lets its writers wait.
-    let writing = session.ask_or_cancel("processWriteInput", arguments, DEADLINE, &call.cancel);
+    let writing = session.ask_or_cancel("processWriteInput", arguments, REQUEST_TIMEOUT, &call.cancel);
     let told = call.progress.during("the program does not read its input", None, writing).await?;
     session.agent_view.forget_input_wait();
     Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
@@ -86,7 +86,7 @@ async fn read(call: &ToolCall) -> Result<Value, Failure> {
         arguments["timeoutMs"] = json!(timeout);
     }
     let arguments_go_on = arguments["newest"].is_null();
-    let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(DEADLINE * 2);
+    let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(REQUEST_TIMEOUT * 2);
     let reading = session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel);
     let mut told = call.progress.during("waiting for output", None, reading).await?;
     if let Some(told) = told.as_object_mut() {

@@ -69,7 +69,7 @@ impl Repeat {
     }
 
     /// The same repetition with its counts reset.
-    pub(super) fn restarted(self) -> Self {
+    pub(super) fn reset(self) -> Self {
         Self { passed: 0, failed: 0, is_over: false, ..self }
     }
 
@@ -78,18 +78,18 @@ impl Repeat {
         Self { failed: self.failed + 1, ..self }
     }
 
-    fn ended(self) -> u64 {
+    fn completed_runs(self) -> u64 {
         self.passed + self.failed
     }
 
     /// After a run that has ended; `None` when no other follows.
-    fn after(self, outcome: RunOutcome) -> Option<Self> {
+    fn next_after(self, outcome: RunOutcome) -> Option<Self> {
         let next = match (outcome, self.until) {
             (RunOutcome::Passed, _) => Self { passed: self.passed + 1, ..self },
             (RunOutcome::Failed, Until::Stops) => Self { failed: self.failed + 1, ..self },
             _ => return None,
         };
-        Some(next).filter(|next| next.ended() < self.most)
+        Some(next).filter(|next| next.completed_runs() < self.most)
     }
 
     /// Whether a stop leaves the rest of the repetition to the next `debug_continue`.
@@ -128,12 +128,12 @@ pub(super) async fn next(
         return Ok(None);
     }
     if answer["state"] == "exited"
-        && let Some(next) = repeat.after(outcome)
+        && let Some(next) = repeat.next_after(outcome)
     {
-        call.progress.say(format!("run {} of {}", next.ended() + 1, repeat.most)).await;
+        call.progress.say(format!("run {} of {}", next.completed_runs() + 1, repeat.most)).await;
         return again(call, session, next, answer).await;
     }
-    let run = repeat.ended() + 1;
+    let run = repeat.completed_runs() + 1;
     answer["runs"] = json!(run);
     let failed = repeat.failed + u64::from(outcome == RunOutcome::Failed);
     if failed > 0 && failed < run {
@@ -150,7 +150,7 @@ pub(super) async fn next(
 
 /// The session of the run that was answered, which may be a later one of the same launch.
 pub(super) fn latest(call: &ToolCall, session: Arc<AgentSession>) -> Arc<AgentSession> {
-    if call.bridge.joined().iter().any(|joined| joined.id == session.id) {
+    if call.bridge.joined_sessions().iter().any(|joined| joined.id == session.id) {
         return session;
     }
     let current = call.bridge.current();
@@ -176,7 +176,7 @@ async fn again(
     }
     let mut plan = session.with_plan(|plan| plan.clone());
     leave(call, session).await;
-    let EarlyRequests { requested, filters } = call.bridge.kept();
+    let EarlyRequests { requested, filters } = call.bridge.early_requests();
     (plan.requested, plan.filters, plan.repeat) = (requested, filters.or(plan.filters), Some(next));
     leave_out_build(&mut plan.attributes);
     let bridge = &call.bridge;
@@ -209,14 +209,14 @@ mod tests {
         assert_eq!(repeat(json!({})).unwrap(), None);
         assert_eq!(repeat(json!({ "repeat": 1 })).unwrap(), None);
         let three = repeat(json!({ "repeat": 3 })).unwrap().unwrap();
-        let second = three.after(RunOutcome::Passed).unwrap();
-        assert_eq!(second.ended(), 1);
-        assert_eq!(second.after(RunOutcome::Failed), None);
-        assert_eq!(second.after(RunOutcome::Passed).unwrap().after(RunOutcome::Passed), None);
+        let second = three.next_after(RunOutcome::Passed).unwrap();
+        assert_eq!(second.completed_runs(), 1);
+        assert_eq!(second.next_after(RunOutcome::Failed), None);
+        assert_eq!(second.next_after(RunOutcome::Passed).unwrap().next_after(RunOutcome::Passed), None);
         let stops = repeat(json!({ "until": "stops" })).unwrap().unwrap();
         assert_eq!(stops.most, MAX_RUNS);
-        let failed = stops.after(RunOutcome::Failed).unwrap();
-        assert_eq!((failed.failed, failed.passed, failed.restarted()), (1, 0, stops));
+        let failed = stops.next_after(RunOutcome::Failed).unwrap();
+        assert_eq!((failed.failed, failed.passed, failed.reset()), (1, 0, stops));
         assert!(!stops.outlives(RunOutcome::Stopped) && three.outlives(RunOutcome::Stopped));
         for wrong in [json!({ "repeat": 0 }), json!({ "repeat": 10_001 }), json!({ "until": "never" })] {
             assert!(repeat(wrong.clone()).is_err(), "{wrong}");

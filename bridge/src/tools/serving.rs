@@ -11,14 +11,14 @@ const SAYS: [&str; 2] = ["listening", "running"];
 /// How many addresses are reported.
 const MAX_ADDRESSES: usize = 8;
 /// How much of the output is looked through, bytes per stream: a server says it early.
-const EARLY: usize = 64 * 1024;
+const MAX_SEARCHED_BYTES: usize = 64 * 1024;
 
 /// Where all output begins.
 pub(super) const START: &str = "o0.e0";
 
 /// The addresses where the program has said that it listens, in its output from a cursor on.
 pub(super) async fn addresses(session: &AgentSession, since: &str) -> Vec<String> {
-    let arguments = json!({ "since": since, "maxBytes": EARLY });
+    let arguments = json!({ "since": since, "maxBytes": MAX_SEARCHED_BYTES });
     let read = session.root().ask("processReadOutput", arguments).await;
     // Without its output, its addresses are unknown.
     read.map(|read| addresses_in(&read)).unwrap_or_default()

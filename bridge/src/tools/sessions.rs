@@ -10,11 +10,11 @@ use super::repeats::Repeat;
 use super::{execution, launch, stops, test_launch, waiting};
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
-use crate::session::{AgentSession, LAUNCH_DEADLINE};
+use crate::session::{AgentSession, LAUNCH_TIMEOUT};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// How long after its answer the news of a restart may come.
-const TOLD: Duration = Duration::from_secs(5);
+const RESTART_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tools for sessions as a whole.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -52,7 +52,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
 };
 
 /// How long an agent that leaves waits for the end of a program that it has asked to end.
-const END_LIMIT: Duration = Duration::from_secs(3);
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 async fn status(call: &ToolCall) -> Result<Value, Failure> {
     let named = call.arguments.text("session")?.is_some();
@@ -74,7 +74,7 @@ async fn status(call: &ToolCall) -> Result<Value, Failure> {
     }
     // An agent that received the place has seen the stop.
     if answer["place"].is_object() {
-        session.agent_view.seen(snapshot.news);
+        session.agent_view.record_seen(snapshot.news);
     }
     Ok(answer)
 }
@@ -145,7 +145,7 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     }
     let own = session.launched && session.with_plan(|plan| !plan.attach);
     let repeats = session.with_plan(|plan| {
-        plan.repeat = plan.repeat.map(Repeat::restarted);
+        plan.repeat = plan.repeat.map(Repeat::reset);
         plan.repeat.is_some()
     });
     let lives = session.snapshot().state != ProgramState::Exited;
@@ -208,20 +208,20 @@ async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Res
         session.send_breakpoints(&file).await?;
     }
     let before = session.snapshot();
-    let asking = session.ask_or_cancel("restart", arguments, LAUNCH_DEADLINE, &call.cancel);
+    let asking = session.ask_or_cancel("restart", arguments, LAUNCH_TIMEOUT, &call.cancel);
     let what = "starting again (building first, if it is a project)";
     call.progress.during(what, Some(session.listener.events()), asking).await?;
     let mut snapshot = session.watch_snapshot();
     // Reports about the old program no longer hold; an adapter other than Tandem does not announce the new one.
     let begun = snapshot
         .wait_for(|snapshot| snapshot.restarts > before.restarts || snapshot.state == ProgramState::Exited);
-    drop(tokio::time::timeout(TOLD, begun).await);
+    drop(tokio::time::timeout(RESTART_TIMEOUT, begun).await);
     let now = session.snapshot();
     let seen = if now.restarts > before.restarts { now.restarted_at } else { before.news };
     session.agent_view.forget_run(seen);
     let mut answer = if stops {
         let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
-        drop(tokio::time::timeout(launch::ENTRY, stopped).await);
+        drop(tokio::time::timeout(launch::ENTRY_STOP_TIMEOUT, stopped).await);
         stops::report(session).await
     } else {
         waiting::wait_for_news(call, session, seen, until).await?
@@ -247,7 +247,7 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
         session.terminate().await?;
         let mut snapshot = session.watch_snapshot();
         let ended = snapshot.wait_for(|snapshot| snapshot.state == ProgramState::Exited);
-        if tokio::time::timeout(END_LIMIT, ended).await.is_err() {
+        if tokio::time::timeout(END_TIMEOUT, ended).await.is_err() {
             refuses = Some(format!(
                 "{} was asked to end and has not ended yet: it has the time that its launch allows (`terminateTimeout`, usually 30 s), not counting stops",
                 session.id

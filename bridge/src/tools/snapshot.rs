@@ -18,9 +18,9 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 /// Rows of one snapshot, over all depths.
 const MAX_ROWS: usize = 400;
 /// Frames of one snapshot.
-const FRAMES: u64 = 20;
+const MAX_FRAMES: u64 = 20;
 /// Lines of source on each side.
-const AROUND: u64 = 5;
+const LINES_AROUND: u64 = 5;
 
 /// The tools for snapshots.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -89,7 +89,7 @@ async fn snapshot(call: &ToolCall) -> Result<Value, Failure> {
         && let (Some(path), Some(line)) = (event["file"].as_str(), event["line"].as_u64())
         && let Some(source) = SourceText::read(path)
     {
-        event["lines"] = json!(source.around(line, AROUND));
+        event["lines"] = json!(source.around(line, LINES_AROUND));
     }
     let is_exception = event["type"] == "exception";
     let place = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
@@ -111,7 +111,7 @@ async fn snapshot(call: &ToolCall) -> Result<Value, Failure> {
     }
     answer["variables"] = part["variables"].take();
     let mut part = json!({});
-    taken.stack.put(&mut part, budget.part(30), FRAMES);
+    taken.stack.put(&mut part, budget.part(30), MAX_FRAMES);
     if part["next"].is_u64() {
         omitted["frames"] = json!(format!("continue with start {}", part["next"]));
     }
@@ -131,10 +131,10 @@ async fn snapshot(call: &ToolCall) -> Result<Value, Failure> {
 async fn diff(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let kept = |id: Option<u64>| {
-        session.agent_view.kept(id).ok_or_else(|| {
+        session.agent_view.stored_snapshot(id).ok_or_else(|| {
             let (what, ids) = (
                 id.map_or("no snapshot".into(), |id| format!("no snapshot {id}")),
-                session.agent_view.kept_ids(),
+                session.agent_view.snapshot_ids(),
             );
             Failure::invalid(format!("there is {what} to compare with"))
                 .hint(format!("debug_snapshot takes one; kept are {ids:?}"))

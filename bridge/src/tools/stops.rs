@@ -18,25 +18,25 @@ use crate::session::AgentSession;
 use crate::source::{SourceText, place};
 
 /// New output in an answer, bytes per stream; more is read with `process_read_output`.
-const OUTPUT: usize = 4096;
+const MAX_OUTPUT_BYTES: usize = 4096;
 /// Lines on each side of a stop.
-const AROUND: u64 = 2;
+const LINES_AROUND: u64 = 2;
 /// Most variables looked at for changes.
-const LOOKED_AT: u64 = 60;
+const MAX_COMPARED_VARIABLES: u64 = 60;
 /// Scopes of a frame that are looked at.
-const SCOPES: usize = 8;
+const MAX_SCOPES: usize = 8;
 /// How many started programs are reported at once.
-const STARTED: usize = 10;
+const MAX_STARTED: usize = 10;
 /// How many inner exceptions are reported.
-const CAUSES: usize = 5;
+const MAX_CAUSES: usize = 5;
 /// How many variables are reported.
-const TOLD: usize = 20;
+const MAX_VARIABLES: usize = 20;
 /// Suffix of the .NET engine after the name of a method, to show what it returned.
 const RETURNED: &str = " returned";
 /// How far down the first frame with a source is looked for: a web server's handlers are dozens of frames of it down.
-const DEEP: u64 = 200;
+const MAX_FRAME_DEPTH: u64 = 200;
 /// How long the snapshot may take to follow an answer.
-const SOON: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `state` and `event`: where the program is stopped, and why. This counts as reported to the agent.
 pub(super) async fn report(session: &AgentSession) -> Value {
@@ -45,8 +45,9 @@ pub(super) async fn report(session: &AgentSession) -> Value {
     let mut event = match snapshot.state {
         ProgramState::Stopped => {
             // The engine works one by one; the output is the host's and does not wait for it.
-            let (event, output) = tokio::join!(stop_event(session, &snapshot), session.new_output(OUTPUT));
-            return told(session, &snapshot, answer, event, output).await;
+            let (event, output) =
+                tokio::join!(stop_event(session, &snapshot), session.new_output(MAX_OUTPUT_BYTES));
+            return finish_report(session, &snapshot, answer, event, output).await;
         }
         ProgramState::Exited => {
             let mut event = exit_event(&snapshot);
@@ -56,17 +57,17 @@ pub(super) async fn report(session: &AgentSession) -> Value {
             event
         }
         ProgramState::Idle | ProgramState::Running => {
-            add_output(&mut answer, session.new_output(OUTPUT).await);
+            add_output(&mut answer, session.new_output(MAX_OUTPUT_BYTES).await);
             return answer;
         }
     };
-    add_output(&mut event, session.new_output(OUTPUT).await);
-    session.agent_view.reported(snapshot.news);
+    add_output(&mut event, session.new_output(MAX_OUTPUT_BYTES).await);
+    session.agent_view.record_report(snapshot.news);
     answer["event"] = event;
     answer
 }
 
-async fn told(
+async fn finish_report(
     session: &AgentSession,
     snapshot: &Snapshot,
     mut answer: Value,
@@ -74,7 +75,7 @@ async fn told(
     output: Value,
 ) -> Value {
     add_output(&mut event, output);
-    session.agent_view.reported(snapshot.news);
+    session.agent_view.record_report(snapshot.news);
     // Breakpoints that were set only to get here have served their purpose.
     if let Err(failure) = session.drop_breakpoints(Purpose::RunTo).await {
         tracing::debug!(%failure, "a breakpoint could not be taken out");
@@ -122,7 +123,8 @@ pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) 
 pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
     let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut stopped = Vec::new();
-    let family = call.bridge.joined().into_iter().filter(|other| other.root().id == session.root().id);
+    let family =
+        call.bridge.joined_sessions().into_iter().filter(|other| other.root().id == session.root().id);
     for other in family.filter(|other| other.id != told) {
         let snapshot = other.snapshot();
         if snapshot.state != ProgramState::Stopped {
@@ -147,24 +149,24 @@ pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &Age
 pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     let root = session.root();
     let (newest, count) = root.snapshot().started;
-    let new = usize::try_from(root.agent_view.reported_started(count)).unwrap_or(usize::MAX);
-    let shown = new.min(STARTED);
+    let new = usize::try_from(root.agent_view.record_started(count)).unwrap_or(usize::MAX);
+    let shown = new.min(MAX_STARTED);
     if shown == 0 {
         return;
     }
-    answer["startedPrograms"] = newest.iter().rev().take(shown).rev().map(started).collect();
+    answer["startedPrograms"] = newest.iter().rev().take(shown).rev().map(describe_started).collect();
     if new > shown {
         answer["startedMore"] = json!(new - shown);
     }
     let is_not_debugged = newest.iter().rev().take(new).any(|child| child["session"].is_null());
-    if is_not_debugged && answer["message"].is_null() && root.agent_view.explained_following() {
+    if is_not_debugged && answer["message"].is_null() && root.agent_view.record_explanation() {
         answer["message"] = json!(
             "a .NET program that was started is not debugged: debug_launch {followChildren: true} debugs such"
         );
     }
 }
 
-fn started(child: &Value) -> Value {
+fn describe_started(child: &Value) -> Value {
     match child["session"].as_str() {
         Some(session) => json!({ "program": child["name"], "session": session }),
         None => json!({ "program": child["name"], "processId": child["processId"], "debugged": false }),
@@ -180,7 +182,7 @@ pub(super) fn add_output(target: &mut Value, output: Value) {
 
 /// The output since the agent last saw it.
 pub(super) async fn output(session: &AgentSession) -> Value {
-    session.new_output(OUTPUT).await
+    session.new_output(MAX_OUTPUT_BYTES).await
 }
 
 fn exit_event(snapshot: &Snapshot) -> Value {
@@ -307,7 +309,8 @@ fn name_exception(info: &Value, event: &mut Value) {
     let mut causes = Vec::new();
     let mut waiting = VecDeque::from([&info["details"]]);
     while let Some(outer) = waiting.pop_front() {
-        for inner in outer["innerException"].as_array().into_iter().flatten().take(CAUSES - causes.len()) {
+        for inner in outer["innerException"].as_array().into_iter().flatten().take(MAX_CAUSES - causes.len())
+        {
             causes.push(json!({ "type": inner["fullTypeName"], "message": inner["message"] }));
             waiting.push_back(inner);
         }
@@ -329,7 +332,7 @@ pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Resul
     if has_source(&top) && own.as_ref().is_none_or(|own| is_in(&top, own)) {
         return Ok((top.clone(), top));
     }
-    let deeper = stack(session, thread, 0, DEEP).await?;
+    let deeper = stack(session, thread, 0, MAX_FRAME_DEPTH).await?;
     let frames = deeper["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(shown) = own.and_then(|own| frames.iter().find(|frame| is_in(frame, &own))) {
         return Ok((top, shown.clone()));
@@ -381,7 +384,7 @@ async fn add_place(session: &AgentSession, thread: &Value, event: &mut Value) ->
     }
     let read = frame["source"]["path"].as_str().and_then(SourceText::read);
     if let (Some(source), Some(line)) = (read, frame["line"].as_u64()) {
-        event["lines"] = json!(source.around(line, AROUND));
+        event["lines"] = json!(source.around(line, LINES_AROUND));
     }
     let details = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
     session.listener.event_log(|event_log| event_log.complete(&["stopped", "exception"], details));
@@ -396,7 +399,8 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
     let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
     let (mut rows, mut returned) = (Vec::new(), Vec::new());
     for reference in locals_scopes(&scopes) {
-        let arguments = json!({ "variablesReference": reference, "start": 0, "count": LOOKED_AT });
+        let arguments =
+            json!({ "variablesReference": reference, "start": 0, "count": MAX_COMPARED_VARIABLES });
         let told = session.ask("variables", arguments).await?;
         let mut told = told["variables"].as_array().cloned().unwrap_or_default();
         // Of one name there may be several, and none hides another.
@@ -419,10 +423,11 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
     if !returned.is_empty() {
         event["returned"] = json!(returned);
     }
-    let (mut told, same) = session.agent_view.changed(frame["name"].as_str().unwrap_or_default(), &rows);
-    if told.len() > TOLD {
-        event["more"] = json!(format!("{} more: debug_variables", told.len() - TOLD));
-        told.truncate(TOLD);
+    let (mut told, same) =
+        session.agent_view.compare_variables(frame["name"].as_str().unwrap_or_default(), &rows);
+    if told.len() > MAX_VARIABLES {
+        event["more"] = json!(format!("{} more: debug_variables", told.len() - MAX_VARIABLES));
+        told.truncate(MAX_VARIABLES);
     }
     if !told.is_empty() {
         event[if same { "changed" } else { "locals" }] = json!(told);
@@ -447,7 +452,7 @@ pub(super) fn locals_scopes(scopes: &Value) -> Vec<Value> {
         matches!(scope["presentationHint"].as_str(), Some("locals" | "arguments"))
             && scope["expensive"] != true
     };
-    let mut found: Vec<&Value> = list.iter().filter(is_local).take(SCOPES).collect();
+    let mut found: Vec<&Value> = list.iter().filter(is_local).take(MAX_SCOPES).collect();
     if found.is_empty() {
         found.extend(list.first());
     }
@@ -505,11 +510,11 @@ pub(super) async fn named_thread(call: &ToolCall, session: &AgentSession) -> Res
 }
 
 /// Waits a moment until the program is stopped or has ended.
-pub(super) async fn settled(session: &AgentSession, limit: Duration) {
+pub(super) async fn wait_until_settled(session: &AgentSession, limit: Duration) {
     let mut snapshot = session.watch_snapshot();
     let stopped =
         snapshot.wait_for(|snapshot| matches!(snapshot.state, ProgramState::Stopped | ProgramState::Exited));
-    drop(tokio::time::timeout(limit.max(SOON), stopped).await);
+    drop(tokio::time::timeout(limit.max(STOP_TIMEOUT), stopped).await);
 }
 
 #[cfg(test)]

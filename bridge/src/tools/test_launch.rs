@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use workspace_tools::roots::Roots;
 
 use super::repeats::Repeat;
-use super::test_run::{RESULTS, RunUpdate, TestRun, leave, start};
+use super::test_run::{RESULTS_TIMEOUT, RunUpdate, TestRun, leave, start};
 use super::{execution, launch, testing, waiting};
 use crate::arguments::ToolArguments;
 use crate::call::ToolCall;
@@ -37,16 +37,16 @@ pub(super) async fn restart(
 async fn launch_as(call: &ToolCall, arguments: &ToolArguments) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let repeat = Repeat::of(arguments)?;
-    let elsewhere = elsewhere(call, arguments)?;
+    let elsewhere = outside_folders(call, arguments)?;
     let roots = elsewhere.as_ref().unwrap_or(&call.bridge.options.roots);
     let request = match testing::request(call, arguments, roots).await? {
         Ok(request) => request,
-        Err(project) => return Err(unknown(&project.folder)),
+        Err(project) => return Err(unknown_framework(&project.folder)),
     };
     let key = format!("{} {:?}", testing::key(&request), repeat);
-    let (session, seen) = match waited_for(call, &key) {
+    let (session, seen) = match find_pending(call, &key) {
         Some(session) => {
-            let seen = session.agent_view.known();
+            let seen = session.agent_view.last_reported();
             (session, seen)
         }
         None => {
@@ -66,19 +66,19 @@ async fn launch_as(call: &ToolCall, arguments: &ToolArguments) -> Result<Value, 
 }
 
 /// The session of a call that was answered with `pending`: the same call waits on in it, though another run may be at it by now.
-fn waited_for(call: &ToolCall, key: &str) -> Option<Arc<AgentSession>> {
+fn find_pending(call: &ToolCall, key: &str) -> Option<Arc<AgentSession>> {
     let is_it = |session: &Arc<AgentSession>| {
         session.agent_view.pending() && session.test_run().is_some_and(|run| run.key == key)
     };
-    call.bridge.joined().into_iter().find(is_it)
+    call.bridge.joined_sessions().into_iter().find(is_it)
 }
 
 /// The folders that a project outside of the roots is looked for in: tests may be debugged wherever a program may. None inside.
-fn elsewhere(call: &ToolCall, arguments: &ToolArguments) -> Result<Option<Roots>, Failure> {
+fn outside_folders(call: &ToolCall, arguments: &ToolArguments) -> Result<Option<Roots>, Failure> {
     let Some(named) = arguments.text("projectPath")? else { return Ok(None) };
     let path = PathBuf::from(absolute(&named));
     if call.bridge.options.roots.paths().any(|root| path.starts_with(root))
-        || call.bridge.options.roots.existing(Some(&named)).is_ok()
+        || call.bridge.options.roots.existing_path(Some(&named)).is_ok()
     {
         return Ok(None);
     }
@@ -101,7 +101,7 @@ pub(super) enum RunStart {
 
 /// Until when a run that needs no build is waited for.
 pub(super) fn soon() -> Instant {
-    Instant::now() + RESULTS
+    Instant::now() + RESULTS_TIMEOUT
 }
 
 /// Starts the first process of a run.
@@ -125,7 +125,7 @@ pub(super) async fn begin(call: &ToolCall, run: Arc<TestRun>, until: Instant) ->
 }
 
 /// Error with advice when no framework is known.
-fn unknown(folder: &std::path::Path) -> Failure {
+fn unknown_framework(folder: &std::path::Path) -> Failure {
     let has = |name: &str| folder.join(name).exists();
     let hint = if has("package.json") {
         "debug_launch {program: \"node_modules/.bin/mocha\", args: [\"--grep\", NAME]} or what else runs them"
@@ -133,10 +133,11 @@ fn unknown(folder: &std::path::Path) -> Failure {
         "debug_launch starts the program that runs them, with `args` that choose one"
     };
     let message = format!("how the tests of `{}` are run is not known here", folder.display());
-    Failure::new(ErrorCode::Unsupported, message).hint(format!("it knows {}; otherwise {hint}", known()))
+    Failure::new(ErrorCode::Unsupported, message)
+        .hint(format!("it knows {}; otherwise {hint}", known_frameworks()))
 }
 
-fn known() -> String {
+fn known_frameworks() -> String {
     let names: Vec<&str> = test_frameworks::framework::ALL.iter().map(|framework| framework.name()).collect();
     names.join(", ")
 }

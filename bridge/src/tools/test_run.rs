@@ -28,9 +28,9 @@ use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
 
 /// How long the results may take after a process has ended.
-pub(super) const RESULTS: Duration = Duration::from_secs(20);
+pub(super) const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Output of a process that its framework reads at the end, bytes.
-const OUTPUT: u64 = 8 << 20;
+const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
 /// A run of tests under the debugger; ends, with all its processes, when this goes.
 pub struct TestRun {
@@ -204,7 +204,7 @@ impl TestRun {
         let mut progress = self.progress.clone();
         let started = self.started.load(Ordering::Relaxed);
         let settled = progress.wait_for(|progress| progress.outcome.is_some() || progress.wanted > started);
-        let settled = tokio::time::timeout(RESULTS, settled).await.ok()?.ok()?;
+        let settled = tokio::time::timeout(RESULTS_TIMEOUT, settled).await.ok()?.ok()?;
         settled.outcome.clone()
     }
 
@@ -282,7 +282,7 @@ pub(super) async fn start(
         "sourceFileMap",
     ];
     launch::pass_on(arguments, &own, &mut attributes);
-    let EarlyRequests { mut requested, filters } = call.bridge.kept();
+    let EarlyRequests { mut requested, filters } = call.bridge.early_requests();
     let stops = launch.stops.clone();
     let mut plan = SessionPlan {
         attributes,
@@ -332,8 +332,9 @@ fn watch(session: &Arc<AgentSession>, ended: oneshot::Sender<ProcessResult>) {
         let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1);
         let mut output = [String::new(), String::new()];
         if let Some(session) = session.upgrade() {
-            let read =
-                session.ask("processReadOutput", json!({ "since": "o0.e0", "maxBytes": OUTPUT })).await;
+            let read = session
+                .ask("processReadOutput", json!({ "since": "o0.e0", "maxBytes": MAX_OUTPUT_BYTES }))
+                .await;
             let read = read.unwrap_or_default();
             output = ["stdout", "stderr"].map(|stream| read[stream].as_str().unwrap_or_default().to_owned());
         }
@@ -350,7 +351,7 @@ pub(super) async fn next_process(
     if run.settle().await.is_some() {
         return Ok(None);
     }
-    match run.next(call, Instant::now() + RESULTS).await? {
+    match run.next(call, Instant::now() + RESULTS_TIMEOUT).await? {
         RunUpdate::Process(wanted) => start(call, &run, *wanted).await.map(Some),
         RunUpdate::Outcome(_) | RunUpdate::Pending(_) => Ok(None),
     }

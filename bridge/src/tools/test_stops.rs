@@ -53,7 +53,7 @@ pub(super) async fn first(
             at.resume("continue", json!({ "threadId": before.stop["threadId"] }), &call.cancel).await?;
             return Ok(FirstStop::Wait(at, before.news));
         }
-    } else if let Some(known) = displaced(answer).or_else(|| failed_unseen(answer, session)) {
+    } else if let Some(known) = rethrown_exception(answer).or_else(|| caught_exception(answer, session)) {
         leave(call, session).await;
         let again = run.again(Some(known), run.repeat.map(Repeat::after_unseen));
         match test_launch::begin(call, again, test_launch::soon()).await? {
@@ -154,7 +154,7 @@ fn tidy(event: &mut Value, session: &AgentSession) {
 
 /// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it again. The same run once
 /// more, that knows it, stops where it is thrown.
-fn displaced(answer: &Value) -> Option<KnownException> {
+fn rethrown_exception(answer: &Value) -> Option<KnownException> {
     let event = &answer["event"];
     let library = event["file"].as_str().is_none_or(|file| !std::path::Path::new(file).is_file());
     let rethrown = event["topFrame"]["function"].as_str().is_some_and(|name| name.contains(RETHROW));
@@ -168,7 +168,7 @@ fn displaced(answer: &Value) -> Option<KnownException> {
 
 /// The failure of a test that did not stop: the framework catches its exception in code that counts as the
 /// user's.
-fn failed_unseen(answer: &Value, session: &AgentSession) -> Option<KnownException> {
+fn caught_exception(answer: &Value, session: &AgentSession) -> Option<KnownException> {
     let event = &answer["event"];
     let retries = session.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.retries));
     let failed = retries && answer["state"] == "exited" && event["outcome"] == "failed";

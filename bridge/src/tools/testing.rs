@@ -21,8 +21,9 @@ use crate::arguments::ToolArguments;
 use crate::call::ToolCall;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
-/// Tests in one list: the default, and the limit.
-const COUNT: u64 = 100;
+/// Tests in one list by default.
+const DEFAULT_COUNT: u64 = 100;
+/// Maximum number of tests in one list.
 const MAX_COUNT: u64 = 2000;
 
 /// The tools that list, run and debug tests.
@@ -83,7 +84,7 @@ async fn list(call: &ToolCall) -> Result<Value, Failure> {
         Failure::new(ErrorCode::Unsupported, message).hint("run_tests runs all of them")
     })?;
     let start = usize::try_from(arguments.number("start")?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let count = arguments.number("count")?.unwrap_or(COUNT).clamp(1, MAX_COUNT);
+    let count = arguments.number("count")?.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT);
     let page = (start, usize::try_from(count).unwrap_or(usize::MAX));
     let key = format!("list_tests {} {page:?}", key(&request));
     builds::wait(call, &key, move |cancel, say| async move { request.list(page, &cancel, &say).await }).await
@@ -142,7 +143,8 @@ pub(super) async fn request(
     if let (Ok(request), Some(revision)) = (&mut request, arguments.text("changedSince")?)
         && !revision.is_empty()
     {
-        request.selection.changed = Some(changed(call, roots, &request.project.folder, &revision).await?);
+        request.selection.changed =
+            Some(changed_files(call, roots, &request.project.folder, &revision).await?);
     }
     Ok(request)
 }
@@ -153,7 +155,7 @@ pub(super) async fn request(
 /// The same.
 pub fn parse(arguments: &ToolArguments, roots: &Roots) -> Result<Result<TestRequest, Project>, Failure> {
     let (path, tool) = (arguments.text("projectPath")?, arguments.text("tool")?);
-    let named = tool.as_deref().and_then(framework::named);
+    let named = tool.as_deref().and_then(framework::by_name);
     let kind = named.map(|framework| framework.kind().name()).or(tool.as_deref());
     let (project, scope) = locate(roots, path.as_deref(), kind)?;
     // The name of a kind may be that of one of its frameworks.
@@ -182,9 +184,9 @@ pub fn parse(arguments: &ToolArguments, roots: &Roots) -> Result<Result<TestRequ
     options.settings = text("runsettings")?.or(text("settings")?);
     options.test_limit = arguments.number("testTimeoutMs")?.map(Duration::from_millis);
     if let Some(limit) = arguments.number("runTimeoutMs")? {
-        options.run_limit = Duration::from_millis(limit).min(build::DEADLINE);
+        options.run_limit = Duration::from_millis(limit).min(build::RUN_TIMEOUT);
     }
-    for (name, value) in arguments.parsed("env").as_object().into_iter().flatten() {
+    for (name, value) in arguments.parse_json("env").as_object().into_iter().flatten() {
         options.env.push((name.clone(), value.as_str().map(str::to_owned)));
     }
     Ok(Ok(request))
@@ -200,7 +202,7 @@ fn locate(
         Ok(project) => return Ok((project.for_tests(roots), None)),
         Err(failure) => failure,
     };
-    let named = roots.existing(path)?;
+    let named = roots.existing_path(path)?;
     if failure.code != ErrorCode::NotFound {
         return Err(failure);
     }
@@ -234,7 +236,7 @@ fn locate(
 }
 
 /// The files that git says differ from a revision, and new ones.
-async fn changed(
+async fn changed_files(
     call: &ToolCall,
     roots: &Roots,
     folder: &Path,

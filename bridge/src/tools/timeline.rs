@@ -8,8 +8,10 @@ use crate::call::ToolCall;
 use crate::session::AgentSession;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
-/// Entries in one answer: the default, and the limit.
-const COUNT: (u64, u64) = (100, 1000);
+/// Entries in one answer by default.
+const DEFAULT_COUNT: u64 = 100;
+/// Maximum number of entries in one answer.
+const MAX_COUNT: u64 = 1000;
 
 /// The tools for the timeline.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -29,7 +31,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
 async fn timeline(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let since = call.arguments.number("since")?.unwrap_or(1);
-    let count = call.arguments.number("count")?.unwrap_or(COUNT.0).clamp(1, COUNT.1);
+    let count = call.arguments.number("count")?.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT);
     let kinds = call.arguments.texts("kinds")?;
     Ok(read(&session, since, &kinds, count, Budget::of(&call.arguments)?))
 }

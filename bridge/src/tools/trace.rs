@@ -13,7 +13,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::execution::{limit, unseen};
+use super::execution::{limit, unseen_event};
 use super::stops::{add_output, output, report, stopped_thread};
 use super::waiting::trigger_in_vain;
 use crate::arguments::ToolArguments;
@@ -27,17 +27,17 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 use table::{Keep, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
-const HITS: (u64, u64) = (20, 1000);
+const HIT_BOUNDS: (u64, u64) = (20, 1000);
 /// The same where not every hit is a row.
-const FEW_KEPT: (u64, u64) = (1000, 100_000);
+const SUMMARY_HIT_BOUNDS: (u64, u64) = (1000, 100_000);
 /// Most expressions of one place.
-const EXPRESSIONS: usize = 20;
+const MAX_EXPRESSIONS: usize = 20;
 /// Maximum number of traced places.
-const PLACES: usize = 20;
+const MAX_PLACES: usize = 20;
 /// How long the last rows may be on their way once the program is stopped.
-const LATE: Duration = Duration::from_millis(50);
+const LATE_ROW_TIMEOUT: Duration = Duration::from_millis(50);
 /// How long the stop after the last row may take to be reported.
-const SOON: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tools for traces.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -81,20 +81,20 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
             .hint("set a breakpoint and use debug_continue and debug_evaluate"));
     }
     let keep = Keep::parse(call.arguments.text("keep")?.as_deref())?;
-    let bounds = if keep == Keep::All { HITS } else { FEW_KEPT };
+    let bounds = if keep == Keep::All { HIT_BOUNDS } else { SUMMARY_HIT_BOUNDS };
     let hits = call.arguments.number("hits")?.unwrap_or(bounds.0).clamp(1, bounds.1);
     let (until, budget) = (Instant::now() + limit(call)?, Budget::of(&call.arguments)?);
-    let asked = asked(call)?;
+    let asked = read_places(call)?;
     let single = call.arguments.value("places").is_null();
     let per_thread = call.arguments.flag("perThread")?.unwrap_or(false);
-    if let Some(answer) = unseen(&session).await {
+    if let Some(answer) = unseen_event(&session).await {
         return Ok(answer);
     }
     let mut table = TraceTable::new(keep, per_thread);
     let events = session.listener.events();
     let outcome = async {
         set(call, &session, &asked, hits).await?;
-        let (places, bound) = bound(&session, &asked)?;
+        let (places, bound) = tracepoints(&session, &asked)?;
         table.places = places;
         let before = session.snapshot();
         call.fire();
@@ -119,15 +119,15 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 /// The requested places: `places`, or the one that the arguments name.
-fn asked(call: &ToolCall) -> Result<Vec<TracepointRequest>, Failure> {
-    let several = call.arguments.parsed("places");
+fn read_places(call: &ToolCall) -> Result<Vec<TracepointRequest>, Failure> {
+    let several = call.arguments.parse_json("places");
     let list: Vec<ToolArguments> = match &several {
         Value::Null => vec![call.arguments.clone()],
         Value::Array(list) => list.iter().map(|one| ToolArguments::new(one.as_object().cloned())).collect(),
         other => return Err(Failure::invalid(format!("`places` must be a list of objects, not {other}"))),
     };
-    if list.is_empty() || list.len() > PLACES {
-        return Err(Failure::invalid(format!("`places` must have 1 to {PLACES} places")));
+    if list.is_empty() || list.len() > MAX_PLACES {
+        return Err(Failure::invalid(format!("`places` must have 1 to {MAX_PLACES} places")));
     }
     // Expressions that every place has are given once.
     let common = call.arguments.texts("expressions")?;
@@ -136,8 +136,10 @@ fn asked(call: &ToolCall) -> Result<Vec<TracepointRequest>, Failure> {
         if columns.is_empty() {
             columns.clone_from(&common);
         }
-        if columns.is_empty() || columns.len() > EXPRESSIONS {
-            return Err(Failure::invalid(format!("`expressions` must have 1 to {EXPRESSIONS} expressions")));
+        if columns.is_empty() || columns.len() > MAX_EXPRESSIONS {
+            return Err(Failure::invalid(format!(
+                "`expressions` must have 1 to {MAX_EXPRESSIONS} expressions"
+            )));
         }
         Ok(TracepointRequest { arguments, columns, id: call.bridge.next_breakpoint() })
     };
@@ -215,7 +217,7 @@ async fn add(
 }
 
 /// The breakpoints that collect the rows, as the engine has set them.
-fn bound(
+fn tracepoints(
     session: &AgentSession,
     asked: &[TracepointRequest],
 ) -> Result<(Vec<Tracepoint>, Vec<Value>), Failure> {
@@ -299,7 +301,7 @@ async fn collect(
         };
         let Some(next) = next else {
             // Rows from before the stop may still be on their way through the channel.
-            while let Ok(Ok(event)) = tokio::time::timeout(LATE, events.recv()).await {
+            while let Ok(Ok(event)) = tokio::time::timeout(LATE_ROW_TIMEOUT, events.recv()).await {
                 table.take(&event);
             }
             let exited = session.snapshot().state == ProgramState::Exited;
@@ -317,7 +319,7 @@ async fn collect(
         if table.hits >= hits {
             // The session stops the program with the last row.
             let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
-            drop(tokio::time::timeout(SOON, stopped).await);
+            drop(tokio::time::timeout(STOP_TIMEOUT, stopped).await);
             return Ok("hits");
         }
     }

@@ -3,7 +3,7 @@
 //! stays as it is.
 
 mod difference;
-mod given;
+mod recorded_input;
 mod run;
 mod skipping;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::execution::MAX_WAIT;
+use super::execution::MAX_TIMEOUT;
 use super::repeats::leave_out_build;
 use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
@@ -22,18 +22,18 @@ use crate::functions;
 use crate::session::{AgentSession, SessionPlan};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 use difference::ExperimentReport;
-use given::RecordedInput;
+use recorded_input::RecordedInput;
 
 /// Tokens of an answer by default.
-const TOKENS: u64 = 1500;
+const DEFAULT_TOKENS: u64 = 1500;
 /// How long each run may take unless `timeoutMs` says otherwise: both together less than what clients wait for.
-const TIME: Duration = Duration::from_secs(20);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Most expressions, and most values that are set.
-const EXPRESSIONS: usize = 20;
+const MAX_EXPRESSIONS: usize = 20;
 /// Hits up to here are counted one by one, so that it is known how many there were.
-const COUNTED: u64 = 100;
+const MAX_COUNTED_HITS: u64 = 100;
 /// Largest value of `hit`.
-const HITS: u64 = 1_000_000;
+const MAX_HIT: u64 = 1_000_000;
 
 /// The tool for experiments.
 pub const FAMILY: ToolFamily = ToolFamily {
@@ -105,7 +105,7 @@ async fn debug_try(call: &ToolCall) -> Result<Value, Failure> {
     let session = session.kin.root.clone().unwrap_or(session);
     let budget = match call.arguments.number("maxTokens")? {
         Some(_) => Budget::of(&call.arguments)?,
-        None => Budget::of(&call.arguments.with("maxTokens", json!(TOKENS)))?,
+        None => Budget::of(&call.arguments.with("maxTokens", json!(DEFAULT_TOKENS)))?,
     };
     let plan = plan(&session)?;
     let experiment = experiment(call, &session).await?;
@@ -162,7 +162,7 @@ fn plan(session: &AgentSession) -> Result<SessionPlan, Failure> {
 /// Converts the arguments to an experiment.
 async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experiment, Failure> {
     let arguments = &call.arguments;
-    let set = assignments(&arguments.parsed("set"))?;
+    let set = assignments(&arguments.parse_json("set"))?;
     let skip = match (arguments.flag("skip")?.unwrap_or(false), arguments.number("skipTo")?) {
         (_, Some(line)) => Skip::To(line),
         (true, None) => Skip::Statement,
@@ -178,11 +178,11 @@ async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experimen
             .hint("`set` what the statement's condition or result is made of; .NET and Python can skip"));
     }
     let expressions = arguments.texts("expressions")?;
-    if expressions.len() > EXPRESSIONS {
-        let message = format!("{} expressions; an experiment takes {EXPRESSIONS}", expressions.len());
+    if expressions.len() > MAX_EXPRESSIONS {
+        let message = format!("{} expressions; an experiment takes {MAX_EXPRESSIONS}", expressions.len());
         return Err(Failure::invalid(message));
     }
-    let until = match arguments.parsed("until") {
+    let until = match arguments.parse_json("until") {
         Value::Null => None,
         Value::Object(until) => {
             let mut until = ToolArguments::new(Some(until));
@@ -201,7 +201,7 @@ async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experimen
             return Err(Failure::invalid(format!("`until` must be a place, as {{text: …}}, not {other}")));
         }
     };
-    let time = arguments.number("timeoutMs")?.map_or(TIME, Duration::from_millis).min(MAX_WAIT);
+    let time = arguments.number("timeoutMs")?.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
     Ok(Experiment { place: place(call, session, arguments).await?, until, set, skip, expressions, time })
 }
 
@@ -215,9 +215,9 @@ fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
         Value::Object(set) => set,
         other => return Err(wrong(other)),
     };
-    if set.len() > EXPRESSIONS {
+    if set.len() > MAX_EXPRESSIONS {
         return Err(Failure::invalid(format!(
-            "`set` has {} names; an experiment takes {EXPRESSIONS}",
+            "`set` has {} names; an experiment takes {MAX_EXPRESSIONS}",
             set.len()
         )));
     }
@@ -232,8 +232,8 @@ fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
 /// A place, and its hit.
 async fn place(call: &ToolCall, session: &AgentSession, given: &ToolArguments) -> Result<TargetHit, Failure> {
     let hit = given.number("hit")?.unwrap_or(1);
-    if !(1..=HITS).contains(&hit) {
-        return Err(Failure::invalid(format!("`hit` is {hit}; it must be 1 to {HITS}")));
+    if !(1..=MAX_HIT).contains(&hit) {
+        return Err(Failure::invalid(format!("`hit` is {hit}; it must be 1 to {MAX_HIT}")));
     }
     let mut of = ToolArguments::default();
     for key in ["sourceFile", "line", "text", "function", "condition"] {
@@ -265,7 +265,7 @@ async fn place(call: &ToolCall, session: &AgentSession, given: &ToolArguments) -
 
 impl Experiment {
     /// The breakpoints of a run: the place.
-    fn requested(&self, id: u64) -> BreakpointRequests {
+    fn run_breakpoints(&self, id: u64) -> BreakpointRequests {
         let mut requested = BreakpointRequests::default();
         requested.add(self.place.to_request(), id, Purpose::RunTo);
         requested
@@ -276,7 +276,7 @@ impl TargetHit {
     /// The breakpoint to send.
     fn to_request(&self) -> RequestedBreakpoint {
         let mut request = self.request.clone();
-        if self.hit > COUNTED {
+        if self.hit > MAX_COUNTED_HITS {
             request.dap["hitCondition"] = json!(self.hit.to_string());
         }
         request
@@ -284,7 +284,7 @@ impl TargetHit {
 
     /// Stops that it takes to come there.
     fn stops(&self) -> u64 {
-        if self.hit > COUNTED { 1 } else { self.hit }
+        if self.hit > MAX_COUNTED_HITS { 1 } else { self.hit }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::session::AgentSession;
 /// Longest value, characters.
 pub(super) const MAX_VALUE_LEN: usize = 400;
 /// Rows below the first level, each.
-const INNER: u64 = 20;
+const MAX_INNER_ROWS: u64 = 20;
 
 /// How much of the values one answer may show.
 pub(super) struct VariableReader<'a> {
@@ -88,7 +88,7 @@ impl<'a> VariableReader<'a> {
             }
         } else if inner.as_i64().is_some_and(|inner| inner > 0) {
             if depth > 1 {
-                let (children, more) = Box::pin(self.read(inner, 0, INNER, depth - 1)).await?;
+                let (children, more) = Box::pin(self.read(inner, 0, MAX_INNER_ROWS, depth - 1)).await?;
                 shown["children"] = json!(children);
                 if more {
                     shown["more"] = json!(true);

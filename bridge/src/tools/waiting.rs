@@ -15,15 +15,15 @@ use super::{repeats, serving, test_run, test_stops};
 use crate::agent_view::InputWait;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
-use crate::session::{AgentSession, DEADLINE};
+use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
 /// Only waits longer than this ask whether the program wants input.
-pub(super) const BRIEF: Duration = Duration::from_millis(250);
+pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
 /// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another thread that reads
 /// all the while is not a reason to end it.
-pub(super) const STEPPING: Duration = Duration::from_secs(1);
+pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long nothing else happens to a server that listens until that is the news: it may have several addresses, or stop.
-const SETTLED: Duration = Duration::from_secs(1);
+const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first words of an answer to a wait whose trigger has ended.
 const TRIGGERED: &str = "what was triggered has ended, and the program has not stopped: it runs on";
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
@@ -36,7 +36,7 @@ pub(super) async fn wait_for_news(
     seen: u64,
     until: Instant,
 ) -> Result<Value, Failure> {
-    wait_longer(call, session, seen, until, BRIEF).await
+    wait_longer(call, session, seen, until, INPUT_CHECK_TIMEOUT).await
 }
 
 /// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to be found out.
@@ -61,7 +61,7 @@ pub(super) async fn wait_longer(
     let mut after: Option<(Arc<AgentSession>, u64)> = None;
     loop {
         let (session, seen, brief) = match &after {
-            Some((next, seen)) => (&**next, *seen, BRIEF),
+            Some((next, seen)) => (&**next, *seen, INPUT_CHECK_TIMEOUT),
             None => (session, seen, brief),
         };
         match wait_once(call, session, seen, until, brief).await? {
@@ -93,7 +93,7 @@ async fn wait_once(
         idles(call, session.root(), until, &knows).await
     };
     let relative = async {
-        if brief > BRIEF {
+        if brief > INPUT_CHECK_TIMEOUT {
             tokio::time::sleep(brief).await;
         }
         call.bridge.stop_of_a_relative(session).await
@@ -101,11 +101,13 @@ async fn wait_once(
     let outcome = async {
         let news = async { snapshot.wait_for(|snapshot| snapshot.news > seen).await.is_ok() };
         let step_is_lost = async {
-            if brief == BRIEF || steps.wait_for(|steps| steps.step_lost == Some(seen)).await.is_err() {
+            if brief == INPUT_CHECK_TIMEOUT
+                || steps.wait_for(|steps| steps.step_lost == Some(seen)).await.is_err()
+            {
                 std::future::pending::<()>().await;
             }
             // The program may end or stop elsewhere at once, which says more.
-            tokio::time::sleep(BRIEF).await;
+            tokio::time::sleep(INPUT_CHECK_TIMEOUT).await;
         };
         tokio::select! {
             biased;
@@ -128,9 +130,9 @@ async fn wait_once(
     if let Some(root) =
         session.kin.root.as_ref().filter(|_| ended && call.arguments.value("session").is_null())
     {
-        return Ok(NextWait::Wait(root.clone(), root.agent_view.known()));
+        return Ok(NextWait::Wait(root.clone(), root.agent_view.last_reported()));
     }
-    let mut answer = told(session, &waited, knows.into_inner(), call).await;
+    let mut answer = format_outcome(session, &waited, knows.into_inner(), call).await;
     add_other_stops(&mut answer, call, session);
     add_started(&mut answer, session);
     if let FirstStop::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
@@ -158,7 +160,7 @@ async fn idles(
         if !is_known {
             return Ok(waited);
         }
-        tokio::time::sleep(BRIEF).await;
+        tokio::time::sleep(INPUT_CHECK_TIMEOUT).await;
     }
 }
 
@@ -167,9 +169,9 @@ async fn idles_once(call: &ToolCall, session: &AgentSession, until: Instant) -> 
     let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
         "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-    match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
+    match session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await {
         Ok(read) if !read["matched"].is_null() => {
-            tokio::time::sleep(SETTLED).await;
+            tokio::time::sleep(SERVING_SETTLE_TIMEOUT).await;
             Ok(WaitOutcome::Serving)
         }
         Ok(read) if read["waitingForInput"] == true => {
@@ -185,8 +187,8 @@ async fn idles_once(call: &ToolCall, session: &AgentSession, until: Instant) -> 
 /// Returns when what the call triggered has ended, and nothing else has happened for a moment.
 pub(super) async fn trigger_in_vain(call: &ToolCall) {
     let Some(trigger) = &call.trigger else { return std::future::pending().await };
-    trigger.ended().await;
-    tokio::time::sleep(SETTLED).await;
+    trigger.wait_until_ended().await;
+    tokio::time::sleep(SERVING_SETTLE_TIMEOUT).await;
 }
 
 /// Returns what of the output matches the call's `waitFor`, if it has one.
@@ -197,11 +199,12 @@ async fn prints(call: &ToolCall, session: &AgentSession, until: Instant) -> Resu
         let left = until.saturating_duration_since(Instant::now());
         let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
             "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-        let read = session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await;
+        let read =
+            session.ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, &call.cancel).await;
         match read {
             Ok(read) if !read["matched"].is_null() => return Ok(read["matched"].clone()),
             // It may print more after it has read something.
-            Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(BRIEF).await,
+            Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(INPUT_CHECK_TIMEOUT).await,
             Err(failure) if failure.code == ErrorCode::InvalidParameter => return Err(failure),
             // Not ours to read, or over: the events tell the rest.
             _ => return std::future::pending().await,
@@ -210,7 +213,7 @@ async fn prints(call: &ToolCall, session: &AgentSession, until: Instant) -> Resu
 }
 
 /// Formats the result of a wait as the tools answer it.
-async fn told(session: &AgentSession, waited: &WaitOutcome, knows: bool, call: &ToolCall) -> Value {
+async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: bool, call: &ToolCall) -> Value {
     let agent_view = &session.root().agent_view;
     match waited {
         WaitOutcome::News => report(session).await,
@@ -234,7 +237,7 @@ async fn told(session: &AgentSession, waited: &WaitOutcome, knows: bool, call: &
                 answer["event"]["screen"] = json!(screen);
             }
             session.agent_view.set_pending(true);
-            agent_view.reported_input_wait(wait.clone());
+            agent_view.record_input_wait(wait.clone());
             add_output(&mut answer["event"], output(session).await);
             answer
         }

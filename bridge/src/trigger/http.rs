@@ -15,13 +15,13 @@ use tokio::time::Instant;
 /// How long a request may take: a program that is stopped does not answer.
 const MAX_DURATION: Duration = Duration::from_secs(600);
 /// How long a server may take to listen.
-const LISTENING: Duration = Duration::from_secs(30);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often it is tried.
-const TRY_EVERY: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Largest body that is read, bytes.
-const BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 /// How much of the body is reported, in characters.
-const TOLD: usize = 2000;
+const MAX_REPORTED_CHARS: usize = 2000;
 
 /// An HTTP request to this machine.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl HttpRequest {
     }
 
     /// Returns a description for people.
-    pub(super) fn what(&self) -> String {
+    pub(super) fn description(&self) -> String {
         format!("{} {}", self.method, self.uri)
     }
 
@@ -78,7 +78,7 @@ impl HttpRequest {
     /// # Errors
     /// `IO_FAILED` when no server listens or the connection fails, `TIMEOUT`.
     pub(super) async fn send(self) -> Result<Value, Failure> {
-        let what = self.what();
+        let what = self.description();
         let failed = |why: String| Failure::new(ErrorCode::IoFailed, format!("`{what}` failed: {why}"));
         tokio::time::timeout(MAX_DURATION, self.exchange())
             .await
@@ -109,12 +109,12 @@ impl HttpRequest {
         let request = request.body(Full::new(Bytes::from(self.body))).map_err(|error| error.to_string())?;
         let response = sender.send_request(request).await.map_err(text)?;
         let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), BODY).collect().await;
+        let body = Limited::new(response.into_body(), MAX_BODY_BYTES).collect().await;
         driving.abort();
         let body = body.map_err(|error| error.to_string())?.to_bytes();
         let body = String::from_utf8_lossy(&body);
         let mut told = json!({ "state": "ended", "status": status });
-        let short: String = body.chars().take(TOLD).collect();
+        let short: String = body.chars().take(MAX_REPORTED_CHARS).collect();
         if short.len() < body.len() {
             told["omitted"] = json!(body.len() - short.len());
         }
@@ -128,12 +128,12 @@ impl HttpRequest {
 async fn connect(uri: &Uri) -> Result<TcpStream, String> {
     let ip = uri.host().and_then(address).ok_or("it is not an address of this machine")?;
     let to = SocketAddr::new(ip, uri.port_u16().unwrap_or(80));
-    let until = Instant::now() + LISTENING;
+    let until = Instant::now() + LISTEN_TIMEOUT;
     loop {
         match TcpStream::connect(to).await {
             Ok(stream) => return Ok(stream),
             Err(error) if Instant::now() > until => return Err(format!("{to}: {error}")),
-            Err(_) => tokio::time::sleep(TRY_EVERY).await,
+            Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
         }
     }
 }

@@ -13,15 +13,15 @@ const MAX_FAILURES: usize = 50;
 /// Skipped tests of one answer.
 const MAX_SKIPS: usize = 20;
 /// Passed tests are listed in the answer of a run with no more tests than this.
-const FEW: u64 = 3;
+const MAX_LISTED_TESTS: u64 = 3;
 /// Bytes of all failures together.
-const FAILURES_BYTES: usize = 24 << 10;
+const MAX_FAILURES_BYTES: usize = 24 << 10;
 /// Bytes of one failure's message, at least and at most.
-const MESSAGE_BYTES: (usize, usize) = (300, 4 << 10);
+const MESSAGE_BYTES_BOUNDS: (usize, usize) = (300, 4 << 10);
 /// Bytes of one test's own output, at most.
-const OUTPUT_BYTES: usize = 1 << 10;
+const MAX_OUTPUT_BYTES: usize = 1 << 10;
 /// Bytes of the runner's output when all went well: its end.
-const QUIET_BYTES: usize = 512;
+const MAX_QUIET_BYTES: usize = 512;
 /// Calls of the user's own code in one failure.
 const MAX_CALLS: usize = 5;
 
@@ -47,7 +47,8 @@ pub struct RunSummary<'a> {
 pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) -> Value {
     let counts = results.counts();
     let tests = tests(ran.folder, results);
-    let explained = counts.failed > 0 && results.kept().failures.iter().all(|one| !one.message.is_empty());
+    let explained =
+        counts.failed > 0 && results.stored_results().failures.iter().all(|one| !one.message.is_empty());
     let mut answer = json!({ "tool": ran.tool, "command": ran.command, "folder": ran.folder,
         "exitCode": ran.exit_code, "durationMs": ran.duration_ms });
     if written.errors + written.warnings > 0 {
@@ -62,7 +63,7 @@ pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) 
         }
     }
     let quiet = counts.total() > 0 && counts.failed == 0 && !ran.broken && ran.exit_code == 0;
-    let output = if quiet { end_of(&written.output, QUIET_BYTES) } else { written.output.as_str() };
+    let output = if quiet { end_of(&written.output, MAX_QUIET_BYTES) } else { written.output.as_str() };
     if !output.is_empty() && (!explained || ran.broken) {
         answer["output"] = json!(output);
     }
@@ -105,7 +106,7 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestRe
         let ended = ending(ProcessExit { code: ran.exit_code });
         let what = format!("`{}` ended with {ended}, though no test failed", ran.command);
         (ErrorCode::CommandFailed, what, "`output` says why; tests may be missing")
-    } else if let (missing @ 1.., planned) = results.missing()
+    } else if let (missing @ 1.., planned) = results.missing_counts()
         && !ran.debugged
     {
         let what =
@@ -119,11 +120,11 @@ fn error(ran: &RunSummary<'_>, (errors, warnings): &(u64, u64), results: &TestRe
 
 /// Counts and results of the tests as JSON.
 pub fn tests(folder: &str, results: &TestResults) -> Value {
-    let (counts, kept) = (results.counts(), results.kept());
+    let (counts, kept) = (results.counts(), results.stored_results());
     let mut tests = json!({ "total": counts.total(), "passed": counts.passed, "failed": counts.failed,
         "skipped": counts.skipped });
     let shown = kept.failures.len().clamp(1, MAX_FAILURES);
-    let room = (FAILURES_BYTES / shown).clamp(MESSAGE_BYTES.0, MESSAGE_BYTES.1);
+    let room = (MAX_FAILURES_BYTES / shown).clamp(MESSAGE_BYTES_BOUNDS.0, MESSAGE_BYTES_BOUNDS.1);
     let failures: Vec<Value> =
         kept.failures.iter().take(MAX_FAILURES).map(|one| brief(one, folder, room)).collect();
     if !failures.is_empty() {
@@ -137,12 +138,12 @@ pub fn tests(folder: &str, results: &TestResults) -> Value {
         .skips
         .iter()
         .take(MAX_SKIPS)
-        .map(|one| json!({ "name": one.shown(), "reason": beginning_of(&one.message, MESSAGE_BYTES.0) }))
+        .map(|one| json!({ "name": one.display_name(), "reason": beginning_of(&one.message, MESSAGE_BYTES_BOUNDS.0) }))
         .collect();
-    if !skips.is_empty() && counts.failed <= FEW {
+    if !skips.is_empty() && counts.failed <= MAX_LISTED_TESTS {
         tests["skips"] = json!(skips);
     }
-    if counts.total() <= FEW && !kept.passes.is_empty() {
+    if counts.total() <= MAX_LISTED_TESTS && !kept.passes.is_empty() {
         tests["passes"] = kept.passes.iter().map(|one| brief(one, folder, room)).collect();
     }
     tests
@@ -151,7 +152,7 @@ pub fn tests(folder: &str, results: &TestResults) -> Value {
 /// One result, as an agent reads it. `room`: bytes of its message.
 pub fn brief(result: &TestResult, folder: &str, room: usize) -> Value {
     let mut brief = Map::new();
-    brief.insert("name".into(), json!(result.shown()));
+    brief.insert("name".into(), json!(result.display_name()));
     if result.name.as_ref().is_some_and(|name| *name != result.id) {
         brief.insert("id".into(), json!(result.id));
     }
@@ -183,7 +184,7 @@ pub fn brief(result: &TestResult, folder: &str, room: usize) -> Value {
         put("stack", json!(calls.join("\n").replace(&format!("{folder}/"), "")));
     }
     if !result.output.trim().is_empty() {
-        put("output", json!(end_of(result.output.trim_end(), OUTPUT_BYTES)));
+        put("output", json!(end_of(result.output.trim_end(), MAX_OUTPUT_BYTES)));
     }
     if let Some(duration) = result.duration_ms {
         put("durationMs", json!(duration));
@@ -232,7 +233,7 @@ mod tests {
     fn many_long_failures_stay_bounded_and_are_counted() {
         let results = TestResults::default();
         for number in 0..1000 {
-            results.finished(TestResult {
+            results.finish_test(TestResult {
                 id: format!("test {number}"),
                 outcome: TestStatus::Failed,
                 message: "é".repeat(20_000),
@@ -252,13 +253,13 @@ mod tests {
             let results = TestResults::default();
             results.plan(planned);
             for number in 0..passed {
-                results.finished(TestResult { id: format!("test {number}"), ..TestResult::default() });
+                results.finish_test(TestResult { id: format!("test {number}"), ..TestResult::default() });
             }
             let command = "pytest".to_owned();
             let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
             let ran = RunSummary { tool, command, folder, exit_code, duration_ms, broken, debugged };
             let report = workspace_tools::build::report::BuildReport::new(std::path::Path::new("/w"), 100);
-            let error = of(&ran, report.written(), &results)["error"].clone();
+            let error = of(&ran, report.finish(), &results)["error"].clone();
             error["code"].as_str().map(|code| format!("{code}: {}", error["message"].as_str().unwrap_or("")))
         };
         assert_eq!(error(0, false, 2, 2), None);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
 use workspace_tools::build::steps::BuildStep;
-use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
@@ -156,7 +156,7 @@ async fn names(
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test").map(str::to_owned)).collect())
 }
 
-async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let mut tests = Vec::new();
     let programs = programs(run).await?;
     for program in &programs {
@@ -255,7 +255,7 @@ async fn run_program(
         return run_process(run, program, tests, filter).await;
     }
     let listed = match tests {
-        [] => meant(run, program, filter).await?,
+        [] => matching_tests(run, program, filter).await?,
         tests => tests.to_vec(),
     };
     let (panicking, others): (Vec<TestItem>, Vec<TestItem>) = listed.into_iter().partition(is_to_panic);
@@ -269,7 +269,7 @@ async fn run_program(
 }
 
 /// The tests that a filter means, and what arguments for the program say besides.
-async fn meant(
+async fn matching_tests(
     run: &FrameworkRun<'_>,
     program: &TestExecutable,
     filter: Option<&str>,
@@ -330,13 +330,13 @@ async fn run_process(
     let host = run.host;
     let ended = run.process(host, launch, &shown, &mut reader, &mut NoResultSource).await?;
     if (ended.code >= 128 || reader.is_cut()) && !debugs {
-        crashed(run, program, tests, filter, ended).await?;
+        rerun_after_crash(run, program, tests, filter, ended).await?;
     }
     Ok(())
 }
 
 /// A program crashed, or a test ended it: the tests that have no result are run again, one at a time, so that each has one.
-async fn crashed(
+async fn rerun_after_crash(
     run: &mut FrameworkRun<'_>,
     program: &TestExecutable,
     tests: &[TestItem],
@@ -429,7 +429,7 @@ impl TestFramework for Cargo {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(listed(run))
+        Box::pin(list_tests(run))
     }
 
     fn run<'a>(

@@ -10,7 +10,7 @@ use workspace_tools::bounded;
 use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
 use workspace_tools::build::steps::BuildStep;
-use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{ProcessCommand, ProcessExit};
 
 use crate::framework::{ChosenTests, TestFramework};
@@ -80,7 +80,7 @@ impl CtestEntry {
     }
 
     /// The program and the name inside it, of a test that `gtest_discover_tests` has found.
-    fn discovered(&self) -> Option<(String, String)> {
+    fn discovered_test(&self) -> Option<(String, String)> {
         let filter = self.command.iter().find_map(|word| word.strip_prefix("--gtest_filter="))?;
         Some((self.command.first()?.clone(), filter.to_owned()))
     }
@@ -143,7 +143,7 @@ async fn build(run: &mut FrameworkRun<'_>) -> Result<bool, Failure> {
     run.build(BuildStep { command, reader: OutputParser::cmake() }, "cmake --build build").await
 }
 
-async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     if !build(run).await? {
         return Ok(Vec::new());
     }
@@ -180,7 +180,7 @@ async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
             };
             programs.insert(program.clone(), inside);
         }
-        match (programs.get(&program).cloned().flatten(), one.discovered()) {
+        match (programs.get(&program).cloned().flatten(), one.discovered_test()) {
             // ctest has a test for each: its place is where GoogleTest says.
             (Some(inside), Some((_, name))) => {
                 let mut test = one.test();
@@ -257,7 +257,7 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
 /// A program that has ended in between, outside of its tests, fails those that it has not run.
 fn fail_unrun(run: &FrameworkRun<'_>, left: &[TestItem], ended: ProcessExit) {
     for test in left.iter().filter(|test| test.skipped.is_none()) {
-        run.results.finished(TestResult {
+        run.results.finish_test(TestResult {
             id: test.id.clone(),
             name: test.name.clone(),
             outcome: TestStatus::Failed,
@@ -312,7 +312,7 @@ async fn debug_ctest(run: &mut FrameworkRun<'_>, test: &TestItem) -> Result<(), 
     let host = run.host;
     let ended = run.process(host, launch, "ctest", &mut NullReader, &mut NoResultSource).await?;
     let passed = ended.success() != (test.handle["willFail"] == true);
-    run.results.finished(TestResult {
+    run.results.finish_test(TestResult {
         id: test.id.clone(),
         outcome: if passed { TestStatus::Passed } else { TestStatus::Failed },
         message: if passed { String::new() } else { format!("its program ended with {}", ending(ended)) },
@@ -362,7 +362,7 @@ impl TestFramework for Cmake {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(listed(run))
+        Box::pin(list_tests(run))
     }
 
     fn run<'a>(
@@ -400,7 +400,7 @@ mod tests {
             (listed.place.clone(), listed.labels.clone()),
             (Some(("/w/CMakeLists.txt".into(), 7)), vec!["slow".into()])
         );
-        assert_eq!(listed.discovered(), Some(("/w/build/t".into(), "Cart.Adds".into())));
+        assert_eq!(listed.discovered_test(), Some(("/w/build/t".into(), "Cart.Adds".into())));
         assert_eq!(pattern("a.b(1)"), "a\\.b\\(1\\)");
     }
 }

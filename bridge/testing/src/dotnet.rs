@@ -94,7 +94,7 @@ fn call_of(test: &TestItem) -> String {
     format!("{class}.{}(", method.split(['(', ':', '#']).next().unwrap_or_default())
 }
 
-async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let projects = build::projects(run).await?;
     let mut tests = Vec::new();
     for project in &projects {
@@ -104,7 +104,7 @@ async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
         };
         tests.extend(found.into_iter().map(|test| with_project(test, project)));
     }
-    Ok(apart(tests))
+    Ok(number_duplicates(tests))
 }
 
 /// Where the test is to be run.
@@ -123,7 +123,7 @@ fn with_project(mut test: TestItem, project: &TestProject) -> TestItem {
 }
 
 /// Tests that share an id are numbered, in their order.
-fn apart(mut tests: Vec<TestItem>) -> Vec<TestItem> {
+fn number_duplicates(mut tests: Vec<TestItem>) -> Vec<TestItem> {
     let mut seen = std::collections::HashMap::new();
     for test in &mut tests {
         let key = (test.id.clone(), test.handle["target"].to_string());
@@ -170,7 +170,7 @@ impl TestFramework for Dotnet {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(listed(run))
+        Box::pin(list_tests(run))
     }
 
     fn run<'a>(

@@ -44,7 +44,7 @@ pub trait TestFramework: Sync {
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
     /// The test that a text names for itself: then no list is needed to run it.
-    fn named(&self, _project: &Project, _text: &str) -> Option<TestItem> {
+    fn test_from_id(&self, _project: &Project, _text: &str) -> Option<TestItem> {
         None
     }
 
@@ -100,6 +100,6 @@ pub fn of(project: &Project) -> Option<&'static dyn TestFramework> {
 }
 
 /// The framework of this name.
-pub fn named(name: &str) -> Option<&'static dyn TestFramework> {
+pub fn by_name(name: &str) -> Option<&'static dyn TestFramework> {
     ALL.iter().copied().find(|framework| framework.name() == name)
 }

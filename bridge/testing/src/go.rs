@@ -10,7 +10,7 @@ use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::readers::OutputParser;
 use workspace_tools::build::steps::BuildStep;
 use workspace_tools::process::ProcessCommand;
-use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::output::CapturedOutput;
 
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher, ProcessLaunch, Stops};
@@ -58,7 +58,7 @@ impl Package {
             let text = String::from_utf8_lossy(&text).into_owned();
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate() {
-                let Some(name) = declared(line, lines.get(at..).unwrap_or_default()) else { continue };
+                let Some(name) = declared_test(line, lines.get(at..).unwrap_or_default()) else { continue };
                 tests.push(TestItem {
                     id: format!("{} {name}", self.path),
                     name: Some(name.to_owned()),
@@ -75,7 +75,7 @@ impl Package {
 }
 
 /// The test that a line declares: `func TestX(t *testing.T)`, `func FuzzX`, an example that has an output.
-fn declared<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
+fn declared_test<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
     let name = line.strip_prefix("func ")?.split('(').next()?.trim();
     let is = |start: &str| {
         let after = name.strip_prefix(start)?;
@@ -128,7 +128,7 @@ async fn packages(run: &FrameworkRun<'_>) -> Result<Vec<Package>, Failure> {
     Ok(packages)
 }
 
-async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
     let mut tests: Vec<TestItem> = packages(run).await?.iter().flat_map(Package::tests).collect();
     if let Some(file) =
         run.project.file.as_ref().filter(|file| file.is_file() && file.ends_with("go.mod").eq(&false))
@@ -262,7 +262,7 @@ impl TestFramework for Go {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(listed(run))
+        Box::pin(list_tests(run))
     }
 
     fn run<'a>(
@@ -293,7 +293,7 @@ impl TestFramework for Go {
     }
 
     /// `example.com/shop/cart TestAdds/a_row`: the package, and the test as Go writes it.
-    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
+    fn test_from_id(&self, project: &Project, text: &str) -> Option<TestItem> {
         let (package, name) =
             text.split_once(' ').filter(|(package, name)| !package.is_empty() && !name.is_empty())?;
         let folder = events::folder_of(&project.folder, package);
@@ -317,13 +317,13 @@ mod tests {
             ("func FuzzParse(f *testing.F) {", Some("FuzzParse")),
             ("func BenchmarkX(b *testing.B) {", None),
         ] {
-            assert_eq!(declared(line, &[]), name, "{line}");
+            assert_eq!(declared_test(line, &[]), name, "{line}");
         }
         assert_eq!(
-            declared("func ExampleA() {", &["func ExampleA() {", "\t// Output: 3", "}"]),
+            declared_test("func ExampleA() {", &["func ExampleA() {", "\t// Output: 3", "}"]),
             Some("ExampleA")
         );
-        assert_eq!(declared("func ExampleA() {", &["func ExampleA() {", "}", "// Output: 3"]), None);
+        assert_eq!(declared_test("func ExampleA() {", &["func ExampleA() {", "}", "// Output: 3"]), None);
     }
 
     #[test]

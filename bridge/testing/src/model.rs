@@ -112,7 +112,7 @@ pub enum TestEvent<'a> {
 
 impl TestResult {
     /// The name that people know it by.
-    pub fn shown(&self) -> &str {
+    pub fn display_name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.id)
     }
 }

@@ -83,7 +83,7 @@ impl Manifest {
 }
 
 /// A file of a package that is installed in the project, or in a folder above it.
-fn installed(project: &Project, file: &str) -> Option<PathBuf> {
+fn find_installed(project: &Project, file: &str) -> Option<PathBuf> {
     project
         .folder
         .ancestors()
@@ -91,7 +91,7 @@ fn installed(project: &Project, file: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-fn not_installed(package: &str, project: &Project) -> Failure {
+fn not_installed_failure(package: &str, project: &Project) -> Failure {
     let message = format!("{package} is not installed for `{}`", project.folder.display());
     Failure::new(ErrorCode::CommandFailed, message)
         .hint("install what package.json needs: npm install (or the package manager of its lock file)")
@@ -187,7 +187,7 @@ fn files(tests: &[TestItem]) -> Vec<String> {
 }
 
 /// The test of an id: `test/cart.test.js > Cart > adds`.
-fn named(project: &Project, text: &str) -> Option<TestItem> {
+fn test_from_id(project: &Project, text: &str) -> Option<TestItem> {
     let (file, name) = text.split_once(BETWEEN)?;
     let path = project.folder.join(file);
     path.is_file().then(|| TestItem {

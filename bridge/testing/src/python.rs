@@ -103,7 +103,7 @@ fn stops() -> Stops {
 }
 
 /// How a module is started under a debugger.
-fn debugged(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: Option<&str>) {
+fn set_up_debugging(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: Option<&str>) {
     let python = python(run);
     if python.is_absolute() || run.options.python.is_some() {
         launch.attributes.insert("python".into(), json!([python]));
@@ -141,7 +141,7 @@ fn foreign(run: &FrameworkRun<'_>, command: &ProcessCommand) -> Vec<serde_json::
         .collect()
 }
 
-fn not_installed(run: &FrameworkRun<'_>) -> bool {
+fn is_not_installed(run: &FrameworkRun<'_>) -> bool {
     run.report.output.text().contains("No module named pytest")
 }
 
@@ -174,11 +174,11 @@ impl Pytest {
     ) -> Result<(ProcessExit, Vec<TestItem>), Failure> {
         let (command, mut reports) = prepare(run, command)?;
         let mut launch = ProcessLaunch::new(command, "debugpy");
-        debugged(run, &mut launch, Some("pytest"));
+        set_up_debugging(run, &mut launch, Some("pytest"));
         let host = if lists { &DirectLauncher } else { run.host };
         let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
         let tests = run.collect(&mut reports, "pytest");
-        if not_installed(run) {
+        if is_not_installed(run) {
             let python = python(run);
             let message = format!("pytest is not installed for `{}`", python.display());
             let hint = format!("install it: {}; or give tool: \"unittest\"", installation(&python));
@@ -245,7 +245,7 @@ impl TestFramework for Pytest {
         true
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
+    fn test_from_id(&self, project: &Project, text: &str) -> Option<TestItem> {
         id_of(project, text).map(|id| TestItem { id, ..TestItem::default() })
     }
 }
@@ -328,7 +328,7 @@ impl Unittest {
         }
         let (command, mut reports) = prepare(run, command)?;
         let mut launch = ProcessLaunch::new(command, "debugpy");
-        debugged(run, &mut launch, None);
+        set_up_debugging(run, &mut launch, None);
         let host = if mode == "list" { &DirectLauncher } else { run.host };
         let shown = if mode == "list" { "" } else { "python -m unittest" };
         let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
-use workspace_tools::process::kept::LineSplitter;
+use workspace_tools::process::output::LineSplitter;
 
 use crate::model::{TestItem, TestResult};
 use crate::results::TestResults;
@@ -114,7 +114,7 @@ impl ReportPipe {
     }
 
     /// Returns the reports since the last call.
-    pub fn collected(&mut self) -> CollectedReports {
+    pub fn take_collected(&mut self) -> CollectedReports {
         std::mem::take(&mut self.collected)
     }
 }
@@ -138,10 +138,10 @@ fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
 fn line_of(line: &str, results: &TestResults, collected: &mut CollectedReports) {
     let Ok(value) = serde_json::from_str::<Value>(line) else { return };
     match value["event"].as_str() {
-        Some("started") => results.started(value["id"].as_str().unwrap_or_default()),
+        Some("started") => results.start_test(value["id"].as_str().unwrap_or_default()),
         Some("finished") => {
             if let Ok(result) = serde_json::from_value::<TestResult>(value) {
-                results.finished(result);
+                results.finish_test(result);
             }
         }
         Some("planned") => results.plan(value["count"].as_u64().unwrap_or(0)),
@@ -185,13 +185,13 @@ mod tests {
             () = reports.follow(&results) => unreachable!("it reads for ever"),
             () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {}
         }
-        let failed = &results.kept().failures[0];
+        let failed = &results.stored_results().failures[0];
         assert_eq!(
             (failed.outcome, failed.message.as_str(), failed.line),
             (TestStatus::Failed, "é", Some(3))
         );
-        assert_eq!(results.missing(), (1, 2));
-        let collected = reports.collected();
+        assert_eq!(results.missing_counts(), (1, 2));
+        let collected = reports.take_collected();
         assert_eq!((collected.tests[0].class.as_str(), collected.tests[0].traits.len()), ("B", 1));
         assert_eq!(collected.broken[0].line, 2);
     }

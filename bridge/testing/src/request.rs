@@ -20,11 +20,11 @@ use crate::select::{TestSelection, none};
 /// The exit code of a run in which a test has failed, where no process ends with one: those that a client drives end with 0.
 const FAILED: i32 = 1;
 /// Number of failures that are reported while a run continues.
-const MOST_TOLD: usize = 5;
+const MAX_REPORTED_FAILURES: usize = 5;
 /// Longest reported message of a failure, in characters.
 const MAX_TOLD: usize = 200;
 /// Output of the runner in an answer, bytes.
-const OUTPUT_BYTES: usize = 8 << 10;
+const DEFAULT_OUTPUT_BYTES: usize = 8 << 10;
 
 /// A request to list or to run tests.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl TestRequest {
     /// A request for all tests of a project.
     pub fn new(project: Project, framework: &'static dyn TestFramework) -> Self {
         let (selection, options) = (TestSelection::default(), TestRunOptions::default());
-        Self { project, framework, selection, options, output_bytes: OUTPUT_BYTES, listener: None }
+        Self { project, framework, selection, options, output_bytes: DEFAULT_OUTPUT_BYTES, listener: None }
     }
 
     /// The tests that are meant, from `start` on, at most `count`.
@@ -178,7 +178,7 @@ impl TestRequest {
         let debugged = run.host.is_debugger();
         let mut answer = self.answer(run, &results);
         if answer["error"].is_null()
-            && let Some(id) = self.unknown(&chosen, &results).filter(|_| !debugged)
+            && let Some(id) = self.first_unknown_id(&chosen, &results).filter(|_| !debugged)
         {
             let failure = Failure::new(ErrorCode::NotFound, format!("there is no test `{id}`"));
             answer = answer::with_error(answer, &failure.hint("list_tests lists the ids"));
@@ -187,9 +187,9 @@ impl TestRequest {
     }
 
     /// The first of the ids that were taken without a look at the list, and have no result.
-    fn unknown<'c>(&self, chosen: &'c ChosenTests, results: &TestResults) -> Option<&'c str> {
+    fn first_unknown_id<'c>(&self, chosen: &'c ChosenTests, results: &TestResults) -> Option<&'c str> {
         let ids = chosen.tests().iter().map(|test| test.id.as_str());
-        let mut named = ids.filter(|id| self.framework.named(&self.project, id).is_some());
+        let mut named = ids.filter(|id| self.framework.test_from_id(&self.project, id).is_some());
         named.find(|id| !results.has_any(id))
     }
 
@@ -210,7 +210,7 @@ impl TestRequest {
     /// Which tests are meant; `None` when they cannot be known because the build fails.
     async fn choose(&self, run: &mut FrameworkRun<'_>) -> Result<Option<ChosenTests>, Failure> {
         let TestSelection { ids, filter, .. } = &self.selection;
-        let by_name = |text: &String| self.framework.named(&self.project, text);
+        let by_name = |text: &String| self.framework.test_from_id(&self.project, text);
         let looked_up = filter.as_ref().is_some_and(|filter| self.framework.is_id(filter));
         if self.selection.is_native() && !self.framework.filters_the_list() && !looked_up {
             let named: Option<Vec<TestItem>> = ids.iter().chain(filter).map(by_name).collect();
@@ -256,7 +256,7 @@ impl TestRequest {
         let mut answer = self.answer(run, &results);
         if answer["error"]["code"] != ErrorCode::BuildFailed.as_str() || !tests.is_empty() {
             let failure =
-                none(&format!("no test ran: {} matches none", self.selection.shown()), &wanted, &tests);
+                none(&format!("no test ran: {} matches none", self.selection.describe()), &wanted, &tests);
             answer = answer::with_error(answer, &failure);
         }
         Ok(TestRunOutcome { answer, results })
@@ -275,7 +275,7 @@ impl TestRequest {
             broken: run.broken,
             debugged: run.host.is_debugger(),
         };
-        answer::of(&ran, run.report.written(), results)
+        answer::of(&ran, run.report.finish(), results)
     }
 }
 
@@ -297,7 +297,7 @@ fn follow(listener: Option<Listener>, say: Say) -> Listener {
                     failed.push_back(
                         format!("\nfailed: {}: {why}", result.id).chars().take(MAX_TOLD).collect::<String>(),
                     );
-                    failed.drain(..failed.len().saturating_sub(MOST_TOLD));
+                    failed.drain(..failed.len().saturating_sub(MAX_REPORTED_FAILURES));
                 }
                 String::new()
             }

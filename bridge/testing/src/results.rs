@@ -125,7 +125,7 @@ impl TestResults {
     }
 
     /// Records that a test has begun.
-    pub fn started(&self, id: &str) {
+    pub fn start_test(&self, id: &str) {
         self.with(|inner| {
             if inner.running.iter().any(|running| running.id == id) {
                 return;
@@ -140,7 +140,7 @@ impl TestResults {
 
     /// A test has ended. A second result of the same test replaces the first when it is worse: a test may pass, and what cleans
     /// up after it fail.
-    pub fn finished(&self, mut result: TestResult) {
+    pub fn finish_test(&self, mut result: TestResult) {
         for text in [&mut result.message, &mut result.stack, &mut result.output] {
             shorten(text);
         }
@@ -180,7 +180,7 @@ impl TestResults {
     }
 
     /// Returns the results that are kept so far.
-    pub fn kept(&self) -> StoredResults {
+    pub fn stored_results(&self) -> StoredResults {
         self.with(|inner| inner.kept.clone())
     }
 
@@ -195,7 +195,7 @@ impl TestResults {
     }
 
     /// How many tests of its plan a runner did not report, of how many.
-    pub fn missing(&self) -> (u64, u64) {
+    pub fn missing_counts(&self) -> (u64, u64) {
         self.with(|inner| {
             let planned = inner.planned.unwrap_or(0);
             (planned.saturating_sub(inner.reported), planned)
@@ -238,7 +238,7 @@ impl TestResults {
     pub fn fail_running(&self, why: &str, output: &str) {
         let running = self.with(|inner| std::mem::take(&mut inner.running));
         for RunningTest { id, since, place } in running {
-            self.finished(TestResult {
+            self.finish_test(TestResult {
                 id,
                 outcome: TestStatus::Failed,
                 message: why.to_owned(),
@@ -294,17 +294,18 @@ mod tests {
     fn a_test_counts_once_and_its_worst_result_holds() {
         let results = TestResults::default();
         for outcome in [TestStatus::Passed, TestStatus::Passed, TestStatus::Failed, TestStatus::Passed] {
-            results.finished(result("a", outcome));
+            results.finish_test(result("a", outcome));
         }
-        results.finished(TestResult { framework: Some("net8.0".into()), ..result("a", TestStatus::Passed) });
+        results
+            .finish_test(TestResult { framework: Some("net8.0".into()), ..result("a", TestStatus::Passed) });
         assert_eq!(results.counts(), Counts { passed: 1, failed: 1, skipped: 0 });
-        assert_eq!((results.kept().failures.len(), results.kept().passes.len()), (1, 1));
+        assert_eq!((results.stored_results().failures.len(), results.stored_results().passes.len()), (1, 1));
         // So does a test of this name in another project.
         for project in ["a.csproj", "b.csproj"] {
             let project = Some(project.to_owned());
-            results.finished(TestResult { project, ..result("a", TestStatus::Failed) });
+            results.finish_test(TestResult { project, ..result("a", TestStatus::Failed) });
         }
-        assert_eq!((results.counts().failed, results.kept().failures.len()), (3, 3));
+        assert_eq!((results.counts().failed, results.stored_results().failures.len()), (3, 3));
     }
 
     #[test]
@@ -315,11 +316,11 @@ mod tests {
         results.plan(1);
         // Two examples may have one description.
         for _ in 0..2 {
-            results.finished(result("spec/a_spec.rb::A is valid", TestStatus::Passed));
+            results.finish_test(result("spec/a_spec.rb::A is valid", TestStatus::Passed));
         }
-        assert_eq!((results.counts().total(), results.missing()), (1, (1, 3)));
-        results.finished(result("tests/test_a.py::test_rows[a-1]", TestStatus::Passed));
-        assert_eq!((results.is_planned(), results.missing()), (true, (0, 3)));
+        assert_eq!((results.counts().total(), results.missing_counts()), (1, (1, 3)));
+        results.finish_test(result("tests/test_a.py::test_rows[a-1]", TestStatus::Passed));
+        assert_eq!((results.is_planned(), results.missing_counts()), (true, (0, 3)));
         for (id, wanted) in [
             ("tests/test_a.py::test_rows", true),
             ("/w/tests/test_a.py::test_rows", true),
@@ -332,13 +333,13 @@ mod tests {
     #[test]
     fn a_test_whose_process_ends_has_failed() {
         let results = TestResults::default();
-        results.started("a");
+        results.start_test("a");
         results.enter(TestScope { project: Some("b.csproj".into()), ..TestScope::default() });
-        results.started("b");
-        results.finished(result("a", TestStatus::Passed));
+        results.start_test("b");
+        results.finish_test(result("a", TestStatus::Passed));
         assert_eq!(results.overdue(Duration::ZERO).as_deref(), Some("b"));
         results.fail_running(&ending(ProcessExit { code: 139 }), "out of memory");
-        let failed = results.kept().failures;
+        let failed = results.stored_results().failures;
         assert_eq!((failed[0].id.as_str(), failed[0].output.as_str()), ("b", "out of memory"));
         assert_eq!(failed[0].project.as_deref(), Some("b.csproj"));
         assert!(failed[0].message.contains("SIGSEGV"), "{}", failed[0].message);
@@ -349,8 +350,8 @@ mod tests {
     fn a_long_text_keeps_its_beginning_and_its_end() {
         let results = TestResults::default();
         let output = format!("first{}last", "é".repeat(1 << 20));
-        results.finished(TestResult { output, ..result("a", TestStatus::Failed) });
-        let kept = &results.kept().failures[0].output;
+        results.finish_test(TestResult { output, ..result("a", TestStatus::Failed) });
+        let kept = &results.stored_results().failures[0].output;
         assert!(kept.len() < 70_000 && kept.starts_with("first") && kept.ends_with("last"));
     }
 }

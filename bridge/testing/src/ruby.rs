@@ -199,7 +199,7 @@ impl Minitest {
         }
         // A file that cannot be loaded ends Ruby before any test.
         if ended.code != 0 && tests.is_empty() && run.results.counts().total() == 0 {
-            broken(run, &printed);
+            report_load_error(run, &printed);
         }
         Ok(tests)
     }
@@ -208,7 +208,7 @@ impl Minitest {
 /// Reports why Ruby has ended before any test, and where: `/w/a_test.rb:3: syntax error, unexpected …
 /// (SyntaxError)`, possibly after the location of the `require`, or `…:in `require': cannot load such file --
 /// x (LoadError)` with the calls below it.
-fn broken(run: &mut FrameworkRun<'_>, printed: &str) {
+fn report_load_error(run: &mut FrameworkRun<'_>, printed: &str) {
     run.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();
     let said = lines.first().copied().unwrap_or_default();

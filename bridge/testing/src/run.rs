@@ -10,7 +10,7 @@ use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
 use workspace_tools::build::run_step;
 use workspace_tools::build::steps::BuildStep;
 use workspace_tools::jobs::Say;
-use workspace_tools::process::kept::{BoundedOutput, LineSplitter};
+use workspace_tools::process::output::{BoundedOutput, LineSplitter};
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
 use crate::host::{BoxFuture, ProcessLaunch, ProcessLauncher};
@@ -19,9 +19,9 @@ use crate::reports::ReportPipe;
 use crate::results::{TestResults, ending};
 
 /// How often the time limit of each test is checked.
-const CHECK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// How long helpers may take to report after their process has ended: what they wrote is in the pipe already.
-const LAST: Duration = Duration::from_millis(20);
+const HELPER_TIMEOUT: Duration = Duration::from_millis(20);
 /// Length of the kept stderr and stdout tail of a process, in bytes, for a test during which it ended.
 const MAX_TAIL: usize = 2 << 10;
 /// Lines before the stack of a process that has crashed.
@@ -83,7 +83,7 @@ impl Default for TestRunOptions {
             settings: None,
             configuration: None,
             test_limit: None,
-            run_limit: workspace_tools::build::DEADLINE,
+            run_limit: workspace_tools::build::RUN_TIMEOUT,
             known: None,
         }
     }
@@ -126,10 +126,10 @@ pub trait OutputReader: Send {
     fn line(&mut self, stream: OutputStream, line: &str, report: &mut BuildReport, results: &TestResults);
 
     /// The beginning of a line, whose end may never come.
-    fn begun(&mut self, _text: &str, _results: &TestResults) {}
+    fn partial_line(&mut self, _text: &str, _results: &TestResults) {}
 
-    /// Whether [`begun`](Self::begun) is wanted.
-    fn minds_beginnings(&self) -> bool {
+    /// Whether [`partial_line`](Self::partial_line) is wanted.
+    fn wants_partial_lines(&self) -> bool {
         false
     }
 
@@ -158,7 +158,7 @@ pub trait ResultSource: Send {
     fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()>;
 
     /// Reason, if known, why the running tests have not ended.
-    fn why(&self) -> Option<&str> {
+    fn reason(&self) -> Option<&str> {
         None
     }
 }
@@ -186,7 +186,7 @@ impl ResultSource for ReportPipe {
 
     fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            tokio::time::sleep(LAST).await;
+            tokio::time::sleep(HELPER_TIMEOUT).await;
             self.take(results);
         })
     }
@@ -227,7 +227,7 @@ impl<'a> FrameworkRun<'a> {
         self.began.elapsed()
     }
 
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         self.options.run_limit.saturating_sub(self.began.elapsed())
     }
 
@@ -244,7 +244,7 @@ impl<'a> FrameworkRun<'a> {
     /// # Errors
     /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
     pub async fn build(&mut self, step: BuildStep, shown: &str) -> Result<bool, Failure> {
-        let left = self.left();
+        let left = self.time_left();
         let ended = run_step(step, &mut self.report, left, self.cancel, self.say).await?;
         self.show(shown);
         self.code = ended.code;
@@ -265,7 +265,7 @@ impl<'a> FrameworkRun<'a> {
         side: &mut dyn ResultSource,
     ) -> Result<ProcessExit, Failure> {
         self.show(shown);
-        let (left, limit) = (self.left(), self.test_limit());
+        let (left, limit) = (self.time_left(), self.test_limit());
         let (results, end) = (self.results.clone(), self.cancel.child_token());
         let mut sink = OutputForwarder {
             reader,
@@ -294,7 +294,7 @@ impl<'a> FrameworkRun<'a> {
         sink.end();
         let tail = sink.last.text();
         side.finish(&results).await;
-        let ended = self.conclude(outcome, late, side.why(), &tail)?;
+        let ended = self.conclude(outcome, late, side.reason(), &tail)?;
         self.code = ended.code;
         if !ended.success() {
             self.first_code.get_or_insert(ended.code);
@@ -360,7 +360,7 @@ impl<'a> FrameworkRun<'a> {
         let (why, words) = (ending(ended), output_tail(&printed));
         match guilty.or(only) {
             Some(test) => {
-                self.results.started(&test.id);
+                self.results.start_test(&test.id);
                 let what = format!(
                     "the process of the tests ended with {why} while this test ran{}",
                     reason(&printed)
@@ -377,7 +377,7 @@ impl<'a> FrameworkRun<'a> {
                     left.len(),
                     names.join(", ")
                 );
-                self.results.finished(TestResult {
+                self.results.finish_test(TestResult {
                     id: "(process)".into(),
                     outcome: TestStatus::Failed,
                     message,
@@ -390,7 +390,7 @@ impl<'a> FrameworkRun<'a> {
 
     /// Takes in what helpers reported besides results: sources that cannot be loaded are errors, and their tests are missing.
     pub fn collect(&mut self, reports: &mut ReportPipe, source: &str) -> Vec<TestItem> {
-        let collected = reports.collected();
+        let collected = reports.take_collected();
         for broken in &collected.broken {
             self.broken = true;
             self.report.find(&BuildDiagnostic {
@@ -428,7 +428,7 @@ fn output_tail(printed: &str) -> String {
 async fn overdue(results: &TestResults, limit: Option<Duration>) -> String {
     let Some(limit) = limit else { return std::future::pending().await };
     loop {
-        tokio::time::sleep(CHECK).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
         if let Some(id) = results.overdue(limit) {
             return id;
         }
@@ -450,8 +450,8 @@ impl Sink for OutputForwarder<'_> {
         let Self { reader, report, results, say, lines: [out, err], last } = self;
         let lines = if stream == OutputStream::Out { out } else { err };
         lines.push(bytes, |line| take_line(stream, line, *reader, report, results, last));
-        if stream == OutputStream::Out && reader.minds_beginnings() {
-            reader.begun(&lines.rest(), results);
+        if stream == OutputStream::Out && reader.wants_partial_lines() {
+            reader.partial_line(&lines.rest(), results);
         }
         // Of tests, the results say more.
         if let Some(line) = report.last_line().filter(|_| results.counts().total() == 0) {

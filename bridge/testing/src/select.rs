@@ -12,7 +12,7 @@ const MAX_NEAREST: usize = 5;
 /// Tests whose names are compared.
 const MAX_COMPARED: usize = 20_000;
 /// Names less similar than this are not suggested.
-const ALIKE: f64 = 0.45;
+const MIN_SIMILARITY: f64 = 0.45;
 
 /// Which tests are meant; all of them by default. Every part that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl TestSelection {
     }
 
     /// The selection, for messages.
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut parts: Vec<String> = self.ids.iter().map(|id| format!("`{id}`")).collect();
         let named = [("filter", &self.filter), ("file", &self.file), ("class", &self.class)];
         parts.extend(
@@ -93,7 +93,7 @@ impl TestSelection {
         if picked.is_empty() && !self.is_everything() {
             let wanted = [&self.filter, &self.class, &self.file].into_iter().flatten().next();
             let wanted = wanted.or(self.traits.first()).map_or("", String::as_str);
-            return Err(none(&format!("no test matches {}", self.shown()), wanted, &tests));
+            return Err(none(&format!("no test matches {}", self.describe()), wanted, &tests));
         }
         Ok(picked)
     }
@@ -156,7 +156,7 @@ fn nearest<'a>(wanted: &str, tests: &'a [TestItem]) -> Vec<&'a str> {
     };
     let mut found: Vec<(f64, &str)> =
         tests.iter().take(MAX_COMPARED).map(|test| (alike(test), test.id.as_str())).collect();
-    found.retain(|(likeness, _)| *likeness >= ALIKE);
+    found.retain(|(likeness, _)| *likeness >= MIN_SIMILARITY);
     found.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(right.1)));
     found.dedup_by(|left, right| left.1 == right.1);
     found.into_iter().take(MAX_NEAREST).map(|(_, id)| id).collect()
@@ -181,7 +181,7 @@ mod tests {
         ]
     }
 
-    fn picked(selection: &TestSelection) -> Result<Vec<String>, Failure> {
+    fn pick(selection: &TestSelection) -> Result<Vec<String>, Failure> {
         let part = |filter: &str, test: &TestItem| test.id.contains(filter);
         Ok(selection.pick(tests(), part)?.into_iter().map(|test| test.id).collect())
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn tests_are_chosen_by_what_they_are() {
         let all = TestSelection::default();
-        assert_eq!(picked(&all).unwrap().len(), 3);
+        assert_eq!(pick(&all).unwrap().len(), 3);
         for (selection, count) in [
             (TestSelection { filter: Some("Adds".into()), ..all.clone() }, 2),
             (TestSelection { filter: Some("Shop.CartTests.Adds".into()), ..all.clone() }, 1),
@@ -200,17 +200,17 @@ mod tests {
             (TestSelection { ids: vec!["Shop.CartTests.Rows(\"a,b\")".into()], ..all.clone() }, 1),
             (TestSelection { changed: Some(vec!["/w/tests/CartTests.cs".into()]), ..all.clone() }, 3),
         ] {
-            assert_eq!(picked(&selection).unwrap().len(), count, "{selection:?}");
+            assert_eq!(pick(&selection).unwrap().len(), count, "{selection:?}");
         }
     }
 
     #[test]
     fn a_selection_without_matches_suggests_similar_names() {
         let wrong = TestSelection { filter: Some("Add5".into()), ..TestSelection::default() };
-        let failure = picked(&wrong).unwrap_err();
+        let failure = pick(&wrong).unwrap_err();
         assert_eq!(failure.code, ErrorCode::NotFound);
         assert!(failure.hint.unwrap().contains("Shop.CartTests.Adds"));
         let wrong = TestSelection { ids: vec!["Shop.CartTests.Ads".into()], ..TestSelection::default() };
-        assert!(picked(&wrong).unwrap_err().hint.unwrap().contains("Shop.CartTests.Adds"));
+        assert!(pick(&wrong).unwrap_err().hint.unwrap().contains("Shop.CartTests.Adds"));
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::jobs::Say;
-use crate::process::kept::LineSplitter;
+use crate::process::output::LineSplitter;
 use crate::process::{ProcessExit, Sink};
 use project::Project;
 use readers::OutputParser;
@@ -26,7 +26,7 @@ use report::{BuildReport, FinishedReport};
 use steps::BuildStep;
 
 /// The longest time that anything runs, whether a call waits for it or not.
-pub const DEADLINE: Duration = Duration::from_secs(30 * 60);
+pub const RUN_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// An action on a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub async fn run(
     let mut commands = Vec::new();
     for step in steps {
         let line = step.command.line();
-        let left = DEADLINE.saturating_sub(began.elapsed());
+        let left = RUN_TIMEOUT.saturating_sub(began.elapsed());
         let ended = run_step(step, &mut report, left, &cancel, &say).await?;
         code = ended.code;
         commands.push(line);
@@ -113,7 +113,7 @@ pub async fn run(
         folder: project.folder.display().to_string(),
         exit_code: code,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        report: report.written(),
+        report: report.finish(),
     };
     // The scratch folder's name means nothing to people.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
@@ -256,7 +256,7 @@ mod tests {
             folder: "/w".into(),
             exit_code,
             duration_ms: 1,
-            report: report.written(),
+            report: report.finish(),
         };
         let chosen = RunnerArguments { filter: filter.map(str::to_owned), ..RunnerArguments::default() };
         let error = cut(&answer)

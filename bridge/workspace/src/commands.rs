@@ -8,9 +8,9 @@ use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::build::DEADLINE;
+use crate::build::RUN_TIMEOUT;
 use crate::jobs::Say;
-use crate::process::kept::CapturedOutput;
+use crate::process::output::CapturedOutput;
 use crate::process::{OutputStream, ProcessCommand, Sink};
 
 /// The answer of `run_command`.
@@ -45,7 +45,7 @@ pub async fn run(
     let began = Instant::now();
     let mut sink =
         CommandSink { kept: CapturedOutput::new(output_bytes, output_bytes), say: &say, last: began };
-    let ended = command.run(&mut sink, DEADLINE, &cancel).await.map_err(|failure| match failure.code {
+    let ended = command.run(&mut sink, RUN_TIMEOUT, &cancel).await.map_err(|failure| match failure.code {
         ErrorCode::Timeout => {
             failure.data(json!({ "stdout": sink.kept.out.text(), "stderr": sink.kept.err.text() }))
         }
@@ -57,7 +57,7 @@ pub async fn run(
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         stdout: sink.kept.out.text(),
         stderr: sink.kept.err.text(),
-        omitted: sink.kept.out.dropped() + sink.kept.err.dropped(),
+        omitted: sink.kept.out.dropped_bytes() + sink.kept.err.dropped_bytes(),
     };
     let mut answer = serde_json::to_value(answer)
         .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 const MAX_JOBS: usize = 32;
 
 /// No call waits longer.
-const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How the work went, once it has.
 type Result = std::result::Result<Value, Failure>;
@@ -72,7 +72,7 @@ impl Jobs {
         let job = self.join(key, start)?;
         let _waiting = JobWaiter(job.clone());
         let mut done = job.done.clone();
-        let until = Instant::now() + patience.min(MAX_WAIT);
+        let until = Instant::now() + patience.min(MAX_TIMEOUT);
         let mut told = (String::new(), Instant::now());
         let outcome = loop {
             tokio::select! {

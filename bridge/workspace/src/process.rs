@@ -2,9 +2,9 @@
 //! the program with everything it started. No shell is involved; stdin is empty.
 //!
 //! Processes that outlive the program in its process group are killed, too: nothing that a tool starts is
-//! left running. In the child: [`kept`], the bounded memory of an output.
+//! left running. In the child: [`output`], the bounded memory of an output.
 
-pub mod kept;
+pub mod output;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Between the request to end and the order.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a pipe may stay open after the program has ended: a process that it started may still hold it.
-const AFTERMATH: Duration = Duration::from_millis(500);
+const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The variable that may hold the bridge's own token. No child sees it.
 pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
 
@@ -90,7 +90,7 @@ const SOURCES: [(&str, &str); 9] = [
 ];
 
 /// A program that is missing, with how to get it.
-fn obtained(program: &str) -> String {
+fn install_hint(program: &str) -> String {
     match SOURCES.iter().find(|(name, _)| *name == program) {
         Some((_, source)) => format!("`{program}` ({source})"),
         None => format!("`{program}`"),
@@ -162,8 +162,9 @@ impl ProcessCommand {
                 std::io::ErrorKind::NotFound => "not found in PATH".to_owned(),
                 _ => error.to_string(),
             };
-            Failure::new(ErrorCode::CommandFailed, format!("cannot start `{program}`: {reason}"))
-                .hint(format!("install {}, or start tandem-mcp with a PATH that has it", obtained(&program)))
+            Failure::new(ErrorCode::CommandFailed, format!("cannot start `{program}`: {reason}")).hint(
+                format!("install {}, or start tandem-mcp with a PATH that has it", install_hint(&program)),
+            )
         })
     }
 
@@ -215,9 +216,9 @@ impl ProcessCommand {
             () = cancel.cancelled() => Failure::cancelled(),
         };
         group.signal(Signal::TERM);
-        if timeout(PATIENCE, child_and_pipes(&mut child, &mut pipes)).await.is_err() {
+        if timeout(TERMINATE_TIMEOUT, child_and_pipes(&mut child, &mut pipes)).await.is_err() {
             group.signal(Signal::KILL);
-            timeout(PATIENCE, child.wait()).await.map(drop).unwrap_or_default();
+            timeout(TERMINATE_TIMEOUT, child.wait()).await.map(drop).unwrap_or_default();
         }
         Err(why)
     }
@@ -237,7 +238,7 @@ async fn child_and_pipes(child: &mut Child, pipes: &mut OutputPipes<'_>) -> Resu
         |error: std::io::Error| Failure::new(ErrorCode::IoFailed, format!("cannot wait for it: {error}"));
     tokio::select! {
         status = child.wait() => {
-            timeout(AFTERMATH, pipes.drain()).await.unwrap_or_default();
+            timeout(PIPE_TIMEOUT, pipes.drain()).await.unwrap_or_default();
             status.map(ProcessExit::from).map_err(failed)
         }
         // All pipes closed first: it only has to be waited for.

@@ -60,7 +60,7 @@ pub fn unquote(text: &str) -> Option<Vec<u8>> {
 /// A name as a listing writes it: unchanged, unless it is not UTF-8, or looks like a quoted name.
 pub fn entry(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
-        Ok(text) if quoted(text).is_none() => text.to_owned(),
+        Ok(text) if parse_quoted(text).is_none() => text.to_owned(),
         _ => quote(name),
     }
 }
@@ -68,15 +68,15 @@ pub fn entry(name: &[u8]) -> String {
 /// The bytes that a path represents: written as [`quote`] writes a whole path or as [`entry`] writes one of its parts, or
 /// as it is.
 pub fn path_bytes(path: &str) -> Vec<u8> {
-    if let Some(bytes) = quoted(path) {
+    if let Some(bytes) = parse_quoted(path) {
         return bytes;
     }
-    let parts = path.split('/').map(|part| quoted(part).unwrap_or_else(|| part.as_bytes().to_vec()));
+    let parts = path.split('/').map(|part| parse_quoted(part).unwrap_or_else(|| part.as_bytes().to_vec()));
     parts.collect::<Vec<_>>().join(&b'/')
 }
 
 /// The name that a text is the quoted form of; `None` for what only looks like one.
-fn quoted(text: &str) -> Option<Vec<u8>> {
+fn parse_quoted(text: &str) -> Option<Vec<u8>> {
     unquote(text).filter(|name| quote(name) == text)
 }
 
@@ -103,7 +103,7 @@ mod tests {
             let entries: Vec<String> = parts.iter().map(|part| entry(part)).collect();
             let text = entries.join("/");
             // Parts that together read like one quoted name are the whole's business.
-            if quoted(&text).is_none() || parts.len() == 1 {
+            if parse_quoted(&text).is_none() || parts.len() == 1 {
                 prop_assert_eq!(path_bytes(&text), path);
             }
         }

@@ -141,7 +141,7 @@ impl Roots {
             match own {
                 Some(failure) => failure,
                 None if leads_out(&error) => self.refuse(&place.asked),
-                None => place.failed(verb, &error),
+                None => place.access_failure(verb, &error),
             }
         })
     }
@@ -168,19 +168,20 @@ impl Roots {
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND`.
-    pub fn existing(&self, asked: Option<&str>) -> Result<PathBuf, Failure> {
+    pub fn existing_path(&self, asked: Option<&str>) -> Result<PathBuf, Failure> {
         let place = self.place(asked.unwrap_or("."))?;
         let is_dir = self.at(&place, "look at", true, |dir, path| Ok(dir.metadata(path)?.is_dir()))?;
         if is_dir {
             return self.folder(asked);
         }
-        let real = place.absolute().canonicalize().map_err(|error| place.failed("look at", &error))?;
+        let real =
+            place.absolute().canonicalize().map_err(|error| place.access_failure("look at", &error))?;
         if self.strip(&real).is_none() { Err(self.refuse(&place.asked)) } else { Ok(real) }
     }
 
     /// Where an open folder really is, as the system says, checked against the roots once more.
     fn of_handle(&self, dir: &Dir, place: &ConfinedPath<'_>) -> Result<PathBuf, Failure> {
-        let own = |error: io::Error| place.failed("look at", &error);
+        let own = |error: io::Error| place.access_failure("look at", &error);
         let real = place.absolute().canonicalize().map_err(own)?;
         let there = Dir::open_ambient_dir(&real, ambient_authority()).map_err(own)?;
         let same = identity(&there).map_err(own)? == identity(dir).map_err(own)?;
@@ -198,7 +199,7 @@ impl ConfinedPath<'_> {
     }
 
     /// A failed access as a failure.
-    pub fn failed(&self, verb: &str, error: &io::Error) -> Failure {
+    pub fn access_failure(&self, verb: &str, error: &io::Error) -> Failure {
         let message = format!("cannot {verb} `{}`: {error}", self.asked);
         match error.kind() {
             io::ErrorKind::NotFound => Failure::new(ErrorCode::NotFound, message)

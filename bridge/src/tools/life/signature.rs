@@ -3,7 +3,7 @@
 use crate::source::SourceText;
 
 /// Lines above the first statement where the declaration is looked for.
-const ABOVE: u64 = 15;
+const MAX_LINES_ABOVE: u64 = 15;
 /// Lines of a declaration.
 const MAX_DECLARATION_LINES: u64 = 12;
 
@@ -16,7 +16,7 @@ pub(super) fn base(name: &str) -> &str {
 
 /// The words of the parameter list of the function whose code begins on this line; `None` when no declaration is found.
 pub(super) fn parameters(source: &SourceText, name: &str, line: u64) -> Option<Vec<String>> {
-    let declared = (0..=ABOVE.min(line.saturating_sub(1))).find_map(|up| {
+    let declared = (0..=MAX_LINES_ABOVE.min(line.saturating_sub(1))).find_map(|up| {
         let at = line - up;
         let text = source.line(at)?;
         let found = word(&text, name)?;

@@ -9,11 +9,11 @@ use crate::bounds::{Budget, cut};
 use crate::tools::values::MAX_VALUE_LEN;
 
 /// Maximum number of rows kept.
-const ROWS: usize = 1000;
+const MAX_ROWS: usize = 1000;
 /// Rows kept of each end.
-const ENDS: usize = 10;
+const MAX_END_ROWS: usize = 10;
 /// Threads that are counted.
-const THREADS: usize = 50;
+const MAX_THREADS: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Keep {
@@ -116,7 +116,7 @@ impl TraceTable {
         let values = json!(values);
         self.hits += 1;
         place.hits += 1;
-        if place.threads.len() < THREADS || place.threads.contains_key(&thread) {
+        if place.threads.len() < MAX_THREADS || place.threads.contains_key(&thread) {
             *place.threads.entry(thread).or_default() += 1;
         }
         let whose = if self.per_thread { thread } else { 0 };
@@ -127,8 +127,8 @@ impl TraceTable {
             Keep::Changes if !differs => {}
             Keep::All | Keep::Changes => self.push(row),
             Keep::Ends => {
-                if self.rows.len() >= 2 * ENDS {
-                    self.rows.remove(ENDS);
+                if self.rows.len() >= 2 * MAX_END_ROWS {
+                    self.rows.remove(MAX_END_ROWS);
                     self.dropped += 1;
                 }
                 self.rows.push(row);
@@ -147,7 +147,7 @@ impl TraceTable {
     }
 
     fn push(&mut self, row: TraceRow) {
-        if self.rows.len() < ROWS {
+        if self.rows.len() < MAX_ROWS {
             self.rows.push(row);
         } else {
             self.dropped += 1;

@@ -8,7 +8,7 @@ use super::run::ExperimentRun;
 use crate::bounds::{Budget, cut};
 
 /// Longest value or line in a difference, characters.
-const SHORT: usize = 120;
+const MAX_TEXT_CHARS: usize = 120;
 /// Names of the streams.
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
@@ -39,14 +39,14 @@ impl ExperimentReport<'_> {
         if run.ended == "waitingForInput" {
             message = format!("{message}; {}", UNGIVEN);
         }
-        json!({ "message": self.noted(message), "differs": [], "without": self.run(run) })
+        json!({ "message": self.with_note(message), "differs": [], "without": self.run(run) })
     }
 
     /// The answer with both runs and their differences.
     pub(super) fn answer(&self, with: &ExperimentRun, without: &ExperimentRun) -> Value {
         let differs = differences(with, without);
         let mut words = Vec::new();
-        let differed = before(with, without);
+        let differed = difference_before(with, without);
         if let Some(what) = &differed {
             words.push(format!(
                 "the runs differed before the place already ({what}): what differs after it may not come from the change"
@@ -58,7 +58,7 @@ impl ExperimentReport<'_> {
             words.push(UNGIVEN.to_owned());
         }
         let mut answer = json!({});
-        let message = self.noted(words.join("; "));
+        let message = self.with_note(words.join("; "));
         if !message.is_empty() {
             answer["message"] = json!(message);
         }
@@ -68,7 +68,7 @@ impl ExperimentReport<'_> {
         answer
     }
 
-    fn noted(&self, message: String) -> String {
+    fn with_note(&self, message: String) -> String {
         let words: Vec<String> = [Some(message), self.note.clone()].into_iter().flatten().collect();
         words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
     }
@@ -81,7 +81,7 @@ impl ExperimentReport<'_> {
         }
         for (key, text) in [("why", &run.why), ("at", &run.at)] {
             if let Some(text) = text {
-                shown[key] = cut(&json!(text), 4 * SHORT);
+                shown[key] = cut(&json!(text), 4 * MAX_TEXT_CHARS);
             }
         }
         if let Some(line) = run.went_to {
@@ -116,7 +116,7 @@ const UNGIVEN: &str = "it waits for input that this session's program has not re
     send it with process_write_input, then try again";
 
 /// Difference before the place, if any.
-fn before(with: &ExperimentRun, without: &ExperimentRun) -> Option<String> {
+fn difference_before(with: &ExperimentRun, without: &ExperimentRun) -> Option<String> {
     if !without.came {
         return Some("only one of them came to it".into());
     }
@@ -197,7 +197,7 @@ fn line(stream: &str, with: &str, without: &str) -> Option<String> {
 }
 
 fn short(text: &str) -> String {
-    match text.char_indices().nth(SHORT) {
+    match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
@@ -238,14 +238,14 @@ mod tests {
     #[test]
     fn runs_that_differ_before_the_place_are_reported_as_such() {
         let (one, mut other) = (run(0, ""), run(0, ""));
-        assert_eq!(before(&one, &other), None);
+        assert_eq!(difference_before(&one, &other), None);
         other.before = ["seed 7\n".into(), String::new()];
         assert_eq!(
-            before(&one, &other).unwrap(),
+            difference_before(&one, &other).unwrap(),
             "stdout, line 1: `seed 7` without, nothing with the change"
         );
         other.came = false;
-        assert_eq!(before(&one, &other).unwrap(), "only one of them came to it");
+        assert_eq!(difference_before(&one, &other).unwrap(), "only one of them came to it");
     }
 
     #[test]

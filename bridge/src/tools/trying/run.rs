@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::given::RecordedInput;
+use super::recorded_input::RecordedInput;
 use super::skipping::skip;
 use super::{Experiment, ExperimentSetup, Skip, TargetHit};
 use crate::bounds::cut;
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
-use crate::session::{AgentSession, DEADLINE};
+use crate::session::{AgentSession, REQUEST_TIMEOUT};
 use crate::tools::assigning;
 use crate::tools::stops::{has_ended, report, shown_frame};
 use crate::tools::values::MAX_VALUE_LEN;
 
 /// Output that is compared, bytes per stream.
-const OUTPUT: u64 = 64 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 /// How long a program may wait for input, while another thread may still do something.
-const STILL: Duration = Duration::from_secs(2);
+const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a program that reads may take before it counts as waiting.
-const BRIEF: Duration = Duration::from_millis(250);
+const READ_TIMEOUT: Duration = Duration::from_millis(250);
 /// Stops on the way that are passed at most.
-const PASSED: u64 = 100_000;
+const MAX_PASSED_STOPS: u64 = 100_000;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
 
@@ -73,7 +73,7 @@ pub(super) async fn run(
     let bridge = &call.bridge;
     let place = bridge.next_breakpoint();
     let mut plan = start.plan.clone();
-    plan.requested = experiment.requested(place);
+    plan.requested = experiment.run_breakpoints(place);
     let (adapter, client) = (&bridge.options.adapter, bridge.client());
     let session = AgentSession::start(adapter, &client, plan, &call.cancel, &call.progress).await?;
     let course = ActiveRun {
@@ -116,7 +116,7 @@ enum WaitEnd {
 }
 
 impl WaitEnd {
-    fn ended(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
             Self::Exited => "exited",
@@ -168,13 +168,13 @@ impl ActiveRun<'_> {
     }
 
     async fn go(&self, changed: bool) -> Result<ExperimentRun, Failure> {
-        self.session.refused(self.place)?;
+        self.session.check_accepted(self.place)?;
         let mut run = ExperimentRun::default();
         let news = self.to_place(&mut run).await?;
         if !run.came {
             self.describe_end(&mut run, news).await;
             run.after = self.output(None).await.0;
-            run.unbound = self.unbound();
+            run.unbound = self.unbound_reason();
             return Ok(run);
         }
         let (before, cursor) = self.output(None).await;
@@ -197,7 +197,7 @@ impl ActiveRun<'_> {
     /// Runs to the hit of the place; passes other stops.
     async fn to_place(&self, run: &mut ExperimentRun) -> Result<WaitEnd, Failure> {
         let mut seen = 0;
-        for _ in 0..PASSED {
+        for _ in 0..MAX_PASSED_STOPS {
             if self.is_over() {
                 break;
             }
@@ -263,10 +263,10 @@ impl ActiveRun<'_> {
             self.session.send_breakpoints(&file).await?;
         }
         self.session
-            .refused(self.until)
+            .check_accepted(self.until)
             .map_err(|failure| Failure { message: format!("`until`: {}", failure.message), ..failure })?;
         let mut hits = 0;
-        for _ in 0..PASSED {
+        for _ in 0..MAX_PASSED_STOPS {
             if self.is_over() {
                 break;
             }
@@ -296,9 +296,9 @@ impl ActiveRun<'_> {
         let mut snapshot = self.session.watch_snapshot();
         let idles = async {
             self.is_given.cancelled().await;
-            tokio::time::sleep(BRIEF).await;
+            tokio::time::sleep(READ_TIMEOUT).await;
             self.waits_for_input().await;
-            tokio::time::sleep(STILL).await;
+            tokio::time::sleep(INPUT_WAIT_TIMEOUT).await;
         };
         tokio::select! {
             biased;
@@ -316,8 +316,10 @@ impl ActiveRun<'_> {
         let left = self.limit.saturating_duration_since(Instant::now());
         let arguments = json!({ "waitFor": NEVER, "maxBytes": 0,
             "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-        let reading =
-            self.session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, self.cancel).await;
+        let reading = self
+            .session
+            .ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, self.cancel)
+            .await;
         if !reading.is_ok_and(|read| read["waitingForInput"] == true) {
             // Not ours to read, or over: only the events count.
             std::future::pending::<()>().await;
@@ -352,7 +354,7 @@ impl ActiveRun<'_> {
     }
 
     /// Why the engine has not set a breakpoint, in its own text.
-    fn unbound(&self) -> Option<String> {
+    fn unbound_reason(&self) -> Option<String> {
         self.session.with_requested(|requested| {
             let (_, own) = requested.find(self.place)?;
             let is_set = own.state["verified"] == true;
@@ -412,7 +414,7 @@ impl ActiveRun<'_> {
 
     /// Where and how it has come to rest.
     async fn describe_end(&self, run: &mut ExperimentRun, news: WaitEnd) {
-        run.ended = news.ended();
+        run.ended = news.as_str();
         match news {
             WaitEnd::Exited => {
                 run.exit_code = self.session.snapshot().exit_code;
@@ -437,7 +439,7 @@ impl ActiveRun<'_> {
 
     /// stdout and stderr from a position on, and the position after it. Without one it is what was printed until now, the newest.
     async fn output(&self, since: Option<&Value>) -> ([String; 2], Option<Value>) {
-        let mut arguments = json!({ "maxBytes": OUTPUT });
+        let mut arguments = json!({ "maxBytes": MAX_OUTPUT_BYTES });
         match since {
             Some(since) => arguments["since"] = since.clone(),
             None => arguments["newest"] = json!(true),

@@ -11,9 +11,9 @@ use crate::session::AgentSession;
 use crate::source::SourceText;
 
 /// Lines below a statement that are looked at for the next one.
-const BELOW: u64 = 40;
+const MAX_LINES_BELOW: u64 = 40;
 /// How long the stop at the other statement may take.
-const SOON: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Moves a thread that is stopped in this frame.
 ///
@@ -32,7 +32,8 @@ pub(super) async fn skip(
         Skip::Nothing => return Ok(()),
         Skip::To(line) => vec![line],
         Skip::Statement => {
-            let text = SourceText::read(path).map(|source| source.lines(line, BELOW)).unwrap_or_default();
+            let text =
+                SourceText::read(path).map(|source| source.lines(line, MAX_LINES_BELOW)).unwrap_or_default();
             let end = end_line(session, path, line).await;
             next_lines(&text, line, end)
         }
@@ -64,7 +65,7 @@ async fn go(session: &AgentSession, thread: &Value, target: &Value) -> Result<()
     session.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
     let mut snapshot = session.watch_snapshot();
     let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
-    match tokio::time::timeout(SOON, stopped).await {
+    match tokio::time::timeout(STOP_TIMEOUT, stopped).await {
         Ok(_) => Ok(()),
         Err(_) => Err(Failure::new(ErrorCode::Timeout, "the engine has not gone there")),
     }

@@ -99,7 +99,7 @@ impl Libtest {
             ..TestResult::default()
         };
         match how {
-            "ok" => results.finished(result),
+            "ok" => results.finish_test(result),
             "FAILED" => {
                 explain(&mut result, &printed);
                 self.failed.push(result);
@@ -110,7 +110,7 @@ impl Libtest {
                     .unwrap_or_default()
                     .trim_start_matches([',', ' '])
                     .clone_into(&mut result.message);
-                results.finished(result);
+                results.finish_test(result);
             }
         }
     }
@@ -138,7 +138,7 @@ impl Libtest {
 
     fn begin(&mut self, name: &str, results: &TestResults) {
         if self.begun.as_ref().is_none_or(|(begun, _)| begun != name) {
-            results.started(&self.id(name));
+            results.start_test(&self.id(name));
             self.begun = Some((name.to_owned(), Instant::now()));
         }
     }
@@ -227,7 +227,7 @@ impl OutputReader for Libtest {
         }
     }
 
-    fn begun(&mut self, text: &str, results: &TestResults) {
+    fn partial_line(&mut self, text: &str, results: &TestResults) {
         if let Some(found) = RESULT.captures(text).filter(|found| found.name("how").is_none()) {
             let name = found["name"].to_owned();
             self.begin(&name, results);
@@ -238,7 +238,7 @@ impl OutputReader for Libtest {
         }
     }
 
-    fn minds_beginnings(&self) -> bool {
+    fn wants_partial_lines(&self) -> bool {
         true
     }
 
@@ -253,7 +253,7 @@ impl OutputReader for Libtest {
             if let (true, [error]) = (result.message.is_empty(), self.errors.as_slice()) {
                 result.message.clone_from(error);
             }
-            results.finished(result);
+            results.finish_test(result);
         }
     }
 }
@@ -281,7 +281,7 @@ mod tests {
         let results = read(text);
         let counts = results.counts();
         assert_eq!((counts.passed, counts.failed, counts.skipped), (2, 1, 1));
-        let kept = results.kept();
+        let kept = results.stored_results();
         let failed = &kept.failures[0];
         assert_eq!((failed.id.as_str(), failed.name.as_deref()), ("calc tests::bad", Some("tests::bad")));
         assert_eq!(failed.message, "assertion `left == right` failed\n  left: 3\n right: 4");
@@ -315,14 +315,14 @@ mod tests {
         let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
         let report = &mut report;
         reader.line(OutputStream::Out, "test a ... ok", report, &results);
-        reader.begun("test b ... ", &results);
+        reader.partial_line("test b ... ", &results);
         assert_eq!(results.running(), ["calc b"]);
         reader.line(OutputStream::Out, "test b ... printed by it", report, &results);
         reader.line(OutputStream::Err, "thread 'b' panicked at src/lib.rs:3:5:", report, &results);
         reader.line(OutputStream::Err, "explicit panic", report, &results);
         reader.line(OutputStream::Out, "FAILED", report, &results);
         reader.end(&results);
-        let failed = &results.kept().failures[0];
+        let failed = &results.stored_results().failures[0];
         assert_eq!((failed.message.as_str(), failed.line), ("explicit panic", Some(3)));
         reader.line(OutputStream::Out, "test c ... read plums", report, &results);
         reader.line(OutputStream::Out, "ok", report, &results);

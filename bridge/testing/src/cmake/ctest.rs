@@ -42,7 +42,7 @@ impl Ctest {
             true => result.message,
             false => text,
         };
-        results.finished(result);
+        results.finish_test(result);
     }
 }
 
@@ -50,7 +50,7 @@ impl OutputReader for Ctest {
     fn line(&mut self, _: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
         if let Some(found) = BEGAN.captures(line) {
             self.flush(results);
-            results.started(&found["name"]);
+            results.start_test(&found["name"]);
             return;
         }
         let Some(found) = ENDED.captures(line) else {
@@ -92,7 +92,7 @@ impl OutputReader for Ctest {
         };
         match outcome {
             TestStatus::Failed => self.failed = Some((result, Vec::new())),
-            TestStatus::Passed | TestStatus::Skipped => results.finished(result),
+            TestStatus::Passed | TestStatus::Skipped => results.finish_test(result),
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
         reader.end(&results);
         let counts = results.counts();
         assert_eq!((counts.passed, counts.failed, counts.skipped), (1, 3, 1));
-        let failed = results.kept().failures;
+        let failed = results.stored_results().failures;
         assert_eq!(failed[2].message, "its program was not found");
         assert_eq!(
             (failed[0].message.as_str(), failed[1].message.as_str()),

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 use workspace_tools::bounded;
 use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
-use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{OutputStream, ProcessCommand};
 
 use super::CtestEntry;
@@ -147,7 +147,7 @@ fn explain(result: &mut TestResult, lines: &[String]) {
 impl OutputReader for GoogleTest {
     fn line(&mut self, stream: OutputStream, line: &str, _: &mut BuildReport, results: &TestResults) {
         if let Some(name) = line.strip_prefix("[ RUN      ] ") {
-            results.started(&self.test(name).id);
+            results.start_test(&self.test(name).id);
             self.current = Some((name.to_owned(), Vec::new()));
             return;
         }
@@ -188,7 +188,7 @@ impl OutputReader for GoogleTest {
         if let Some(file) = result.file.as_ref().filter(|file| !Path::new(file).is_absolute()) {
             result.file = test.file.filter(|own| own.ends_with(file.trim_start_matches("../")));
         }
-        results.finished(result);
+        results.finish_test(result);
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
         }
         let counts = results.counts();
         assert_eq!((counts.passed, counts.failed, counts.skipped), (1, 2, 1));
-        let kept = results.kept();
+        let kept = results.stored_results();
         let failed = &kept.failures[0];
         assert_eq!(
             (failed.id.as_str(), failed.line, failed.output.as_str()),

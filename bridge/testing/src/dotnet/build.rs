@@ -149,7 +149,7 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
     if !run.build(step, shown.trim_end()).await? {
         return Ok(Vec::new());
     }
-    let mut found = wanted(read(&folder), run.framework)?;
+    let mut found = select_framework(read(&folder), run.framework)?;
     give_names(&mut found, &run.project.folder);
     if let Some(missing) = found.iter().find(|one| !one.target.is_file()) {
         let message = format!(
@@ -174,7 +174,7 @@ fn describing(command: ProcessCommand, scratch: &Path, folder: &Path) -> Process
 type Described = (TestProject, String);
 
 /// Those for a target framework; all where none is wanted.
-fn wanted(found: Vec<Described>, framework: Option<&str>) -> Result<Vec<TestProject>, Failure> {
+fn select_framework(found: Vec<Described>, framework: Option<&str>) -> Result<Vec<TestProject>, Failure> {
     let all: BTreeSet<String> = found.iter().map(|(_, own)| own.clone()).collect();
     let is_wanted = |own: &str| framework.is_none_or(|wanted| own.eq_ignore_ascii_case(wanted));
     let picked: Vec<TestProject> =
@@ -204,14 +204,14 @@ fn read(folder: &Path) -> Vec<Described> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| bounded::read(&file.path(), MAX_DESCRIPTION).ok());
     let mut found: Vec<Described> =
-        texts.filter_map(|text| described(&String::from_utf8_lossy(&text))).collect();
+        texts.filter_map(|text| parse_description(&String::from_utf8_lossy(&text))).collect();
     found
         .sort_by(|(left, _), (right, _)| (&left.project, &left.target).cmp(&(&right.project, &right.target)));
     found.dedup();
     found
 }
 
-fn described(text: &str) -> Option<Described> {
+fn parse_description(text: &str) -> Option<Described> {
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
         Some(line.trim()).filter(|value| !value.is_empty())
@@ -254,16 +254,17 @@ mod tests {
     fn a_description_says_what_a_project_of_tests_is() {
         let text = "project=/w/a/a.csproj\ntarget=/w/a/bin/a.dll\nframework=net10.0\nidentifier=.NETCoreApp\nframeworks=\n\
             platform=true\nconsole=/sdk/vstest.console.dll\nsettings=\narguments=--no-banner  --x\ncwd=\n";
-        let (found, built_for) = described(text).unwrap();
+        let (found, built_for) = parse_description(text).unwrap();
         assert_eq!(built_for, "net10.0");
         assert_eq!((found.framework, found.is_platform), (None, true));
         assert_eq!(
             (found.folder, found.arguments),
             ("/w/a".into(), vec!["--no-banner".into(), "--x".into()])
         );
-        let (several, _) = described(&text.replace("frameworks=", "frameworks=net8.0;net10.0")).unwrap();
+        let (several, _) =
+            parse_description(&text.replace("frameworks=", "frameworks=net8.0;net10.0")).unwrap();
         assert_eq!(several.framework.as_deref(), Some("net10.0"));
-        assert_eq!(described(&text.replace(".NETCoreApp", ".NETFramework")), None);
+        assert_eq!(parse_description(&text.replace(".NETCoreApp", ".NETFramework")), None);
     }
 
     #[test]
@@ -276,17 +277,17 @@ mod tests {
             built("/w/a/a.csproj", "net8.0"),
             built("/w/b/b.csproj", "net10.0"),
         ];
-        let mut some = wanted(found.clone(), Some("NET10.0")).unwrap();
+        let mut some = select_framework(found.clone(), Some("NET10.0")).unwrap();
         give_names(&mut some, Path::new("/w"));
         let names: Vec<_> = some.iter().filter_map(|one| one.name.as_deref()).collect();
         assert_eq!(names, ["a/a.csproj", "b/b.csproj"]);
         // One project for several frameworks needs no name.
-        let mut one = wanted(found[..2].to_vec(), None).unwrap();
+        let mut one = select_framework(found[..2].to_vec(), None).unwrap();
         give_names(&mut one, Path::new("/w"));
         assert!(one.len() == 2 && one.iter().all(|one| one.name.is_none()));
-        let refused = wanted(found, Some("net9.0")).unwrap_err();
+        let refused = select_framework(found, Some("net9.0")).unwrap_err();
         assert_eq!(refused.hint.as_deref(), Some("`framework` may be net10.0, net8.0"));
-        assert_eq!(wanted(Vec::new(), Some("net9.0")).unwrap(), []);
+        assert_eq!(select_framework(Vec::new(), Some("net9.0")).unwrap(), []);
     }
 
     #[test]

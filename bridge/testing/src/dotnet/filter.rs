@@ -36,7 +36,7 @@ impl TestCaseFilter {
     /// Parses a filter; text that is not an expression becomes [`Self::Part`].
     pub fn parse(text: &str) -> Self {
         let mut rest = text;
-        let whole = if text.contains(['=', '~']) { or(&mut rest, 0) } else { None };
+        let whole = if text.contains(['=', '~']) { parse_or(&mut rest, 0) } else { None };
         whole.filter(|_| rest.trim().is_empty()).unwrap_or_else(|| Self::Part(text.to_owned()))
     }
 
@@ -89,28 +89,28 @@ fn values(test: &TestItem, name: &str) -> Vec<String> {
     }
 }
 
-fn or(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
-    let mut left = and(rest, depth)?;
+fn parse_or(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
+    let mut left = parse_and(rest, depth)?;
     while take(rest, '|') {
-        left = TestCaseFilter::Or(Box::new(left), Box::new(and(rest, depth)?));
+        left = TestCaseFilter::Or(Box::new(left), Box::new(parse_and(rest, depth)?));
     }
     Some(left)
 }
 
-fn and(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
-    let mut left = one(rest, depth)?;
+fn parse_and(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
+    let mut left = parse_one(rest, depth)?;
     while take(rest, '&') {
-        left = TestCaseFilter::And(Box::new(left), Box::new(one(rest, depth)?));
+        left = TestCaseFilter::And(Box::new(left), Box::new(parse_one(rest, depth)?));
     }
     Some(left)
 }
 
-fn one(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
+fn parse_one(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
     if depth > MAX_DEPTH {
         return None;
     }
     if take(rest, '(') {
-        let inside = or(rest, depth + 1)?;
+        let inside = parse_or(rest, depth + 1)?;
         return take(rest, ')').then_some(inside);
     }
     let name_end = rest.find(['=', '~', '!'])?;

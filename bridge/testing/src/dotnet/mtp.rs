@@ -17,7 +17,7 @@ use crate::results::TestResults;
 use crate::run::{FrameworkRun, NullReader, ResultSource};
 
 /// How long the program may take to exit after it was asked to.
-const MAX_EXIT_TIME: Duration = Duration::from_secs(20);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The code of a program that does not know its arguments.
 const INVALID_COMMAND_LINE: i32 = 5;
@@ -99,7 +99,7 @@ async fn talk(
             Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
         })?;
         command = command.arg("--settings").arg(file);
-    } else if let Some(file) = settings::named(run) {
+    } else if let Some(file) = settings::settings_file(run) {
         settings::read(&file)?;
         command = command.arg("--settings").arg(file);
     }
@@ -121,7 +121,7 @@ async fn talk(
     {
         run.blame(tests, ended, super::call_of);
     } else if ended.code == INVALID_COMMAND_LINE && !talk.done {
-        return Err(refused(&run.report.output.text(), project));
+        return Err(arguments_failure(&run.report.output.text(), project));
     } else if !talk.done && run.results.counts().total() == 0 {
         let message =
             format!("`{}` ended with code {} before it answered", project.target.display(), ended.code);
@@ -133,7 +133,7 @@ async fn talk(
 }
 
 /// Why a program does not take its arguments: what it prints before it lists all that it would take.
-fn refused(printed: &str, project: &TestProject) -> Failure {
+fn arguments_failure(printed: &str, project: &TestProject) -> Failure {
     let lines = printed.lines().map(str::trim).take_while(|line| !line.starts_with("Usage "));
     let is_why = |line: &&str| {
         !line.is_empty() && !line.starts_with("Run '--help'") && !line.starts_with("Command line:")
@@ -213,9 +213,9 @@ impl MtpConnection<'_> {
         let test = test_of(node, self.project);
         match node["execution-state"].as_str().unwrap_or_default() {
             "discovered" => self.listed.push(test),
-            "in-progress" => results.started(&test.id),
+            "in-progress" => results.start_test(&test.id),
             state @ ("passed" | "skipped" | "failed" | "error" | "timed-out" | "cancelled") => {
-                results.finished(result_of(node, state, test, self.project));
+                results.finish_test(result_of(node, state, test, self.project));
             }
             _ => {}
         }
@@ -238,7 +238,7 @@ impl ResultSource for MtpConnection<'_> {
                     return failure;
                 }
                 if self.done {
-                    tokio::time::sleep(MAX_EXIT_TIME).await;
+                    tokio::time::sleep(EXIT_TIMEOUT).await;
                     return Failure::new(
                         ErrorCode::Timeout,
                         "the program of the tests does not end after its tests",
@@ -290,7 +290,7 @@ fn test_of(node: &Value, project: &TestProject) -> TestItem {
 
 fn result_of(node: &Value, state: &str, test: TestItem, project: &TestProject) -> TestResult {
     let (message, stack) = (text(node, "error.message"), text(node, "error.stacktrace"));
-    let (mut expected, mut actual) = names::compared(&message);
+    let (mut expected, mut actual) = names::compared_values(&message);
     for (own, key) in [(&mut expected, "assert.expected"), (&mut actual, "assert.actual")] {
         if let Some(value) = node[key].as_str().filter(|value| !value.is_empty()) {
             *own = Some(value.to_owned());
@@ -330,7 +330,7 @@ mod tests {
         let printed = "Unknown option '--settings'\nRun '--help' to see the options registered by this test application.\n\
             Command line: --server jsonrpc --settings a\nUsage dotnet exec a.dll [option providers]\n\nOptions:\n    --ansi\n";
         let project = TestProject { target: "/w/bin/a.dll".into(), ..TestProject::default() };
-        let failure = refused(printed, &project);
+        let failure = arguments_failure(printed, &project);
         assert_eq!(failure.code, ErrorCode::InvalidParameter);
         assert_eq!(failure.message, "`a.dll` does not take its arguments: Unknown option '--settings'");
     }

@@ -49,7 +49,7 @@ pub fn split(qualified: &str) -> (&str, &str) {
 }
 
 /// The values that a message compares.
-pub fn compared(message: &str) -> (Option<String>, Option<String>) {
+pub fn compared_values(message: &str) -> (Option<String>, Option<String>) {
     if let Some(found) = IN_LINE.captures(message) {
         return (Some(found["expected"].to_owned()), Some(found["actual"].to_owned()));
     }
@@ -105,9 +105,9 @@ mod tests {
             ("Assert.AreEqual failed. Expected:<4>. Actual:<3>. ", "4", "3"),
             ("Expected to be 4\nbut found 3\n\nat Assert.That(sum)", "4", "3"),
         ] {
-            assert_eq!(compared(message), (Some(expected.into()), Some(actual.into())), "{message}");
+            assert_eq!(compared_values(message), (Some(expected.into()), Some(actual.into())), "{message}");
         }
-        assert_eq!(compared("System.Exception : no"), (None, None));
+        assert_eq!(compared_values("System.Exception : no"), (None, None));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const MAX_SETTINGS: u64 = 1 << 20;
 
 /// The settings file that a call names, in `runsettings` or as `dotnet test` takes it; its path begins where the call's project lies,
 /// not where a program of it runs.
-pub fn named(run: &FrameworkRun<'_>) -> Option<PathBuf> {
+pub fn settings_file(run: &FrameworkRun<'_>) -> Option<PathBuf> {
     let in_arguments = || DotnetArguments::read(&run.options.arguments).settings;
     run.options.settings.clone().or_else(in_arguments).map(|file| run.project.folder.join(file))
 }
@@ -38,7 +38,7 @@ pub fn read(file: &Path) -> Result<String, Failure> {
 /// `INVALID_PARAMETER` when a settings file cannot be read.
 pub fn of(run: &FrameworkRun<'_>, project: &TestProject, others: &str) -> Result<String, Failure> {
     let arguments = DotnetArguments::read(&run.options.arguments);
-    let own = match named(run).or_else(|| project.settings.clone()) {
+    let own = match settings_file(run).or_else(|| project.settings.clone()) {
         Some(file) => read(&file)?,
         None => "<RunSettings></RunSettings>".to_owned(),
     };
@@ -68,11 +68,11 @@ pub fn of(run: &FrameworkRun<'_>, project: &TestProject, others: &str) -> Result
             "<DataCollectionRunSettings><DataCollectors>{collectors}</DataCollectors></DataCollectionRunSettings>"
         ),
     };
-    Ok(merged(&own, &configuration, &format!("{others}{collectors}")))
+    Ok(merge_settings(&own, &configuration, &format!("{others}{collectors}")))
 }
 
 /// Settings with more elements: those of the person come last, and win.
-fn merged(own: &str, configuration: &str, others: &str) -> String {
+fn merge_settings(own: &str, configuration: &str, others: &str) -> String {
     let inside = |text: &str, tag: &str, more: &str| -> Option<String> {
         let at = text.find(&format!("<{tag}"))?;
         let end = at + text.get(at..)?.find('>')?;
@@ -110,14 +110,15 @@ mod tests {
 
     #[test]
     fn settings_of_a_person_are_kept() {
-        let plain = merged("<RunSettings></RunSettings>", "<A>1</A>", "<D/>");
+        let plain = merge_settings("<RunSettings></RunSettings>", "<A>1</A>", "<D/>");
         assert_eq!(plain, "<RunSettings><D/><RunConfiguration><A>1</A></RunConfiguration></RunSettings>");
         let own = "<?xml version=\"1.0\"?>\n<RunSettings>\n<RunConfiguration><B>2</B></RunConfiguration></RunSettings>";
         assert!(
-            merged(own, "<A>1</A>", "").contains("<RunConfiguration><A>1</A><B>2</B></RunConfiguration>")
+            merge_settings(own, "<A>1</A>", "")
+                .contains("<RunConfiguration><A>1</A><B>2</B></RunConfiguration>")
         );
         assert!(
-            merged("<RunSettings/>", "<A/>", "")
+            merge_settings("<RunSettings/>", "<A/>", "")
                 .contains("<RunSettings><RunConfiguration><A/></RunConfiguration></RunSettings>")
         );
     }

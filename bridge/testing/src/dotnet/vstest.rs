@@ -6,7 +6,7 @@ use std::path::Path;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use workspace_tools::process::kept::CapturedOutput;
+use workspace_tools::process::output::CapturedOutput;
 use workspace_tools::process::{ProcessCommand, ProcessExit};
 
 use super::build::{DotnetArguments, TestProject};
@@ -18,9 +18,9 @@ use crate::results::TestResults;
 use crate::run::{FrameworkRun, KnownException, NullReader, ResultSource};
 
 /// The newest version of the protocol that we speak.
-const VERSION: u64 = 7;
+const MAX_PROTOCOL_VERSION: u64 = 7;
 /// Bytes that are kept of a debugged host's output.
-const HOST_OUTPUT: usize = 1 << 20;
+const MAX_HOST_OUTPUT_BYTES: usize = 1 << 20;
 
 /// The code of a run whose process with the tests has crashed.
 const CRASHED: i32 = 125;
@@ -105,7 +105,7 @@ async fn talk(
         ask,
         project,
         settings: settings::of(run, project, "")?,
-        version: VERSION,
+        version: MAX_PROTOCOL_VERSION,
         listed: Vec::new(),
         aborted: None,
         done: false,
@@ -144,9 +144,9 @@ impl VstestConnection<'_> {
     async fn take(&mut self, message: &Value, results: &TestResults) -> Result<(), Failure> {
         let payload = &message["Payload"];
         match message["MessageType"].as_str().unwrap_or_default() {
-            "TestSession.Connected" => self.send("ProtocolVersion", json!(VERSION)).await,
+            "TestSession.Connected" => self.send("ProtocolVersion", json!(MAX_PROTOCOL_VERSION)).await,
             "ProtocolVersion" => {
-                self.version = payload.as_u64().unwrap_or(1).min(VERSION);
+                self.version = payload.as_u64().unwrap_or(1).min(MAX_PROTOCOL_VERSION);
                 self.ask().await
             }
             "ProtocolError" => {
@@ -209,8 +209,9 @@ impl VstestConnection<'_> {
         launch.started = Some(started);
         let cancel = self.cancel.clone();
         self.hosted = Some(Box::pin(async move {
-            let mut printed = CapturedOutput::new(HOST_OUTPUT, HOST_OUTPUT);
-            let ended = host.run(launch, &mut printed, workspace_tools::build::DEADLINE * 48, &cancel).await;
+            let mut printed = CapturedOutput::new(MAX_HOST_OUTPUT_BYTES, MAX_HOST_OUTPUT_BYTES);
+            let ended =
+                host.run(launch, &mut printed, workspace_tools::build::RUN_TIMEOUT * 48, &cancel).await;
             (ended, printed)
         }));
         let pid = match &mut self.hosted {
@@ -268,10 +269,10 @@ impl VstestConnection<'_> {
 
     fn stats(&self, payload: &Value, results: &TestResults) {
         for case in payload["ActiveTests"].as_array().into_iter().flatten() {
-            results.started(&test_of(case, self.project).id);
+            results.start_test(&test_of(case, self.project).id);
         }
         for result in payload["NewTestResults"].as_array().into_iter().flatten() {
-            results.finished(result_of(result, self.project));
+            results.finish_test(result_of(result, self.project));
         }
     }
 }
@@ -321,7 +322,7 @@ impl ResultSource for VstestConnection<'_> {
         })
     }
 
-    fn why(&self) -> Option<&str> {
+    fn reason(&self) -> Option<&str> {
         self.aborted.as_deref()
     }
 }
@@ -412,7 +413,7 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
     let words = |name: &str, id: &str| property(result, name, id).as_str().unwrap_or_default().to_owned();
     let message = words("ErrorMessage", "TestResult.ErrorMessage");
     let stack = words("ErrorStackTrace", "TestResult.ErrorStackTrace");
-    let (expected, actual) = names::compared(&message);
+    let (expected, actual) = names::compared_values(&message);
     let place = (outcome == TestStatus::Failed).then(|| names::place(&stack)).flatten();
     let (file, line) = place.or(test.file.zip(test.line)).unzip();
     let printed = result["Messages"].as_array().into_iter().flatten();

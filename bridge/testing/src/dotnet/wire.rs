@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// A longer message is refused.
 const MAX_MESSAGE: usize = 64 << 20;
 /// How long a process that has ended may have left messages unread.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How messages are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Wire {
     buffer: Vec<u8>,
 }
 
-fn failed(what: &str, error: &std::io::Error) -> Failure {
+fn wire_failure(what: &str, error: &std::io::Error) -> Failure {
     Failure::new(ErrorCode::IoFailed, format!("cannot {what} the test platform: {error}"))
 }
 
@@ -44,7 +44,7 @@ impl Wire {
     /// `IO_FAILED`.
     pub async fn listen(framing: Framing) -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.map_err(|error| failed("listen for", &error))?;
+        let listener = listener.map_err(|error| wire_failure("listen for", &error))?;
         Ok(Self { listener, stream: None, framing, buffer: Vec::new() })
     }
 
@@ -63,7 +63,7 @@ impl Wire {
                 return Ok(Some(message));
             }
             let stream = self.connect().await?;
-            stream.readable().await.map_err(|error| failed("hear from", &error))?;
+            stream.readable().await.map_err(|error| wire_failure("hear from", &error))?;
             let mut part = vec![0; 64 << 10];
             match stream.try_read(&mut part) {
                 Ok(0) => return Ok(None),
@@ -71,7 +71,7 @@ impl Wire {
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 // A process that was ended leaves a connection that is reset.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
-                Err(error) => return Err(failed("hear from", &error)),
+                Err(error) => return Err(wire_failure("hear from", &error)),
             }
         }
     }
@@ -93,8 +93,8 @@ impl Wire {
     async fn accept(&self) -> Result<TcpStream, Failure> {
         loop {
             let (stream, from) =
-                self.listener.accept().await.map_err(|error| failed("be called by", &error))?;
-            let own = stream.local_addr().map_err(|error| failed("be called by", &error))?;
+                self.listener.accept().await.map_err(|error| wire_failure("be called by", &error))?;
+            let own = stream.local_addr().map_err(|error| wire_failure("be called by", &error))?;
             if Who::of_tcp(own, from).is_trusted() {
                 stream.set_nodelay(true).unwrap_or_default();
                 return Ok(stream);
@@ -114,7 +114,7 @@ impl Wire {
                 left.push(message);
             }
         };
-        tokio::time::timeout(DRAIN, reading).await.unwrap_or_default();
+        tokio::time::timeout(DRAIN_TIMEOUT, reading).await.unwrap_or_default();
         left
     }
 
@@ -130,7 +130,7 @@ impl Wire {
         };
         bytes.extend_from_slice(text.as_bytes());
         match &mut self.stream {
-            Some(stream) => stream.write_all(&bytes).await.map_err(|error| failed("write to", &error)),
+            Some(stream) => stream.write_all(&bytes).await.map_err(|error| wire_failure("write to", &error)),
             None => Err(Failure::new(ErrorCode::IoFailed, "the test platform has not called yet")),
         }
     }
@@ -139,7 +139,7 @@ impl Wire {
     fn next(&mut self) -> Result<Option<Value>, Failure> {
         let head = match self.framing {
             Framing::Headers => headers(&self.buffer),
-            Framing::Counted => counted(&self.buffer),
+            Framing::Counted => parse_frame_head(&self.buffer),
         };
         let Some((head, length)) = head else { return Ok(None) };
         let wrong = |why: String| Failure::new(ErrorCode::IoFailed, format!("the test platform sent {why}"));
@@ -165,7 +165,7 @@ fn headers(buffer: &[u8]) -> Option<(usize, usize)> {
     Some((end + 4, length.unwrap_or(0)))
 }
 
-fn counted(buffer: &[u8]) -> Option<(usize, usize)> {
+fn parse_frame_head(buffer: &[u8]) -> Option<(usize, usize)> {
     let mut length = 0_usize;
     for (at, byte) in buffer.iter().enumerate().take(5) {
         length |= usize::from(byte & 0x7f) << (7 * at);
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn invalid_messages_are_errors() {
-        assert_eq!(counted(&[0x80, 0x80]), None);
-        assert_eq!(counted(&[0x81, 0x01, 9]), Some((2, 129)));
+        assert_eq!(parse_frame_head(&[0x80, 0x80]), None);
+        assert_eq!(parse_frame_head(&[0x81, 0x01, 9]), Some((2, 129)));
         assert_eq!(headers(b"Content-Length: 3\r\n"), None);
     }
 }

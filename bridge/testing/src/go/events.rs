@@ -17,7 +17,7 @@ use crate::results::TestResults;
 use crate::run::OutputReader;
 
 /// A larger module file is not read.
-const LARGEST: u64 = 4 << 20;
+const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 /// Bytes kept of one test's output.
 const MAX_OUTPUT: usize = 32 << 10;
 /// Tests whose output is kept at once.
@@ -70,7 +70,7 @@ pub(super) fn folder_of(module_folder: &Path, package: &str) -> PathBuf {
 }
 
 fn module(folder: &Path) -> String {
-    let manifest = bounded::read(&folder.join("go.mod"), LARGEST).unwrap_or_default();
+    let manifest = bounded::read(&folder.join("go.mod"), MAX_MANIFEST_BYTES).unwrap_or_default();
     let manifest = String::from_utf8_lossy(&manifest);
     let named = manifest.lines().find_map(|line| line.strip_prefix("module "));
     named.unwrap_or_default().trim().to_owned()
@@ -116,15 +116,15 @@ impl GoTestEvents {
         }
     }
 
-    fn began(&mut self, package: &str, test: &str, results: &TestResults) {
-        results.started(&format!("{package} {test}"));
+    fn start_test(&mut self, package: &str, test: &str, results: &TestResults) {
+        results.start_test(&format!("{package} {test}"));
         let running = self.running.entry(package.to_owned()).or_default();
         if !running.iter().any(|one| one == test) {
             running.push(test.to_owned());
         }
     }
 
-    fn ended(
+    fn end_test(
         &mut self,
         package: &str,
         test: &str,
@@ -156,7 +156,7 @@ impl GoTestEvents {
             }
             self.failed.push(result.id.clone());
         }
-        results.finished(result);
+        results.finish_test(result);
     }
 
     /// Message, place and output out of what a test printed.
@@ -204,7 +204,7 @@ impl GoTestEvents {
     }
 
     /// A package has ended, and some of its tests have not: its process did.
-    fn package_ended(&mut self, package: &str, results: &TestResults) {
+    fn end_package(&mut self, package: &str, results: &TestResults) {
         let lost = self.running.remove(package).unwrap_or_default();
         let said = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
         // A test with subtests is not the one that ran.
@@ -226,7 +226,7 @@ impl GoTestEvents {
                 result.message = "the process of the tests ended while this test ran".into();
                 result.output = all.join("\n");
             }
-            results.finished(result);
+            results.finish_test(result);
         }
     }
 
@@ -243,16 +243,16 @@ impl GoTestEvents {
                 self.keep(package, test, line);
             }
             "build-fail" => self.broken = true,
-            "run" => self.began(package, test, results),
+            "run" => self.start_test(package, test, results),
             action @ ("pass" | "fail" | "skip") if !test.is_empty() => {
                 let how = match action {
                     "pass" => TestStatus::Passed,
                     "fail" => TestStatus::Failed,
                     _ => TestStatus::Skipped,
                 };
-                self.ended(package, test, how, event["Elapsed"].as_f64(), results);
+                self.end_test(package, test, how, event["Elapsed"].as_f64(), results);
             }
-            "pass" | "fail" => self.package_ended(package, results),
+            "pass" | "fail" => self.end_package(package, results),
             _ => {}
         }
     }
@@ -262,7 +262,7 @@ impl GoTestEvents {
         if let Some(found) = BEGAN.captures(line) {
             let name = found["name"].to_owned();
             if &found["what"] == "RUN" {
-                self.began(package, &name, results);
+                self.start_test(package, &name, results);
             }
             self.current = name;
         } else if let Some(found) = ENDED.captures(line) {
@@ -272,7 +272,7 @@ impl GoTestEvents {
                 _ => TestStatus::Skipped,
             };
             let name = found["name"].to_owned();
-            self.ended(package, &name, how, found["seconds"].parse().ok(), results);
+            self.end_test(package, &name, how, found["seconds"].parse().ok(), results);
         } else {
             let current = self.current.clone();
             self.keep(package, &current, line);
@@ -301,7 +301,7 @@ impl OutputReader for GoTestEvents {
 
     fn end(&mut self, results: &TestResults) {
         if let Some((package, _)) = self.program.clone() {
-            self.package_ended(&package, results);
+            self.end_package(&package, results);
         }
     }
 }
@@ -340,7 +340,7 @@ mod tests {
             ],
             false,
         );
-        let failed = results.kept().failures;
+        let failed = results.stored_results().failures;
         assert_eq!((failed[0].message.as_str(), failed[0].line), ("got 3,\nwant 4", Some(9)));
         assert_eq!((failed[0].output.as_str(), failed[0].duration_ms), ("printed", Some(10)));
         assert_eq!((failed[1].id.as_str(), failed[1].output.as_str()), ("shop TestCrash", "SIGABRT: abort"));
@@ -360,7 +360,7 @@ mod tests {
             ],
             true,
         );
-        let failed = results.kept().failures;
+        let failed = results.stored_results().failures;
         assert_eq!(failed.len(), 2);
         assert_eq!((failed[1].id.as_str(), failed[1].message.as_str()), ("shop TestRows/a_(x)", "got 1"));
     }

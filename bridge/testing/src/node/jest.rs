@@ -9,7 +9,8 @@ use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::process::ProcessCommand;
 
 use super::{
-    Manifest, files, installed, launch, named, not_installed, prepare, scope, text, with_environment,
+    Manifest, files, find_installed, launch, not_installed_failure, prepare, scope, test_from_id, text,
+    with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
@@ -25,8 +26,8 @@ async fn jest(
     wanted: Option<&[TestItem]>,
     lists: bool,
 ) -> Result<Vec<TestItem>, Failure> {
-    let program =
-        installed(run.project, "jest/bin/jest.js").ok_or_else(|| not_installed("jest", run.project))?;
+    let program = find_installed(run.project, "jest/bin/jest.js")
+        .ok_or_else(|| not_installed_failure("jest", run.project))?;
     let (helpers, mut reports) = prepare(run)?;
     let debugs = run.host.is_debugger() && !lists;
     let mut command = ProcessCommand::new("node", &run.project.folder).arg(&program);
@@ -89,7 +90,7 @@ impl TestFramework for Jest {
         })
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
-        named(project, text)
+    fn test_from_id(&self, project: &Project, text: &str) -> Option<TestItem> {
+        test_from_id(project, text)
     }
 }

@@ -11,7 +11,7 @@ use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::build::report::BuildDiagnostic;
 use workspace_tools::process::ProcessCommand;
 
-use super::{Manifest, files, launch, named, prepare, scope, text, with_environment};
+use super::{Manifest, files, launch, prepare, scope, test_from_id, text, with_environment};
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
 use crate::model::TestItem;
@@ -136,13 +136,13 @@ async fn file(
     // Node 20 runs the hooks of a suite whose tests a pattern leaves out: that one fails then says nothing.
     let is_chosen = more.is_empty() || ERROR.is_match(&printed);
     if ended.code != 0 && is_chosen && tests.is_empty() && run.results.counts().total() == before {
-        broken(run, file, &printed);
+        report_load_error(run, file, &printed);
     }
     Ok(tests)
 }
 
 /// A source that cannot be loaded ends Node before any test.
-fn broken(run: &mut FrameworkRun<'_>, source: &str, printed: &str) {
+fn report_load_error(run: &mut FrameworkRun<'_>, source: &str, printed: &str) {
     run.broken = true;
     let place = PLACE.captures(printed);
     let message = ERROR.find(printed).map_or("it cannot be loaded", |found| found.as_str());
@@ -205,8 +205,8 @@ impl TestFramework for NodeTest {
         })
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
-        named(project, text)
+    fn test_from_id(&self, project: &Project, text: &str) -> Option<TestItem> {
+        test_from_id(project, text)
     }
 }
 

@@ -6,7 +6,8 @@ use workspace_tools::build::project::{BuildTool, Project};
 use workspace_tools::process::ProcessCommand;
 
 use super::{
-    BETWEEN, Manifest, files, installed, launch, named, not_installed, prepare, scope, text, with_environment,
+    BETWEEN, Manifest, files, find_installed, launch, not_installed_failure, prepare, scope, test_from_id,
+    text, with_environment,
 };
 use crate::framework::{ChosenTests, TestFramework};
 use crate::host::{BoxFuture, DirectLauncher};
@@ -19,9 +20,9 @@ const MAX_NAMES: usize = 200;
 /// The test framework vitest.
 pub struct Vitest;
 
-async fn listed(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
-    let module =
-        installed(run.project, "vitest/dist/node.js").ok_or_else(|| not_installed("vitest", run.project))?;
+async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure> {
+    let module = find_installed(run.project, "vitest/dist/node.js")
+        .ok_or_else(|| not_installed_failure("vitest", run.project))?;
     let (helpers, mut reports) = prepare(run)?;
     let command =
         ProcessCommand::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
@@ -37,8 +38,8 @@ async fn vitest(
     more: Vec<String>,
     wanted: Option<&[TestItem]>,
 ) -> Result<(), Failure> {
-    let program =
-        installed(run.project, "vitest/vitest.mjs").ok_or_else(|| not_installed("vitest", run.project))?;
+    let program = find_installed(run.project, "vitest/vitest.mjs")
+        .ok_or_else(|| not_installed_failure("vitest", run.project))?;
     let (helpers, mut reports) = prepare(run)?;
     let debugs = run.host.is_debugger();
     let reporter = format!("--reporter={}", text(&helpers.join("tandem_vitest.mjs")));
@@ -91,7 +92,7 @@ impl TestFramework for Vitest {
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
-        Box::pin(listed(run))
+        Box::pin(list_tests(run))
     }
 
     fn run<'a>(
@@ -112,7 +113,7 @@ impl TestFramework for Vitest {
         })
     }
 
-    fn named(&self, project: &Project, text: &str) -> Option<TestItem> {
-        named(project, text)
+    fn test_from_id(&self, project: &Project, text: &str) -> Option<TestItem> {
+        test_from_id(project, text)
     }
 }

@@ -94,13 +94,13 @@ impl Project {
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER` when it is not clear what.
     pub fn find(roots: &Roots, path: Option<&str>, wanted: Option<&str>) -> Result<Self, Failure> {
         let wanted = match wanted {
-            Some(name) => Some(named(name)?),
+            Some(name) => Some(by_name(name)?),
             None => None,
         };
-        let path = roots.existing(path)?;
+        let path = roots.existing_path(path)?;
         if !path.is_dir() {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let kind = wanted.or_else(|| BuildTool::of(name)).ok_or_else(|| nothing(&path))?;
+            let kind = wanted.or_else(|| BuildTool::of(name)).ok_or_else(|| not_found(&path))?;
             let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
             return Ok(Self { kind, folder, file: Some(path) });
         }
@@ -114,7 +114,7 @@ impl Project {
             .collect();
         files.sort();
         let found = wanted.or_else(|| files.first().map(|(kind, _)| *kind));
-        let kind = found.ok_or_else(|| nothing(&path))?;
+        let kind = found.ok_or_else(|| not_found(&path))?;
         let own = files.into_iter().filter(|(other, _)| *other == kind).map(|(_, file)| file).collect();
         let file = if kind == BuildTool::Dotnet { only(own)? } else { None };
         Ok(Self { kind, folder: path, file })
@@ -156,14 +156,14 @@ fn configures_pytest(folder: &Path) -> bool {
         || says("setup.cfg", "[tool:pytest]")
 }
 
-fn named(name: &str) -> Result<BuildTool, Failure> {
+fn by_name(name: &str) -> Result<BuildTool, Failure> {
     BuildTool::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
         let all: Vec<&str> = BuildTool::ALL.into_iter().map(BuildTool::name).collect();
         Failure::invalid(format!("`tool` must be one of {}, not `{name}`", all.join(", ")))
     })
 }
 
-fn nothing(path: &Path) -> Failure {
+fn not_found(path: &Path) -> Failure {
     Failure::new(ErrorCode::NotFound, format!("`{}` contains nothing to build", path.display())).hint(
         "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile, pyproject.toml or Gemfile",
     )

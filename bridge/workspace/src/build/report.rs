@@ -8,14 +8,14 @@ use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range}
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::process::kept::BoundedOutput;
+use crate::process::output::BoundedOutput;
 
 /// Diagnostics of one answer.
 const MAX_DIAGNOSTICS: usize = 100;
 /// Failed tests of one answer.
 const MAX_FAILURES: usize = 50;
 /// Bytes of output in an answer that lists failed tests with their messages, which the output repeats.
-const BRIEF: usize = 2 << 10;
+const MAX_BRIEF_BYTES: usize = 2 << 10;
 /// Bytes of one message.
 const MAX_MESSAGE: usize = 4 << 10;
 
@@ -129,7 +129,7 @@ impl BuildReport {
         Self {
             folder: folder.to_owned(),
             output: BoundedOutput::new(output_bytes),
-            brief: BoundedOutput::new(output_bytes.min(BRIEF)),
+            brief: BoundedOutput::new(output_bytes.min(MAX_BRIEF_BYTES)),
             last: String::new(),
             diagnostics: BTreeMap::new(),
             seen: HashSet::new(),
@@ -239,14 +239,14 @@ impl BuildReport {
     }
 
     /// Converts the report into the form of an answer.
-    pub fn written(self) -> FinishedReport {
+    pub fn finish(self) -> FinishedReport {
         let told = self.tests.as_ref().is_some_and(|tests| {
             tests.failed > 0
                 && tests.failures.len() as u64 == tests.failed
                 && tests.failures.iter().all(|one| !one.message.is_empty())
         });
         let output = match self.tests.as_ref().filter(|_| told) {
-            Some(tests) => without_told(&self.brief.text(), tests),
+            Some(tests) => without_reported(&self.brief.text(), tests),
             None => self.output.text(),
         };
         FinishedReport {
@@ -262,7 +262,7 @@ impl BuildReport {
 }
 
 /// The output without the lines that the failures' messages contain.
-fn without_told(output: &str, tests: &TestSummary) -> String {
+fn without_reported(output: &str, tests: &TestSummary) -> String {
     let messages = tests.failures.iter().flat_map(|failed| failed.message.lines());
     let told: HashSet<&str> = messages.map(str::trim).filter(|line| !line.is_empty()).collect();
     output.split_inclusive('\n').filter(|line| !told.contains(line.trim())).collect()
@@ -293,7 +293,7 @@ mod tests {
                 message: message.into(),
                 ..FailedTest::default()
             });
-            report.written().output
+            report.finish().output
         };
         assert_eq!(
             report("test_a.py:3: in test_bad\nE   assert 1 == 2"),

@@ -19,7 +19,7 @@ mod python;
 mod ruby;
 
 /// Larger project files are not read.
-const LARGEST: u64 = 4 << 20;
+const MAX_PROJECT_BYTES: u64 = 4 << 20;
 
 /// A command of an action.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ fn make(project: &Project, action: BuildAction, chosen: &RunnerArguments) -> Res
     }
     let names = ["GNUmakefile", "makefile", "Makefile"].map(|name| project.folder.join(name));
     let file = project.file.clone().or_else(|| names.into_iter().find(|name| name.is_file()));
-    let text = file.and_then(|file| bounded::read(&file, LARGEST).ok()).unwrap_or_default();
+    let text = file.and_then(|file| bounded::read(&file, MAX_PROJECT_BYTES).ok()).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let target =
         |name: &str| text.lines().any(|line| line.split(':').next() == Some(name) && line.contains(':'));

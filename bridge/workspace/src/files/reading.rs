@@ -11,9 +11,9 @@ use tandem_error::{ErrorCode, Failure};
 use crate::roots::Roots;
 
 /// Larger files are not read at all.
-pub const FILE_LIMIT: u64 = 64 << 20;
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// How much of a text one answer holds by default.
-pub const ANSWER_BYTES: usize = 64 << 10;
+pub const DEFAULT_ANSWER_BYTES: usize = 64 << 10;
 /// How much of it at most.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
@@ -80,26 +80,27 @@ fn whole(roots: &Roots, path: &str) -> Result<Vec<u8>, Failure> {
         options.read(true).custom_flags(flags.bits().cast_signed());
         dir.open_with(path, &options)
     })?;
-    let metadata = file.metadata().map_err(|error| place.failed("read", &error))?;
+    let metadata = file.metadata().map_err(|error| place.access_failure("read", &error))?;
     if metadata.is_dir() {
         return Err(Failure::invalid(format!("`{path}` is a folder")).hint("list_directory lists it"));
     }
     if !metadata.is_file() {
         return Err(Failure::invalid(format!("`{path}` is a pipe, socket or device, not a file")));
     }
-    if metadata.len() > FILE_LIMIT {
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(too_large(path, metadata.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-    let read = file.take(FILE_LIMIT + 1).read_to_end(&mut bytes);
-    read.map_err(|error: io::Error| place.failed("read", &error))?;
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error: io::Error| place.access_failure("read", &error))?;
     // It grew while it was read.
-    if bytes.len() as u64 > FILE_LIMIT { Err(too_large(path, bytes.len() as u64)) } else { Ok(bytes) }
+    if bytes.len() as u64 > MAX_FILE_BYTES { Err(too_large(path, bytes.len() as u64)) } else { Ok(bytes) }
 }
 
 fn too_large(path: &str, size: u64) -> Failure {
-    let message = format!("`{path}` has {size} bytes; files of more than {FILE_LIMIT} bytes are not read");
-    Failure::new(ErrorCode::Unsupported, message).data(json!({ "size": size, "limit": FILE_LIMIT }))
+    let message =
+        format!("`{path}` has {size} bytes; files of more than {MAX_FILE_BYTES} bytes are not read");
+    Failure::new(ErrorCode::Unsupported, message).data(json!({ "size": size, "limit": MAX_FILE_BYTES }))
 }
 
 fn decode<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Failure> {

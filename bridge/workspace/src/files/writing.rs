@@ -20,7 +20,7 @@ use crate::quoted_path::quote;
 use crate::roots::Roots;
 
 /// More is not written in one call.
-pub const WRITE_LIMIT: usize = 64 << 20;
+pub const MAX_WRITE_BYTES: usize = 64 << 20;
 
 /// The answer of `write_file`.
 #[derive(Debug, Serialize)]
@@ -49,8 +49,8 @@ pub struct EntryChange {
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER` when something else is there.
 pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<WriteFileResult, Failure> {
-    if content.len() > WRITE_LIMIT {
-        let message = format!("`content` has {} bytes; at most {WRITE_LIMIT} are written", content.len());
+    if content.len() > MAX_WRITE_BYTES {
+        let message = format!("`content` has {} bytes; at most {MAX_WRITE_BYTES} are written", content.len());
         return Err(Failure::invalid(message));
     }
     let place = roots.place(path)?;
@@ -102,8 +102,8 @@ pub fn delete(roots: &Roots, path: &str) -> Result<EntryChange, Failure> {
 /// `PATH_NOT_ALLOWED`, `INVALID_PARAMETER` when a file is in the way.
 pub fn create_directory(roots: &Roots, path: &str) -> Result<EntryChange, Failure> {
     let place = roots.place(path)?;
-    let created =
-        roots.at(&place, "create", true, |dir, path| made(dir, path).map(|(_, created)| created))?;
+    let created = roots
+        .at(&place, "create", true, |dir, path| create_missing(dir, path).map(|(_, created)| created))?;
     Ok(EntryChange { path: quote(place.absolute().as_os_str().as_bytes()), created: Some(created) })
 }
 
@@ -129,7 +129,7 @@ fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {
 }
 
 /// The folder at a path, with those above it, made where it is missing; says whether it was.
-fn made(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
+fn create_missing(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
     match root.open_dir(path) {
         Ok(there) => {
             keep_out_of_git(root, &there, OsStr::new(""))?;
@@ -140,7 +140,7 @@ fn made(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (folder, name) = split(path)?;
-            let (folder, _) = made(root, &folder)?;
+            let (folder, _) = create_missing(root, &folder)?;
             keep_out_of_git(root, &folder, &name)?;
             match folder.create_dir(&name) {
                 // Another process was faster.

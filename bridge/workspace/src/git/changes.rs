@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tandem_error::{ErrorCode, Failure};
 
-use super::repository::{Repository, refused};
+use super::repository::{Repository, git_failure};
 use super::status::MAX_PATHS;
 use super::submodules;
 use crate::quoted_path::quote;
@@ -81,7 +81,7 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
         return Err(Failure::invalid("`message` is empty"));
     }
     submodules::check(repository).await?;
-    let notes = if repository.runs_programs() { Vec::new() } else { left_out(repository).await? };
+    let notes = if repository.runs_programs() { Vec::new() } else { skipped_steps(repository).await? };
     let mut command = repository.command(["commit", "--quiet", "--no-status", "--file=-"]);
     command.input = message.as_bytes().to_vec();
     let said = repository.run_command(&command).await?;
@@ -95,7 +95,7 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
             .hint("git_add stages files"));
         }
         let words = format!("{}\n{}", said.err, String::from_utf8_lossy(&said.out));
-        return Err(refused("commit", &words));
+        return Err(git_failure("commit", &words));
     }
     let shown = repository
         .need(["show", "--no-ext-diff", "--no-textconv", "--shortstat", "--format=%H", "HEAD"])
@@ -125,7 +125,7 @@ async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
 }
 
 /// Programs that the configuration names for a commit, and that are not run.
-async fn left_out(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
+async fn skipped_steps(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
     // The setting that turns hooks off hides their folder, so that is read from its own setting.
     let global = async |name: &str| {

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use serde::Serialize;
 use tandem_error::Failure;
 
-use super::repository::{Repository, refused, revision};
+use super::repository::{Repository, git_failure, revision};
 use super::status::MAX_PATHS;
-use crate::process::kept::BoundedOutput;
+use crate::process::output::BoundedOutput;
 use crate::process::{OutputStream, Sink};
 use crate::quoted_path::quote;
 
@@ -85,16 +85,16 @@ pub async fn diff(repository: &Repository<'_>, selection: &DiffOptions) -> Resul
     };
     let ended = repository.run_into(&with(&["--patch"]), &mut window).await?;
     if !ended.success() {
-        return Err(refused("diff", &window.err.text()));
+        return Err(git_failure("diff", &window.err.text()));
     }
     let counted = repository.run_command(&with(&["--numstat", "-z"])).await;
-    let (files, total) = touched(&counted?.out);
+    let (files, total) = parse_numstat(&counted?.out);
     let (output, length) = window.text();
     Ok(Diff { output, files, total, next: window.more.then_some(selection.start + length) })
 }
 
 /// Reads `--numstat -z`: `added TAB removed TAB path NUL`, or for a rename `… TAB NUL from NUL to NUL`.
-fn touched(out: &[u8]) -> (Vec<DiffFile>, usize) {
+fn parse_numstat(out: &[u8]) -> (Vec<DiffFile>, usize) {
     let mut files: Vec<DiffFile> = Vec::new();
     let mut total = 0;
     let mut last: Option<&[u8]> = None;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use serde::Serialize;
 use tandem_error::Failure;
 
-use super::repository::{Repository, refused, revision};
+use super::repository::{Repository, git_failure, revision};
 
 /// Most commits of one answer.
 const MAX_COMMITS: u64 = 1000;
@@ -95,7 +95,7 @@ pub async fn log(repository: &Repository<'_>, selection: &LogOptions) -> Result<
     if !said.ended.success() {
         let unborn = selection.revision.is_none()
             && !repository.run(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.ended.success();
-        return if unborn { Ok(GitLog::default()) } else { Err(refused("log", &said.err)) };
+        return if unborn { Ok(GitLog::default()) } else { Err(git_failure("log", &said.err)) };
     }
     let text = String::from_utf8_lossy(&said.out);
     let mut log = GitLog::default();

@@ -17,7 +17,7 @@ use crate::bounded;
 use crate::quoted_path::unquote;
 
 /// Larger pointer files are not git's.
-const POINTER: u64 = 64 << 10;
+const MAX_POINTER_BYTES: u64 = 64 << 10;
 /// Entries of git's folder that are looked at; a folder with more is refused.
 const MAX_ENTRIES: usize = 2_000_000;
 /// As git itself: alternates of alternates, so deep.
@@ -76,9 +76,11 @@ impl Fence {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let folder = named.parent().and_then(|folder| folder.canonicalize().ok());
                 let whole = folder.zip(named.file_name()).map(|(folder, name)| folder.join(name));
-                whole.ok_or_else(|| broken(from, &format!("it leads to `{}`: {error}", named.display())))?
+                whole.ok_or_else(|| {
+                    layout_failure(from, &format!("it leads to `{}`: {error}", named.display()))
+                })?
             }
-            real => real.map_err(|error| broken(from, &format!("`{}`: {error}", named.display())))?,
+            real => real.map_err(|error| layout_failure(from, &format!("`{}`: {error}", named.display())))?,
         };
         self.check(from, &real)?;
         Ok(real)
@@ -125,9 +127,9 @@ impl RepositoryLayout {
         if !git_dir.is_dir() {
             fence.follow(&named, &git_dir)?;
             let text = pointer(&git_dir)?.unwrap_or_default();
-            let path = text
-                .strip_prefix(b"gitdir: ")
-                .ok_or_else(|| broken(&named, "it is not a folder, and does not begin with `gitdir: `"))?;
+            let path = text.strip_prefix(b"gitdir: ").ok_or_else(|| {
+                layout_failure(&named, "it is not a folder, and does not begin with `gitdir: `")
+            })?;
             git_dir = fence.follow(&named, &top.join(OsStr::from_bytes(path)))?;
         } else if !is_git_dir(&git_dir) {
             // As git: a folder of that name that is not a repository is passed over.
@@ -140,7 +142,7 @@ impl RepositoryLayout {
             None => git_dir.clone(),
         };
         if !git_dir.join("HEAD").exists() || !is_git_dir_at(&common_dir) {
-            return Err(broken(&named, &format!("`{}` is not a repository", git_dir.display())));
+            return Err(layout_failure(&named, &format!("`{}` is not a repository", git_dir.display())));
         }
         Ok(Some(Self { top: top.to_owned(), git_dir, common_dir }))
     }
@@ -167,7 +169,7 @@ impl RepositoryLayout {
         if stores.is_empty() {
             return Ok(());
         }
-        Err(broken(&self.objects(), "its alternates have alternates, and so on, too deep"))
+        Err(layout_failure(&self.objects(), "its alternates have alternates, and so on, too deep"))
     }
 
     /// Where the objects are.
@@ -182,9 +184,9 @@ impl RepositoryLayout {
     pub fn work_tree(&mut self, fence: &Fence, named: &[u8]) -> Result<(), Failure> {
         let setting = self.common_dir.join("config");
         let named = self.git_dir.join(OsStr::from_bytes(named));
-        let real = named
-            .canonicalize()
-            .map_err(|error| broken(&setting, &format!("core.worktree is `{}`: {error}", named.display())))?;
+        let real = named.canonicalize().map_err(|error| {
+            layout_failure(&setting, &format!("core.worktree is `{}`: {error}", named.display()))
+        })?;
         if real != self.top {
             fence.check(&setting, &real)?;
             self.top = real;
@@ -222,28 +224,28 @@ fn is_git_dir_at(common: &Path) -> bool {
 
 /// Content of a file that points to another location; `None` when there is no such file.
 fn pointer(file: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    match bounded::read(file, POINTER) {
+    match bounded::read(file, MAX_POINTER_BYTES) {
         Ok(text) => {
             let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1);
             match text.get(..end) {
                 Some(path) if !path.is_empty() && !path.contains(&0) => Ok(Some(path.to_owned())),
-                _ => Err(broken(file, "it names no place")),
+                _ => Err(layout_failure(file, "it names no place")),
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(broken(file, &error.to_string())),
+        Err(error) => Err(layout_failure(file, &error.to_string())),
     }
 }
 
 /// The stores that a store of objects borrows from.
 fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
     let list = store.join("info/alternates");
-    let text = match bounded::read(&list, POINTER) {
+    let text = match bounded::read(&list, MAX_POINTER_BYTES) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
-        Err(error) => return Err(broken(&list, &error.to_string())),
+        Err(error) => return Err(layout_failure(&list, &error.to_string())),
     };
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     let mut found = Vec::new();
@@ -251,8 +253,12 @@ fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
         let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
         let path = match quoted {
             // Git reads on behind the quotes; what is written so is refused rather than guessed.
-            Some(line) => unquote(line).ok_or_else(|| broken(&list, "a line in it is quoted badly"))?,
-            None if line.starts_with(b"\"") => return Err(broken(&list, "a line in it is quoted badly")),
+            Some(line) => {
+                unquote(line).ok_or_else(|| layout_failure(&list, "a line in it is quoted badly"))?
+            }
+            None if line.starts_with(b"\"") => {
+                return Err(layout_failure(&list, "a line in it is quoted badly"));
+            }
             None => line.to_owned(),
         };
         // One that is not there is nothing to git, either; but it must not come to be outside.
@@ -288,7 +294,7 @@ impl Walk<'_> {
                     Ok(kind) if kind.is_dir() && !modules => folders.push(path),
                     Ok(kind) if kind.is_symlink() => folders.extend(self.link(&path)?),
                     Ok(kind) if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() => {
-                        return Err(broken(&path, "it is a pipe or a device"));
+                        return Err(layout_failure(&path, "it is a pipe or a device"));
                     }
                     _ => {}
                 }
@@ -299,7 +305,7 @@ impl Walk<'_> {
 
     /// Where a link leads, when that is a folder.
     fn link(&self, path: &Path) -> Result<Option<PathBuf>, Failure> {
-        let text = path.read_link().map_err(|error| broken(path, &error.to_string()))?;
+        let text = path.read_link().map_err(|error| layout_failure(path, &error.to_string()))?;
         // A HEAD of old times is a link to a reference that may not be there yet.
         let named = path.parent().unwrap_or(path).join(text);
         let real = self.fence.follow(path, &named)?;
@@ -308,7 +314,7 @@ impl Walk<'_> {
 }
 
 /// `COMMAND_FAILED`: what git would not understand either, or what is not followed.
-fn broken(place: &Path, why: &str) -> Failure {
+fn layout_failure(place: &Path, why: &str) -> Failure {
     Failure::new(
         ErrorCode::CommandFailed,
         format!("the repository is broken at `{}`: {why}", place.display()),

@@ -15,7 +15,7 @@ use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::layout::{Fence, RepositoryLayout};
-use super::run::{GitOutput, bare, ran, ran_into};
+use super::run::{GitOutput, bare, run_git, run_git_into};
 use super::settings::Settings;
 use super::stand_in::StandIn;
 use crate::process::{ProcessCommand, ProcessExit, Sink};
@@ -163,7 +163,7 @@ impl<'a> Repository<'a> {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_command(&self, command: &ProcessCommand) -> Result<GitOutput, Failure> {
-        ran(command, &self.cancel).await
+        run_git(command, &self.cancel).await
     }
 
     /// Runs git with its output elsewhere.
@@ -175,7 +175,7 @@ impl<'a> Repository<'a> {
         command: &ProcessCommand,
         sink: &mut dyn Sink,
     ) -> Result<ProcessExit, Failure> {
-        ran_into(command, sink, &self.cancel).await
+        run_git_into(command, sink, &self.cancel).await
     }
 
     /// Runs git, which must succeed; returns its stdout.
@@ -190,7 +190,7 @@ impl<'a> Repository<'a> {
         let said = self.run_command(&command).await?;
         let verb =
             command.arguments.get(1).map(|verb| verb.to_string_lossy().into_owned()).unwrap_or_default();
-        if said.ended.success() { Ok(said.out) } else { Err(refused(&verb, &said.err)) }
+        if said.ended.success() { Ok(said.out) } else { Err(git_failure(&verb, &said.err)) }
     }
 
     /// Whether the configuration may name programs to run.
@@ -258,7 +258,7 @@ fn overrides(commands: bool) -> Vec<(&'static str, &'static str)> {
 }
 
 /// `COMMAND_FAILED` with git's error message.
-pub fn refused(verb: &str, said: &str) -> Failure {
+pub fn git_failure(verb: &str, said: &str) -> Failure {
     let words: Vec<&str> =
         said.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("hint:")).collect();
     let words = if words.is_empty() { "git printed no reason".to_owned() } else { words.join("; ") };

@@ -11,13 +11,13 @@ use std::time::Duration;
 use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::kept::CapturedOutput;
+use crate::process::output::CapturedOutput;
 use crate::process::{ProcessCommand, ProcessExit, Sink};
 
 /// Time limit of one git command.
-const DEADLINE: Duration = Duration::from_secs(50);
+const GIT_TIMEOUT: Duration = Duration::from_secs(50);
 /// More output of a command that is read whole is refused.
-const WHOLE: usize = 64 << 20;
+const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// Variables of git's that say who commits or where the person's own configuration is.
 const PASSED: [&str; 6] = [
     "GIT_AUTHOR_",
@@ -65,12 +65,12 @@ pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>
 ///
 /// # Errors
 /// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
-pub async fn ran(command: &ProcessCommand, cancel: &CancellationToken) -> Result<GitOutput, Failure> {
-    let mut sink = CapturedOutput::new(WHOLE, 8 << 10);
-    let ended = ran_into(command, &mut sink, cancel).await?;
+pub async fn run_git(command: &ProcessCommand, cancel: &CancellationToken) -> Result<GitOutput, Failure> {
+    let mut sink = CapturedOutput::new(MAX_OUTPUT_BYTES, 8 << 10);
+    let ended = run_git_into(command, &mut sink, cancel).await?;
     let err = sink.err.text();
     let out = sink.out.whole().ok_or_else(|| {
-        Failure::new(ErrorCode::Unsupported, format!("git's output exceeds {WHOLE} bytes"))
+        Failure::new(ErrorCode::Unsupported, format!("git's output exceeds {MAX_OUTPUT_BYTES} bytes"))
             .hint("ask for less")
     })?;
     Ok(GitOutput { ended, out, err })
@@ -79,11 +79,11 @@ pub async fn ran(command: &ProcessCommand, cancel: &CancellationToken) -> Result
 /// Runs git with its output elsewhere.
 ///
 /// # Errors
-/// As [`ran`].
-pub async fn ran_into(
+/// As [`run_git`].
+pub async fn run_git_into(
     command: &ProcessCommand,
     sink: &mut dyn Sink,
     cancel: &CancellationToken,
 ) -> Result<ProcessExit, Failure> {
-    command.run(sink, DEADLINE, cancel).await
+    command.run(sink, GIT_TIMEOUT, cancel).await
 }

@@ -9,11 +9,11 @@ use std::path::Path;
 use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
-use super::run::{bare, ran};
+use super::run::{bare, run_git};
 use crate::bounded;
 
 /// Larger configurations are not read.
-const LARGEST: u64 = 4 << 20;
+const MAX_CONFIG_BYTES: u64 = 4 << 20;
 
 /// Keys without a subsection that count.
 const PLAIN: [(&str, &[&str]); 11] = [
@@ -87,7 +87,7 @@ impl Settings {
         if own.flag("extensions", "worktreeconfig") {
             own.0.extend(Self::of_file(&git_dir.join("config.worktree"), cancel).await?.0);
         }
-        own.known_format()?;
+        own.check_format()?;
         Ok(own)
     }
 
@@ -97,7 +97,7 @@ impl Settings {
             Failure::new(ErrorCode::CommandFailed, message)
                 .hint("run `git config --list` in a terminal for details")
         };
-        let text = match bounded::read(file, LARGEST) {
+        let text = match bounded::read(file, MAX_CONFIG_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(refuse(&error.to_string())),
@@ -107,7 +107,7 @@ impl Settings {
             bare(Path::new("/"), ["config", "--file", "-", "--no-includes", "--null", "--list"])
                 .env("GIT_DIR", "/dev/null");
         command.input = text;
-        let said = ran(&command, cancel).await?;
+        let said = run_git(&command, cancel).await?;
         if !said.ended.success() {
             return Err(refuse(said.err.trim()));
         }
@@ -117,7 +117,7 @@ impl Settings {
     }
 
     /// Extensions change what a repository's files mean; with an unknown one, nothing is certain.
-    fn known_format(&self) -> Result<(), Failure> {
+    fn check_format(&self) -> Result<(), Failure> {
         let known = |setting: &&Setting| {
             let handled = |name: &[u8]| HANDLED.iter().any(|known| known.as_bytes() == name);
             setting.section != b"extensions" || setting.counts() || handled(&setting.name)

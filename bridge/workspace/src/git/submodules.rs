@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use tandem_error::Failure;
 
 use super::layout::RepositoryLayout;
-use super::repository::{Repository, refused};
-use crate::process::kept::BoundedOutput;
+use super::repository::{Repository, git_failure};
+use crate::process::output::BoundedOutput;
 use crate::process::{OutputStream, Sink};
 
 /// Submodules of submodules, so deep.
@@ -102,7 +102,7 @@ async fn records(
         RecordSink { keep, record: Vec::new(), found: BTreeSet::new(), err: BoundedOutput::new(4096) };
     let ended = repository.run_into(&repository.command(arguments), &mut sink).await?;
     if !ended.success() {
-        return Err(refused(verb, &sink.err.text()));
+        return Err(git_failure(verb, &sink.err.text()));
     }
     Ok(sink.found.iter().map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
 }

@@ -30,7 +30,7 @@ impl TestRepository {
         Repository::open(&self.roots, folder, false, &CancellationToken::new()).await.unwrap()
     }
 
-    async fn allowed(&self) -> Repository<'_> {
+    async fn open_allowed(&self) -> Repository<'_> {
         Repository::open(&self.roots, None, true, &CancellationToken::new()).await.unwrap()
     }
 }
@@ -291,7 +291,7 @@ async fn a_configuration_cannot_run_programs_unless_commands_are_allowed() {
     // Allowing commands also allows hooks.
     git(place.path(), &["config", "commit.gpgSign", "false"]);
     place.write("b.md", "2");
-    let git_here = place.allowed().await;
+    let git_here = place.open_allowed().await;
     changes::add(&git_here, &names(&["b.md"])).await.unwrap();
     changes::commit(&git_here, "three").await.unwrap();
     assert!(std::fs::read_to_string(&ran).unwrap().contains("pre-commit"));

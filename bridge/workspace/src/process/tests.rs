@@ -1,6 +1,6 @@
 //! Programs that print too much, hang, leave others behind or refuse to end.
 
-use super::kept::CapturedOutput;
+use super::output::CapturedOutput;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use crate::bounded;
 use crate::build::report::{BuildReport, FailedTest};
 
 /// Larger files are not read.
-const LARGEST: u64 = 256 << 20;
+const MAX_RESULTS_BYTES: u64 = 256 << 20;
 
 static DOTNET_PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
@@ -64,7 +64,7 @@ impl ResultFiles {
 }
 
 fn text(file: &Path) -> Option<String> {
-    bounded::read(file, LARGEST).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    bounded::read(file, MAX_RESULTS_BYTES).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn json(file: &Path) -> Option<Value> {

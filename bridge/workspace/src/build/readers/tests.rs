@@ -10,11 +10,11 @@ fn read(mut reader: OutputParser, text: &str) -> crate::build::report::FinishedR
     let mut report = BuildReport::new(Path::new("/src/app"), 1 << 20);
     text.lines().for_each(|line| reader.line(line, &mut report));
     reader.end(&mut report);
-    report.written()
+    report.finish()
 }
 
 /// `file line:column severity code message`, places from 0 as LSP has them.
-fn found(text: &str) -> Vec<String> {
+fn diagnostics_of(text: &str) -> Vec<String> {
     let written = read(OutputParser::compiler("test"), text);
     let each = written.diagnostics.iter().flat_map(|(file, list)| list.iter().map(move |one| (file, one)));
     let line = |(file, one): (&String, &lsp_types::Diagnostic)| {
@@ -72,7 +72,7 @@ fn lines_of_compilers_are_findings_once() {
         ("vet: ./main.go:4:2: undefined: x", "main.go 3:1 error - undefined: x"),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile 1:0 error - missing separator"),
     ] {
-        assert_eq!(found(&format!("{text}\nsomething else\n{text}\n")), [wanted]);
+        assert_eq!(diagnostics_of(&format!("{text}\nsomething else\n{text}\n")), [wanted]);
     }
     for text in [
         "make: *** [Makefile:3: all] Error 1",
@@ -82,7 +82,7 @@ fn lines_of_compilers_are_findings_once() {
         "http://x:80: error: no",
         "",
     ] {
-        assert!(found(text).is_empty(), "{text}: {:?}", found(text));
+        assert!(diagnostics_of(text).is_empty(), "{text}: {:?}", diagnostics_of(text));
     }
 }
 
@@ -141,7 +141,7 @@ fn tap_has_reasons_and_places() {
 }
 
 /// The counts, the errors by file, and why the results are not complete.
-fn counted(reader: OutputParser, text: &str) -> (Option<[u64; 4]>, Vec<String>, Option<String>) {
+fn counts_of(reader: OutputParser, text: &str) -> (Option<[u64; 4]>, Vec<String>, Option<String>) {
     let written = read(reader, text);
     let tests = written.tests.map(|tests| [tests.total, tests.passed, tests.failed, tests.skipped]);
     let errors = written.diagnostics.iter().flat_map(|(file, list)| list.iter().map(move |one| (file, one)));
@@ -161,10 +161,10 @@ fn summary([total, passed, failed, skipped]: [u64; 4]) -> String {
 fn a_file_without_a_test_is_none_of_the_tests_of_node() {
     // A filter that matches nothing: Node 20.18, and Node 22.20 and 24.19.
     let text = "TAP version 13\n# Subtest: good\nok 1 - good # SKIP test name does not match pattern\n  ---\n  duration_ms: 0.85\n  ...\n1..1\n";
-    let (tests, ..) = counted(OutputParser::tap(), &format!("{text}{}", summary([1, 0, 0, 1])));
+    let (tests, ..) = counts_of(OutputParser::tap(), &format!("{text}{}", summary([1, 0, 0, 1])));
     assert_eq!(tests, Some([1, 0, 0, 1]));
     let text = "TAP version 13\n1..0\n# Subtest: add.test.js\nok 1 - add.test.js\n  ---\n  duration_ms: 98.4\n  type: 'test'\n  ...\n1..1\n";
-    let found = counted(OutputParser::tap(), &format!("{text}{}", summary([1, 1, 0, 0])));
+    let found = counts_of(OutputParser::tap(), &format!("{text}{}", summary([1, 1, 0, 0])));
     assert_eq!(found, (Some([0; 4]), Vec::new(), None));
     // Files without tests: Node 20.18, and Node 24.19.
     for name in ["/src/app/c.test.js", "c.test.js"] {
@@ -173,7 +173,7 @@ fn a_file_without_a_test_is_none_of_the_tests_of_node() {
              duration_ms: 45.2\n  ...\n1..2\n{}",
             summary([2, 2, 0, 0])
         );
-        assert_eq!(counted(OutputParser::tap(), &text), (Some([1, 1, 0, 0]), Vec::new(), None));
+        assert_eq!(counts_of(OutputParser::tap(), &text), (Some([1, 1, 0, 0]), Vec::new(), None));
     }
 }
 
@@ -186,7 +186,7 @@ fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
         # Subtest: e.test.js\nnot ok 3 - e.test.js\n  ---\n  duration_ms: 41.4\n  type: 'test'\n  location: '/src/app/e.test.js:1:1'\n  \
         failureType: 'testCodeFailure'\n  exitCode: ~\n  signal: 'SIGKILL'\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n1..3\n";
     let (tests, errors, incomplete) =
-        counted(OutputParser::tap(), &format!("{text}{}", summary([3, 1, 2, 0])));
+        counts_of(OutputParser::tap(), &format!("{text}{}", summary([3, 1, 2, 0])));
     assert_eq!((tests, incomplete), (Some([1, 1, 0, 0]), None));
     assert_eq!(
         errors,
@@ -196,7 +196,7 @@ fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
 
 #[test]
 fn tap_that_ends_early_is_incomplete() {
-    let why = |text: &str| counted(OutputParser::tap(), text).2;
+    let why = |text: &str| counts_of(OutputParser::tap(), text).2;
     for (text, wanted) in [
         ("TAP version 13\n1..3\nok 1 - a\n", Some("1 of 3 planned tests have a result")),
         ("TAP version 13\n1..3\nok 1 - a\nBail out! no database\n", Some("the run bailed out: no database")),
@@ -210,12 +210,12 @@ fn tap_that_ends_early_is_incomplete() {
         assert_eq!(why(text).as_deref(), wanted, "{text}");
     }
     // A plan without tests says that there is none; with a reason, that they are skipped.
-    assert_eq!(counted(OutputParser::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
+    assert_eq!(counts_of(OutputParser::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
     assert_eq!(
-        counted(OutputParser::tap(), "TAP version 13\n1..0 # SKIP no display\n").0,
+        counts_of(OutputParser::tap(), "TAP version 13\n1..0 # SKIP no display\n").0,
         Some([1, 0, 0, 1])
     );
-    assert_eq!(counted(OutputParser::tap(), "hello\n").0, None);
+    assert_eq!(counts_of(OutputParser::tap(), "hello\n").0, None);
 }
 
 #[test]
@@ -239,13 +239,13 @@ fn results_that_are_missing_or_cut_are_incomplete() -> std::io::Result<()> {
             }
             let mut report = BuildReport::new(Path::new("/src/app"), 1000);
             results.read(&mut report);
-            reads.push(report.written().incomplete.is_none());
+            reads.push(report.finish().incomplete.is_none());
         }
         assert_eq!(reads, [false, false, false, true], "{results:?}");
     }
     // Old versions of mocha print their results.
     drop(std::fs::remove_file(&file));
-    assert_eq!(counted(OutputParser::compiler("npm").with(ResultFiles::Mocha(path())), none).2, None);
+    assert_eq!(counts_of(OutputParser::compiler("npm").with(ResultFiles::Mocha(path())), none).2, None);
     Ok(())
 }
 
@@ -257,14 +257,14 @@ fn minitest_and_test_unit_without_counts_are_incomplete() {
         "Run options: --verbose --seed 1\n\n# Running:\n\nATest#test_good = 0.00 s = .\n",
     ] {
         assert_eq!(
-            counted(OutputParser::minitest(), text).2.as_deref(),
+            counts_of(OutputParser::minitest(), text).2.as_deref(),
             Some("the run ended before its counts")
         );
     }
     let whole = "Loaded suite -e\nStarted\n\nFinished in 0.000316766 seconds.\n1 tests, 1 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n100% passed\n";
-    assert_eq!(counted(OutputParser::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
+    assert_eq!(counts_of(OutputParser::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
     // A file that cannot be loaded keeps any test from beginning; the exit code says so.
-    assert_eq!(counted(OutputParser::minitest(), "-e:1:in `require': syntax error\n").2, None);
+    assert_eq!(counts_of(OutputParser::minitest(), "-e:1:in `require': syntax error\n").2, None);
 }
 
 #[test]
@@ -291,7 +291,7 @@ E   assert 1 == 2</failure></testcase>
     ] {
         let mut report = BuildReport::new(Path::new("/src/app"), 100);
         results::xml(text, &mut report);
-        let tests = report.written().tests.unwrap();
+        let tests = report.finish().tests.unwrap();
         assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
         let failed = &tests.failures[0];
         assert_eq!((failed.name.as_str(), failed.message.as_str()), (name, message));
@@ -344,6 +344,6 @@ fn output_of_a_failed_ctest_is_its_message() {
 <system-out>main.c:3: x is 4</system-out></testcase></testsuite>"#;
     let mut report = BuildReport::new(Path::new("/src/app"), 100);
     results::xml(text, &mut report);
-    let tests = report.written().tests.unwrap();
+    let tests = report.finish().tests.unwrap();
     assert_eq!(tests.failures[0].message, "main.c:3: x is 4");
 }

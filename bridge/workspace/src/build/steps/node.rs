@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tandem_error::{ErrorCode, Failure};
 
-use super::{BuildStep, LARGEST, no_filter};
+use super::{BuildStep, MAX_PROJECT_BYTES, no_filter};
 use crate::bounded;
 use crate::build::project::Project;
 use crate::build::readers::{OutputParser, ResultFiles};
@@ -31,7 +31,7 @@ pub(super) fn steps(
     let unreadable = |why: &dyn Display| {
         Failure::new(ErrorCode::BuildFailed, format!("package.json cannot be read: {why}"))
     };
-    let manifest = bounded::read(&project.folder.join("package.json"), LARGEST);
+    let manifest = bounded::read(&project.folder.join("package.json"), MAX_PROJECT_BYTES);
     let manifest = manifest.map_err(|error| unreadable(&error))?;
     let manifest: Value = serde_json::from_slice(&manifest).map_err(|error| unreadable(&error))?;
     let script = |name: &str| manifest["scripts"][name].as_str();

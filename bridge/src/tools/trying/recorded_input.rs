@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::session::AgentSession;
 
 /// Bytes written at once: a pipe accepts so much as a whole or not at all.
-const BLOCK: usize = 4096;
+const MAX_BLOCK_BYTES: usize = 4096;
 
 /// The input that the session's program was given until now.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl RecordedInput {
         let mut blocks = Vec::new();
         while !rest.is_empty() {
             // Four letters of base64 are three bytes.
-            let most = rest.floor_char_boundary(BLOCK);
+            let most = rest.floor_char_boundary(MAX_BLOCK_BYTES);
             let (block, after) = rest.split_at(most);
             blocks.push(block);
             rest = after;
@@ -73,6 +73,9 @@ mod tests {
         let given = of("ä".repeat(5000));
         let blocks = given.blocks();
         assert_eq!(blocks.concat(), given.data);
-        assert!(blocks.len() == 3 && blocks.iter().all(|block| block.len() <= BLOCK && block.len() % 2 == 0));
+        assert!(
+            blocks.len() == 3
+                && blocks.iter().all(|block| block.len() <= MAX_BLOCK_BYTES && block.len() % 2 == 0)
+        );
     }
 }

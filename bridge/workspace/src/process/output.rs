@@ -40,15 +40,15 @@ impl BoundedOutput {
     }
 
     /// Number of bytes that are missing.
-    pub fn dropped(&self) -> u64 {
+    pub fn dropped_bytes(&self) -> u64 {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
     /// As text, with a note where bytes are missing.
     pub fn text(&self) -> String {
         let mut bytes = self.head.clone();
-        if self.dropped() > 0 {
-            bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.dropped()).as_bytes());
+        if self.dropped_bytes() > 0 {
+            bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.dropped_bytes()).as_bytes());
         }
         bytes.extend(&self.tail);
         strip_escapes(&String::from_utf8_lossy(&bytes))
@@ -56,7 +56,7 @@ impl BoundedOutput {
 
     /// All bytes, when none is missing.
     pub fn whole(mut self) -> Option<Vec<u8>> {
-        if self.dropped() > 0 {
+        if self.dropped_bytes() > 0 {
             return None;
         }
         self.head.extend(&self.tail);
@@ -90,7 +90,7 @@ impl Sink for CapturedOutput {
 }
 
 /// Longer lines are cut for those who read lines.
-const LINE_LIMIT: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Cuts a stream of bytes into lines.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl LineSplitter {
     /// More bytes; calls `each` for every line that is whole now, without its end.
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let room = LINE_LIMIT.saturating_sub(self.0.len()).min(part.len());
+            let room = MAX_LINE_BYTES.saturating_sub(self.0.len()).min(part.len());
             self.0.extend_from_slice(part.get(..room).unwrap_or_default());
             if part.ends_with(b"\n") {
                 self.flush(&mut each);
@@ -159,7 +159,7 @@ mod tests {
                 kept.push(part);
             }
             prop_assert_eq!(kept.total(), bytes.len() as u64);
-            prop_assert_eq!(kept.dropped(), bytes.len().saturating_sub(limit) as u64);
+            prop_assert_eq!(kept.dropped_bytes(), bytes.len().saturating_sub(limit) as u64);
             prop_assert!(bytes.starts_with(&kept.head));
             prop_assert!(bytes.ends_with(&kept.tail.iter().copied().collect::<Vec<_>>()));
             prop_assert_eq!(kept.whole(), (bytes.len() <= limit).then_some(bytes));

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 /// Maximum length of the kept text, in bytes.
-const KEPT: usize = 4096;
+const MAX_BYTES: usize = 4096;
 /// Longest line kept, characters.
 const MAX_LINE_LEN: usize = 400;
 
@@ -24,7 +24,7 @@ impl LogpointBuffer {
         let line: String = line.trim_end_matches('\n').chars().take(MAX_LINE_LEN).collect();
         self.bytes += line.len() + 1;
         self.lines.push_back(line);
-        while self.bytes > KEPT
+        while self.bytes > MAX_BYTES
             && let Some(oldest) = self.lines.pop_front()
         {
             self.bytes -= oldest.len() + 1;
@@ -59,6 +59,6 @@ mod tests {
         let lines = lines.as_array().unwrap();
         assert_eq!(lines.last().unwrap(), "line 1999");
         assert_eq!(lines.len() as u64 + dropped, 2000);
-        assert!(lines.iter().map(|line| line.as_str().unwrap().len() + 1).sum::<usize>() <= KEPT);
+        assert!(lines.iter().map(|line| line.as_str().unwrap().len() + 1).sum::<usize>() <= MAX_BYTES);
     }
 }
