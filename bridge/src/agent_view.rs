@@ -49,7 +49,8 @@ struct AgentViewState {
     last_snapshot: u64,
 }
 
-/// A wait of the program for its input: another one when the program has stopped, printed or been given input since.
+/// A wait of the program for its input: another one when the program has stopped, printed or been given input
+/// since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputWait {
     /// Stops and ends before it.
@@ -77,8 +78,9 @@ impl AgentView {
         self.with(|inner| inner.cursor = Some(cursor.to_owned()));
     }
 
-    /// Records that the agent has read the output up to `cursor` of both streams or of one, from `since` on or from the end of its last
-    /// read: that part is not shown again. A read that begins further on leaves the part before it unseen.
+    /// Records that the agent has read the output up to `cursor` of both streams or of one, from `since` on
+    /// or from the end of its last read: that part is not shown again. A read that begins further on leaves
+    /// the part before it unseen.
     pub fn read_up_to(&self, cursor: &str, since: Option<&str>, stream: Option<&str>) {
         let Some(end) = positions(cursor) else { return };
         self.with(|inner| {
@@ -103,8 +105,8 @@ impl AgentView {
         self.with(|inner| inner.pending)
     }
 
-    /// Whether a run requested now is answered with the stop that the agent has not seen yet, instead of resuming from
-    /// there. Never twice in a row: a repeated request is meant.
+    /// Whether a run requested now is answered with the stop that the agent has not seen yet, instead of
+    /// resuming from there. Never twice in a row: a repeated request is meant.
     pub fn holds_back(&self, news: u64) -> bool {
         self.with(|inner| {
             inner.held_back = inner.news < news && !inner.held_back;
@@ -188,8 +190,8 @@ impl AgentView {
         self.with(|inner| inner.event = None);
     }
 
-    /// Compares the variables of a stop with those of the last one. In the same function, what is new or different;
-    /// in another, all of them, and `false`.
+    /// Compares the variables of a stop with those of the last one. In the same function, what is new or
+    /// different; in another, all of them, and `false`.
     pub fn compare_variables(&self, function: &str, rows: &[Value]) -> (Vec<Value>, bool) {
         let shown = |row: &Value| {
             let value = crate::bounds::cut(&row["value"], MAX_VALUE_LEN);

@@ -77,8 +77,8 @@ impl ToolArguments {
         self.given.get(key)
     }
 
-    /// Unknown argument names: nothing has read them, and they are not among those that the tool `takes`. An unknown option
-    /// is reported with the argument that contains it.
+    /// Unknown argument names: nothing has read them, and they are not among those that the tool `takes`. An
+    /// unknown option is reported with the argument that contains it.
     pub fn unknown_names<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
         let takes: BTreeSet<&str> = takes.collect();
         let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).clone();

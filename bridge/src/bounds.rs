@@ -45,8 +45,8 @@ impl Budget {
         fits.count().max(1)
     }
 
-    /// Puts a list into an answer. When it does not fit, `next` is where to continue (as `start`), and `omitted` how many
-    /// are known to be missing here.
+    /// Puts a list into an answer. When it does not fit, `next` is where to continue (as `start`), and
+    /// `omitted` how many are known to be missing here.
     pub fn put(self, answer: &mut Value, key: &str, mut rows: Vec<Value>, start: u64) {
         let fits = self.rows(&rows);
         if fits < rows.len() {

@@ -1,5 +1,5 @@
-//! Breakpoints this agent wants, by source. DAP replaces a source's whole list, so the list is kept here; so that it
-//! survives edits and restarts, a breakpoint may be tied to the text of its line.
+//! Breakpoints this agent wants, by source. DAP replaces a source's whole list, so the list is kept here; so
+//! that it survives edits and restarts, a breakpoint may be tied to the text of its line.
 
 use std::collections::BTreeMap;
 
@@ -232,8 +232,8 @@ impl BreakpointRequests {
         copy
     }
 
-    /// Moves each breakpoint whose line's text moved, and drops those that were there for one run. Files with nothing left
-    /// stay until they are swept: their empty list is still to be sent.
+    /// Moves each breakpoint whose line's text moved, and drops those that were there for one run. Files with
+    /// nothing left stay until they are swept: their empty list is still to be sent.
     pub fn relocate(&mut self) {
         self.take_all(Purpose::RunTo);
         self.take_all(Purpose::Trace);

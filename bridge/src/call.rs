@@ -35,7 +35,8 @@ pub struct ToolCall {
     pub started: StartedSessions,
 }
 
-/// The sessions that a call has started, which end when it is cancelled before it is answered: the agent never learns of them.
+/// The sessions that a call has started, which end when it is cancelled before it is answered: the agent
+/// never learns of them.
 #[derive(Clone, Default)]
 pub struct StartedSessions(Arc<Mutex<Vec<Arc<AgentSession>>>>);
 

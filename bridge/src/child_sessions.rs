@@ -1,8 +1,9 @@
-//! Programs that a debugged program starts are debugged in sessions of their own. An agent that is in the first session is in
-//! those too: a stop in any of them ends a wait in one of them.
+//! Programs that a debugged program starts are debugged in sessions of their own. An agent that is in the
+//! first session is in those too: a stop in any of them ends a wait in one of them.
 //!
-//! The first session of a family, its root, has what all share: the program's input and output, and this agent's breakpoints,
-//! which hold in every child as they change. Not here: what the tools answer ([`crate::tools`]).
+//! The first session of a family, its root, has what all share: the program's input and output, and this
+//! agent's breakpoints, which hold in every child as they change. Not here: what the tools answer
+//! ([`crate::tools`]).
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
@@ -170,7 +171,8 @@ impl Bridge {
         });
     }
 
-    /// The program of a child has ended: there is nothing more to ask of its session, for its output is its parent's.
+    /// The program of a child has ended: there is nothing more to ask of its session, for its output is its
+    /// parent's.
     fn child_ended(&self, id: &str) {
         let gone =
             self.joined_sessions().into_iter().find(|session| session.id == id && session.kin.root.is_some());

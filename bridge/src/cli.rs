@@ -39,7 +39,8 @@ struct BridgeArgs {
     /// A name under which clients may reach it, besides those of loopback; repeatable
     #[arg(long = "http-host", value_name = "NAME", requires = "http")]
     http_hosts: Vec<String>,
-    /// Where the file, git and build tools may work; repeatable, relative paths are relative to the first [default: .]
+    /// Where the file, git and build tools may work; repeatable, relative paths are relative to the first
+    /// [default: .]
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
     /// Also offer `run_command`: any program, run as you
@@ -137,8 +138,8 @@ fn for_editors(flags: &BridgeArgs) -> anyhow::Result<()> {
 }
 
 fn run(flags: BridgeArgs) -> anyhow::Result<()> {
-    // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold them. Its last lines are
-    // written at the end of this function.
+    // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold
+    // them. Its last lines are written at the end of this function.
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
     let adapter = match flags.adapter {
         Some(path) => path,

@@ -1,4 +1,5 @@
-//! `tandem-mcp doctor`: what is here, what is missing, and what to do about it. Changes nothing, and starts only `tandem-dap` to ask it.
+//! `tandem-mcp doctor`: what is here, what is missing, and what to do about it. Changes nothing, and starts
+//! only `tandem-dap` to ask it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
-//! `tandem-mcp tests`: lists, runs and debugs tests for an editor. Both sides write JSON, one object a line: the editor one request on
-//! stdin, with the parameters of the tools for tests; it reads about tests, results and the end from stdout. To debug, the editor is
-//! asked to launch each process with tests in its own session. Ends what it runs when stdin ends.
+//! `tandem-mcp tests`: lists, runs and debugs tests for an editor. Both sides write JSON, one object a line:
+//! the editor one request on stdin, with the parameters of the tools for tests; it reads about tests, results
+//! and the end from stdout. To debug, the editor is asked to launch each process with tests in its own
+//! session. Ends what it runs when stdin ends.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Listens to the events of a session, and keeps a snapshot of the program's state and an event log. To wait is to watch the snapshot
-//! change.
+//! Listens to the events of a session, and keeps a snapshot of the program's state and an event log. To wait
+//! is to watch the snapshot change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,7 +68,8 @@ pub struct Snapshot {
     pub resumed_by: Option<String>,
     /// The last event of each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
-    /// The engine's last message on the debug console since the last stop or restart, cut at [`MAX_CONSOLE_CHARS`].
+    /// The engine's last message on the debug console since the last stop or restart, cut at
+    /// [`MAX_CONSOLE_CHARS`].
     pub said: String,
     /// The `news` of the stop from which a step ends nowhere.
     pub step_lost: Option<u64>,
@@ -76,7 +77,8 @@ pub struct Snapshot {
     pub capabilities: Map<String, Value>,
     /// The session's ids of this agent's breakpoints that another client removed.
     pub removed: HashSet<i64>,
-    /// The newest programs that this one has started, as `sessionChanged` has them, and how many there were in all.
+    /// The newest programs that this one has started, as `sessionChanged` has them, and how many there were
+    /// in all.
     pub started: (Vec<Value>, u64),
 }
 

@@ -70,8 +70,8 @@ impl EventLog {
         }
     }
 
-    /// Entries from number `since` on, of these kinds (all if empty), at most `count`; the number to continue from; and how
-    /// many of the requested entries are no longer kept.
+    /// Entries from number `since` on, of these kinds (all if empty), at most `count`; the number to continue
+    /// from; and how many of the requested entries are no longer kept.
     pub fn read(&self, since: u64, kinds: &[String], count: usize) -> (Vec<Value>, u64, u64) {
         let mut next = since.max(self.first);
         let mut found = Vec::new();

@@ -1,5 +1,6 @@
-//! Functions by their names in the text of sources, for debuggers without function breakpoints. It knows how declarations look in
-//! JavaScript and its kin, Python, Ruby, Rust, Go and shells, and no more of those languages.
+//! Functions by their names in the text of sources, for debuggers without function breakpoints. It knows how
+//! declarations look in JavaScript and its kin, Python, Ruby, Rust, Go and shells, and no more of those
+//! languages.
 
 use regex::Regex;
 

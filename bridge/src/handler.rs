@@ -171,7 +171,8 @@ impl ServerHandler for Bridge {
                 if let Some(fields) = answer.as_object_mut() {
                     fields.retain(|_, value| !value.is_null());
                 }
-                // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
+                // A tool that did its work and has bad news (a build that fails) says all it says otherwise,
+                // and `error`.
                 let good = answer.get("error").is_none();
                 let mut unknown: Vec<Value> = arguments
                     .unknown_names(tool.parameters().chain(["session"]))

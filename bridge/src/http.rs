@@ -1,11 +1,13 @@
-//! MCP over streamable HTTP. Each MCP session is a bridge of its own: its debug sessions, builds and commands end with it.
+//! MCP over streamable HTTP. Each MCP session is a bridge of its own: its debug sessions, builds and commands
+//! end with it.
 //!
 //! A request needs the bearer token ([`token`]) and a `Host` that is allowed, so that a web page cannot reach
 //! the bridge through a host name that resolves to this machine. A request with an `Origin` is refused.
 //! Bodies are bounded. Without a flag, the bridge listens on loopback only. No client can keep agents out by
 //! opening connections: see [`serving`].
 //!
-//! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could end with.
+//! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could
+//! end with.
 
 mod body;
 mod serving;

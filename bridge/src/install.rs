@@ -47,8 +47,8 @@ pub struct InstallArgs {
 /// Writes, or says what it would write.
 ///
 /// # Errors
-/// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command did not write. Hosts
-/// before it have been done by then.
+/// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command
+/// did not write. Hosts before it have been done by then.
 pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let places = Places::of_this_user()?;
     if flags.hosts.is_empty() {
@@ -141,8 +141,8 @@ fn install_host(
     Ok(())
 }
 
-/// The whole file or nothing of it, with the permissions that it has; a new one is for its user alone, as it may come to hold
-/// secrets of other servers.
+/// The whole file or nothing of it, with the permissions that it has; a new one is for its user alone, as it
+/// may come to hold secrets of other servers.
 fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     let folder = file.parent().context("it is in no folder")?;
     std::fs::create_dir_all(folder)?;
@@ -169,7 +169,8 @@ impl ServerCommand {
         Ok(Self::of(&own.display().to_string(), launcher.as_deref(), args))
     }
 
-    /// The folder in which a package runner caches what it runs may vanish, so the configuration names the runner instead.
+    /// The folder in which a package runner caches what it runs may vanish, so the configuration names the
+    /// runner instead.
     fn of(own: &str, launcher: Option<&str>, args: &[String]) -> Self {
         // The links beside the store outlive an update of the tool; what is in the store does not.
         let linked = own.split_once("/.store/tandem/").map(|(folder, _)| format!("{folder}/tandem-mcp"));

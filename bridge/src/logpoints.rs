@@ -32,7 +32,8 @@ impl LogpointBuffer {
         }
     }
 
-    /// Takes what there is: the lines, and how many older ones were dropped. `None` when there is nothing new.
+    /// Takes what there is: the lines, and how many older ones were dropped. `None` when there is nothing
+    /// new.
     pub fn take(&mut self) -> Option<(Value, u64)> {
         let Self { lines, dropped, .. } = std::mem::take(self);
         (!lines.is_empty()).then(|| (json!(lines), dropped))

@@ -1,5 +1,5 @@
-//! Sessions as MCP resources: `debug://sessions/{id}/{view}`, to read and to subscribe to. They come on top of the tools,
-//! never instead of one: many clients do not show them to a model.
+//! Sessions as MCP resources: `debug://sessions/{id}/{view}`, to read and to subscribe to. They come on top
+//! of the tools, never instead of one: many clients do not show them to a model.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The bridge: what the flags decided, and the sessions of one MCP client. Which session a call means is decided here.
+//! The bridge: what the flags decided, and the sessions of one MCP client. Which session a call means is
+//! decided here.
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
@@ -82,7 +83,8 @@ pub struct Bridge {
     last: Option<Arc<BridgeGuard>>,
 }
 
-/// Held by every clone of a bridge. When the last goes (an MCP session over HTTP ends so), what it started ends too.
+/// Held by every clone of a bridge. When the last goes (an MCP session over HTTP ends so), what it started
+/// ends too.
 #[derive(Debug)]
 pub(crate) struct BridgeGuard {
     inner: Arc<Mutex<BridgeState>>,
@@ -238,7 +240,8 @@ impl Bridge {
         })
     }
 
-    /// Whether what is requested now is for the next session: there is none, or the current one's program has ended.
+    /// Whether what is requested now is for the next session: there is none, or the current one's program has
+    /// ended.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when `session` is not a string.
@@ -336,8 +339,8 @@ impl Bridge {
         self.with(|inner| inner.current = Some(id.to_owned()));
     }
 
-    /// Forgets a session that was left. If it was the current one, the one whose program started its program is, or else the
-    /// newest that is not a child session.
+    /// Forgets a session that was left. If it was the current one, the one whose program started its program
+    /// is, or else the newest that is not a child session.
     pub fn forget(&self, id: &str) {
         self.with(|inner| {
             let root = inner.sessions.iter().find(|session| session.id == id);

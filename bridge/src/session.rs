@@ -163,7 +163,8 @@ impl AgentSession {
         };
         let told = progress.during(what, Some(session.listener.events()), async {
             tokio::pin!(launching, configuring);
-            // A launch may fail before `initialized` comes; one that works may be answered before or after it.
+            // A launch may fail before `initialized` comes; one that works may be answered before or after
+            // it.
             tokio::select! {
                 biased;
                 answer = &mut launching => { answer?; configuring.await }
@@ -263,8 +264,8 @@ impl AgentSession {
         self.peer.request(command, arguments, REQUEST_TIMEOUT).await.map(body)
     }
 
-    /// Makes the snapshot current: what was sent to us before this answer has arrived with it. (`cancel` without ids asks
-    /// for nothing, and the session answers it itself.)
+    /// Makes the snapshot current: what was sent to us before this answer has arrived with it. (`cancel`
+    /// without ids asks for nothing, and the session answers it itself.)
     ///
     /// # Errors
     /// When the session is gone.
@@ -299,8 +300,8 @@ impl AgentSession {
         self.listener.snapshot.subscribe()
     }
 
-    /// Resumes the program. The client that resumes gets only the response, no event, so the snapshot is updated here; before the
-    /// request, because the stop it leads to may come with its answer.
+    /// Resumes the program. The client that resumes gets only the response, no event, so the snapshot is
+    /// updated here; before the request, because the stop it leads to may come with its answer.
     ///
     /// # Errors
     /// The session's own.
@@ -362,8 +363,8 @@ impl AgentSession {
         told.unwrap_or_else(|| self.capabilities[name].clone())
     }
 
-    /// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it happens. `None`
-    /// when there are none to choose.
+    /// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it
+    /// happens. `None` when there are none to choose.
     pub fn usual_filters(&self) -> Option<Vec<String>> {
         let offered = self.capability("exceptionBreakpointFilters");
         let usual = offered.as_array()?.iter().filter(|filter| filter["default"] == true);
@@ -372,7 +373,8 @@ impl AgentSession {
         Some(usual).filter(|usual| !usual.is_empty())
     }
 
-    /// The filters of a program that is repeated until it fails, or tried, where the engine recommends none: it stops where it fails.
+    /// The filters of a program that is repeated until it fails, or tried, where the engine recommends none:
+    /// it stops where it fails.
     fn uncaught_filters(&self) -> Option<Vec<String>> {
         let repeats = self.with_plan(|plan| (plan.repeat.is_some() || plan.uncaught) && plan.stops.is_none());
         let offered = self.capability("exceptionBreakpointFilters");
@@ -442,7 +444,8 @@ impl AgentSession {
         read["screen"].as_str().map(str::to_owned)
     }
 
-    /// Ends the program of a session that another client launched; if that is refused, the session is not left.
+    /// Ends the program of a session that another client launched; if that is refused, the session is not
+    /// left.
     ///
     /// # Errors
     /// The session's own.

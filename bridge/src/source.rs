@@ -1,4 +1,5 @@
-//! Source files as people and agents see them: numbered lines, and lines found again by their text after an edit.
+//! Source files as people and agents see them: numbered lines, and lines found again by their text after an
+//! edit.
 
 use std::path::{Path, PathBuf};
 
@@ -149,7 +150,8 @@ const PASSED_OVER: [&str; 8] =
 /// Most entries that are looked at.
 const MAX_SEARCHED: usize = 20_000;
 
-/// The files below these folders whose paths end so, at most three; a folder of dependencies or of what was built is passed over.
+/// The files below these folders whose paths end so, at most three; a folder of dependencies or of what was
+/// built is passed over.
 pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<String> {
     let end = format!("/{}", named.trim_start_matches("./"));
     let mut open: Vec<PathBuf> = roots.map(Path::to_path_buf).collect();
@@ -174,7 +176,8 @@ pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<Stri
     found
 }
 
-/// A source as it is requested. The end of a path that is not a file here stays as it is: engines find the source by its end.
+/// A source as it is requested. The end of a path that is not a file here stays as it is: engines find the
+/// source by its end.
 pub fn source_path(named: &str) -> String {
     let full = absolute(named);
     if Path::new(&full).exists() { full } else { named.trim_start_matches("./").to_owned() }

@@ -1,5 +1,6 @@
-//! `tandem-mcp status`: what is debugged on this machine now, for people, scripts and the hooks of agents' hosts. It joins no session:
-//! no client notices that it looked. Not here: what agents see of a session that they have joined (`debug_status`).
+//! `tandem-mcp status`: what is debugged on this machine now, for people, scripts and the hooks of agents'
+//! hosts. It joins no session: no client notices that it looked. Not here: what agents see of a session that
+//! they have joined (`debug_status`).
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -111,7 +112,8 @@ fn in_words(session: &Value) -> String {
     line
 }
 
-/// A name as part of a line: without what would begin another one or hide something, and not longer than a name is.
+/// A name as part of a line: without what would begin another one or hide something, and not longer than a
+/// name is.
 fn sanitize(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect()
 }

@@ -1,5 +1,5 @@
-//! MCP on stdin and stdout: one JSON-RPC message a line. Every request is answered, also one that is too large or cannot be read;
-//! rmcp's own transport drops those.
+//! MCP on stdin and stdout: one JSON-RPC message a line. Every request is answered, also one that is too
+//! large or cannot be read; rmcp's own transport drops those.
 //!
 //! One task writes, so that a line is never cut in two when the service stops waiting for the next message.
 
@@ -139,8 +139,8 @@ struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// The next one that is not empty. May be dropped and called again at any time: nothing is taken out of the buffer and then
-    /// waited for.
+    /// The next one that is not empty. May be dropped and called again at any time: nothing is taken out of
+    /// the buffer and then waited for.
     async fn next(&mut self) -> Result<InputLine, Error> {
         loop {
             let block = self.reader.fill_buf().await?;

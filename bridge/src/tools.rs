@@ -1,9 +1,10 @@
 //! The tools. One verb, one object; each answer has everything that an agent needs to continue. Each module
 //! opens with the table of its tools.
 //!
-//! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`], [`inspect`], [`assigning`] and
-//! [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and [`timeline`] (over time), [`trying`] (experiments), [`testing`] with
-//! [`test_launch`] and [`test_run`], [`program_io`]; [`files`], [`git`], [`builds`].
+//! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`],
+//! [`inspect`], [`assigning`] and [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and
+//! [`timeline`] (over time), [`trying`] (experiments), [`testing`] with [`test_launch`] and [`test_run`],
+//! [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;

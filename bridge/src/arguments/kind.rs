@@ -1,7 +1,9 @@
-//! The kinds of a tool's arguments, and the one rule for reading what a model wrote for each. A tool's table names the kind of each
-//! argument; arguments that no table lists are read by the same rule when the tool asks for them.
+//! The kinds of a tool's arguments, and the one rule for reading what a model wrote for each. A tool's table
+//! names the kind of each argument; arguments that no table lists are read by the same rule when the tool
+//! asks for them.
 //!
-//! - `null` means absent, and so does what is empty (`""`, `[]`, `{}`), except where a table says that empty has a meaning.
+//! - `null` means absent, and so does what is empty (`""`, `[]`, `{}`), except where a table says that empty
+//!   has a meaning.
 //! - A whole float, also as text, is an integer.
 //! - A number or a truth value becomes a string, as it is written, where a string is wanted.
 //! - A list or an object may come as JSON in a string; one element is a list of one.

@@ -1,4 +1,5 @@
-//! Connections of the HTTP server: how many there may be, of whom, and how long each may take to say what it wants.
+//! Connections of the HTTP server: how many there may be, of whom, and how long each may take to say what it
+//! wants.
 //!
 //! A connection costs a descriptor before its client has presented a token. So other users of this machine
 //! and other machines get few of them, and at most half of all; a header that does not end closes its
@@ -26,7 +27,8 @@ const MAX_CONNECTIONS_PER_PEER: usize = 16;
 /// Before connections are accepted again when there are no descriptors.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Serves until `stop`, and then at most as long as `ending` for what is being answered. Whether all of it was.
+/// Serves until `stop`, and then at most as long as `ending` for what is being answered. Whether all of it
+/// was.
 ///
 /// # Errors
 /// When no connections can be accepted any more.

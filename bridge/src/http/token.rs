@@ -1,5 +1,5 @@
-//! The bearer token of the HTTP transport: given by variable or file, else made once, shown once, and kept in a file that
-//! only its owner can read.
+//! The bearer token of the HTTP transport: given by variable or file, else made once, shown once, and kept in
+//! a file that only its owner can read.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -25,8 +25,8 @@ impl std::fmt::Debug for BearerToken {
 }
 
 impl BearerToken {
-    /// From the variable `TANDEM_MCP_TOKEN`, else from the file, which is made when it is missing. Says on stderr where the
-    /// token is, and what it is when it is new.
+    /// From the variable `TANDEM_MCP_TOKEN`, else from the file, which is made when it is missing. Says on
+    /// stderr where the token is, and what it is when it is new.
     ///
     /// # Errors
     /// When a token is too short, or a file can be read by others or not at all.

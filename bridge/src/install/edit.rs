@@ -1,4 +1,5 @@
-//! One entry put into the text of a configuration, or taken out of it; all else stays as it is written. Touches no file.
+//! One entry put into the text of a configuration, or taken out of it; all else stays as it is written.
+//! Touches no file.
 
 use anyhow::{Context, bail};
 use jsonc_parser::ParseOptions;

@@ -1,4 +1,5 @@
-//! The hosts of agents: where each keeps its MCP servers and in what form, as its documentation says. Reads and writes nothing.
+//! The hosts of agents: where each keeps its MCP servers and in what form, as its documentation says. Reads
+//! and writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,8 @@ pub(crate) struct McpHost {
     shape: EntryFormat,
     /// Next step for the user.
     pub(crate) then: &'static str,
-    /// The folders that it reads skills from: the user's (below HOME), and the project's. `None` where its documentation names none.
+    /// The folders that it reads skills from: the user's (below HOME), and the project's. `None` where its
+    /// documentation names none.
     pub(crate) skills: Option<(&'static str, &'static str)>,
 }
 
@@ -199,7 +201,8 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         skills: Some((".continue/skills", ".continue/skills")),
     },
     McpHost {
-        // AI Assistant has no file; it takes the configuration over from Claude Desktop, or from its settings.
+        // AI Assistant has no file; it takes the configuration over from Claude Desktop, or from its
+        // settings.
         id: "jetbrains",
         name: "JetBrains Junie",
         base: BaseFolder::Home,

@@ -1,5 +1,5 @@
-//! The skill: recipes for debugging that an agent's host offers to its model, and the folder that each host reads skills from. Not
-//! here: the plugin that has the same skill with a subagent and a hook (`plugin/`).
+//! The skill: recipes for debugging that an agent's host offers to its model, and the folder that each host
+//! reads skills from. Not here: the plugin that has the same skill with a subagent and a hook (`plugin/`).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ fn folder(host: &McpHost, places: &Places, project: Option<&Path>) -> anyhow::Re
 /// Writes the skill, or takes it out again.
 ///
 /// # Errors
-/// When the host reads no skills, or one of the skill's files is there and is not as it was written, or cannot be read or written: nothing
-/// is changed then.
+/// When the host reads no skills, or one of the skill's files is there and is not as it was written, or
+/// cannot be read or written: nothing is changed then.
 pub(super) fn install_skill(
     host: &McpHost,
     places: &Places,

@@ -36,8 +36,9 @@ impl AgentSession {
         })
     }
 
-    /// Sends the whole list of one file, or of functions, as DAP wants it, and takes in the answers. Each belongs to the breakpoint that
-    /// was sent at its position: the list may have changed by the time it comes.
+    /// Sends the whole list of one file, or of functions, as DAP wants it, and takes in the answers. Each
+    /// belongs to the breakpoint that was sent at its position: the list may have changed by the time it
+    /// comes.
     ///
     /// # Errors
     /// The session's own; `UNSUPPORTED` for functions where the engine has none.
@@ -70,7 +71,8 @@ impl AgentSession {
             }
             requested.sweep();
         });
-        // DAP notifies every client but the one that set them; receivers that show this agent's breakpoints need to know as well.
+        // DAP notifies every client but the one that set them; receivers that show this agent's breakpoints
+        // need to know as well.
         self.listener.tell(Event::new("breakpoint", Value::Null));
         Ok(())
     }
@@ -116,8 +118,8 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Reads a place as [`RequestedBreakpoint::read`] does. A file that is not there by its path is looked for among the program's
-    /// sources: agents name files as people and stack traces do.
+    /// Reads a place as [`RequestedBreakpoint::read`] does. A file that is not there by its path is looked
+    /// for among the program's sources: agents name files as people and stack traces do.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, also when several sources may be meant.

@@ -1,5 +1,5 @@
-//! Where and why the program stops: breakpoints of this agent by line, by the text of a line or by function, and
-//! exceptions.
+//! Where and why the program stops: breakpoints of this agent by line, by the text of a line or by function,
+//! and exceptions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -143,8 +143,8 @@ fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
     session.with_requested(|requested| requested.find(id).map(|(_, wanted)| wanted.clone()))
 }
 
-/// A breakpoint with the source line where it bound; if that is not the requested line, or it did not bind, with
-/// what is there.
+/// A breakpoint with the source line where it bound; if that is not the requested line, or it did not bind,
+/// with what is there.
 fn describe((file, asked): &(String, Option<u64>), wanted: Option<&AgentBreakpoint>) -> Value {
     let Some(wanted) = wanted else { return Value::Null };
     let mut body = wanted.body(file);

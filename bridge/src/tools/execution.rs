@@ -209,8 +209,9 @@ async fn line_of(session: &AgentSession) -> String {
     }
 }
 
-/// Until when to wait for a running program. One that was reported as waiting for input, and still is, seldom continues
-/// without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a person types.
+/// Until when to wait for a running program. One that was reported as waiting for input, and still is, seldom
+/// continues without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a
+/// person types.
 async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Instant, Failure> {
     let session = session.root();
     if !session.agent_view.has_reported_input_wait() || call.arguments.number("timeoutMs")?.is_some() {
@@ -223,8 +224,9 @@ async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Re
     Ok(if waits { until.min(Instant::now() + INPUT_WAIT_TIMEOUT) } else { until })
 }
 
-/// The stop or end that was not reported to the agent yet: it came after a wait timed out, or another client caused it. Resuming from
-/// there could skip just what the agent waits for, so the stop is reported, and nothing runs.
+/// The stop or end that was not reported to the agent yet: it came after a wait timed out, or another client
+/// caused it. Resuming from there could skip just what the agent waits for, so the stop is reported, and
+/// nothing runs.
 pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     let now = session.snapshot();
     let is_stopped = matches!(now.state, ProgramState::Stopped | ProgramState::Exited);
@@ -278,7 +280,8 @@ async fn pause(call: &ToolCall) -> Result<Value, Failure> {
 
 async fn wait(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    // Another client may have resumed the program a moment ago. A session that is gone has already reported its end.
+    // Another client may have resumed the program a moment ago. A session that is gone has already reported
+    // its end.
     if let Err(failure) = session.sync().await {
         tracing::debug!(%failure, "the session is gone");
     }

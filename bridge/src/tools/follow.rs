@@ -124,8 +124,8 @@ async fn run_to_call(call: &ToolCall, session: &AgentSession) -> Result<Option<V
     Ok(Some(begin_with(what, answer)))
 }
 
-/// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else on the first line of its
-/// body in the sources.
+/// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else
+/// on the first line of its body in the sources.
 async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) -> Result<(), Failure> {
     let roots = &call.bridge.options.roots;
     let function = call.arguments.text("function")?;

@@ -1,5 +1,5 @@
-//! The call stack as tools answer it: the user's frames, with runs of frames of libraries folded into a row each; and which frame
-//! and scope a call means. Variables of a frame are not here.
+//! The call stack as tools answer it: the user's frames, with runs of frames of libraries folded into a row
+//! each; and which frame and scope a call means. Variables of a frame are not here.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -77,7 +77,8 @@ impl CallStack {
     }
 }
 
-/// The rows of a stack from its top. Where no frame is the user's nothing is folded: then these frames are what there is to see.
+/// The rows of a stack from its top. Where no frame is the user's nothing is folded: then these frames are
+/// what there is to see.
 fn fold_frames(frames: &[Value]) -> Vec<FrameRow> {
     let is_foreign = |frame: &Value| frame["presentationHint"] == "subtle";
     let any = frames.iter().any(|frame| !is_foreign(frame) && frame["presentationHint"] != "label");

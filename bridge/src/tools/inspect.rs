@@ -1,5 +1,5 @@
-//! Looking at a stop: variables, stack, expressions, threads, modules, source. Answers are bounded, and say where they
-//! end.
+//! Looking at a stop: variables, stack, expressions, threads, modules, source. Answers are bounded, and say
+//! where they end.
 
 use std::time::Duration;
 
@@ -305,8 +305,8 @@ async fn source(call: &ToolCall) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// The requested frame, else the one that tools show at the stop if it has a source, else the nearest that has one; and its position in the
-/// stack.
+/// The requested frame, else the one that tools show at the stop if it has a source, else the nearest that
+/// has one; and its position in the stack.
 async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Result<(usize, Value), Failure> {
     let thread = stopped_thread(session)?;
     let wanted = match wanted {

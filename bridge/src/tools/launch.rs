@@ -26,7 +26,8 @@ pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the process of a program may take to be reported once it is launched.
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into `engineOptions`.
+/// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into
+/// `engineOptions`.
 const PASSED_ON: [&str; 41] = [
     "args",
     "engine",
@@ -216,8 +217,8 @@ pub(super) fn pass_on(arguments: &ToolArguments, keys: &[&str], attributes: &mut
     }
 }
 
-/// A program by its path. A bare name that is not a file here may be a command, which the session looks for in the project and on
-/// PATH.
+/// A program by its path. A bare name that is not a file here may be a command, which the session looks for
+/// in the project and on PATH.
 fn program_path(named: &str) -> String {
     let full = absolute(named);
     if named.contains('/') || Path::new(&full).exists() { full } else { named.to_owned() }
@@ -247,8 +248,8 @@ fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) ->
     root.filter(|root| root.parent().is_some()).map(|root| root.display().to_string())
 }
 
-/// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string.
-/// A file that is not there by its path is looked for in the folders. They take the places of those that are there already.
+/// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string. A file that is not
+/// there by its path is looked for in the folders. They take the places of those that are there already.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, saying which of them.

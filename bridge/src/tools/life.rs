@@ -1,6 +1,6 @@
-//! The life of a call as text: one line for each statement, with what it changed and what it called; loops folded into their first
-//! round, the rounds that differ, and the values of the others. The session decides which statements were
-//! executed (`followCall`); this module sends no requests.
+//! The life of a call as text: one line for each statement, with what it changed and what it called; loops
+//! folded into their first round, the rounds that differ, and the values of the others. The session decides
+//! which statements were executed (`followCall`); this module sends no requests.
 
 mod fold;
 mod signature;
@@ -33,7 +33,8 @@ pub(super) struct StatementWriter {
     lines: Vec<String>,
 }
 
-/// The lines of a followed call, as long as they may be: where they do not fit with the text of the source, they have its numbers only.
+/// The lines of a followed call, as long as they may be: where they do not fit with the text of the source,
+/// they have its numbers only.
 pub(super) fn lines(body: &Value, most_bytes: usize) -> Vec<String> {
     let path = body["call"]["source"]["path"].as_str().unwrap_or_default().to_owned();
     let items = fold(parse(body["statements"].as_array().map(Vec::as_slice).unwrap_or_default()));

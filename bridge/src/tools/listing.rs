@@ -1,4 +1,5 @@
-//! `debug_sessions`: the live sessions on this machine, who started them, and where they are stopped; and joining one of them.
+//! `debug_sessions`: the live sessions on this machine, who started them, and where they are stopped; and
+//! joining one of them.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -10,7 +11,8 @@ use super::stops;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
 
-/// How many sessions are queried for their state; further ones are listed with the contents of their files only.
+/// How many sessions are queried for their state; further ones are listed with the contents of their files
+/// only.
 const MAX_QUERIED_SESSIONS: usize = 50;
 
 pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {

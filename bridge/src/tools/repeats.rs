@@ -113,7 +113,8 @@ fn outcome(answer: &Value) -> RunOutcome {
     }
 }
 
-/// The session of the next run, where a run has ended that is to be repeated. Otherwise the answer gets the number of runs.
+/// The session of the next run, where a run has ended that is to be repeated. Otherwise the answer gets the
+/// number of runs.
 pub(super) async fn next(
     call: &ToolCall,
     session: &AgentSession,

@@ -1,4 +1,5 @@
-//! Servers: the addresses at which they say that they listen, in what they print. Nothing here connects to them.
+//! Servers: the addresses at which they say that they listen, in what they print. Nothing here connects to
+//! them.
 
 use serde_json::{Value, json};
 

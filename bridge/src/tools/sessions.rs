@@ -1,4 +1,5 @@
-//! A session as a whole: its state, restarting its program, leaving it. Launching and attaching are in [`super::launch`].
+//! A session as a whole: its state, restarting its program, leaving it. Launching and attaching are in
+//! [`super::launch`].
 
 use std::time::Duration;
 
@@ -134,8 +135,8 @@ pub async fn state_of(session: &AgentSession) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// Starts the program again: in the same session when that can be, so that every client and every breakpoint stays; else
-/// in a new one, by the plan of the old.
+/// Starts the program again: in the same session when that can be, so that every client and every breakpoint
+/// stays; else in a new one, by the plan of the old.
 async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Restarting the first program restarts those that it starts.
@@ -188,7 +189,8 @@ fn stops_at_entry(call: &ToolCall) -> Result<bool, Failure> {
     Ok(!call.arguments.flag("run")?.unwrap_or(false) && call.arguments.flag("stopAtEntry")?.unwrap_or(true))
 }
 
-/// Restarts with DAP `restart`. Another client's program starts with that client's arguments; our own may stop at entry or not.
+/// Restarts with DAP `restart`. Another client's program starts with that client's arguments; our own may
+/// stop at entry or not.
 async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let stops = own && stops_at_entry(call)?;
@@ -212,7 +214,8 @@ async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Res
     let what = "starting again (building first, if it is a project)";
     call.progress.during(what, Some(session.listener.events()), asking).await?;
     let mut snapshot = session.watch_snapshot();
-    // Reports about the old program no longer hold; an adapter other than Tandem does not announce the new one.
+    // Reports about the old program no longer hold; an adapter other than Tandem does not announce the new
+    // one.
     let begun = snapshot
         .wait_for(|snapshot| snapshot.restarts > before.restarts || snapshot.state == ProgramState::Exited);
     drop(tokio::time::timeout(RESTART_TIMEOUT, begun).await);

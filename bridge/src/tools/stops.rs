@@ -1,5 +1,5 @@
-//! Where the program is stopped, as every tool that runs it answers: place with the lines around it, the variables that
-//! changed, new output.
+//! Where the program is stopped, as every tool that runs it answers: place with the lines around it, the
+//! variables that changed, new output.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -33,7 +33,8 @@ const MAX_CAUSES: usize = 5;
 const MAX_VARIABLES: usize = 20;
 /// Suffix of the .NET engine after the name of a method, to show what it returned.
 const RETURNED: &str = " returned";
-/// How far down the first frame with a source is looked for: a web server's handlers are dozens of frames of it down.
+/// How far down the first frame with a source is looked for: a web server's handlers are dozens of frames of
+/// it down.
 const MAX_FRAME_DEPTH: u64 = 200;
 /// How long the snapshot may take to follow an answer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -98,8 +99,8 @@ pub(super) fn begin_with(message: &str, answer: Value) -> Value {
     first
 }
 
-/// A stop in another session of the family than the one in the call: a program that was started, or the one that started
-/// it. Unless the call named a session, the one that stopped is the current one from now on.
+/// A stop in another session of the family than the one in the call: a program that was started, or the one
+/// that started it. Unless the call named a session, the one that stopped is the current one from now on.
 pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
     let named = !call.arguments.value("session").is_null();
@@ -119,7 +120,8 @@ pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) 
     begin_with(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
 }
 
-/// Adds the other sessions of the family that are stopped: waiting for one program may never end while another is stopped.
+/// Adds the other sessions of the family that are stopped: waiting for one program may never end while
+/// another is stopped.
 pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
     let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut stopped = Vec::new();
@@ -145,7 +147,8 @@ pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &Age
     }
 }
 
-/// Adds the programs that were started since the last report to the agent, and how to debug those that are not debugged.
+/// Adds the programs that were started since the last report to the agent, and how to debug those that are
+/// not debugged.
 pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     let root = session.root();
     let (newest, count) = root.snapshot().started;
@@ -266,8 +269,9 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
     }
 }
 
-/// The agent's breakpoint where the program is stopped, when what was hit is not its own by id: in a program that its program has
-/// started it is set on its behalf, and some adapters (bash-dap, rdbg) do not say which one was hit.
+/// The agent's breakpoint where the program is stopped, when what was hit is not its own by id: in a program
+/// that its program has started it is set on its behalf, and some adapters (bash-dap, rdbg) do not say which
+/// one was hit.
 fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     let inherited = event["byOther"] == true;
     let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
@@ -320,9 +324,9 @@ fn name_exception(info: &Value, event: &mut Value) {
     }
 }
 
-/// The top frame of a thread, and the one that is shown: the nearest with a source that can be read, of the user's own code if
-/// there is one, for inside the framework, a library or native code that is what helps; else one with the name of a source; else
-/// the top one.
+/// The top frame of a thread, and the one that is shown: the nearest with a source that can be read, of the
+/// user's own code if there is one, for inside the framework, a library or native code that is what helps;
+/// else one with the name of a source; else the top one.
 ///
 /// # Errors
 /// The session's own.
@@ -366,7 +370,8 @@ pub(super) fn has_source(frame: &Value) -> bool {
             && frame["source"]["adapterData"]["notHere"] != true
 }
 
-/// Whether the method of a frame has ended: it has thrown what another stack throws again, and has no variables.
+/// Whether the method of a frame has ended: it has thrown what another stack throws again, and has no
+/// variables.
 pub(super) fn has_ended(frame: &Value) -> bool {
     frame["hasEnded"] == true
 }
@@ -415,7 +420,8 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
         };
         rows.retain(|row| !failed(row));
     }
-    // Groups an adapter makes up (`special variables`) have no value that could change, nor have static members.
+    // Groups an adapter makes up (`special variables`) have no value that could change, nor have static
+    // members.
     let is_group = |row: &Value| row["value"] == "" || row["presentationHint"]["kind"] == "class";
     rows.retain(|row| !is_group(row) || row["variablesReference"].as_i64().unwrap_or(0) == 0);
     // Variables that pytest adds to explain an assertion.
@@ -435,8 +441,8 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
     Ok(())
 }
 
-/// Takes out of the variables of a frame what the calls of a step returned: rows such as `Total returned`, which no variable can be
-/// called.
+/// Takes out of the variables of a frame what the calls of a step returned: rows such as `Total returned`,
+/// which no variable can be called.
 fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
     let name = |row: &Value| row["name"].as_str()?.strip_suffix(RETURNED).map(str::to_owned);
     let taken = rows.extract_if(.., |row| name(row).is_some());
@@ -445,7 +451,8 @@ fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
         .collect()
 }
 
-/// The scopes with arguments and locals, the innermost first: JavaScript has one for each block, and gdb keeps arguments apart.
+/// The scopes with arguments and locals, the innermost first: JavaScript has one for each block, and gdb
+/// keeps arguments apart.
 pub(super) fn locals_scopes(scopes: &Value) -> Vec<Value> {
     let list = scopes["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_local = |scope: &&Value| {
@@ -487,8 +494,8 @@ pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
     }
 }
 
-/// The thread that `threadId` names, if it names one. Not every engine refuses one that is not there: some answer that they
-/// resume it, and never do.
+/// The thread that `threadId` names, if it names one. Not every engine refuses one that is not there: some
+/// answer that they resume it, and never do.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when the program has no such thread.

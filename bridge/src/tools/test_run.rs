@@ -1,5 +1,6 @@
-//! Tests under the debugger: the run goes as any other, but its processes are started by sessions of this agent. A run with several
-//! such processes (the projects of a solution) is followed from one to the next. At the end of a process the results are known.
+//! Tests under the debugger: the run goes as any other, but its processes are started by sessions of this
+//! agent. A run with several such processes (the projects of a solution) is followed from one to the next. At
+//! the end of a process the results are known.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -221,7 +222,8 @@ impl TestRun {
                     "passed"
                 });
                 event["tests"] = tests;
-                // Its process may be one of several, and one that a client drives ends with 0 whatever its tests do.
+                // Its process may be one of several, and one that a client drives ends with 0 whatever its
+                // tests do.
                 if answer["exitCode"].is_i64() {
                     event["exitCode"] = answer["exitCode"].clone();
                 }

@@ -1,5 +1,5 @@
-//! The first stop of a run of tests: whether it is where the test failed, and what of its answer is the runner's. What failed is the
-//! framework's to report.
+//! The first stop of a run of tests: whether it is where the test failed, and what of its answer is the
+//! runner's. What failed is the framework's to report.
 
 use std::sync::Arc;
 
@@ -92,7 +92,8 @@ fn is_another(answer: &Value, known: &KnownException) -> bool {
     event["type"] == "exception" && !known.is(text("exceptionType"), text("message"))
 }
 
-/// Whether a value of JavaScript is a function or a class: a module's are in sight of every test, and say nothing of it.
+/// Whether a value of JavaScript is a function or a class: a module's are in sight of every test, and say
+/// nothing of it.
 fn is_code(value: &str) -> bool {
     let parameters = |text: &str| {
         text.chars().all(|letter| letter.is_alphanumeric() || "_$, (){}=.".contains(letter))
@@ -102,7 +103,8 @@ fn is_code(value: &str) -> bool {
         || value.split_once("=>").is_some_and(|(before, _)| parameters(before))
 }
 
-/// Leaves out what the runner printed of itself, what the message of the stop has, and the framework's frames.
+/// Leaves out what the runner printed of itself, what the message of the stop has, and the framework's
+/// frames.
 fn tidy(event: &mut Value, session: &AgentSession) {
     // The test runner handles every exception of a test; Python's passes it to the debugger as unhandled.
     if (event["isUnhandled"] == false || session.engine == "debugpy")
@@ -152,8 +154,8 @@ fn tidy(event: &mut Value, session: &AgentSession) {
     }
 }
 
-/// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it again. The same run once
-/// more, that knows it, stops where it is thrown.
+/// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it
+/// again. The same run once more, that knows it, stops where it is thrown.
 fn rethrown_exception(answer: &Value) -> Option<KnownException> {
     let event = &answer["event"];
     let library = event["file"].as_str().is_none_or(|file| !std::path::Path::new(file).is_file());

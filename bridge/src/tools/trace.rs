@@ -1,6 +1,6 @@
-//! Values at places, hit by hit, as a table in the order of time. The session evaluates them where the program passes and
-//! resumes it, so no client sees it stop; this module collects the rows ([`table`]). The engine evaluates the
-//! expressions, exactly as for `debug_evaluate`.
+//! Values at places, hit by hit, as a table in the order of time. The session evaluates them where the
+//! program passes and resumes it, so no client sees it stop; this module collects the rows ([`table`]). The
+//! engine evaluates the expressions, exactly as for `debug_evaluate`.
 
 mod table;
 

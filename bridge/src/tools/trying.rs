@@ -1,6 +1,6 @@
-//! `debug_try`: an experiment. The program that was launched is started twice more, with the same arguments and the same input, once with
-//! a change at a place and once without. How a run goes is [`mod@run`]'s, what differs is [`difference`]'s; the session that the agent uses
-//! stays as it is.
+//! `debug_try`: an experiment. The program that was launched is started twice more, with the same arguments
+//! and the same input, once with a change at a place and once without. How a run goes is [`mod@run`]'s, what
+//! differs is [`difference`]'s; the session that the agent uses stays as it is.
 
 mod difference;
 mod recorded_input;
@@ -26,7 +26,8 @@ use recorded_input::RecordedInput;
 
 /// Tokens of an answer by default.
 const DEFAULT_TOKENS: u64 = 1500;
-/// How long each run may take unless `timeoutMs` says otherwise: both together less than what clients wait for.
+/// How long each run may take unless `timeoutMs` says otherwise: both together less than what clients wait
+/// for.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Most expressions, and most values that are set.
 const MAX_EXPRESSIONS: usize = 20;

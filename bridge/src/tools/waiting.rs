@@ -1,5 +1,5 @@
-//! Waiting for what a program does next: a stop, its end, a request for input, an address that it serves; and for the run that follows
-//! its own. Nothing is resumed here.
+//! Waiting for what a program does next: a stop, its end, a request for input, an address that it serves; and
+//! for the run that follows its own. Nothing is resumed here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,11 @@ use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
 /// Only waits longer than this ask whether the program wants input.
 pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
-/// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another thread that reads
-/// all the while is not a reason to end it.
+/// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another
+/// thread that reads all the while is not a reason to end it.
 pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long nothing else happens to a server that listens until that is the news: it may have several addresses, or stop.
+/// How long nothing else happens to a server that listens until that is the news: it may have several
+/// addresses, or stop.
 const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first words of an answer to a wait whose trigger has ended.
 const TRIGGERED: &str = "what was triggered has ended, and the program has not stopped: it runs on";
@@ -39,7 +40,8 @@ pub(super) async fn wait_for_news(
     wait_longer(call, session, seen, until, INPUT_CHECK_TIMEOUT).await
 }
 
-/// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to be found out.
+/// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to
+/// be found out.
 pub(super) fn may_continue(session: &AgentSession) -> bool {
     let root = session.root();
     let now = session.snapshot();
@@ -48,8 +50,8 @@ pub(super) fn may_continue(session: &AgentSession) -> bool {
     follows && is_stopped && session.agent_view.pending() && !session.agent_view.knows(now.news)
 }
 
-/// The same; whether the program asks for input counts only after this long. A step is followed for as long before the stop of
-/// another program counts. If a run is followed by another, the wait continues in that.
+/// The same; whether the program asks for input counts only after this long. A step is followed for as long
+/// before the stop of another program counts. If a run is followed by another, the wait continues in that.
 pub(super) async fn wait_longer(
     call: &ToolCall,
     session: &AgentSession,
@@ -144,8 +146,9 @@ async fn wait_once(
     })
 }
 
-/// Returns when the program has read all its input and waits for more, or has printed that it listens. A call with `waitFor`
-/// does not return for the latter. A wait for input that the agent knows sets `knows`, and is not returned again.
+/// Returns when the program has read all its input and waits for more, or has printed that it listens. A call
+/// with `waitFor` does not return for the latter. A wait for input that the agent knows sets `knows`, and is
+/// not returned again.
 async fn idles(
     call: &ToolCall,
     session: &AgentSession,

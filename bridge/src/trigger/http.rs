@@ -1,4 +1,5 @@
-//! One HTTP request to this machine. Nothing else is reached: the address must be of loopback, whatever its name says.
+//! One HTTP request to this machine. Nothing else is reached: the address must be of loopback, whatever its
+//! name says.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

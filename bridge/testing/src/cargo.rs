@@ -1,5 +1,6 @@
-//! Tests of Rust: Cargo builds the test programs, and each is run by itself, as libtest's documented options want it. So the process
-//! that runs a test is known, and one that crashes costs its own tests alone. Documentation tests are rustdoc's.
+//! Tests of Rust: Cargo builds the test programs, and each is run by itself, as libtest's documented options
+//! want it. So the process that runs a test is known, and one that crashes costs its own tests alone.
+//! Documentation tests are rustdoc's.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,8 @@ const PREAMBLE: &[&str] = &["running ", "test ", "note: run with `RUST_BACKTRACE
 /// The test framework of Rust: `cargo test`.
 pub struct Cargo;
 
-/// Where a debugger stops: at each panic, but of tests that pass by one only when it is known that this fails them.
+/// Where a debugger stops: at each panic, but of tests that pass by one only when it is known that this fails
+/// them.
 fn stops(are_to_panic: bool, is_known: bool) -> Stops {
     let note = match are_to_panic {
         true => "a test that is to panic, and does not, has no place where it fails",
@@ -138,7 +140,8 @@ async fn programs(run: &mut FrameworkRun<'_>) -> Result<Vec<TestExecutable>, Fai
     }
     let mut programs: Vec<TestExecutable> =
         std::mem::take(&mut run.report.artifacts).iter().filter_map(TestExecutable::of).collect();
-    // They come in the order in which they were compiled, which differs from build to build: a list has pages.
+    // They come in the order in which they were compiled, which differs from build to build: a list has
+    // pages.
     programs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(programs)
 }
@@ -243,8 +246,8 @@ async fn documentation(
     Ok(names.map(test).collect())
 }
 
-/// Runs tests of one program; all that the filter means when none is named. Under a debugger those that pass by a panic run by
-/// themselves: it would stop at what they expect.
+/// Runs tests of one program; all that the filter means when none is named. Under a debugger those that pass
+/// by a panic run by themselves: it would stop at what they expect.
 async fn run_program(
     run: &mut FrameworkRun<'_>,
     program: &TestExecutable,
@@ -335,7 +338,8 @@ async fn run_process(
     Ok(())
 }
 
-/// A program crashed, or a test ended it: the tests that have no result are run again, one at a time, so that each has one.
+/// A program crashed, or a test ended it: the tests that have no result are run again, one at a time, so that
+/// each has one.
 async fn rerun_after_crash(
     run: &mut FrameworkRun<'_>,
     program: &TestExecutable,
@@ -401,7 +405,8 @@ async fn run_documentation(
     }
     let (own, more) = arguments(run);
     let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
-    // rustdoc takes arguments apart at their spaces: the item's name chooses, and what is chosen besides does not count.
+    // rustdoc takes arguments apart at their spaces: the item's name chooses, and what is chosen besides does
+    // not count.
     command = command.args(tests.iter().filter_map(|test| item_of(test.handle["name"].as_str()?)));
     let launch = ProcessLaunch::new(command.args(more), "lldb");
     let names = tests.iter().filter_map(|test| test.handle["name"].as_str().map(str::to_owned));

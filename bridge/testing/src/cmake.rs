@@ -1,5 +1,5 @@
-//! Tests of CMake projects: those of ctest, and inside their programs those of GoogleTest. A program of GoogleTest is run by itself, once
-//! for all that is wanted of it; whatever else ctest knows is run by ctest.
+//! Tests of CMake projects: those of ctest, and inside their programs those of GoogleTest. A program of
+//! GoogleTest is run by itself, once for all that is wanted of it; whatever else ctest knows is run by ctest.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

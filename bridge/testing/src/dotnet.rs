@@ -1,5 +1,5 @@
-//! Tests of .NET: xunit, NUnit, MSTest and TUnit, on Microsoft.Testing.Platform ([`mtp`]) or VSTest ([`vstest`]), whichever each project
-//! is built for ([`build`]).
+//! Tests of .NET: xunit, NUnit, MSTest and TUnit, on Microsoft.Testing.Platform ([`mtp`]) or VSTest
+//! ([`vstest`]), whichever each project is built for ([`build`]).
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ pub mod settings;
 pub mod vstest;
 pub mod wire;
 
-/// Exceptions of the frameworks' and the usual libraries' assertions. They are thrown in the test's own frame; a test that has awaited
-/// something has left it when they arrive at the framework.
+/// Exceptions of the frameworks' and the usual libraries' assertions. They are thrown in the test's own
+/// frame; a test that has awaited something has left it when they arrive at the framework.
 const ASSERTIONS: &str = "Xunit.Sdk.*, NUnit.Framework.AssertionException, NUnit.Framework.MultipleAssertException, \
     Microsoft.VisualStudio.TestTools.UnitTesting.*, TUnit.Assertions.*, FluentAssertions.*, Shouldly.*";
 
@@ -39,8 +39,8 @@ const PREAMBLE: &[&str] = &[
 /// The test framework of .NET: VSTest or Microsoft.Testing.Platform.
 pub struct Dotnet;
 
-/// Where a debugger stops: at an assertion, or the exception that is known, when it is thrown; at any other exception when it leaves
-/// the user's code.
+/// Where a debugger stops: at an assertion, or the exception that is known, when it is thrown; at any other
+/// exception when it leaves the user's code.
 pub fn stops(known: Option<&KnownException>) -> Stops {
     let thrown = match known {
         Some(known) => format!("{ASSERTIONS}, {}", known.kind),

@@ -30,7 +30,8 @@ pub trait TestFramework: Sync {
     /// The tests of a project; builds it first where it must be built.
     ///
     /// # Errors
-    /// When the runner cannot be started or is not installed. A build that fails sets [`FrameworkRun::broken`].
+    /// When the runner cannot be started or is not installed. A build that fails sets
+    /// [`FrameworkRun::broken`].
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>>;
 
     /// Runs tests; their results go to [`FrameworkRun::results`].

@@ -1,4 +1,5 @@
-//! Tests of Go: `go test -json` runs them. A debugger gets the test program of one package, as `go test -c` builds it.
+//! Tests of Go: `go test -json` runs them. A debugger gets the test program of one package, as `go test -c`
+//! builds it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

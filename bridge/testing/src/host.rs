@@ -37,7 +37,8 @@ pub struct Stops {
     pub filters: Vec<(&'static str, Option<String>)>,
     /// Functions that frameworks call for a check that failed, with a condition.
     pub functions: Vec<(&'static str, Option<&'static str>)>,
-    /// The framework's sources are here, and look like the user's: only frames in the project's folder are shown.
+    /// The framework's sources are here, and look like the user's: only frames in the project's folder are
+    /// shown.
     pub own_frames: bool,
     /// A test that fails without a stop is run once more, and stops where what it failed with is thrown.
     pub retries: bool,
@@ -82,8 +83,8 @@ pub trait ProcessLauncher: Send + Sync {
     /// Whether a debugger starts them.
     fn is_debugger(&self) -> bool;
 
-    /// Runs a process to its end; `sink` receives its output. A debugger passes the output on at the end, when the process was
-    /// ended by the debugger, too.
+    /// Runs a process to its end; `sink` receives its output. A debugger passes the output on at the end,
+    /// when the process was ended by the debugger, too.
     ///
     /// # Errors
     /// When it cannot be started; `TIMEOUT`, `CANCELLED`.

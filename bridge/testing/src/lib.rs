@@ -1,11 +1,14 @@
-//! Test frameworks: which tests a project has, running them, and starting them for a debugger, with one model for all.
+//! Test frameworks: which tests a project has, running them, and starting them for a debugger, with one model
+//! for all.
 //!
-//! In reading order: [`model`] (tests and results), [`framework`] (what a framework has to say of itself, and the table of them),
-//! [`host`] (who starts the processes with tests), [`run`] (one run), [`results`], [`reports`] (what our helpers inside a framework
-//! write), [`select`] (which tests a call means), [`request`] (lists and runs), [`answer`] (what they answer). A framework is one file,
-//! or a folder beside it.
+//! In reading order: [`model`] (tests and results), [`framework`] (what a framework has to say of itself, and
+//! the table of them), [`host`] (who starts the processes with tests), [`run`] (one run), [`results`],
+//! [`reports`] (what our helpers inside a framework write), [`select`] (which tests a call means),
+//! [`request`] (lists and runs), [`answer`] (what they answer). A framework is one file, or a folder beside
+//! it.
 //!
-//! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::Host`] that another crate implements.
+//! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::Host`] that another crate
+//! implements.
 
 pub mod answer;
 pub mod cargo;

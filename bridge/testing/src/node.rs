@@ -1,5 +1,5 @@
-//! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with helpers of ours that report. Not mocha and others,
-//! which run by their script (`run_tests`).
+//! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with helpers of ours that
+//! report. Not mocha and others, which run by their script (`run_tests`).
 
 use std::path::{Path, PathBuf};
 
@@ -161,7 +161,8 @@ fn launch(command: ProcessCommand, own: usize, known: Option<&KnownException>) -
     launch
 }
 
-/// Every runner catches what a test throws, so a stop is decided by what is thrown: an assertion, or what the run before failed with.
+/// Every runner catches what a test throws, so a stop is decided by what is thrown: an assertion, or what the
+/// run before failed with.
 fn condition(known: Option<&KnownException>) -> String {
     let wanted = match known {
         None => FAILS.to_owned(),

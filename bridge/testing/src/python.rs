@@ -216,7 +216,8 @@ impl TestFramework for Pytest {
         Box::pin(async move {
             let mut command = Self::command(run);
             if run.host.is_debugger() {
-                // Input and output are those of the session; what failed is reported, and need not be printed.
+                // Input and output are those of the session; what failed is reported, and need not be
+                // printed.
                 command = command.args(["-s", "--no-header", "--tb=no"]);
             }
             let mut shown = "pytest".to_owned();
@@ -250,7 +251,8 @@ impl TestFramework for Pytest {
     }
 }
 
-/// The id of a test (`tests/test_a.py::test_b`); also of the dotted name that JUnit files have for it (`tests.test_a.test_b`).
+/// The id of a test (`tests/test_a.py::test_b`); also of the dotted name that JUnit files have for it
+/// (`tests.test_a.test_b`).
 fn id_of(project: &Project, text: &str) -> Option<String> {
     if let Some((file, rest)) = text.split_once("::") {
         // An id is relative to where pytest runs, or to the folder that was named.

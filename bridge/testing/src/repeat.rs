@@ -18,8 +18,9 @@ pub const MAX_RUNS: u64 = 10_000;
 pub const MAX_PARALLEL: u64 = 64;
 
 impl TestRequest {
-    /// Runs the tests `most` times, `parallel` runs at once, until one fails; only the first is built. The answer is that of the run that
-    /// failed, or else of the last, with `runs`, the number of runs that have ended. The other runs are ended.
+    /// Runs the tests `most` times, `parallel` runs at once, until one fails; only the first is built. The
+    /// answer is that of the run that failed, or else of the last, with `runs`, the number of runs that have
+    /// ended. The other runs are ended.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -1,8 +1,9 @@
-//! The lines that our helpers inside a framework (a pytest plug-in, a reporter of jest and the like) write into a named pipe: one
-//! JSON object each. A pipe rather than the program's output, which belongs to the tests.
+//! The lines that our helpers inside a framework (a pytest plug-in, a reporter of jest and the like) write
+//! into a named pipe: one JSON object each. A pipe rather than the program's output, which belongs to the
+//! tests.
 //!
-//! `started` and `finished` carry a result, `planned` how many results will follow, `test` a test that is listed, `broken` a source that
-//! cannot be loaded, `part` a piece of a long line.
+//! `started` and `finished` carry a result, `planned` how many results will follow, `test` a test that is
+//! listed, `broken` a source that cannot be loaded, `part` a piece of a long line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,8 @@ impl ReportPipe {
     }
 }
 
-/// The line that this last part makes whole: of several processes that write to one pipe, only short lines stay together.
+/// The line that this last part makes whole: of several processes that write to one pipe, only short lines
+/// stay together.
 fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
     let part = line.strip_prefix(r#"{"event":"part","#)?;
     let part: Value = serde_json::from_str(&format!("{{{part}")).ok()?;

@@ -138,8 +138,8 @@ impl TestResults {
         });
     }
 
-    /// A test has ended. A second result of the same test replaces the first when it is worse: a test may pass, and what cleans
-    /// up after it fail.
+    /// A test has ended. A second result of the same test replaces the first when it is worse: a test may
+    /// pass, and what cleans up after it fail.
     pub fn finish_test(&self, mut result: TestResult) {
         for text in [&mut result.message, &mut result.stack, &mut result.output] {
             shorten(text);
@@ -202,7 +202,8 @@ impl TestResults {
         })
     }
 
-    /// Whether a test of this id, a row of it or a test below it has a result. An id may have a longer path than its results.
+    /// Whether a test of this id, a row of it or a test below it has a result. An id may have a longer path
+    /// than its results.
     pub fn has_any(&self, id: &str) -> bool {
         self.with(|inner| {
             if inner.outcomes.contains_key(&key(id, &None, &None)) {

@@ -205,9 +205,9 @@ impl Minitest {
     }
 }
 
-/// Reports why Ruby has ended before any test, and where: `/w/a_test.rb:3: syntax error, unexpected …
-/// (SyntaxError)`, possibly after the location of the `require`, or `…:in `require': cannot load such file --
-/// x (LoadError)` with the calls below it.
+/// Reports why Ruby has ended before any test, and where:
+/// `/w/a_test.rb:3: syntax error, unexpected … (SyntaxError)`, possibly after the location of the `require`, or
+/// ``…:in `require': cannot load such file -- x (LoadError)`` with the calls below it.
 fn report_load_error(run: &mut FrameworkRun<'_>, printed: &str) {
     run.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();

@@ -1,4 +1,5 @@
-//! One run of a framework: builds, processes with tests, their time limits, and what they report. Not which processes these are.
+//! One run of a framework: builds, processes with tests, their time limits, and what they report. Not which
+//! processes these are.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -151,7 +152,8 @@ impl OutputReader for NullReader {
 
 /// A source of results other than the output of a process: a pipe, a protocol.
 pub trait ResultSource: Send {
-    /// Takes in reports while the process runs; returns only if it cannot continue. May be dropped at any time.
+    /// Takes in reports while the process runs; returns only if it cannot continue. May be dropped at any
+    /// time.
     fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure>;
 
     /// Takes in what is left when the process has ended.
@@ -388,7 +390,8 @@ impl<'a> FrameworkRun<'a> {
         }
     }
 
-    /// Takes in what helpers reported besides results: sources that cannot be loaded are errors, and their tests are missing.
+    /// Takes in what helpers reported besides results: sources that cannot be loaded are errors, and their
+    /// tests are missing.
     pub fn collect(&mut self, reports: &mut ReportPipe, source: &str) -> Vec<TestItem> {
         let collected = reports.take_collected();
         for broken in &collected.broken {

@@ -1,5 +1,5 @@
-//! Which of the listed tests a call means: by id, by a part of a name, by class, file, trait, target framework or what has
-//! changed; and the names nearest to one that there is none of.
+//! Which of the listed tests a call means: by id, by a part of a name, by class, file, trait, target
+//! framework or what has changed; and the names nearest to one that there is none of.
 
 use std::path::{Path, PathBuf};
 

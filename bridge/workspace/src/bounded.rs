@@ -1,4 +1,5 @@
-//! Reads a file that another program wrote: never more than the limit, and never waiting for a pipe or a device.
+//! Reads a file that another program wrote: never more than the limit, and never waiting for a pipe or a
+//! device.
 //!
 //! Not here: whether the file may be read at all. Callers check that first.
 

@@ -1,8 +1,8 @@
-//! Builds, tests and checks: what a folder holds decides the tool ([`project`]), the tool decides the steps ([`steps`]), and
-//! each step has a reader of the tool's own format ([`readers`]) that fills the [`report`].
+//! Builds, tests and checks: what a folder holds decides the tool ([`project`]), the tool decides the steps
+//! ([`steps`]), and each step has a reader of the tool's own format ([`readers`]) that fills the [`report`].
 //!
-//! A build runs whatever the project says, with the rights of the user who started the bridge: it is no more confined than a
-//! build in a terminal.
+//! A build runs whatever the project says, with the rights of the user who started the bridge: it is no more
+//! confined than a build in a terminal.
 
 pub mod project;
 pub mod readers;
@@ -80,7 +80,8 @@ struct BuildResult {
 /// Runs an action to its end. A build or test that fails is an answer with `error` in it.
 ///
 /// # Errors
-/// `UNSUPPORTED` when the tool has no such action, `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
+/// `UNSUPPORTED` when the tool has no such action, `COMMAND_FAILED` when it cannot be started, `TIMEOUT`,
+/// `CANCELLED`.
 pub async fn run(
     project: Project,
     action: BuildAction,
@@ -158,7 +159,8 @@ fn cut(answer: &BuildResult) -> Option<Value> {
     Some(json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message, "hint": hint }))
 }
 
-/// `error` of an answer whose filter matched no test, or whose runner says that there is none. Most runners end well then.
+/// `error` of an answer whose filter matched no test, or whose runner says that there is none. Most runners
+/// end well then.
 fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments) -> Option<Value> {
     let report = &answer.report;
     if action != BuildAction::Test || report.errors > 0 || answer.exit_code != 0 {
@@ -180,7 +182,8 @@ fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments)
     Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
 }
 
-/// `error` of an answer whose tool says that something is wrong. A check that finds something has done its work.
+/// `error` of an answer whose tool says that something is wrong. A check that finds something has done its
+/// work.
 fn bad_news(answer: &BuildResult, action: BuildAction) -> Option<Value> {
     let report = &answer.report;
     let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);

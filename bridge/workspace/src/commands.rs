@@ -1,4 +1,5 @@
-//! `run_command`: any program, run as the user who started the bridge, in a root. Only when that person allowed it.
+//! `run_command`: any program, run as the user who started the bridge, in a root. Only when that person
+//! allowed it.
 
 use std::time::Duration;
 

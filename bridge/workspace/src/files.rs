@@ -31,7 +31,8 @@ pub struct Listing {
     /// Where to continue, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
-    /// Names that are not UTF-8: written in quotes as git writes them (`"\377"`), which every tool takes back.
+    /// Names that are not UTF-8: written in quotes as git writes them (`"\377"`), which every tool takes
+    /// back.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_utf8: usize,
 }

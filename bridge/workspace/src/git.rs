@@ -1,10 +1,12 @@
-//! Git, through the `git` program: the one implementation that agrees with what people see, in worktrees, empty
-//! repositories and with names of any bytes. Answers are read from its stable formats (`-z`), never from words meant for people.
+//! Git, through the `git` program: the one implementation that agrees with what people see, in worktrees,
+//! empty repositories and with names of any bytes. Answers are read from its stable formats (`-z`), never
+//! from words meant for people.
 //!
-//! A repository can name programs that git runs and places that git reads and writes. What of that counts is decided in
-//! [`repository`], by [`layout`] (where things are), [`settings`] and [`stand_in`] (which configuration git sees), [`run`] (its
-//! environment) and [`submodules`]. In the other children: [`status`], [`history`] (log and branches), [`diff`], [`changes`] (add
-//! and commit), [`crate::quoted_path`] (names of any bytes as text).
+//! A repository can name programs that git runs and places that git reads and writes. What of that counts is
+//! decided in [`repository`], by [`layout`] (where things are), [`settings`] and [`stand_in`] (which
+//! configuration git sees), [`run`] (its environment) and [`submodules`]. In the other children: [`status`],
+//! [`history`] (log and branches), [`diff`], [`changes`] (add and commit), [`crate::quoted_path`] (names of
+//! any bytes as text).
 
 pub mod changes;
 pub mod diff;

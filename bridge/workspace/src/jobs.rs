@@ -1,5 +1,6 @@
-//! Work that may take longer than one call may wait: a call that runs out of patience leaves it going, and the same call
-//! made again waits on. The last call that waits for it and is cancelled cancels the work; when the bridge goes, all of it ends.
+//! Work that may take longer than one call may wait: a call that runs out of patience leaves it going, and
+//! the same call made again waits on. The last call that waits for it and is cancelled cancels the work; when
+//! the bridge goes, all of it ends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,8 +53,8 @@ pub enum JobStatus {
 }
 
 impl Jobs {
-    /// Starts the work, unless work with the same key is already in progress, and waits for it; `tell` gets what is being done, at
-    /// most once a second.
+    /// Starts the work, unless work with the same key is already in progress, and waits for it; `tell` gets
+    /// what is being done, at most once a second.
     ///
     /// # Errors
     /// The work's own; `CANCELLED`.

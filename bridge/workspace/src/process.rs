@@ -1,5 +1,5 @@
-//! Runs a program to its end: both pipes are drained at once, what is kept is bounded, and a deadline or a cancellation ends
-//! the program with everything it started. No shell is involved; stdin is empty.
+//! Runs a program to its end: both pipes are drained at once, what is kept is bounded, and a deadline or a
+//! cancellation ends the program with everything it started. No shell is involved; stdin is empty.
 //!
 //! Processes that outlive the program in its process group are killed, too: nothing that a tool starts is
 //! left running. In the child: [`output`], the bounded memory of an output.
@@ -146,7 +146,8 @@ impl ProcessCommand {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        // A relative folder in PATH would be looked up where the program works: in what a stranger may have written.
+        // A relative folder in PATH would be looked up where the program works: in what a stranger may have
+        // written.
         if let Some(path) = absolute_path() {
             command.env("PATH", path);
         }
@@ -171,8 +172,8 @@ impl ProcessCommand {
     /// Runs it to its end. Dropping the future kills it.
     ///
     /// # Errors
-    /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT` past the deadline, `CANCELLED`. A program that ends badly is no
-    /// error here.
+    /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT` past the deadline, `CANCELLED`. A failing
+    /// exit code is not an error here.
     pub async fn run(
         &self,
         sink: &mut dyn Sink,
@@ -232,7 +233,8 @@ fn absolute_path() -> Option<OsString> {
     if changed { std::env::join_paths(kept).ok() } else { None }
 }
 
-/// Waits for the program's end, draining its pipes all the while, and a moment longer for those who hold them.
+/// Waits for the program's end, draining its pipes all the while, and a moment longer for those who hold
+/// them.
 async fn child_and_pipes(child: &mut Child, pipes: &mut OutputPipes<'_>) -> Result<ProcessExit, Failure> {
     let failed =
         |error: std::io::Error| Failure::new(ErrorCode::IoFailed, format!("cannot wait for it: {error}"));

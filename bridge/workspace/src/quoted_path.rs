@@ -1,5 +1,5 @@
-//! Names of any bytes as text, and back: as git writes them, in double quotes with C escapes when they hold a quote, a
-//! backslash, a control character or bytes that are not UTF-8.
+//! Names of any bytes as text, and back: as git writes them, in double quotes with C escapes when they hold a
+//! quote, a backslash, a control character or bytes that are not UTF-8.
 
 /// Quotes a name as git does when it is not plain text.
 pub fn quote(name: &[u8]) -> String {
@@ -65,8 +65,8 @@ pub fn entry(name: &[u8]) -> String {
     }
 }
 
-/// The bytes that a path represents: written as [`quote`] writes a whole path or as [`entry`] writes one of its parts, or
-/// as it is.
+/// The bytes that a path represents: written as [`quote`] writes a whole path or as [`entry`] writes one of
+/// its parts, or as it is.
 pub fn path_bytes(path: &str) -> Vec<u8> {
     if let Some(bytes) = parse_quoted(path) {
         return bytes;

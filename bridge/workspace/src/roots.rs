@@ -1,8 +1,9 @@
-//! The roots: folders outside of which nothing is read, written or run. Every path an agent names becomes a [`ConfinedPath`]
-//! here, and every access goes through the folder's open handle, so that neither `..`, nor a symbolic link, nor a link
-//! that is swapped in between a check and its use leads out.
+//! The roots: folders outside of which nothing is read, written or run. Every path an agent names becomes a
+//! [`ConfinedPath`] here, and every access goes through the folder's open handle, so that neither `..`, nor a
+//! symbolic link, nor a link that is swapped in between a check and its use leads out.
 //!
-//! Not here: what is done at a place (`files`, `git`, `build`). A *program* that runs inside a root is not confined.
+//! Not here: what is done at a place (`files`, `git`, `build`). A *program* that runs inside a root is not
+//! confined.
 
 use std::ffi::OsString;
 use std::io;
@@ -25,7 +26,8 @@ struct RootDirectory {
     dir: Dir,
 }
 
-/// The folders that may be used; the first is where relative paths begin. None by default: then every path is refused.
+/// The folders that may be used; the first is where relative paths begin. None by default: then every path is
+/// refused.
 #[derive(Debug, Default)]
 pub struct Roots(Vec<RootDirectory>);
 
@@ -65,7 +67,8 @@ impl Roots {
         self.0.iter().map(|root| root.path.as_path())
     }
 
-    /// Where a path lies; relative ones begin at the first root. A name that is not UTF-8 is written as the tools list it.
+    /// Where a path lies; relative ones begin at the first root. A name that is not UTF-8 is written as the
+    /// tools list it.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is not a path.
@@ -117,9 +120,9 @@ impl Roots {
             .hint("use a path inside them; the user who starts tandem-mcp can allow more with `--root DIR`")
     }
 
-    /// Runs `work` at a place, beneath the root's handle; a [`Failure`] inside its error is returned unchanged. A link with an absolute
-    /// target, which a handle cannot follow, is followed once if it leads back into a root; `follow` says whether this also applies to the
-    /// last part of the path.
+    /// Runs `work` at a place, beneath the root's handle; a [`Failure`] inside its error is returned
+    /// unchanged. A link with an absolute target, which a handle cannot follow, is followed once if it leads
+    /// back into a root; `follow` says whether this also applies to the last part of the path.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `IO_FAILED`.
@@ -219,7 +222,8 @@ fn identity(dir: &Dir) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Whether cap-std refused because the path leaves the handle's folder: a refusal of its own, not the system's.
+/// Whether cap-std refused because the path leaves the handle's folder: a refusal of its own, not the
+/// system's.
 fn leads_out(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

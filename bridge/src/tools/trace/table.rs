@@ -159,7 +159,8 @@ impl TraceTable {
         self.hits == 0
     }
 
-    /// Puts rows and numbers into an answer. `single`: one place was given as such, so the rows have its values alone.
+    /// Puts rows and numbers into an answer. `single`: one place was given as such, so the rows have its
+    /// values alone.
     pub(super) fn put(self, answer: &mut Value, single: bool, budget: Budget) {
         let numbered = matches!(self.keep, Keep::Changes | Keep::Ends);
         let shown = |row: &TraceRow| {

@@ -287,7 +287,8 @@ impl ActiveRun<'_> {
         Ok(WaitEnd::Timeout)
     }
 
-    /// Whether the time of the run is up. A program that stops again and again never lets a wait come to its end.
+    /// Whether the time of the run is up. A program that stops again and again never lets a wait come to its
+    /// end.
     fn is_over(&self) -> bool {
         Instant::now() >= self.limit
     }
@@ -332,7 +333,8 @@ impl ActiveRun<'_> {
         self.session.resume("continue", json!({ "threadId": thread }), self.cancel).await.map(drop)
     }
 
-    /// Whether the program is stopped at this breakpoint. No other is set here, and some adapters do not say which one was hit.
+    /// Whether the program is stopped at this breakpoint. No other is set here, and some adapters do not say
+    /// which one was hit.
     fn is_at(&self, id: u64) -> bool {
         let stop = self.session.snapshot().stop;
         let Some(hits) = stop["hitBreakpointIds"].as_array().filter(|hits| !hits.is_empty()) else {
@@ -437,7 +439,8 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// stdout and stderr from a position on, and the position after it. Without one it is what was printed until now, the newest.
+    /// stdout and stderr from a position on, and the position after it. Without one it is what was printed
+    /// until now, the newest.
     async fn output(&self, since: Option<&Value>) -> ([String; 2], Option<Value>) {
         let mut arguments = json!({ "maxBytes": MAX_OUTPUT_BYTES });
         match since {

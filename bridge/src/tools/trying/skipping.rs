@@ -1,5 +1,6 @@
-//! Going on at another statement than the one where the program is stopped, by `gotoTargets` and `goto`. Which statement is the next
-//! one is read from the text of the source: the engines say which lines have one, not in which order they run.
+//! Going on at another statement than the one where the program is stopped, by `gotoTargets` and `goto`.
+//! Which statement is the next one is read from the text of the source: the engines say which lines have one,
+//! not in which order they run.
 
 use std::time::Duration;
 
@@ -104,7 +105,8 @@ fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
             }
             continue;
         }
-        // The end of its block has a statement of its own in some languages (C#); what is behind it may not be what runs next.
+        // The end of its block has a statement of its own in some languages (C#); what is behind it may not
+        // be what runs next.
         if closes {
             found.push(at);
         }

@@ -1,5 +1,5 @@
-//! Where a Rust test is written: libtest does not say. Its modules lead to the file, as rustc finds it; the function is looked for
-//! there by its name.
+//! Where a Rust test is written: libtest does not say. Its modules lead to the file, as rustc finds it; the
+//! function is looked for there by its name.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! GoogleTest: the list that a program writes as JSON, with the place of each test, and what it prints while it runs them.
+//! GoogleTest: the list that a program writes as JSON, with the place of each test, and what it prints while
+//! it runs them.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,5 +1,6 @@
-//! Builds projects of .NET tests and learns from MSBuild what was built: one file of ours, imported by every project, writes down
-//! what each test project is. So one run of MSBuild does for a solution with several target frameworks.
+//! Builds projects of .NET tests and learns from MSBuild what was built: one file of ours, imported by every
+//! project, writes down what each test project is. So one run of MSBuild does for a solution with several
+//! target frameworks.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -114,10 +115,12 @@ impl DotnetArguments {
     }
 }
 
-/// Builds what was named, unless that is not wanted, and describes its projects of tests. None when the build fails.
+/// Builds what was named, unless that is not wanted, and describes its projects of tests. None when the build
+/// fails.
 ///
 /// # Errors
-/// When `dotnet` cannot be started; `INVALID_PARAMETER` when nothing was built yet and nothing is to be built.
+/// When `dotnet` cannot be started; `INVALID_PARAMETER` when nothing was built yet and nothing is to be
+/// built.
 pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Failure> {
     let arguments = DotnetArguments::read(&run.options.arguments);
     let builds = !(run.options.no_build || arguments.no_build);

@@ -1,5 +1,5 @@
-//! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the list of tests, so that they
-//! mean the same on both platforms. Any other text is a part of a name.
+//! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the
+//! list of tests, so that they mean the same on both platforms. Any other text is a part of a name.
 
 use crate::model::TestItem;
 

@@ -1,6 +1,7 @@
-//! Microsoft.Testing.Platform: a project is a program that runs its own tests (xunit.v3, TUnit, and NUnit's and MSTest's runner). In its
-//! server mode it calls back on a socket, lists tests with their places and reports each as it begins and ends, in JSON-RPC. The program
-//! is the process that runs the tests: a debugger starts it as it is.
+//! Microsoft.Testing.Platform: a project is a program that runs its own tests (xunit.v3, TUnit, and NUnit's
+//! and MSTest's runner). In its server mode it calls back on a socket, lists tests with their places and
+//! reports each as it begins and ends, in JSON-RPC. The program is the process that runs the tests: a
+//! debugger starts it as it is.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Names of .NET tests: one id for what the frameworks and both platforms call differently, the values that a message compares,
-//! and the place in the user's code that a stack trace names.
+//! Names of .NET tests: one id for what the frameworks and both platforms call differently, the values that a
+//! message compares, and the place in the user's code that a stack trace names.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -23,7 +23,8 @@ static IN_LINE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant, and tested")
 });
 
-/// The id of a test: class, method, and what distinguishes its data rows. `shown` is the name its framework shows.
+/// The id of a test: class, method, and what distinguishes its data rows. `shown` is the name its framework
+/// shows.
 pub fn id(class: &str, method: &str, shown: &str) -> String {
     let method = method.split('(').next().unwrap_or_default();
     let own = shown.strip_prefix(class).and_then(|rest| rest.strip_prefix('.')).unwrap_or(shown);

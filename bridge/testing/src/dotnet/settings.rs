@@ -13,8 +13,8 @@ use crate::run::FrameworkRun;
 /// A larger settings file is not read.
 const MAX_SETTINGS: u64 = 1 << 20;
 
-/// The settings file that a call names, in `runsettings` or as `dotnet test` takes it; its path begins where the call's project lies,
-/// not where a program of it runs.
+/// The settings file that a call names, in `runsettings` or as `dotnet test` takes it; its path begins where
+/// the call's project lies, not where a program of it runs.
 pub fn settings_file(run: &FrameworkRun<'_>) -> Option<PathBuf> {
     let in_arguments = || DotnetArguments::read(&run.options.arguments).settings;
     run.options.settings.clone().or_else(in_arguments).map(|file| run.project.folder.join(file))
@@ -94,7 +94,8 @@ fn merge_settings(own: &str, configuration: &str, others: &str) -> String {
     }
 }
 
-/// NUnit's own filter for these tests. Its runner does not find by their ids those with a quote in their arguments.
+/// NUnit's own filter for these tests. Its runner does not find by their ids those with a quote in their
+/// arguments.
 pub fn nunit_where(tests: &[TestItem]) -> String {
     let quoted = |test: &TestItem| {
         let name = test.handle["uid"].as_str().unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");

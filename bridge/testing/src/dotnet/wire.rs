@@ -1,5 +1,5 @@
-//! Messages in JSON over a local socket, on which a process that we start calls us back: how both test platforms of .NET talk to
-//! editors. They frame messages differently.
+//! Messages in JSON over a local socket, on which a process that we start calls us back: how both test
+//! platforms of .NET talk to editors. They frame messages differently.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Node's own runner, `node --test`: each file of tests is a program, run by itself with ours in the place of `node:test`, so that tests
-//! are listed without running and chosen by exact ids in every version.
+//! Node's own runner, `node --test`: each file of tests is a program, run by itself with ours in the place of
+//! `node:test`, so that tests are listed without running and chosen by exact ids in every version.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -91,7 +91,8 @@ impl Project {
     /// tool when a folder holds several projects.
     ///
     /// # Errors
-    /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER` when it is not clear what.
+    /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER` when it is not
+    /// clear what.
     pub fn find(roots: &Roots, path: Option<&str>, wanted: Option<&str>) -> Result<Self, Failure> {
         let wanted = match wanted {
             Some(name) => Some(by_name(name)?),
@@ -120,9 +121,10 @@ impl Project {
         Ok(Self { kind, folder: path, file })
     }
 
-    /// The project as its tests run. pytest runs from the folder that it would choose as its root: the nearest one that
-    /// configures it, else the highest one in the roots with a `conftest.py`, else the one that has the package it is in. From
-    /// below, that file is not loaded, and the project's modules are not found.
+    /// The project as its tests run. pytest runs from the folder that it would choose as its root: the
+    /// nearest one that configures it, else the highest one in the roots with a `conftest.py`, else the one
+    /// that has the package it is in. From below, that file is not loaded, and the project's modules are not
+    /// found.
     #[must_use]
     pub fn for_tests(mut self, roots: &Roots) -> Self {
         if self.kind != BuildTool::Pytest {
@@ -169,8 +171,8 @@ fn not_found(path: &Path) -> Failure {
     )
 }
 
-/// `dotnet` refuses a folder with several: a solution wins over projects, and of several the caller chooses. A filter of a solution
-/// counts when there is nothing else: `dotnet` wants it named.
+/// `dotnet` refuses a folder with several: a solution wins over projects, and of several the caller chooses.
+/// A filter of a solution counts when there is nothing else: `dotnet` wants it named.
 fn only(files: Vec<PathBuf>) -> Result<Option<PathBuf>, Failure> {
     let ends = |file: &PathBuf, endings: &[&str]| {
         file.extension().is_some_and(|ending| endings.iter().any(|one| ending == *one))

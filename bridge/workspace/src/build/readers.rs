@@ -1,6 +1,8 @@
-//! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that compilers agree on.
+//! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that
+//! compilers agree on.
 //!
-//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON), [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
+//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON),
+//! [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
 
 pub mod cargo;
 pub mod cmake;

@@ -87,8 +87,8 @@ fn dotnet(project: &Project, action: BuildAction, scratch: &Path) -> Result<Vec<
     let verb = if action == BuildAction::Restore { "restore" } else { "build" };
     let mut command = dotnet_command(project, verb);
     let reader = OutputParser::compiler("msbuild");
-    // An incremental build does not repeat the warnings of what it does not compile again, and one that is not
-    // incremental deletes what was built first: so all is compiled, into a place of its own.
+    // An incremental build does not repeat the warnings of what it does not compile again, and one that is
+    // not incremental deletes what was built first: so all is compiled, into a place of its own.
     if action == BuildAction::Check {
         let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
         elsewhere.push(output_elsewhere(scratch)?);

@@ -1,8 +1,9 @@
 //! `write_file`, `delete_file`, `create_directory`. A file is replaced in one step: readers see the old or
 //! the new text, never half of it.
 //!
-//! Git's own folder is not written to: its configuration and hooks name programs that git then runs. A folder is opened first, and
-//! its actual location is read from the system: a path may lead elsewhere by the time it is used.
+//! Git's own folder is not written to: its configuration and hooks name programs that git then runs. A folder
+//! is opened first, and its actual location is read from the system: a path may lead elsewhere by the time it
+//! is used.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -47,7 +48,8 @@ pub struct EntryChange {
 /// Writes a whole file, atomically. A link to a file inside the roots stays a link.
 ///
 /// # Errors
-/// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER` when something else is there.
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER` when something else is
+/// there.
 pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<WriteFileResult, Failure> {
     if content.len() > MAX_WRITE_BYTES {
         let message = format!("`content` has {} bytes; at most {MAX_WRITE_BYTES} are written", content.len());

@@ -1,8 +1,8 @@
 //! Where a repository keeps what git reads and writes, and whether all of it lies in the roots.
 //!
-//! A repository can name places elsewhere: a `.git` file or link, `commondir`, `core.worktree`, alternates, and links inside
-//! its own folder. They are followed here as git follows them, before git runs, and the repository is refused when one of
-//! them leaves the roots. `settings` handles the rest of the configuration.
+//! A repository can name places elsewhere: a `.git` file or link, `commondir`, `core.worktree`, alternates,
+//! and links inside its own folder. They are followed here as git follows them, before git runs, and the
+//! repository is refused when one of them leaves the roots. `settings` handles the rest of the configuration.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -88,11 +88,12 @@ impl Fence {
 }
 
 impl RepositoryLayout {
-    /// The repository a folder lies in; `None` when there is none. The fence then also holds what the repository needs
-    /// when it begins above a root.
+    /// The repository a folder lies in; `None` when there is none. The fence then also holds what the
+    /// repository needs when it begins above a root.
     ///
     /// # Errors
-    /// `PATH_NOT_ALLOWED` when something of it is outside, `UNSUPPORTED` for a bare one, `COMMAND_FAILED` for a broken one.
+    /// `PATH_NOT_ALLOWED` when something of it is outside, `UNSUPPORTED` for a bare one, `COMMAND_FAILED` for
+    /// a broken one.
     pub fn find(fence: &mut Fence, folder: &Path) -> Result<Option<Self>, Failure> {
         let device = device(folder);
         for top in folder.ancestors() {
@@ -195,7 +196,8 @@ impl RepositoryLayout {
     }
 }
 
-/// Lets a repository that begins above the root keep its things in its own `.git` folder, if it is this user's.
+/// Lets a repository that begins above the root keep its things in its own `.git` folder, if it is this
+/// user's.
 fn allow_above(fence: &mut Fence, top: &Path) -> Result<(), Failure> {
     let own = top.join(".git");
     let Ok(metadata) = own.symlink_metadata() else { return Ok(()) };

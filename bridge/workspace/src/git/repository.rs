@@ -1,10 +1,11 @@
-//! One repository, as a call may use it: where it is, which of its configuration counts, and what the call sees.
+//! One repository, as a call may use it: where it is, which of its configuration counts, and what the call
+//! sees.
 //!
 //! - All that git reads and writes lies in the roots (`layout`), or the call is refused before git runs.
-//! - Unless commands are allowed, git does not see the repository's own configuration, but a copy with the keys that are known
-//!   to name no program and no file (`settings`, `stand_in`): no hooks, no file-system monitor, no filters, no signing program.
-//!   A filter in the user's (global) configuration does run: without it, files that Git LFS keeps would be
-//!   stored wrongly.
+//! - Unless commands are allowed, git does not see the repository's own configuration, but a copy with the
+//!   keys that are known to name no program and no file (`settings`, `stand_in`): no hooks, no file-system
+//!   monitor, no filters, no signing program. A filter in the user's (global) configuration does run: without
+//!   it, files that Git LFS keeps would be stored wrongly.
 //! - A repository that begins above the root is seen only as far as the root reaches.
 
 use std::ffi::{OsStr, OsString};
@@ -45,8 +46,8 @@ pub struct Repository<'a> {
 }
 
 impl<'a> Repository<'a> {
-    /// The repository a folder (the first root by default) lies in; `commands` says whether its configuration may name
-    /// programs to run.
+    /// The repository a folder (the first root by default) lies in; `commands` says whether its configuration
+    /// may name programs to run.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is no repository, `COMMAND_FAILED`.
@@ -198,7 +199,8 @@ impl<'a> Repository<'a> {
         self.stand_in.is_none()
     }
 
-    /// The paths a call is about, for behind `--`: those it names (checked against the roots), else all it may see.
+    /// The paths a call is about, for behind `--`: those it names (checked against the roots), else all it
+    /// may see.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`.

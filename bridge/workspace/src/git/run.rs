@@ -1,5 +1,5 @@
-//! How the git program is run: with nothing of the bridge's own `GIT_*` environment that points elsewhere, and with no pager,
-//! editor, prompt, colour or network.
+//! How the git program is run: with nothing of the bridge's own `GIT_*` environment that points elsewhere,
+//! and with no pager, editor, prompt, colour or network.
 //!
 //! Not here: which repository it sees, and what of that repository's configuration counts (`repository`).
 

@@ -1,8 +1,9 @@
 //! A repository's own configuration: which of it counts.
 //!
-//! A configuration can name programs to run and files to read, under keys that no list covers for all versions of git. So
-//! git is not shown it: git gets a copy that holds only the keys listed here, none of which names a program or a file. Git
-//! itself parses the original, as bytes; what it cannot parse is refused.
+//! A configuration can name programs to run and files to read, under keys that no list covers for all
+//! versions of git. So git is not shown it: git gets a copy that holds only the keys listed here, none of
+//! which names a program or a file. Git itself parses the original, as bytes; what it cannot parse is
+//! refused.
 
 use std::path::Path;
 
@@ -81,7 +82,8 @@ impl Settings {
     /// Reads a repository's configuration, with that of its working tree.
     ///
     /// # Errors
-    /// `COMMAND_FAILED` when git cannot parse it or it is not a file, `UNSUPPORTED` for a format of repository that is not known.
+    /// `COMMAND_FAILED` when git cannot parse it or it is not a file, `UNSUPPORTED` for a format of
+    /// repository that is not known.
     pub async fn read(common: &Path, git_dir: &Path, cancel: &CancellationToken) -> Result<Self, Failure> {
         let mut own = Self::of_file(&common.join("config"), cancel).await?;
         if own.flag("extensions", "worktreeconfig") {

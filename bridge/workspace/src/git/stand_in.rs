@@ -1,8 +1,8 @@
-//! The folder that git is given in place of a repository's shared one: a configuration made of what counts, and links to
-//! everything else that git needs there. It has no hooks, and goes when the call ends.
+//! The folder that git is given in place of a repository's shared one: a configuration made of what counts,
+//! and links to everything else that git needs there. It has no hooks, and goes when the call ends.
 //!
-//! Git takes it as `GIT_COMMON_DIR`. What git writes goes to the real places: references and the index are found through
-//! `GIT_DIR`, objects through `GIT_OBJECT_DIRECTORY`, the rest through the links.
+//! Git takes it as `GIT_COMMON_DIR`. What git writes goes to the real places: references and the index are
+//! found through `GIT_DIR`, objects through `GIT_OBJECT_DIRECTORY`, the rest through the links.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Repositories inside a working tree: submodules, and others that lie in it.
 //!
-//! Git reads the HEAD of each one wherever its `.git` leads, so all of them are looked at before git is. Git itself never
-//! enters one: what is changed inside is found by a run of its own, with the same care as for the repository around it.
+//! Git reads the HEAD of each one wherever its `.git` leads, so all of them are looked at before git is. Git
+//! itself never enters one: what is changed inside is found by a run of its own, with the same care as for
+//! the repository around it.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +21,8 @@ pub const MAX_DEPTH: usize = 4;
 /// A longer record is not a path.
 const MAX_RECORD_LEN: usize = 64 << 10;
 
-/// The submodules below what the call sees, relative to where git works. All that git reads of them is in the roots.
+/// The submodules below what the call sees, relative to where git works. All that git reads of them is in the
+/// roots.
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED` when one leads out of the roots; those of running git.
@@ -38,8 +40,8 @@ pub async fn list(repository: &Repository<'_>) -> Result<Vec<PathBuf>, Failure> 
     Ok(found)
 }
 
-/// Checks all that git reads when it compares or stores files: the submodules, and the folders of tracked files. Where such a
-/// folder has become a link, git would look for attributes behind it.
+/// Checks all that git reads when it compares or stores files: the submodules, and the folders of tracked
+/// files. Where such a folder has become a link, git would look for attributes behind it.
 ///
 /// # Errors
 /// As [`list`].

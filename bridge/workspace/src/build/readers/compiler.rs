@@ -1,5 +1,5 @@
-//! The lines that compilers agree on: `file(line,column): error CODE: text` (MSBuild, Roslyn, tsc) and `file:line:column: error:
-//! text` (gcc, clang, and with variations go and make).
+//! The lines that compilers agree on: `file(line,column): error CODE: text` (MSBuild, Roslyn, tsc) and
+//! `file:line:column: error: text` (gcc, clang, and with variations go and make).
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! minitest and test-unit: the numbered list of what failed, and the counts at the end. Neither has a format for machines. Where they have
-//! begun and there are no counts, a test has ended the process.
+//! minitest and test-unit: the numbered list of what failed, and the counts at the end. Neither has a format
+//! for machines. Where they have begun and there are no counts, a test has ended the process.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (pytest, ctest), the JSON of jest, vitest, mocha and RSpec.
+//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (pytest, ctest), the JSON of jest, vitest,
+//! mocha and RSpec.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -92,7 +93,8 @@ enum CaseStatus {
     Skipped,
 }
 
-/// TRX and JUnit XML: their elements have different names, so one reader does for both. Returns whether the text has its end.
+/// TRX and JUnit XML: their elements have different names, so one reader does for both. Returns whether the
+/// text has its end.
 pub(super) fn xml(text: &str, report: &mut BuildReport) -> bool {
     let mut reader = Reader::from_str(text);
     let mut case: Option<TestCase> = None;

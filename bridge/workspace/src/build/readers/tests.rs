@@ -150,7 +150,8 @@ fn counts_of(reader: OutputParser, text: &str) -> (Option<[u64; 4]>, Vec<String>
     (tests, errors, written.incomplete)
 }
 
-/// `node --test` prints counts at the end; here those of a run with these tests, passed, failed and skipped ones.
+/// `node --test` prints counts at the end; here those of a run with these tests, passed, failed and skipped
+/// ones.
 fn summary([total, passed, failed, skipped]: [u64; 4]) -> String {
     format!(
         "# tests {total}\n# suites 0\n# pass {passed}\n# fail {failed}\n# cancelled 0\n# skipped {skipped}\n# todo 0\n# duration_ms 81.4\n"

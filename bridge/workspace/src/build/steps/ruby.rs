@@ -1,4 +1,5 @@
-//! Ruby projects: RSpec when there are specs, else the files of minitest or test-unit; `bundle` when there is a Gemfile.
+//! Ruby projects: RSpec when there are specs, else the files of minitest or test-unit; `bundle` when there is
+//! a Gemfile.
 
 use std::path::Path;
 
