@@ -71,7 +71,7 @@ for _, words in ipairs({ "joined", "decided that agents may do: none", "left", "
 end
 vim.cmd("close")
 vim.cmd("DapJoin nosuch1")
-said("no session `nosuch1` lives")
+said("no session `nosuch1` is running")
 first:ask("setBreakpoints", { source = { path = source }, breakpoints = {} })
 first:ask("continue", { threadId = stopped.threadId })
 first:printed("echo: hello there\n")
