@@ -88,7 +88,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
 ];
 
 const ENGINE: &[&str] = &[
-    "at_stop",
     "breakpoints",
     "calls",
     "children",
@@ -107,6 +106,7 @@ const ENGINE: &[&str] = &[
     "sources",
     "stack",
     "stepping",
+    "stop_context",
     "threads",
     "types",
     "values",

@@ -11,7 +11,6 @@
 //! variables), [`types`] and [`names`] (types, and how C# spells them), [`calls`] (running code of the
 //! program), [`evaluator`] (expressions of users), [`compiled`] (expressions for the compiler of an SDK).
 
-mod at_stop;
 mod attributes;
 mod breakpoints;
 mod callbacks;
@@ -50,6 +49,7 @@ mod sources;
 mod stack;
 mod start;
 mod stepping;
+mod stop_context;
 mod threads;
 mod types;
 mod values;
@@ -68,10 +68,10 @@ use super::description::{Description, EditorLanguage, Evidence, Recognition};
 use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::{Broker, SpawnSpec};
 use hang_watchdog::HangWatchdog;
-use inbox::{Inbox, Input};
+use inbox::{EngineInbox, EngineInput};
 use outbox::Outbox;
 pub(crate) use runtimes::installed_runtimes;
-use session::Session;
+use session::ClrSession;
 
 /// Description of the built-in engine, available without starting it.
 pub const DESCRIPTION: Description = Description {
@@ -137,7 +137,7 @@ const STACK: usize = 16 << 20;
 
 /// A handle to the engine's thread.
 pub struct CoreClr {
-    inbox: mpsc::Sender<Input>,
+    inbox: mpsc::Sender<EngineInput>,
     broker: Broker,
     /// Set when the session is to end, so that a build or launch in progress is abandoned.
     ending: Arc<AtomicBool>,
@@ -165,11 +165,11 @@ impl CoreClr {
         let watched = hang_watchdog.clone();
         let (flags, pipes) = ([ending.clone(), stopping.clone()], broker.clone());
         let (answers, answered) = mpsc::channel();
-        let own = Inbox::new((inbox.clone(), inputs), answered);
+        let own = EngineInbox::new((inbox.clone(), inputs), answered);
         std::thread::Builder::new()
             .name(hang_watchdog::ENGINE.into())
             .stack_size(STACK)
-            .spawn(move || Session::new(pipes, own, Outbox::new(events), flags, watched).run())
+            .spawn(move || ClrSession::new(pipes, own, Outbox::new(events), flags, watched).run())
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
@@ -196,7 +196,7 @@ impl Engine for CoreClr {
             return reply.send(Err(HangWatchdog::failure()));
         }
         // If the thread has ended, the request is dropped, which answers it.
-        drop(self.inbox.send(Input::Request { request, cancel, reply }));
+        drop(self.inbox.send(EngineInput::Request { request, cancel, reply }));
     }
 
     fn reverse_reply(&self, _ask: i64, result: Result<Value, Failure>) {
@@ -208,7 +208,7 @@ impl Engine for CoreClr {
 impl Drop for CoreClr {
     fn drop(&mut self) {
         // An engine that has ended is not notified.
-        drop(self.inbox.send(Input::Shutdown));
+        drop(self.inbox.send(EngineInput::Shutdown));
     }
 }
 

@@ -20,21 +20,21 @@ use cordebug::frame::Breakpoint;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::debuggee::Debuggee;
+use super::debuggee::ClrDebuggee;
 use super::disassembly::Disassembly;
 use super::evaluator::check_syntax;
 use super::modules::Loaded;
-use super::sources::Sources;
-use crate::engine::coreclr::options::Options;
-use crate::engine::coreclr::types::TypeSystem;
+use super::sources::SourceLocator;
+use crate::engine::coreclr::options::SessionOptions;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::hit_condition::hit_condition;
 use crate::engine::log_message::{Piece, pieces};
 use binding::why_pending;
-use functions::Name;
+use functions::FunctionName;
 
 /// The list of requests that a breakpoint belongs to: each request replaces one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum BreakpointScope {
+pub(super) enum BreakpointList {
     /// `setFunctionBreakpoints`.
     Functions,
     /// `setInstructionBreakpoints`.
@@ -43,13 +43,13 @@ pub(super) enum BreakpointScope {
     Source(String),
 }
 
-impl BreakpointScope {
+impl BreakpointList {
     /// The list that a request replaces.
     pub(super) fn of(
         command: &str,
         arguments: &Value,
-        types: &TypeSystem,
-        sources: &Sources,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
     ) -> Result<Self, Failure> {
         match command {
             "setFunctionBreakpoints" => return Ok(Self::Functions),
@@ -76,7 +76,7 @@ enum Spot {
 /// Module, MethodDef token, and position.
 type SiteKey = (usize, u32, Spot);
 
-struct Wanted {
+struct ClrBreakpoint {
     id: i64,
     /// The DAP breakpoint, as the hub sent it.
     request: Value,
@@ -102,7 +102,7 @@ struct BoundLocation {
 /// All breakpoints of the program.
 #[derive(Default)]
 pub(super) struct Breakpoints {
-    places: BTreeMap<BreakpointScope, Vec<Wanted>>,
+    places: BTreeMap<BreakpointList, Vec<ClrBreakpoint>>,
     sites: Vec<BoundLocation>,
     entry: Option<Breakpoint>,
     /// Where the runtime is about to notify handlers of an exception that nothing catches.
@@ -118,17 +118,17 @@ impl Breakpoints {
     /// Replaces breakpoints of a list that bind in modules.
     pub(super) fn set_in_modules(
         &mut self,
-        types: &TypeSystem,
-        sources: &Sources,
-        options: &Options,
-        scope: BreakpointScope,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
+        options: &SessionOptions,
+        scope: BreakpointList,
         requests: &[Value],
     ) -> Value {
         let pending = why_pending(types, sources, &scope);
         let within = scope.clone();
         self.replace(scope, requests, &pending, |own, wanted| {
-            if within == BreakpointScope::Functions {
-                let named = Name::parse(wanted.request["name"].as_str().unwrap_or_default());
+            if within == BreakpointList::Functions {
+                let named = FunctionName::parse(wanted.request["name"].as_str().unwrap_or_default());
                 wanted.problem = wanted.problem.take().or(named.err());
             }
             for loaded in types.modules.all() {
@@ -141,12 +141,12 @@ impl Breakpoints {
     pub(super) fn set_at_instructions(
         &mut self,
         disassembly: &mut Disassembly,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         requests: &[Value],
     ) -> Value {
-        let scope = BreakpointScope::Instructions;
+        let scope = BreakpointList::Instructions;
         let pending = why_pending(types, sources, &scope);
         self.replace(scope, requests, &pending, |own, wanted| {
             own.bind_instruction(disassembly, debuggee, types, sources, wanted);
@@ -156,13 +156,13 @@ impl Breakpoints {
     /// Replaces a list; `bind` binds a new breakpoint. `pending`: why unbound ones are not bound.
     fn replace(
         &mut self,
-        scope: BreakpointScope,
+        scope: BreakpointList,
         requests: &[Value],
         pending: &str,
-        mut bind: impl FnMut(&mut Self, &mut Wanted),
+        mut bind: impl FnMut(&mut Self, &mut ClrBreakpoint),
     ) -> Value {
         let mut old = self.places.remove(&scope).unwrap_or_default();
-        let mut new: Vec<Wanted> = Vec::with_capacity(requests.len());
+        let mut new: Vec<ClrBreakpoint> = Vec::with_capacity(requests.len());
         for request in requests {
             // An unchanged request keeps its id, its sites and its hit count.
             if let Some(at) = old.iter().position(|wanted| wanted.request == *request) {
@@ -170,7 +170,7 @@ impl Breakpoints {
                 continue;
             }
             self.last_id += 1;
-            let mut wanted = Wanted::new(self.last_id, request);
+            let mut wanted = ClrBreakpoint::new(self.last_id, request);
             bind(self, &mut wanted);
             new.push(wanted);
         }
@@ -220,7 +220,7 @@ impl Breakpoints {
     }
 }
 
-impl Wanted {
+impl ClrBreakpoint {
     /// A new, unbound breakpoint, with the error in its request.
     fn new(id: i64, request: &Value) -> Self {
         let wrong_condition = || {

@@ -6,21 +6,21 @@ use cordebug::thread::Thread;
 use serde_json::{Value, json};
 
 use super::breakpoints::HitOutcome;
-use super::debuggee::Run;
-use super::session::Session;
+use super::debuggee::RunState;
+use super::session::ClrSession;
 use crate::engine::hit_condition::CONDITION_FAILED;
 
-impl Session {
+impl ClrSession {
     pub(super) fn called_back(&mut self, callback: Callback) {
         if matches!(callback, Callback::ExitProcess) {
             return self.process_ended();
         }
         self.debuggee.threads.forget_list();
         match self.debuggee.run {
-            Run::Over => return,
-            Run::Running => {}
+            RunState::Over => return,
+            RunState::Running => {}
             // The program is stopped: this happened before the stop, and is handled when the program resumes.
-            Run::None | Run::Held | Run::Stopped { .. } => return self.inbox.defer(callback),
+            RunState::None | RunState::Held | RunState::Stopped { .. } => return self.inbox.defer(callback),
         }
         if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) {
             if self.make_due_step() {
@@ -29,7 +29,7 @@ impl Session {
         } else {
             self.deal_with(callback);
         }
-        if self.debuggee.run == Run::Running
+        if self.debuggee.run == RunState::Running
             && let Some(process) = &self.debuggee.process
             && let Err(error) = process.resume()
         {
@@ -40,7 +40,7 @@ impl Session {
     /// Makes the step whose turn has come, at a callback. Returns whether there was one.
     fn make_due_step(&mut self) -> bool {
         let Some((thread, command, arguments)) = self.calls.stuck.take_due_step() else { return false };
-        self.debuggee.run = Run::Stopped { thread };
+        self.debuggee.run = RunState::Stopped { thread };
         if let Err(failure) = self.step(&command, &arguments) {
             self.outbox.note(&format!("The step could not be made: {failure}"));
             self.stopped("step", thread, Value::Null);

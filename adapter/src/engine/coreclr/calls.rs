@@ -23,9 +23,9 @@ use dap_wire::{ErrorCode, Failure};
 use super::evaluator::{Data, Val};
 use super::hang_watchdog::FirstCalls;
 use super::types::Ty;
-use super::values::{Path, Root, bare};
-use crate::engine::coreclr::at_stop::AtStop;
-use crate::engine::coreclr::values::Values;
+use super::values::{Path, PathRoot, bare};
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::values::ValueStore;
 use stuck::StuckCalls;
 
 /// Time limit of a call that a client requested.
@@ -73,7 +73,7 @@ impl FuncEval {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The result of a call, as a value: primitives inline, objects by a handle.
     pub(super) fn given(&self, value: Option<ClrValue>, ty: &Ty, name: &str) -> Result<Val, Failure> {
         let Some(value) = value else { return Ok(Val::null()) };
@@ -103,7 +103,7 @@ impl AtStop<'_> {
     }
 }
 
-impl Values {
+impl ValueStore {
     /// A path to an object, valid until the program resumes.
     pub(super) fn held(&self, value: &ClrValue, name: &str) -> Option<Path> {
         let heap = value.as_reference().filter(|reference| reference.is_null() == Ok(false));
@@ -112,6 +112,6 @@ impl Values {
             None => value.clone(),
         };
         let handle = object.handle().ok()?;
-        Some(Path::new(Root::Handle(self.references.keep(handle)), name))
+        Some(Path::new(PathRoot::Handle(self.references.keep(handle)), name))
     }
 }

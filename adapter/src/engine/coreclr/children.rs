@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
-use super::inbox::Input;
+use super::inbox::EngineInput;
 use crate::engine::{BreakpointSnapshot, DebuggerEnd, EngineEvent, record_breakpoints};
 use crate::io::Broker;
 use crate::io::descendants::Descendants;
@@ -48,7 +48,7 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// The process that is debugged.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Root {
+pub(super) struct RootProcess {
     pub(super) pid: u32,
     /// The debugger started it: its child processes end with the session.
     pub(super) launched: bool,
@@ -56,7 +56,7 @@ pub(super) struct Root {
 
 /// Treatment of child processes.
 #[derive(Debug, Clone)]
-pub(super) struct Following {
+pub(super) struct ChildProcessPolicy {
     /// They are debugged, not only reported.
     follow: bool,
     /// The `attach` of a child session, without the process.
@@ -64,7 +64,7 @@ pub(super) struct Following {
     symbol_paths: Vec<PathBuf>,
 }
 
-impl Following {
+impl ChildProcessPolicy {
     /// Treatment by the attributes of the parent session. `symbol_paths` are those of its runtime.
     pub(super) fn new(follow: bool, attributes: &Value, symbol_paths: &[PathBuf]) -> Self {
         let mut attach = json!({ "engine": "coreclr" });
@@ -76,7 +76,7 @@ impl Following {
 }
 
 /// An order to the follower's thread.
-enum Order {
+enum FollowerCommand {
     /// End all child processes. Replied to when that is done.
     Kill(Sender<()>),
     /// Detach from all child processes. Replied to when that is done.
@@ -91,7 +91,7 @@ enum Order {
 #[derive(Debug)]
 pub(super) struct Children {
     breakpoints: watch::Sender<BreakpointSnapshot>,
-    follower: Option<Sender<Order>>,
+    follower: Option<Sender<FollowerCommand>>,
 }
 
 impl Default for Children {
@@ -104,11 +104,11 @@ impl Children {
     /// Starts finding child processes of this process.
     pub(super) fn watch(
         &mut self,
-        root: Root,
-        following: Following,
+        root: RootProcess,
+        following: ChildProcessPolicy,
         broker: &Broker,
         events: UnboundedSender<EngineEvent>,
-        inbox: Sender<Input>,
+        inbox: Sender<EngineInput>,
     ) {
         if let Err(error) = self.start(root, following, broker, events, inbox) {
             tracing::warn!(root = root.pid, %error, "child processes are not seen");
@@ -117,11 +117,11 @@ impl Children {
 
     fn start(
         &mut self,
-        root: Root,
-        following: Following,
+        root: RootProcess,
+        following: ChildProcessPolicy,
         broker: &Broker,
         events: UnboundedSender<EngineEvent>,
-        inbox: Sender<Input>,
+        inbox: Sender<EngineInput>,
     ) -> std::io::Result<()> {
         // A process that was attached to may have old child processes.
         let tree = match root.launched {
@@ -144,26 +144,26 @@ impl Children {
     }
 
     /// The number of child processes that are debugged now, or soon will be. When none is left, the engine's thread gets
-    /// [`Input::ChildrenEnded`].
+    /// [`EngineInput::ChildrenEnded`].
     pub(super) fn count(&self) -> usize {
         let Some(follower) = &self.follower else { return 0 };
         let (counted, count) = channel();
         // A thread that has ended follows nothing.
-        drop(follower.send(Order::Count(counted)));
+        drop(follower.send(FollowerCommand::Count(counted)));
         count.recv_timeout(END_LIMIT).unwrap_or(0)
     }
 
     /// Ends all child processes, if they are debugged.
     pub(super) fn kill(&mut self) {
-        self.finish(Order::Kill);
+        self.finish(FollowerCommand::Kill);
     }
 
     /// Detaches from all child processes.
     pub(super) fn detach(&mut self) {
-        self.finish(Order::Detach);
+        self.finish(FollowerCommand::Detach);
     }
 
-    fn finish(&mut self, order: fn(Sender<()>) -> Order) {
+    fn finish(&mut self, order: fn(Sender<()>) -> FollowerCommand) {
         let Some(follower) = self.follower.take() else { return };
         let (done, is_done): (_, Receiver<()>) = channel();
         if follower.send(order(done)).is_ok() && is_done.recv_timeout(END_LIMIT * 2).is_err() {

@@ -24,20 +24,20 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use self::expressions::{Answer, Code, Compiled, Expressions};
-use self::frame::{EXCEPTION, Frame};
-use self::loading::Way;
-use self::process::{NoAnswer, Process};
-use self::program::Program;
-use self::sdk::{Choice, Sdk};
-use self::wire::{Message, Parts};
+use self::expressions::{CompileResult, CompiledExpression, CompilerResponse, ExpressionCache};
+use self::frame::{CompilationContext, EXCEPTION};
+use self::loading::LoadStrategy;
+use self::process::{CompilerProcess, NoAnswer};
+use self::program::CompilerHelper;
+use self::sdk::{CompilerChoice, CompilerSdk};
+use self::wire::{HelperMessage, Parts};
 use super::calls::EvalContext;
 use super::evaluator::Val;
 use super::modules::Loaded;
-use super::session::Session;
+use super::session::ClrSession;
 use super::types::Ty;
 
-pub(super) use expressions::Finding;
+pub(super) use expressions::CSharpDiagnostic;
 pub(super) use loading::is_injected;
 
 /// How long the compiler's process may take to report that it is ready, and to answer a request. The first
@@ -54,7 +54,7 @@ const WAIT: Duration = Duration::from_millis(50);
 const MAX_TEXT: usize = 64 * 1024;
 
 /// Outcome of an expression.
-pub(super) enum Outcome {
+pub(super) enum CompiledOutcome {
     Value(Val),
     /// It was called for its effect.
     Nothing,
@@ -65,7 +65,7 @@ pub(super) enum NoOutcome {
     /// There is no compiler, or the program cannot load code.
     Unavailable(Unavailable),
     /// Compiler errors.
-    Findings(Vec<Finding>),
+    Findings(Vec<CSharpDiagnostic>),
     /// It was refused, failed, or took too long.
     Failed(Failure),
 }
@@ -127,25 +127,25 @@ impl Unavailable {
 
 /// The compiler's process, and the modules that it has received.
 struct Helper {
-    process: Process,
+    process: CompilerProcess,
     sent: HashSet<usize>,
 }
 
 /// The compiler of an SDK, and all expressions compiled for one program.
 #[derive(Default)]
 pub(super) struct Compiler {
-    choice: Choice,
+    choice: CompilerChoice,
     /// Variables that name the folders of SDKs and of the cache.
     roots: Vec<PathBuf>,
     cache: Vec<(String, String)>,
     // Dropped before its program, whose folder may be removed.
     helper: Option<Helper>,
-    program: Option<Program>,
+    program: Option<CompilerHelper>,
     /// Why there is no compiler, once it is known.
     unavailable: Option<Unavailable>,
-    expressions: Expressions,
+    expressions: ExpressionCache,
     /// How assemblies are loaded into the program, once it is known.
-    way: Option<Way>,
+    way: Option<LoadStrategy>,
     /// File names of the assemblies that the program can load.
     platform: Option<Vec<String>>,
     /// Number of the latest assembly.
@@ -163,7 +163,7 @@ impl Compiler {
     ) -> Result<Self, Failure> {
         let cache = ["XDG_CACHE_HOME", "HOME"].into_iter();
         Ok(Self {
-            choice: Choice::parse(&attributes["expressionCompiler"])?,
+            choice: CompilerChoice::parse(&attributes["expressionCompiler"])?,
             roots: sdk::roots(variable),
             // The variables of the user, independent of the program's environment.
             cache: cache.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect(),
@@ -172,7 +172,7 @@ impl Compiler {
     }
 
     /// Whether the compiler has seen a text before, in this method.
-    fn knows(&self, session: &Session, site: &EvalContext, text: &str) -> bool {
+    fn knows(&self, session: &ClrSession, site: &EvalContext, text: &str) -> bool {
         let at = || {
             let (loaded, method, _) = session.at_stop().code_at(site.thread, site.frame)?;
             Some(self.expressions.knows(loaded.id, method, &text.replace("$exception", EXCEPTION)))
@@ -182,23 +182,23 @@ impl Compiler {
 
     fn evaluate(
         &mut self,
-        session: &mut Session,
+        session: &mut ClrSession,
         site: &EvalContext,
         text: &str,
-    ) -> Result<Outcome, NoOutcome> {
+    ) -> Result<CompiledOutcome, NoOutcome> {
         if text.len() > MAX_TEXT {
             return Err(too_long().into());
         }
         self.sdks_looked_for()?;
         let shown = text;
         let text = &text.replace("$exception", EXCEPTION);
-        let frame = Frame::at(session, site, text)?;
+        let frame = CompilationContext::at(session, site, text)?;
         let modules = session.types.modules.count();
         let (loaded, code) =
             match self.expressions.find(&frame, text, modules).filter(|kept| is_there(session, kept)) {
-                Some(Compiled::Loaded(loaded, code)) => (loaded, code),
-                Some(Compiled::Refused(findings)) => return Err(NoOutcome::Findings(findings)),
-                Some(Compiled::Failed(why)) => return Err(failed(why).into()),
+                Some(CompileResult::Loaded(loaded, code)) => (loaded, code),
+                Some(CompileResult::Refused(findings)) => return Err(NoOutcome::Findings(findings)),
+                Some(CompileResult::Failed(why)) => return Err(failed(why).into()),
                 None => self.compile(session, site, &frame, text)?,
             };
         call(session, site, &frame, (&loaded, &code), shown).map_err(NoOutcome::Failed)
@@ -220,11 +220,11 @@ impl Compiler {
 
     fn compile(
         &mut self,
-        session: &mut Session,
+        session: &mut ClrSession,
         site: &EvalContext,
-        frame: &Frame,
+        frame: &CompilationContext,
         text: &str,
-    ) -> Result<(Rc<Loaded>, Rc<Code>), NoOutcome> {
+    ) -> Result<(Rc<Loaded>, Rc<CompiledExpression>), NoOutcome> {
         if !loading::is_possible(session) {
             let why = "the program cannot load code: `Assembly.Load(byte[])` was trimmed away".to_owned();
             return Err(NoOutcome::Unavailable(Unavailable { why, hint: None }));
@@ -241,41 +241,46 @@ impl Compiler {
             }
             asked => asked?,
         };
-        let keep = |compiler: &mut Self, compiled: Compiled| {
+        let keep = |compiler: &mut Self, compiled: CompileResult| {
             compiler.expressions.keep(frame, text, session.types.modules.count(), compiled);
         };
         match answer {
-            Answer::Code(code) => {
+            CompilerResponse::Code(code) => {
                 let code = Rc::new(code);
                 let way = self.way(session, site, &ids)?;
                 let loaded = loading::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
                 // Modules were loaded, including injected ones.
                 let count = session.types.modules.count();
-                self.expressions.keep(frame, text, count, Compiled::Loaded(loaded.clone(), code.clone()));
+                self.expressions.keep(
+                    frame,
+                    text,
+                    count,
+                    CompileResult::Loaded(loaded.clone(), code.clone()),
+                );
                 Ok((loaded, code))
             }
-            Answer::Findings(findings) => {
-                keep(self, Compiled::Refused(findings.clone()));
+            CompilerResponse::Findings(findings) => {
+                keep(self, CompileResult::Refused(findings.clone()));
                 Err(NoOutcome::Findings(findings))
             }
-            Answer::Refusal(why) => {
-                keep(self, Compiled::Failed(why.clone()));
+            CompilerResponse::Refusal(why) => {
+                keep(self, CompileResult::Failed(why.clone()));
                 Err(failed(why).into())
             }
-            Answer::Library(_) => Err(self.broken("its answer does not match the request").into()),
+            CompilerResponse::Library(_) => Err(self.broken("its answer does not match the request").into()),
         }
     }
 
     /// Asks the compiler about an expression; also returns the modules that the compiler knows.
     fn asked(
         &mut self,
-        session: &mut Session,
+        session: &mut ClrSession,
         site: &EvalContext,
-        frame: &Frame,
+        frame: &CompilationContext,
         text: &str,
-    ) -> Result<(Vec<u32>, Answer), NoOutcome> {
+    ) -> Result<(Vec<u32>, CompilerResponse), NoOutcome> {
         let ids = self.prepared(session, site, &frame.loaded)?;
-        let mut request = Message::new(b'E');
+        let mut request = HelperMessage::new(b'E');
         request.number(self.number).number(waits(site)).text(text);
         let is_users =
             |id: &&u32| session.types.modules.by_id(**id as usize).is_some_and(|module| module.pdb.is_ok());
@@ -287,7 +292,7 @@ impl Compiler {
     }
 
     /// Unloads compiled expressions if there are too many.
-    fn make_room(&mut self, session: &mut Session, site: &EvalContext) -> Result<(), Failure> {
+    fn make_room(&mut self, session: &mut ClrSession, site: &EvalContext) -> Result<(), Failure> {
         if !self.expressions.is_full() {
             return Ok(());
         }
@@ -302,7 +307,7 @@ impl Compiler {
     /// important first.
     fn prepared(
         &mut self,
-        session: &mut Session,
+        session: &mut ClrSession,
         site: &EvalContext,
         own: &Rc<Loaded>,
     ) -> Result<Vec<u32>, NoOutcome> {
@@ -331,7 +336,7 @@ impl Compiler {
             helper.sent.iter().copied().filter(|id| !modules.iter().any(|module| module.id == *id)).collect();
         for id in gone {
             helper.sent.remove(&id);
-            let mut message = Message::new(b'R');
+            let mut message = HelperMessage::new(b'R');
             message.number(number(id));
             helper.process.send(message.done());
         }
@@ -344,7 +349,7 @@ impl Compiler {
     }
 
     /// Starts the compiler's process with the first SDK that works.
-    fn start(&mut self, session: &Session) -> Result<Helper, NoOutcome> {
+    fn start(&mut self, session: &ClrSession) -> Result<Helper, NoOutcome> {
         if let Some(program) = &self.program {
             let spec = program.spec();
             return self.begin(session, &spec).map_err(|no| could_not_start(no).into());
@@ -368,12 +373,12 @@ impl Compiler {
         Err(NoOutcome::Unavailable(self.unavailable.insert(why).clone()))
     }
 
-    fn start_with(&mut self, session: &Session, sdk: &Sdk) -> Result<Helper, Failure> {
+    fn start_with(&mut self, session: &ClrSession, sdk: &CompilerSdk) -> Result<Helper, Failure> {
         let variable =
             |name: &str| self.cache.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         // A program that does not work may be damaged: it is built once more.
         for is_last in [false, true] {
-            let program = Program::for_sdk(sdk, &variable, &|| gives_up(session))?;
+            let program = CompilerHelper::for_sdk(sdk, &variable, &|| gives_up(session))?;
             match self.begin(session, &program.spec()) {
                 Ok(helper) => {
                     tracing::debug!(version = sdk.version, "the C# compiler's process is up");
@@ -387,8 +392,8 @@ impl Compiler {
         Err(failed("the C# compiler's process does not start"))
     }
 
-    fn begin(&self, session: &Session, spec: &crate::io::SpawnSpec) -> Result<Helper, NoAnswer> {
-        let process = Process::start(&session.broker, spec).map_err(|failure| {
+    fn begin(&self, session: &ClrSession, spec: &crate::io::SpawnSpec) -> Result<Helper, NoAnswer> {
+        let process = CompilerProcess::start(&session.broker, spec).map_err(|failure| {
             tracing::warn!(%failure, "the C# compiler's process cannot be started");
             NoAnswer::Ended
         })?;
@@ -401,7 +406,7 @@ impl Compiler {
         let executable =
             session.debuggee.pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
         let bundle = executable.filter(|path| !path.ends_with("dotnet")).unwrap_or_default();
-        let mut message = Message::new(b'P');
+        let mut message = HelperMessage::new(b'P');
         message.list(self.platform.as_deref().unwrap_or_default(), |message, path| {
             message.text(path);
         });
@@ -412,12 +417,12 @@ impl Compiler {
 
     /// Sends a request and waits for its answer. A process that does not answer is killed; the next request
     /// starts another.
-    fn ask(&mut self, session: &Session, request: Message) -> Result<Answer, Failure> {
+    fn ask(&mut self, session: &ClrSession, request: HelperMessage) -> Result<CompilerResponse, Failure> {
         let Some(helper) = &self.helper else { return Err(self.broken("it is gone")) };
         helper.process.send(request.done());
         let answer = helper.process.answer(ANSWER_LIMIT, &|| gives_up(session));
         match answer {
-            Ok(message) => match Answer::read(&message) {
+            Ok(message) => match CompilerResponse::read(&message) {
                 Some(answer) => Ok(answer),
                 None => Err(self.broken("its answer cannot be read")),
             },
@@ -451,21 +456,26 @@ impl Compiler {
     }
 
     /// How assemblies are loaded into the program; the first call loads the loader.
-    fn way(&mut self, session: &mut Session, site: &EvalContext, ids: &[u32]) -> Result<Way, Failure> {
+    fn way(
+        &mut self,
+        session: &mut ClrSession,
+        site: &EvalContext,
+        ids: &[u32],
+    ) -> Result<LoadStrategy, Failure> {
         if let Some(way) = &self.way {
             return Ok(way.clone());
         }
-        let mut request = Message::new(b'L');
+        let mut request = HelperMessage::new(b'L');
         request.text(loading::LOADER).text(loading::LOADER_SOURCE).list(ids, |message, id| {
             message.number(*id);
         });
         let way = match self.ask(session, request)? {
-            Answer::Library(image) => {
-                Way::Loader(loading::load_plainly(session, site, (loading::LOADER, &image))?)
+            CompilerResponse::Library(image) => {
+                LoadStrategy::Loader(loading::load_plainly(session, site, (loading::LOADER, &image))?)
             }
-            Answer::Refusal(why) => {
+            CompilerResponse::Refusal(why) => {
                 tracing::debug!(why, "the program lacks what the loader of expressions needs");
-                Way::Plain
+                LoadStrategy::Plain
             }
             _ => return Err(self.broken("its answer does not match the request")),
         };
@@ -485,12 +495,12 @@ fn could_not_start(no: NoAnswer) -> Failure {
 
 /// Calls the compiled form of an expression.
 fn call(
-    session: &mut Session,
+    session: &mut ClrSession,
     site: &EvalContext,
-    frame: &Frame,
-    (loaded, code): (&Rc<Loaded>, &Code),
+    frame: &CompilationContext,
+    (loaded, code): (&Rc<Loaded>, &CompiledExpression),
     text: &str,
-) -> Result<Outcome, Failure> {
+) -> Result<CompiledOutcome, Failure> {
     let lost = || failed("the compiled expression is damaged");
     let mut method =
         loading::method_with(session, loaded, code.method, frame.types.clone()).ok_or_else(lost)?;
@@ -523,13 +533,13 @@ fn call(
             false => failure,
         },
     )?;
-    Ok(if code.is_void { Outcome::Nothing } else { Outcome::Value(val) })
+    Ok(if code.is_void { CompiledOutcome::Nothing } else { CompiledOutcome::Value(val) })
 }
 
 /// Whether the compiled form is still loaded.
-fn is_there(session: &Session, compiled: &Compiled) -> bool {
+fn is_there(session: &ClrSession, compiled: &CompileResult) -> bool {
     match compiled {
-        Compiled::Loaded(loaded, _) => session.types.modules.by_id(loaded.id).is_some(),
+        CompileResult::Loaded(loaded, _) => session.types.modules.by_id(loaded.id).is_some(),
         _ => true,
     }
 }
@@ -539,17 +549,17 @@ fn reference(module: &Loaded) -> Vec<u8> {
     let file = module.is_framework().then_some(&module.path).filter(|path| path.is_absolute());
     match (file, module.image()) {
         (Some(path), _) => {
-            let mut message = Message::new(b'F');
+            let mut message = HelperMessage::new(b'F');
             message.number(number(module.id)).text(&path.to_string_lossy());
             message.done()
         }
         // The bytes as they were loaded: the file may have changed.
         (None, Some(image)) => {
-            let mut message = Message::new(b'M');
+            let mut message = HelperMessage::new(b'M');
             message.number(number(module.id)).bytes(image.metadata.bytes());
             message.done()
         }
-        (None, None) => Message::new(b'R').done(),
+        (None, None) => HelperMessage::new(b'R').done(),
     }
 }
 
@@ -563,7 +573,7 @@ fn number(id: usize) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
 }
 
-fn gives_up(session: &Session) -> bool {
+fn gives_up(session: &ClrSession) -> bool {
     session.cancel.is_cancelled() || session.is_ending()
 }
 
@@ -575,10 +585,14 @@ fn failed(message: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::EvaluationFailed, message)
 }
 
-impl Session {
+impl ClrSession {
     /// Evaluates an expression with the C# compiler of an SDK, which runs code of the program. `site`: the
     /// frame, and the time limit of the code.
-    pub(super) fn evaluate_compiled(&mut self, text: &str, site: &EvalContext) -> Result<Outcome, NoOutcome> {
+    pub(super) fn evaluate_compiled(
+        &mut self,
+        text: &str,
+        site: &EvalContext,
+    ) -> Result<CompiledOutcome, NoOutcome> {
         let mut compiler = std::mem::take(&mut self.compiler);
         let outcome = compiler.evaluate(self, site, text);
         self.compiler = compiler;

@@ -15,12 +15,12 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::cor;
-use super::threads::Threads;
+use super::threads::ManagedThreads;
 use crate::io::{Child, ExitInfo};
 
 /// Run state of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum RunState {
     /// No program, or not under control yet.
     None,
     /// Attached, before the clients have configured: callbacks wait.
@@ -34,8 +34,8 @@ pub(super) enum Run {
 }
 
 /// The debugged program.
-pub(super) struct Debuggee {
-    pub(super) run: Run,
+pub(super) struct ClrDebuggee {
+    pub(super) run: RunState,
     pub(super) child: Option<Child>,
     /// Whether it runs without a debugger.
     pub(super) no_debug: bool,
@@ -47,7 +47,7 @@ pub(super) struct Debuggee {
     pub(super) pid: Option<u32>,
     pub(super) debugger: Option<Debugger>,
     pub(super) process: Option<Rc<Process>>,
-    pub(super) threads: Threads,
+    pub(super) threads: ManagedThreads,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<PathBuf>,
     /// How the program ended, and whether that was reported.
@@ -57,10 +57,10 @@ pub(super) struct Debuggee {
     stopping: Arc<AtomicBool>,
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     pub(super) fn new(stopping: Arc<AtomicBool>) -> Self {
         Self {
-            run: Run::None,
+            run: RunState::None,
             child: None,
             no_debug: false,
             dead: false,
@@ -68,7 +68,7 @@ impl Debuggee {
             pid: None,
             debugger: None,
             process: None,
-            threads: Threads::default(),
+            threads: ManagedThreads::default(),
             entry_module: None,
             exit: None,
             end_reported: false,
@@ -95,7 +95,7 @@ impl Debuggee {
     /// `threadId` of a request, else the thread of the stop.
     pub(super) fn thread_of(&self, arguments: &Value) -> Result<u32, Failure> {
         match (&arguments["threadId"], self.run) {
-            (Value::Null, Run::Stopped { thread }) => Ok(thread),
+            (Value::Null, RunState::Stopped { thread }) => Ok(thread),
             (value, _) => value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
                 Failure::invalid(format!("`threadId` must be the id of a thread, not {value}"))
             }),

@@ -12,13 +12,13 @@ use std::rc::Rc;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::debuggee::Debuggee;
+use super::debuggee::ClrDebuggee;
 use super::memory;
-use super::types::TypeSystem;
+use super::types::ClrTypeSystem;
 use crate::engine::coreclr::retrieval::Retrieval;
-use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::sources::SourceLocator;
 use instructions::Instruction;
-pub(super) use methods::Compiled;
+pub(super) use methods::CompiledMethod;
 
 /// Most instructions one request gets.
 const MAX_INSTRUCTIONS: i64 = 10_000;
@@ -27,7 +27,7 @@ const MAX_INSTRUCTIONS: i64 = 10_000;
 #[derive(Default)]
 pub(super) struct Disassembly {
     /// Methods whose code was disassembled.
-    compiled: Vec<Rc<Compiled>>,
+    compiled: Vec<Rc<CompiledMethod>>,
 }
 
 impl Disassembly {
@@ -36,9 +36,9 @@ impl Disassembly {
     /// exactly as many as requested).
     pub(super) fn disassemble(
         &mut self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         retrieval: &Retrieval,
         arguments: &Value,
     ) -> Result<Value, Failure> {
@@ -73,14 +73,14 @@ impl Disassembly {
     }
 }
 
-impl Sources {
+impl SourceLocator {
     /// DAP `DisassembledInstruction`. `shown` is the document of the previous row, whose name is not
     /// repeated.
     fn row(
         &self,
         retrieval: &Retrieval,
         instruction: &Instruction,
-        method: Option<&Compiled>,
+        method: Option<&CompiledMethod>,
         shown: &mut Option<u32>,
     ) -> Value {
         let mut row = json!({ "address": memory::reference(instruction.address),

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::compiled::Compiler;
 use super::cor;
-use super::debuggee::Run;
+use super::debuggee::RunState;
 use super::exceptions::Silence;
-use super::inbox::Input;
-use super::session::Session;
+use super::inbox::EngineInput;
+use super::session::ClrSession;
 use crate::engine::SIGNAL_PENDING;
 use crate::io::ExitInfo;
 use crate::io::child::{is_suspended, signal_group};
@@ -35,7 +35,7 @@ const WAKE_LOOK: Duration = Duration::from_millis(50);
 /// How often a program that is suspended again is resumed.
 const MAX_SUSPENSIONS: u32 = 5;
 
-impl Session {
+impl ClrSession {
     /// Ends the program, or detaches from it; the hub waits for the answer.
     pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.retrieval.stop();
@@ -46,7 +46,7 @@ impl Session {
                 let running = self.debuggee.child.as_ref().filter(|child| child.exited().is_none());
                 let info = running.map(killed).transpose()?;
                 self.end_children(kill);
-                if info.is_some() || self.debuggee.run == Run::Over {
+                if info.is_some() || self.debuggee.run == RunState::Over {
                     self.end(info);
                 }
             }
@@ -65,7 +65,7 @@ impl Session {
                         // The debugging library does not survive the end of a program that it is
                         // communicating with, and it will debug the next one in the same process: it must be
                         // idle.
-                        if arguments["restart"] == true && self.debuggee.run == Run::Running {
+                        if arguments["restart"] == true && self.debuggee.run == RunState::Running {
                             self.debuggee.stop(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
@@ -97,10 +97,10 @@ impl Session {
         let deadline = Instant::now() + KILL_LIMIT;
         while self.debuggee.debugger.is_some() {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Input::Callback(Callback::ExitProcess)) => self.process_ended(),
+                Ok(EngineInput::Callback(Callback::ExitProcess)) => self.process_ended(),
                 // Callbacks from before the end block it. The program is gone, so resuming cannot fail in a
                 // way that matters.
-                Ok(Input::Callback(_)) => process.resume().unwrap_or_default(),
+                Ok(EngineInput::Callback(_)) => process.resume().unwrap_or_default(),
                 Ok(other) => self.inbox.postpone(other),
                 Err(_) => {
                     tracing::warn!("the debugging library has not noticed the end of the program");
@@ -114,7 +114,7 @@ impl Session {
     /// left to do.
     fn release(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let mut steps = || -> Result<(), Failure> {
-            if self.debuggee.run == Run::Running {
+            if self.debuggee.run == RunState::Running {
                 self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
             }
             self.breakpoints.remove_all();
@@ -140,19 +140,19 @@ impl Session {
         let resume = || process.resume().map_err(cor("resume the program"));
         // The callback of the current stop needs an answer, too; a program that is not configured is held at
         // the first one.
-        let current = usize::from(self.debuggee.run != Run::Held);
+        let current = usize::from(self.debuggee.run != RunState::Held);
         for _ in 0..self.inbox.forget_deferred() + current {
             resume()?;
         }
         loop {
             match self.inbox.recv_timeout(QUIET) {
-                Ok(Input::Callback(Callback::ExitProcess)) => {
-                    self.inbox.postpone(Input::Callback(Callback::ExitProcess));
+                Ok(EngineInput::Callback(Callback::ExitProcess)) => {
+                    self.inbox.postpone(EngineInput::Callback(Callback::ExitProcess));
                     return Ok(false);
                 }
-                Ok(Input::Callback(_)) if Instant::now() < deadline => resume()?,
+                Ok(EngineInput::Callback(_)) if Instant::now() < deadline => resume()?,
                 // It is stopped at this callback.
-                Ok(Input::Callback(_)) => return Ok(true),
+                Ok(EngineInput::Callback(_)) => return Ok(true),
                 Ok(other) => self.inbox.postpone(other),
                 Err(_) => {
                     self.debuggee.stop(process).map_err(cor("stop the program to detach from it"))?;
@@ -188,7 +188,7 @@ impl Session {
                     )
                     .hint("the program is resumed, but may hang at its next new thread or module"));
                 };
-                let Input::Callback(callback) = input else { continue };
+                let EngineInput::Callback(callback) = input else { continue };
                 if matches!(callback, Callback::ExitProcess) {
                     return Ok(());
                 }
@@ -302,7 +302,7 @@ impl Session {
 
     /// No child process is debugged any more.
     pub(super) fn children_ended(&mut self) {
-        if self.debuggee.run == Run::Over {
+        if self.debuggee.run == RunState::Over {
             self.report_end();
         }
     }
@@ -315,10 +315,10 @@ impl Session {
 
     /// The program has ended, or is no longer debugged.
     fn close(&mut self, info: Option<ExitInfo>) {
-        if self.debuggee.run == Run::Over {
+        if self.debuggee.run == RunState::Over {
             return;
         }
-        self.debuggee.run = Run::Over;
+        self.debuggee.run = RunState::Over;
         // Its process and the files of this session end with the program.
         self.compiler = Compiler::default();
         if let Some(child) = self.debuggee.child.as_ref().filter(|child| child.exited().is_some()) {

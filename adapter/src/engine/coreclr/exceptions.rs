@@ -8,7 +8,7 @@ mod silence;
 mod unhandled;
 
 use carried::Carried;
-use filters::{Filters, When};
+use filters::{ExceptionStage, Filters};
 pub(super) use origin::ThrowLocation;
 pub(super) use silence::Silence;
 use unhandled::Heard;
@@ -24,14 +24,14 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::cor;
-use super::session::Session;
+use super::session::ClrSession;
 use super::stack::LIGHTWEIGHT;
 use super::values::bare;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::outbox::Outbox;
 use crate::engine::coreclr::retrieval::Retrieval;
-use crate::engine::coreclr::sources::Sources;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::sources::SourceLocator;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Longest chain of inner exceptions that is followed.
 const MAX_DEPTH: usize = 10;
@@ -54,7 +54,7 @@ const MAX_FRAMES: usize = 100;
 pub(super) struct Exceptions {
     filters: Filters,
     /// The thread that throws, at an exception stop.
-    throwing: Option<(u32, When)>,
+    throwing: Option<(u32, ExceptionStage)>,
     thrown: Thrown,
 }
 
@@ -72,7 +72,7 @@ struct Thrown {
     is_only_users: bool,
 }
 
-impl Session {
+impl ClrSession {
     /// The runtime reports one point of an exception's life.
     pub(super) fn thrown(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
         let id = thread.id().unwrap_or(0);
@@ -92,14 +92,14 @@ impl Session {
                 if self.options.just_my_code {
                     return;
                 }
-                When::Thrown
+                ExceptionStage::Thrown
             }
             exception::USER_FIRST_CHANCE => {
                 self.exceptions.thrown.passed_user_code.insert(id);
                 if !self.options.just_my_code {
                     return;
                 }
-                When::Thrown
+                ExceptionStage::Thrown
             }
             exception::CATCH_HANDLER_FOUND => {
                 let passed = self.exceptions.thrown.passed_user_code.remove(&id);
@@ -111,10 +111,10 @@ impl Session {
                 }) {
                     return;
                 }
-                When::UserUnhandled
+                ExceptionStage::UserUnhandled
             }
             exception::UNHANDLED if self.exceptions.was_heard(thread) => return,
-            exception::UNHANDLED => When::Unhandled,
+            exception::UNHANDLED => ExceptionStage::Unhandled,
             _ => return,
         };
         self.throws(thread, at);
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Stops the program at this point of an exception's life, if a filter matches.
-    fn throws(&mut self, thread: &Thread, at: When) {
+    fn throws(&mut self, thread: &Thread, at: ExceptionStage) {
         if !self.exceptions.filters.mind(at) {
             return;
         }
@@ -151,21 +151,21 @@ impl Session {
     }
 
     /// `given`: the exception, if the thread throws none.
-    fn stopped_at_exception(&mut self, thread: &Thread, at: When, given: Option<Handle>) {
+    fn stopped_at_exception(&mut self, thread: &Thread, at: ExceptionStage, given: Option<Handle>) {
         let id = thread.id().unwrap_or(0);
         self.exceptions.throwing = Some((id, at));
         self.debuggee.threads.stop_at_exception(id, given);
         let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
-        let is_fatal = at == When::Unhandled && name == FATAL;
+        let is_fatal = at == ExceptionStage::Unhandled && name == FATAL;
         if is_fatal {
             self.exceptions.thrown.reason = fatal::reason(&self.broker.stderr_tail(fatal::LOOKED_AT));
             message = self.exceptions.thrown.reason.clone().or(message);
         }
         let description = match at {
             _ if is_fatal => "The program fails fast",
-            When::Thrown => "Exception",
-            When::UserUnhandled => "User-unhandled exception",
-            When::Unhandled => "Unhandled exception",
+            ExceptionStage::Thrown => "Exception",
+            ExceptionStage::UserUnhandled => "User-unhandled exception",
+            ExceptionStage::Unhandled => "Unhandled exception",
         };
         let text = message.map_or_else(|| name.clone(), |message| format!("{name}: {message}"));
         let text = match self.exceptions.origin_line(&self.debuggee, &self.types, &self.sources, id) {
@@ -180,7 +180,7 @@ impl Session {
     }
 }
 
-impl Sources {
+impl SourceLocator {
     /// One line of a stack trace, as .NET writes it.
     fn place_line(&self, loaded: &super::modules::Loaded, method: u32, il: Option<u32>) -> String {
         let name = loaded.method_display(method);
@@ -196,7 +196,7 @@ impl Sources {
 }
 
 /// Prints to the console that an exception is thrown, and in which module.
-fn note_thrown(types: &TypeSystem, outbox: &Outbox, thread: &Thread, frame: Option<&Frame>) {
+fn note_thrown(types: &ClrTypeSystem, outbox: &Outbox, thread: &Thread, frame: Option<&Frame>) {
     let thrown = thread.current_exception().map(|thrown| types.exception_types(&thrown)).unwrap_or_default();
     let module = frame.and_then(|frame| types.modules.of(&frame.function().ok()?.module().ok()?));
     let place = module.map(|loaded| format!(" in {}", loaded.name())).unwrap_or_default();
@@ -206,9 +206,9 @@ fn note_thrown(types: &TypeSystem, outbox: &Outbox, thread: &Thread, frame: Opti
 impl Exceptions {
     pub(super) fn exception_info(
         &self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         retrieval: &Retrieval,
         arguments: &Value,
     ) -> Result<Value, Failure> {
@@ -235,9 +235,9 @@ impl Exceptions {
         }
         details["evaluateName"] = json!("$exception");
         let mode = match at {
-            When::Thrown => "always",
-            When::UserUnhandled => "userUnhandled",
-            When::Unhandled => "unhandled",
+            ExceptionStage::Thrown => "always",
+            ExceptionStage::UserUnhandled => "userUnhandled",
+            ExceptionStage::Unhandled => "unhandled",
         };
         let mut info = json!({ "exceptionId": details["fullTypeName"], "description": details["message"],
             "breakMode": mode, "details": details });
@@ -254,7 +254,7 @@ impl Exceptions {
 
     /// Whether exceptions that no user code sees matter.
     fn minds_all(&self, just_my_code: bool) -> bool {
-        let thrown = !just_my_code && self.filters.mind(When::Thrown);
+        let thrown = !just_my_code && self.filters.mind(ExceptionStage::Thrown);
         thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
     }
 
@@ -280,7 +280,7 @@ impl Exceptions {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether there is user code between the throwing frame and the handler. Without just-my-code, the
     /// runtime counts all code with symbols as the user's.
     fn passes_users(&self, thread: &Thread, handler: Option<&Frame>) -> bool {
@@ -291,12 +291,22 @@ impl TypeSystem {
     }
 
     /// Type and message of the exception a thread throws.
-    pub(super) fn exception_summary(&self, debuggee: &Debuggee, thread: &Thread) -> (String, Option<String>) {
+    pub(super) fn exception_summary(
+        &self,
+        debuggee: &ClrDebuggee,
+        thread: &Thread,
+    ) -> (String, Option<String>) {
         let Ok(thrown) = debuggee.threads.exception_of(thread) else { return ("an exception".into(), None) };
         (self.type_of(&thrown), self.text_field(&thrown, "_message"))
     }
 
-    fn details(&self, debuggee: &Debuggee, sources: &Sources, thrown: &ClrValue, deeper: usize) -> Value {
+    fn details(
+        &self,
+        debuggee: &ClrDebuggee,
+        sources: &SourceLocator,
+        thrown: &ClrValue,
+        deeper: usize,
+    ) -> Value {
         let full = self.type_of(thrown);
         let mut details = json!({ "typeName": full.rsplit('.').next(), "fullTypeName": full });
         if let Some(message) = self.text_field(thrown, "_message") {
@@ -317,7 +327,7 @@ impl TypeSystem {
     }
 
     /// The stack of an exception, as locations.
-    fn stack_of(&self, debuggee: &Debuggee, sources: &Sources, thrown: &ClrValue) -> Option<String> {
+    fn stack_of(&self, debuggee: &ClrDebuggee, sources: &SourceLocator, thrown: &ClrValue) -> Option<String> {
         if let Some(text) = self.text_field(thrown, "_stackTraceString") {
             return Some(text);
         }
@@ -336,7 +346,7 @@ impl TypeSystem {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn stack_line(&self, sources: &Sources, frame: &Frame) -> Option<String> {
+    fn stack_line(&self, sources: &SourceLocator, frame: &Frame) -> Option<String> {
         let Ok(function) = frame.function() else {
             return frame.is_compiled().then(|| format!("   at {LIGHTWEIGHT}"));
         };

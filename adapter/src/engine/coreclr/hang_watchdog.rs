@@ -96,10 +96,10 @@ impl HangWatchdog {
     }
 
     fn look_on(&self, tasks: &Tasks, fix: &dyn Fn(), note: &dyn Fn(&str)) {
-        let (mut before, mut found) = (Look::take(tasks, None), 0);
+        let (mut before, mut found) = (ActivitySample::take(tasks, None), 0);
         while !self.over.load(Ordering::Relaxed) && tasks.folder.exists() {
             std::thread::sleep(PAUSE);
-            let now = Look::take(tasks, Some(&before));
+            let now = ActivitySample::take(tasks, Some(&before));
             found = if now.is_hung_since(&before) { found + 1 } else { 0 };
             if now.activity != before.activity && self.hangs.swap(false, Ordering::Relaxed) {
                 note("The program's runtime has resumed.");
@@ -135,7 +135,7 @@ fn fix(pid: u32, runtime: &Runtime) {
 
 /// A sample of the runtime's activity.
 #[derive(Debug)]
-struct Look {
+struct ActivitySample {
     activity: Activity,
     /// How often the runtime's debugging threads have woken.
     tries: u64,
@@ -143,7 +143,7 @@ struct Look {
     asleep: bool,
 }
 
-impl Look {
+impl ActivitySample {
     fn take(tasks: &Tasks, before: Option<&Self>) -> Self {
         let (activity, tries) = (Activity::now(), tasks.tries());
         let mut look = Self { activity, tries, asleep: false };

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
-use super::program::Program;
+use super::program::LaunchSpec;
 use super::services;
-use super::session::Session;
+use super::session::ClrSession;
 use crate::engine::console::Console;
 use crate::io::Child;
 
@@ -20,9 +20,13 @@ const COME_LIMIT: Duration = Duration::from_secs(20);
 /// Interval between two checks for a cancelled launch.
 const SLICE: Duration = Duration::from_millis(20);
 
-impl Session {
+impl ClrSession {
     /// Starts the program held, with Tandem's pipes or in a client's terminal.
-    pub(super) fn start_held(&self, program: &Program, give_up: &dyn Fn() -> bool) -> Result<Child, Failure> {
+    pub(super) fn start_held(
+        &self,
+        program: &LaunchSpec,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Child, Failure> {
         let Console::Terminal { external } = program.console else { return self.broker.spawn(&program.spec) };
         let launch = self.broker.offer_terminal(program.spec.clone())?;
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program);

@@ -14,7 +14,7 @@ use crate::engine::{EngineRequest, Reply};
 use crate::io::ExitInfo;
 
 /// An input of the engine's thread.
-pub(super) enum Input {
+pub(super) enum EngineInput {
     /// A request; dropping `reply` answers "the engine has ended".
     Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
     /// The runtime calls back.
@@ -30,46 +30,46 @@ pub(super) enum Input {
 }
 
 /// The engine's inputs, and clients' answers to its requests.
-pub(super) struct Inbox {
-    sender: Sender<Input>,
-    inputs: Receiver<Input>,
+pub(super) struct EngineInbox {
+    sender: Sender<EngineInput>,
+    inputs: Receiver<EngineInput>,
     client_answers: Receiver<Result<Value, Failure>>,
     /// Callbacks that arrived while the program was held or stopped; each is answered when it runs again.
     deferred: VecDeque<Callback>,
     /// Inputs that arrived while code of the program ran for an evaluation.
-    postponed: VecDeque<Input>,
+    postponed: VecDeque<EngineInput>,
 }
 
-impl Inbox {
+impl EngineInbox {
     pub(super) fn new(
-        (sender, inputs): (Sender<Input>, Receiver<Input>),
+        (sender, inputs): (Sender<EngineInput>, Receiver<EngineInput>),
         client_answers: Receiver<Result<Value, Failure>>,
     ) -> Self {
         Self { sender, inputs, client_answers, deferred: VecDeque::new(), postponed: VecDeque::new() }
     }
 
     /// For senders of inputs.
-    pub(super) fn sender(&self) -> Sender<Input> {
+    pub(super) fn sender(&self) -> Sender<EngineInput> {
         self.sender.clone()
     }
 
     /// The next input: a postponed one first.
-    pub(super) fn next(&mut self) -> Option<Input> {
+    pub(super) fn next(&mut self) -> Option<EngineInput> {
         self.postponed.pop_front().or_else(|| self.inputs.recv().ok())
     }
 
     /// The next new input; leaves postponed ones.
-    pub(super) fn recv_timeout(&self, limit: Duration) -> Result<Input, RecvTimeoutError> {
+    pub(super) fn recv_timeout(&self, limit: Duration) -> Result<EngineInput, RecvTimeoutError> {
         self.inputs.recv_timeout(limit)
     }
 
     /// A new input that has arrived already; leaves postponed ones.
-    pub(super) fn try_recv(&self) -> Option<Input> {
+    pub(super) fn try_recv(&self) -> Option<EngineInput> {
         self.inputs.try_recv().ok()
     }
 
-    /// Keeps an input for [`Inbox::next`].
-    pub(super) fn postpone(&mut self, input: Input) {
+    /// Keeps an input for [`EngineInbox::next`].
+    pub(super) fn postpone(&mut self, input: EngineInput) {
         self.postponed.push_back(input);
     }
 

@@ -24,7 +24,7 @@ pub(super) struct LaunchSettings {
 
 /// The profile that the launch requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Profile<'a> {
+pub(super) enum LaunchProfile<'a> {
     /// The first that runs the project.
     First,
     Named(&'a str),
@@ -34,7 +34,7 @@ pub(super) enum Profile<'a> {
 ///
 /// # Errors
 /// When the file cannot be read, or the named profile does not exist or is of another kind.
-pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSettings>, Failure> {
+pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<LaunchSettings>, Failure> {
     let unusable = |reason: String| {
         Failure::new(ErrorCode::LaunchFailed, format!("cannot use `{}`: {reason}", file.display()))
             .hint("correct it, or launch with `launchSettingsProfile: \"\"` to ignore it")
@@ -49,8 +49,8 @@ pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSett
     let profiles = settings["profiles"].as_object();
     let runs = |profile: &Value| profile["commandName"] == "Project";
     let found = match wanted {
-        Profile::First => profiles.into_iter().flatten().find(|(_, profile)| runs(profile)),
-        Profile::Named(name) => {
+        LaunchProfile::First => profiles.into_iter().flatten().find(|(_, profile)| runs(profile)),
+        LaunchProfile::Named(name) => {
             let found = profiles.and_then(|profiles| profiles.get_key_value(name));
             let Some((_, profile)) = found else {
                 let names: Vec<&str> =

@@ -8,7 +8,7 @@ use super::program::Attributes;
 
 /// Kinds of messages that are on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Logging {
+pub(super) struct LoggingOptions {
     pub(super) module_load: bool,
     /// `exceptions`: each exception that the runtime reports to a debugger, when it is thrown.
     pub(super) exceptions: bool,
@@ -16,7 +16,7 @@ pub(super) struct Logging {
     pub(super) process_exit: bool,
 }
 
-impl Logging {
+impl LoggingOptions {
     /// Reads the attribute; `ignored` receives unknown names.
     ///
     /// # Errors
@@ -57,14 +57,14 @@ mod tests {
         let mut ignored = Vec::new();
         let some =
             json!({ "moduleLoad": true, "exceptions": false, "engineLogging": true, "programOutput": false });
-        let read = Logging::parse(&some, &mut ignored).unwrap();
-        assert_eq!(read, Logging { module_load: true, ..Logging::default() });
+        let read = LoggingOptions::parse(&some, &mut ignored).unwrap();
+        assert_eq!(read, LoggingOptions { module_load: true, ..LoggingOptions::default() });
         assert_eq!(ignored, ["logging.engineLogging", "logging.programOutput"]);
-        assert_eq!(Logging::parse(&Value::Null, &mut Vec::new()).unwrap(), Logging::default());
+        assert_eq!(LoggingOptions::parse(&Value::Null, &mut Vec::new()).unwrap(), LoggingOptions::default());
         for (wrong, named) in
             [(json!(true), "`logging`"), (json!({ "threadExit": 1 }), "`logging.threadExit`")]
         {
-            let refused = Logging::parse(&wrong, &mut Vec::new()).unwrap_err();
+            let refused = LoggingOptions::parse(&wrong, &mut Vec::new()).unwrap_err();
             assert!(refused.message.contains(named), "{refused}");
         }
     }

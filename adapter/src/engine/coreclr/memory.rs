@@ -1,13 +1,13 @@
 //! The program's memory by address: `readMemory`, and the memory references of clients. Values and
 //! instructions are shown elsewhere.
 
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::debuggee::Run;
+use super::debuggee::RunState;
 
 /// Most bytes one request reads.
 const MAX_READ: u64 = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) fn address(arguments: &Value, key: &str) -> Result<u64, Failure> {
     address.ok_or_else(|| Failure::invalid("the offset leads out of memory"))
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     /// `readMemory`: up to the end of readable memory.
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
         let address = address(arguments, "memoryReference")?;
@@ -46,7 +46,7 @@ impl Debuggee {
     /// Refuses a request that needs a stopped program.
     pub(super) fn require_stop(&self, what: &str) -> Result<(), Failure> {
         match self.run {
-            Run::Stopped { .. } => Ok(()),
+            RunState::Stopped { .. } => Ok(()),
             _ => Err(Failure::new(ErrorCode::NotStopped, format!("{what} at a stop only")).quiet()),
         }
     }

@@ -14,7 +14,7 @@ pub(super) const LAMBDA: &str = "<lambda>";
 const MAX_DEPTH: usize = 16;
 
 /// The type and name of a method in the source.
-pub(super) struct Written {
+pub(super) struct SourceMethod {
     /// TypeDef token of the innermost type in the source.
     pub(super) owner: u32,
     /// For example `Main`, `Main.Local`, `Main.<lambda>`, `Value.get`; `.ctor` for constructors.
@@ -24,7 +24,7 @@ pub(super) struct Written {
 }
 
 /// Finds the source names of a method.
-pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Written {
+pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> SourceMethod {
     // The `finally` of an iterator is a method beside its `MoveNext`.
     let step = match metadata.method_name(method).starts_with("<>m__Finally") {
         true => {
@@ -41,7 +41,7 @@ pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Wr
             None => break,
         }
     }
-    Written { owner, name: source_name(metadata.method_name(method), MAX_DEPTH), method }
+    SourceMethod { owner, name: source_name(metadata.method_name(method), MAX_DEPTH), method }
 }
 
 /// The name of a method without its type and enclosing method: `Total`, `Count.get`, `Local`. `name` is its
@@ -111,7 +111,7 @@ pub(super) fn is_closure(kind: &str) -> bool {
 }
 
 /// A constructor is shown with the name of its type.
-fn constructor(metadata: &Metadata, written: &Written) -> String {
+fn constructor(metadata: &Metadata, written: &SourceMethod) -> String {
     match written.name.as_str() {
         ".ctor" | ".cctor" => without_arity(metadata.simple_name(written.owner)),
         name => name.to_owned(),

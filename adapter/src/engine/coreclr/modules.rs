@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use super::compiled::is_injected;
 use super::retrieval::Retrieval;
 use super::retrieval::symbol_files::PdbIdentity;
-use super::retrieval::symbol_options::Scope;
+use super::retrieval::symbol_options::SymbolSearchScope;
 use super::runtime_async;
-use framework::Framework;
+use framework::FrameworkLocation;
 
 /// Origin of the symbols of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum SymbolOrigin {
     /// The build of the module.
     Builder,
     /// The decompiler.
@@ -46,7 +46,7 @@ pub(super) struct Loaded {
     /// Opened on first use, or ahead of time by another thread.
     image: Arc<OnceLock<Option<Image>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
-    origin: Origin,
+    origin: SymbolOrigin,
     /// Results of symbol servers, or a note that they are being asked.
     servers: RefCell<Option<String>>,
     pub(super) is_user_code: bool,
@@ -141,7 +141,7 @@ impl Loaded {
 
     /// Whether a decompiler has made its symbols.
     pub(super) fn is_decompiled(&self) -> bool {
-        self.pdb.is_ok() && self.origin == Origin::Decompiler
+        self.pdb.is_ok() && self.origin == SymbolOrigin::Decompiler
     }
 
     /// The identity of its PDB; `None` for a module whose file was not opened yet, or that has none.
@@ -170,7 +170,7 @@ impl Loaded {
         &self,
         image: Arc<OnceLock<Option<Image>>>,
         pdb: Result<Pdb, PdbProblem>,
-        origin: Origin,
+        origin: SymbolOrigin,
     ) -> Self {
         Self {
             id: self.id,
@@ -239,7 +239,7 @@ impl Loaded {
 pub(super) struct Modules {
     list: Vec<Rc<Loaded>>,
     next: usize,
-    framework: Framework,
+    framework: FrameworkLocation,
     /// Further folders that are searched for PDBs.
     symbol_paths: Vec<PathBuf>,
     /// The runtime's debugging library supports methods that the runtime suspends itself.
@@ -250,7 +250,8 @@ impl Modules {
     /// Sets the runtime's folder and capabilities.
     pub(super) fn set_runtime(&mut self, runtime: &Runtime) {
         self.knows_runtime_async = runtime_async::is_known_to(runtime);
-        self.framework = if runtime.inside { Framework::Inside } else { Framework::of(&runtime.folder) };
+        self.framework =
+            if runtime.inside { FrameworkLocation::Inside } else { FrameworkLocation::of(&runtime.folder) };
     }
 
     /// The folder of a program with its own executable: modules bundled into it have their symbols there.
@@ -349,15 +350,15 @@ impl Modules {
         let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
         let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
         let id = entry.id;
-        is_its.then(|| self.adopt(id, pdb, Origin::Builder)).flatten()
+        is_its.then(|| self.adopt(id, pdb, SymbolOrigin::Builder)).flatten()
     }
 
     /// Adds symbols to a loaded module.
-    pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: Origin) -> Option<Rc<Loaded>> {
+    pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<Loaded>> {
         let entry = self.list.iter_mut().find(|loaded| loaded.id == id)?;
         let is_optimized = entry.image()?.metadata.is_optimized();
         let loaded = Rc::new(Loaded {
-            is_user_code: !is_optimized && !entry.is_framework && origin == Origin::Builder,
+            is_user_code: !is_optimized && !entry.is_framework && origin == SymbolOrigin::Builder,
             is_optimized,
             ..entry.again(entry.image.clone(), Ok(pdb), origin)
         });
@@ -368,7 +369,7 @@ impl Modules {
     /// The program resumes: dynamic modules may have grown at the next stop.
     pub(super) fn forget_dynamic(&mut self) {
         for entry in self.list.iter_mut().filter(|entry| entry.is_dynamic && entry.image.get().is_some()) {
-            *entry = Rc::new(entry.again(Arc::default(), Err(not_looked_for()), Origin::Builder));
+            *entry = Rc::new(entry.again(Arc::default(), Err(not_looked_for()), SymbolOrigin::Builder));
         }
     }
 
@@ -394,7 +395,7 @@ impl Modules {
             image: image.clone(),
             // Framework modules have no symbols; searching for them would slow each start down.
             pdb: Err(not_looked_for()),
-            origin: Origin::Builder,
+            origin: SymbolOrigin::Builder,
             servers: RefCell::new(None),
             is_user_code: false,
             is_optimized: true,
@@ -415,7 +416,7 @@ impl Modules {
             let (pdb, is_optimized) =
                 (self.local_symbols(image, &loaded.name(), retrieval), image.metadata.is_optimized());
             (loaded.pdb, loaded.is_optimized) = (pdb, is_optimized);
-            if retrieval.scope_of(&loaded.name()) == Scope::Nowhere {
+            if retrieval.scope_of(&loaded.name()) == SymbolSearchScope::Nowhere {
                 loaded.record_server_results(Some("`symbolOptions.moduleFilter` leaves it out".into()));
             }
             loaded.is_user_code = loaded.pdb.is_ok() && !loaded.is_optimized;
@@ -424,7 +425,7 @@ impl Modules {
             && let Some(identity) = loaded.identity()
             && let Some(pdb) = retrieval.decompiled_before(&identity)
         {
-            (loaded.pdb, loaded.origin) = (Ok(pdb), Origin::Decompiler);
+            (loaded.pdb, loaded.origin) = (Ok(pdb), SymbolOrigin::Decompiler);
         }
         let loaded = Rc::new(loaded);
         self.list.push(loaded.clone());
@@ -434,9 +435,9 @@ impl Modules {
     /// The symbols of an assembly on this machine.
     fn local_symbols(&self, image: &Image, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbProblem> {
         match retrieval.scope_of(name) {
-            Scope::Everywhere => Pdb::open_for(image, &self.symbol_paths),
-            Scope::Beside => Pdb::open_for(image, &[]),
-            Scope::Nowhere => Err(not_looked_for()),
+            SymbolSearchScope::Everywhere => Pdb::open_for(image, &self.symbol_paths),
+            SymbolSearchScope::Beside => Pdb::open_for(image, &[]),
+            SymbolSearchScope::Nowhere => Err(not_looked_for()),
         }
     }
 }

@@ -6,24 +6,24 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::debuggee::Run;
-use super::program::Program;
-use super::session::Session;
+use super::debuggee::RunState;
+use super::program::LaunchSpec;
+use super::session::ClrSession;
 
 const WHY: &str = "the program runs without a debugger (`noDebug`)";
 
-impl Session {
-    /// Starts the program, held until [`Session::answer_without_debugger`] resumes it.
+impl ClrSession {
+    /// Starts the program, held until [`ClrSession::answer_without_debugger`] resumes it.
     pub(super) fn launch_without_debugger(
         &mut self,
-        program: &Program,
+        program: &LaunchSpec,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Value, Failure> {
         self.debuggee.no_debug = true;
         let child = self.start_held(program, give_up)?;
         let pid = child.pid();
         (self.debuggee.child, self.debuggee.pid) = (Some(child), Some(pid));
-        self.debuggee.run = Run::Held;
+        self.debuggee.run = RunState::Held;
         self.watch_exit();
         self.outbox.tell("initialized", Value::Null);
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program).display().to_string();
@@ -43,10 +43,10 @@ impl Session {
     ) -> Result<Value, Failure> {
         match command {
             "configurationDone" => {
-                if self.debuggee.run == Run::Held
+                if self.debuggee.run == RunState::Held
                     && let Some(child) = &mut self.debuggee.child
                 {
-                    self.debuggee.run = Run::Running;
+                    self.debuggee.run = RunState::Running;
                     child.release()?;
                 }
                 Ok(Value::Null)

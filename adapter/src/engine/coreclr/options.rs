@@ -5,12 +5,12 @@
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::logging::Logging;
+use super::logging::LoggingOptions;
 use super::program::Attributes;
 
 /// Options of a launch or attach that apply to the whole session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) struct SessionOptions {
     pub(super) just_my_code: bool,
     /// Steps into calls skip accessors and operators.
     pub(super) step_filters: bool,
@@ -18,10 +18,10 @@ pub(super) struct Options {
     pub(super) allow_to_string: bool,
     /// All modules are compiled without optimisation, even libraries.
     pub(super) suppress_optimizations: bool,
-    pub(super) logging: Logging,
+    pub(super) logging: LoggingOptions,
 }
 
-impl Default for Options {
+impl Default for SessionOptions {
     /// Defaults, before a program is launched or attached to.
     fn default() -> Self {
         Self {
@@ -29,12 +29,12 @@ impl Default for Options {
             step_filters: true,
             allow_to_string: false,
             suppress_optimizations: false,
-            logging: Logging::default(),
+            logging: LoggingOptions::default(),
         }
     }
 }
 
-impl Options {
+impl SessionOptions {
     /// Reads the attributes; `ignored` receives unknown names.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Options {
                 }
             },
             suppress_optimizations: attributes.flag("suppressJITOptimizations", false)?,
-            logging: Logging::parse(&arguments["logging"], ignored)?,
+            logging: LoggingOptions::parse(&arguments["logging"], ignored)?,
         })
     }
 }

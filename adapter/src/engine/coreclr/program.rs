@@ -8,8 +8,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::dotnet_command;
-use super::launch_settings::{self, LaunchSettings, Profile};
-use super::project::{self, Kind, Launchable, Options, Sdk};
+use super::launch_settings::{self, LaunchProfile, LaunchSettings};
+use super::project::{self, BuildOptions, DotnetSdk, LaunchTargetKind, Launchable};
 use super::services;
 use crate::engine::builds::{self, Tell};
 use crate::engine::console::Console;
@@ -19,7 +19,7 @@ use crate::io::executable::{self, Able};
 use crate::io::terminal::Pty;
 
 /// A program that is ready to be started.
-pub(super) struct Program {
+pub(super) struct LaunchSpec {
     /// The process to spawn.
     pub(super) spec: SpawnSpec,
     /// The assembly whose entry method is the program's, if it is known.
@@ -99,7 +99,7 @@ pub(super) fn resolve(
     attributes: &Attributes<'_>,
     tell: Tell<'_>,
     give_up: &dyn Fn() -> bool,
-) -> Result<Program, Failure> {
+) -> Result<LaunchSpec, Failure> {
     let runs_sdk = dotnet_command::starts_programs(attributes.0);
     let meant = dotnet_command::meant(attributes.0);
     let attributes = &meant.as_ref().map_or(Attributes(attributes.0), Attributes);
@@ -125,14 +125,14 @@ pub(super) fn resolve(
         return Err(absent(named, &target));
     }
     let target = target.canonicalize().unwrap_or(target);
-    let options = Options::of(attributes)?;
+    let options = BuildOptions::of(attributes)?;
     let sdk = || {
         let mut env = attributes.env()?;
         // The SDK itself is a .NET program.
         services::keep_from_waiting(&mut env);
-        Ok::<_, Failure>(Sdk { dotnet: dotnet(attributes)?, env, tell, give_up })
+        Ok::<_, Failure>(DotnetSdk { dotnet: dotnet(attributes)?, env, tell, give_up })
     };
-    let launchable = match Kind::of(&target, open)? {
+    let launchable = match LaunchTargetKind::of(&target, open)? {
         Some(kind) => Some(project::launchable(&sdk()?, &kind, &options)?),
         None => {
             if let Some(project) = project.filter(|_| !options.no_build) {
@@ -202,9 +202,9 @@ fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Opti
     let names = ["launchSettingsProfile", "launchProfile"];
     let given = names.into_iter().map(|name| &attributes.0[name]).find(|value| !value.is_null());
     let wanted = match given.unwrap_or(&Value::Null) {
-        Value::Null => Profile::First,
+        Value::Null => LaunchProfile::First,
         Value::String(name) if name.is_empty() => return Ok(None),
-        Value::String(name) => Profile::Named(name),
+        Value::String(name) => LaunchProfile::Named(name),
         other => {
             return Err(Failure::invalid(format!("`launchSettingsProfile` must be a string, not {other}")));
         }
@@ -217,7 +217,7 @@ fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Opti
     let file = given.clone().or(own).or_else(|| Some(folder?.join(SETTINGS)));
     match file.filter(|file| given.is_some() || file.is_file()) {
         Some(file) => launch_settings::read(&file, wanted),
-        None if wanted == Profile::First => Ok(None),
+        None if wanted == LaunchProfile::First => Ok(None),
         None => {
             let message = format!("there is no `{SETTINGS}` for `launchSettingsProfile`");
             Err(Failure::new(ErrorCode::LaunchFailed, message)
@@ -233,7 +233,7 @@ fn command(
     settings: LaunchSettings,
     home: Option<PathBuf>,
     console: Console,
-) -> Result<Program, Failure> {
+) -> Result<LaunchSpec, Failure> {
     let (target, mut args, own_cwd) = match launchable {
         Some(Launchable { path, arguments, cwd, .. }) => (path, arguments, cwd),
         None => (target, Vec::new(), None),
@@ -278,7 +278,7 @@ fn command(
     let pty = Pty::of(attributes.flag("pty", false)?, attributes.flag("__ptyEcho", false)?);
     pty.name_in(&mut env);
     let spec = SpawnSpec { program, args, cwd, env, pty, ends_by_itself: false };
-    Ok(Program { spec, assembly, console, starts_programs: false })
+    Ok(LaunchSpec { spec, assembly, console, starts_programs: false })
 }
 
 /// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual folders.

@@ -15,13 +15,13 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::launch_settings;
 use crate::engine::builds;
-pub(super) use kind::{Kind, is_buildable};
+pub(super) use kind::{LaunchTargetKind, is_buildable};
 use kind::{only_tests, several};
-pub(super) use options::Options;
+pub(super) use options::BuildOptions;
 use outputs::{is_its, is_of_tests, is_runnable, newest};
-pub(super) use sdk::Sdk;
+pub(super) use sdk::DotnetSdk;
 use sdk::{Properties, folder_of};
-use test_project::Runner;
+use test_project::TestRunner;
 
 /// The first SDK that runs a C# file without a project.
 const RUNS_FILES: u32 = 10;
@@ -46,18 +46,26 @@ pub(super) struct Launchable {
 /// # Errors
 /// `BUILD_FAILED` with `data.diagnostics`; `LAUNCH_FAILED` when nothing of it can be started, or several things (`data.programs`);
 /// `CANCELLED`.
-pub(super) fn launchable(sdk: &Sdk<'_>, kind: &Kind, options: &Options) -> Result<Launchable, Failure> {
+pub(super) fn launchable(
+    sdk: &DotnetSdk<'_>,
+    kind: &LaunchTargetKind,
+    options: &BuildOptions,
+) -> Result<Launchable, Failure> {
     let version = sdk.version(folder_of(kind.path()))?;
     match kind {
-        Kind::Project(project) if Sdk::answers(version) => of_project(sdk, project, options),
-        Kind::Project(project) => {
+        LaunchTargetKind::Project(project) if DotnetSdk::answers(version) => {
+            of_project(sdk, project, options)
+        }
+        LaunchTargetKind::Project(project) => {
             let outputs =
                 if options.no_build { Vec::new() } else { sdk.build(project, options, false)?.outputs };
             Ok(assembly_of(project, newest(project, &outputs, options)?))
         }
-        Kind::Solution(solution) => of_solution(sdk, solution, options, Sdk::answers(version)),
-        Kind::File(file) if version >= RUNS_FILES => of_project(sdk, file, options),
-        Kind::File(file) => {
+        LaunchTargetKind::Solution(solution) => {
+            of_solution(sdk, solution, options, DotnetSdk::answers(version))
+        }
+        LaunchTargetKind::File(file) if version >= RUNS_FILES => of_project(sdk, file, options),
+        LaunchTargetKind::File(file) => {
             let has =
                 if version == 0 { "there is none".into() } else { format!("the one here is {version}") };
             let message = format!(
@@ -70,7 +78,7 @@ pub(super) fn launchable(sdk: &Sdk<'_>, kind: &Kind, options: &Options) -> Resul
     }
 }
 
-fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launchable, Failure> {
+fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Result<Launchable, Failure> {
     let built = if options.no_build { None } else { sdk.build(project, options, true)?.properties };
     let mut properties = match built {
         Some(properties) => properties,
@@ -93,9 +101,9 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
     };
     builds::say(sdk.tell, &test_project::announcement(project, runner));
     match runner {
-        Runner::Itself => started(project, &properties, &options),
+        TestRunner::Itself => started(project, &properties, &options),
         // The project's own program, if it has one, does nothing.
-        Runner::VsTest => {
+        TestRunner::VsTest => {
             let assembly = PathBuf::from(properties.text("TargetPath"));
             let cwd = assembly.parent().map(Path::to_path_buf);
             let arguments = test_project::vstest(existing(project, assembly, &options)?);
@@ -106,7 +114,7 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
 }
 
 /// The assembly of a project, if it exists.
-fn existing(project: &Path, assembly: PathBuf, options: &Options) -> Result<PathBuf, Failure> {
+fn existing(project: &Path, assembly: PathBuf, options: &BuildOptions) -> Result<PathBuf, Failure> {
     if assembly.is_file() {
         return Ok(assembly);
     }
@@ -122,7 +130,7 @@ fn existing(project: &Path, assembly: PathBuf, options: &Options) -> Result<Path
 }
 
 /// The command that starts a project with these properties.
-fn started(project: &Path, properties: &Properties, options: &Options) -> Result<Launchable, Failure> {
+fn started(project: &Path, properties: &Properties, options: &BuildOptions) -> Result<Launchable, Failure> {
     let failed = |reason: String, hint: &str| {
         let message = format!("cannot start `{}`: {reason}", project.display());
         Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
@@ -177,9 +185,9 @@ fn started(project: &Path, properties: &Properties, options: &Options) -> Result
 }
 
 fn of_solution(
-    sdk: &Sdk<'_>,
+    sdk: &DotnetSdk<'_>,
     solution: &Path,
-    options: &Options,
+    options: &BuildOptions,
     answers: bool,
 ) -> Result<Launchable, Failure> {
     let built = if options.no_build { None } else { Some(sdk.build(solution, options, false)?.outputs) };
@@ -207,7 +215,7 @@ fn of_solution(
         }
     }
     match programs.as_slice() {
-        [project] if answers => of_project(sdk, project, &Options { no_build: true, ..options.clone() }),
+        [project] if answers => of_project(sdk, project, &BuildOptions { no_build: true, ..options.clone() }),
         [project] => {
             let outputs = built.unwrap_or_default();
             Ok(assembly_of(project, newest(project, &outputs, options)?))

@@ -27,15 +27,15 @@ use download::{Cache, Client};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::inbox::Input;
+use super::inbox::EngineInput;
 use super::modules::Loaded;
 use crate::engine::Reply;
 use background::Background;
-use decompiler::{Assembly, Decompiler};
+use decompiler::{Assembly, ConfiguredDecompiler};
 use source_files::Remote;
 use source_link_options::SourceLinkOptions;
-use symbol_files::{Module, PdbIdentity, SymbolServers};
-use symbol_options::{Scope, SymbolOptions};
+use symbol_files::{PdbIdentity, SymbolServers, SymbolTarget};
+use symbol_options::{SymbolOptions, SymbolSearchScope};
 
 /// Most bytes of fetched sources that are kept in memory because the cache cannot be written to.
 const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
@@ -56,7 +56,7 @@ pub(super) enum Retrieved {
 }
 
 /// A request for a source that waits for the decompiler.
-pub(super) struct Waiting {
+pub(super) struct PendingSourceRequest {
     /// The MethodDef token of the method whose text is requested.
     pub(super) method: u32,
     pub(super) cancel: CancellationToken,
@@ -65,9 +65,9 @@ pub(super) struct Waiting {
 
 /// Owner of all work of this module.
 pub(super) struct Retrieval {
-    inbox: Sender<Input>,
+    inbox: Sender<EngineInput>,
     pub(super) source_link: SourceLinkOptions,
-    pub(super) decompiler: Decompiler,
+    pub(super) decompiler: ConfiguredDecompiler,
     servers: Arc<SymbolServers>,
     has_servers: bool,
     filter: SymbolOptions,
@@ -79,18 +79,18 @@ pub(super) struct Retrieval {
     /// Requested sources whose download was not allowed.
     pub(super) refused: RefCell<HashSet<Document>>,
     /// Modules that are being decompiled, with the requests that wait for each.
-    decompiling: HashMap<usize, Vec<Waiting>>,
+    decompiling: HashMap<usize, Vec<PendingSourceRequest>>,
     /// Modules whose decompilation failed.
     undecompiled: HashMap<usize, Failure>,
 }
 
 impl Retrieval {
     /// Without attributes: nothing is fetched.
-    pub(super) fn new(inbox: Sender<Input>) -> Self {
+    pub(super) fn new(inbox: Sender<EngineInput>) -> Self {
         Self {
             inbox,
             source_link: SourceLinkOptions::default(),
-            decompiler: Decompiler::default(),
+            decompiler: ConfiguredDecompiler::default(),
             servers: Arc::new(SymbolServers::new(SymbolOptions::default())),
             has_servers: false,
             filter: SymbolOptions::default(),
@@ -110,7 +110,7 @@ impl Retrieval {
     /// `INVALID_PARAMETER`, naming the invalid part.
     pub(super) fn configure(&mut self, attributes: &Value, ignored: &mut Vec<String>) -> Result<(), Failure> {
         self.source_link = SourceLinkOptions::parse(&attributes["sourceLinkOptions"])?;
-        self.decompiler = Decompiler::parse(&attributes["decompiler"])?;
+        self.decompiler = ConfiguredDecompiler::parse(&attributes["decompiler"])?;
         let options = SymbolOptions::parse(&attributes["symbolOptions"], ignored)?;
         self.has_servers = !options.servers.is_empty();
         self.filter = options.clone();
@@ -124,7 +124,7 @@ impl Retrieval {
     }
 
     /// The locations that are searched for symbols of a module.
-    pub(super) fn scope_of(&self, module: &str) -> Scope {
+    pub(super) fn scope_of(&self, module: &str) -> SymbolSearchScope {
         self.filter.scope_of(module)
     }
 
@@ -148,13 +148,15 @@ impl Retrieval {
     /// Searches servers for the symbols of a module that has none; [`Retrieved::Symbols`] reports the result.
     /// Returns whether the search began.
     pub(super) fn find_symbols(&self, loaded: &Loaded) -> bool {
-        if !self.has_servers || self.scope_of(&loaded.name()) != Scope::Everywhere {
+        if !self.has_servers || self.scope_of(&loaded.name()) != SymbolSearchScope::Everywhere {
             return false;
         }
         // The framework has many modules, which are opened only when needed.
         let module = match loaded.identity() {
-            Some(identity) => Module::Known(identity),
-            None if loaded.is_framework() && loaded.path.is_absolute() => Module::File(loaded.path.clone()),
+            Some(identity) => SymbolTarget::Known(identity),
+            None if loaded.is_framework() && loaded.path.is_absolute() => {
+                SymbolTarget::File(loaded.path.clone())
+            }
             None => return false,
         };
         let (servers, client, inbox, id) =
@@ -244,7 +246,7 @@ impl Retrieval {
         &mut self,
         loaded: &Loaded,
         folders: Vec<PathBuf>,
-        waiting: Option<Waiting>,
+        waiting: Option<PendingSourceRequest>,
     ) -> bool {
         if let (Some(waiting), Some(background)) = (&waiting, self.background()) {
             let (cancel, inbox, module) = (waiting.cancel.clone(), self.inbox.clone(), loaded.id);
@@ -291,7 +293,7 @@ impl Retrieval {
 
     /// Takes the requests that wait for a module, which was decompiled or not. After a failure, those that
     /// wait for it are answered.
-    fn decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<Waiting> {
+    fn decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<PendingSourceRequest> {
         let waiting = self.decompiling.remove(&module).unwrap_or_default();
         let Err(failure) = made else { return waiting };
         for waiting in waiting {
@@ -319,8 +321,8 @@ impl Retrieval {
 }
 
 /// Sends a result to the engine's thread; a session that has ended ignores it.
-fn tell(inbox: &Sender<Input>, what: Retrieved) {
-    drop(inbox.send(Input::Retrieved(Box::new(what))));
+fn tell(inbox: &Sender<EngineInput>, what: Retrieved) {
+    drop(inbox.send(EngineInput::Retrieved(Box::new(what))));
 }
 
 /// Body of an answer to `source`.

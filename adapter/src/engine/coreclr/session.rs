@@ -9,24 +9,24 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::at_stop::AtStop;
-use super::breakpoints::{BreakpointScope, Breakpoints};
+use super::breakpoints::{BreakpointList, Breakpoints};
 use super::calls::FuncEval;
-use super::children::{Children, Following, Root};
+use super::children::{ChildProcessPolicy, Children, RootProcess};
 use super::compiled::Compiler;
 use super::cor;
-use super::debuggee::{Debuggee, Run};
+use super::debuggee::{ClrDebuggee, RunState};
 use super::disassembly::Disassembly;
 use super::exceptions::Exceptions;
 use super::hang_watchdog::HangWatchdog;
-use super::inbox::{Inbox, Input};
-use super::options::Options;
+use super::inbox::{EngineInbox, EngineInput};
+use super::options::SessionOptions;
 use super::outbox::Outbox;
 use super::retrieval::Retrieval;
-use super::sources::Sources;
+use super::sources::SourceLocator;
 use super::stepping::Stepping;
-use super::types::TypeSystem;
-use super::values::Values;
+use super::stop_context::StopContext;
+use super::types::ClrTypeSystem;
+use super::values::ValueStore;
 use crate::engine::{BY_FORCE, EngineRequest, LOOK_ONLY};
 use crate::io::Broker;
 
@@ -35,42 +35,42 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 const SETTLE_SLICE: Duration = Duration::from_millis(50);
 
 /// One debugged program.
-pub(super) struct Session {
-    pub(super) options: Options,
-    pub(super) debuggee: Debuggee,
+pub(super) struct ClrSession {
+    pub(super) options: SessionOptions,
+    pub(super) debuggee: ClrDebuggee,
     pub(super) broker: Broker,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: EngineInbox,
     pub(super) outbox: Outbox,
     pub(super) ending: Arc<AtomicBool>,
     /// Cancels the current request.
     pub(super) cancel: CancellationToken,
     pub(super) hang_watchdog: Arc<HangWatchdog>,
     pub(super) calls: FuncEval,
-    pub(super) types: TypeSystem,
+    pub(super) types: ClrTypeSystem,
     pub(super) breakpoints: Breakpoints,
     pub(super) exceptions: Exceptions,
-    pub(super) values: Values,
+    pub(super) values: ValueStore,
     pub(super) disassembly: Disassembly,
     pub(super) stepping: Stepping,
-    pub(super) sources: Sources,
+    pub(super) sources: SourceLocator,
     pub(super) retrieval: Retrieval,
     /// Compiler for expressions that Tandem does not evaluate itself.
     pub(super) compiler: Compiler,
     pub(super) children: Children,
 }
 
-impl Session {
+impl ClrSession {
     pub(super) fn new(
         broker: Broker,
-        inbox: Inbox,
+        inbox: EngineInbox,
         outbox: Outbox,
         [ending, stopping]: [Arc<AtomicBool>; 2],
         hang_watchdog: Arc<HangWatchdog>,
     ) -> Self {
         let retrieval = Retrieval::new(inbox.sender());
         Self {
-            options: Options::default(),
-            debuggee: Debuggee::new(stopping),
+            options: SessionOptions::default(),
+            debuggee: ClrDebuggee::new(stopping),
             broker,
             inbox,
             outbox,
@@ -78,13 +78,13 @@ impl Session {
             cancel: CancellationToken::new(),
             hang_watchdog,
             calls: FuncEval::default(),
-            types: TypeSystem::default(),
+            types: ClrTypeSystem::default(),
             breakpoints: Breakpoints::default(),
             exceptions: Exceptions::default(),
-            values: Values::default(),
+            values: ValueStore::default(),
             disassembly: Disassembly::default(),
             stepping: Stepping::default(),
-            sources: Sources::default(),
+            sources: SourceLocator::default(),
             retrieval,
             compiler: Compiler::default(),
             children: Children::default(),
@@ -96,18 +96,18 @@ impl Session {
     pub(super) fn run(mut self) {
         while let Some(input) = self.inbox.next() {
             // Memory that a request or a callback reads while the program is stopped is read once.
-            let is_stopped =
-                matches!(self.debuggee.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
+            let is_stopped = matches!(self.debuggee.run, RunState::Stopped { .. })
+                || matches!(input, EngineInput::Callback(_));
             let _assumed = is_stopped.then(cordebug::imports::memory::assume_stopped);
             match input {
-                Input::Request { request, cancel, reply } => {
+                EngineInput::Request { request, cancel, reply } => {
                     self.debuggee.threads.begin(&request.command);
                     self.cancel = cancel.clone();
                     self.hang_watchdog.begin(reply);
                     let answer = if cancel.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
-                        if matches!(self.debuggee.run, Run::Stopped { .. }) {
+                        if matches!(self.debuggee.run, RunState::Stopped { .. }) {
                             self.pass_first_calls();
                         }
                         let answer = self.answer(&request, &cancel);
@@ -116,11 +116,11 @@ impl Session {
                     self.hang_watchdog.answer(answer);
                     self.end_request();
                 }
-                Input::Callback(callback) => self.called_back(callback),
-                Input::Exited(info) => self.exited(info),
-                Input::Retrieved(what) => self.retrieved(*what),
-                Input::ChildrenEnded => self.children_ended(),
-                Input::Shutdown => break,
+                EngineInput::Callback(callback) => self.called_back(callback),
+                EngineInput::Exited(info) => self.exited(info),
+                EngineInput::Retrieved(what) => self.retrieved(*what),
+                EngineInput::ChildrenEnded => self.children_ended(),
+                EngineInput::Shutdown => break,
             }
         }
         self.hang_watchdog.end();
@@ -208,13 +208,13 @@ impl Session {
     }
 
     /// Debugs or reports the child processes of this process from now on.
-    pub(super) fn watch_children(&mut self, root: Root, following: Following) {
+    pub(super) fn watch_children(&mut self, root: RootProcess, following: ChildProcessPolicy) {
         self.children.watch(root, following, &self.broker, self.outbox.sender(), self.inbox.sender());
     }
 
     /// Read access to the stopped program.
-    pub(super) fn at_stop(&self) -> AtStop<'_> {
-        AtStop::new(&self.debuggee, &self.types, &self.values)
+    pub(super) fn at_stop(&self) -> StopContext<'_> {
+        StopContext::new(&self.debuggee, &self.types, &self.values)
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -226,7 +226,7 @@ impl Session {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if self.debuggee.run != Run::Running {
+        if self.debuggee.run != RunState::Running {
             return work(self);
         }
         let process = self.debuggee.process()?;
@@ -251,10 +251,10 @@ impl Session {
             }
             process.resume().map_err(cor("resume the program"))?;
             match told.or_else(|| self.inbox.recv_timeout(SETTLE_SLICE).ok()) {
-                Some(Input::Callback(callback)) => self.called_back(callback),
+                Some(EngineInput::Callback(callback)) => self.called_back(callback),
                 other => other.into_iter().for_each(|other| self.inbox.postpone(other)),
             }
-            if self.debuggee.run != Run::Running {
+            if self.debuggee.run != RunState::Running {
                 return Ok(false);
             }
         }
@@ -266,7 +266,7 @@ impl Session {
         self.forget_stop();
         self.exceptions.forget_stop();
         self.debuggee.threads.forget_exception();
-        self.debuggee.run = Run::Running;
+        self.debuggee.run = RunState::Running;
         self.debuggee.process()?.resume().map_err(cor("resume the program"))?;
         self.catch_up();
         Ok(())
@@ -281,7 +281,7 @@ impl Session {
 
     /// Handles deferred callbacks until one stops the program again.
     pub(super) fn catch_up(&mut self) {
-        while self.debuggee.run == Run::Running
+        while self.debuggee.run == RunState::Running
             && let Some(callback) = self.inbox.take_deferred()
         {
             self.called_back(callback);
@@ -289,12 +289,12 @@ impl Session {
     }
 
     fn set_breakpoints(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
-        let scope = BreakpointScope::of(command, arguments, &self.types, &self.sources)?;
+        let scope = BreakpointList::of(command, arguments, &self.types, &self.sources)?;
         let requests = arguments["breakpoints"].as_array().map(Vec::as_slice).unwrap_or_default();
         self.while_stopped(|session| {
             let Self { breakpoints, types, sources, .. } = session;
             Ok(match scope {
-                BreakpointScope::Instructions => breakpoints.set_at_instructions(
+                BreakpointList::Instructions => breakpoints.set_at_instructions(
                     &mut session.disassembly,
                     &session.debuggee,
                     types,
@@ -307,15 +307,15 @@ impl Session {
     }
 
     fn configured(&mut self) -> Result<Value, Failure> {
-        if self.debuggee.run == Run::Held {
-            self.debuggee.run = Run::Running;
+        if self.debuggee.run == RunState::Held {
+            self.debuggee.run = RunState::Running;
             self.catch_up();
         }
         Ok(Value::Null)
     }
 
     fn pause(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        if self.debuggee.run != Run::Running {
+        if self.debuggee.run != RunState::Running {
             return Err(Failure::new(ErrorCode::NotRunning, "the program is not running").quiet());
         }
         let process = self.debuggee.process()?;
@@ -342,7 +342,7 @@ impl Session {
 
     /// The program has stopped: notifies clients.
     pub(super) fn stopped(&mut self, reason: &str, thread: u32, more: Value) {
-        self.debuggee.run = Run::Stopped { thread };
+        self.debuggee.run = RunState::Stopped { thread };
         tracing::debug!(reason, thread, "the program has stopped");
         self.calls.stuck.forget_step();
         self.stepping.give_up(self.debuggee.process.as_deref());

@@ -17,10 +17,10 @@ use super::checksums;
 use super::modules::Loaded;
 use super::program::Attributes;
 use super::retrieval::source_files::{self, Remote};
-use super::retrieval::{Document, Waiting, text_body, ways};
-use super::session::Session;
+use super::retrieval::{Document, PendingSourceRequest, text_body, ways};
+use super::session::ClrSession;
 use crate::engine::coreclr::retrieval::Retrieval;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::path_map;
 
 /// In the engine's source reference: flag of a method whose source is unknown; followed by the module's id
@@ -31,7 +31,7 @@ const DECOMPILED: i64 = 1 << 47;
 
 /// Locations of sources, and a cache of results.
 #[derive(Default)]
-pub(super) struct Sources {
+pub(super) struct SourceLocator {
     /// `sourceFileMap`: compiled path prefixes and their local replacements. Longest first.
     map: Vec<(String, String)>,
     /// The same for the addresses of Source Link; a `*` stands for one path segment.
@@ -47,7 +47,7 @@ pub(super) struct Sources {
     bodies: RefCell<HashMap<Document, Value>>,
 }
 
-impl Sources {
+impl SourceLocator {
     /// DAP `Source` of a document: stable as long as the module has the same symbols.
     pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &Loaded, document: u32) -> Value {
         let key = (loaded.id, document);
@@ -100,7 +100,7 @@ impl Sources {
     }
 
     /// `loadedSources`: every document of the user's modules.
-    pub(super) fn loaded_sources(&self, retrieval: &Retrieval, types: &TypeSystem) -> Value {
+    pub(super) fn loaded_sources(&self, retrieval: &Retrieval, types: &ClrTypeSystem) -> Value {
         let mut list = Vec::new();
         for loaded in types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
@@ -112,7 +112,7 @@ impl Sources {
     }
 
     /// The path of the source with this reference.
-    pub(super) fn path_of_reference(&self, types: &TypeSystem, number: i64) -> Option<String> {
+    pub(super) fn path_of_reference(&self, types: &ClrTypeSystem, number: i64) -> Option<String> {
         types.modules.with_symbols().iter().find_map(|loaded| {
             let pdb = loaded.pdb.as_ref().ok()?;
             let (row, _) = pdb.documents().find(|(row, _)| reference(loaded, *row) == number)?;
@@ -295,7 +295,7 @@ impl Sources {
     }
 }
 
-/// Whether the text of a `Source` from [`Sources::source_body`] is available immediately: its file exists, or
+/// Whether the text of a `Source` from [`SourceLocator::source_body`] is available immediately: its file exists, or
 /// its PDB contains it.
 pub(super) fn is_here(source: &Value) -> bool {
     let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
@@ -323,7 +323,7 @@ fn method_of(reference: i64) -> Option<(usize, u32)> {
     ))
 }
 
-impl Session {
+impl ClrSession {
     /// `source`: an available text, embedded in a PDB, fetched or decompiled. Slow sources are answered
     /// later, and other requests in the meantime. `moduleId` (of a frame) without a source requests the code
     /// of that module, or the reason why there is none.
@@ -412,7 +412,7 @@ impl Session {
             return loaded.decompiled_text(method);
         }
         if let Some(reply) = self.hang_watchdog.take() {
-            self.decompile(loaded, Some(Waiting { method, cancel: cancel.clone(), reply }));
+            self.decompile(loaded, Some(PendingSourceRequest { method, cancel: cancel.clone(), reply }));
         }
         Ok(Value::Null)
     }
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn longest_mapping_wins_and_only_whole_folders_match() {
         let map = json!({ "sourceFileMap": { "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" } });
-        let sources = Sources::parse(&map, None).unwrap();
+        let sources = SourceLocator::parse(&map, None).unwrap();
         for (compiled, here) in [
             ("/src/a/b.cs", "/home/me/a/b.cs"),
             ("/src/lib/x.cs", "/lib/x.cs"),
@@ -469,9 +469,9 @@ mod tests {
         ] {
             assert_eq!(sources.local(compiled), here);
         }
-        assert!(Sources::parse(&json!({ "sourceFileMap": [1] }), None).is_err());
-        assert!(Sources::parse(&json!({ "sourceFileMap": { "/a": 1 } }), None).is_err());
-        assert!(Sources::parse(&json!({ "requireExactSource": 1 }), None).is_err());
+        assert!(SourceLocator::parse(&json!({ "sourceFileMap": [1] }), None).is_err());
+        assert!(SourceLocator::parse(&json!({ "sourceFileMap": { "/a": 1 } }), None).is_err());
+        assert!(SourceLocator::parse(&json!({ "requireExactSource": 1 }), None).is_err());
     }
 
     #[test]

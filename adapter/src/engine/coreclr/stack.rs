@@ -14,17 +14,17 @@ use serde_json::{Value, json};
 use super::exceptions::ThrowLocation;
 use super::memory;
 use super::modules::Loaded;
-use super::session::Session;
+use super::session::ClrSession;
 use super::sources;
 use super::types::Ty;
 use super::values::Node;
 use crate::engine::coreclr::modules::Modules;
-use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::retrieval::Retrieval;
-use crate::engine::coreclr::sources::Sources;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::Values;
-use awaiting::Waiting;
+use crate::engine::coreclr::sources::SourceLocator;
+use crate::engine::coreclr::types::ClrTypeSystem;
+use crate::engine::coreclr::values::ValueStore;
+use awaiting::AwaitingMethod;
 pub(super) use transitions::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
@@ -39,7 +39,7 @@ pub(super) const MARK: usize = 2 << 20;
 const ENDED: usize = 3 << 20;
 
 /// One row of a stack as clients see it.
-enum Row {
+enum StackEntry {
     /// A frame of the thread, by its index.
     Own(usize),
     /// A method that awaits, by its index in the chain.
@@ -69,12 +69,12 @@ struct CodePlace<'a> {
 }
 
 /// How a frame is shown: under which number, and whether the thread is executing it.
-struct Shown {
+struct FramePresentation {
     reference: i64,
     on_top: bool,
 }
 
-impl Session {
+impl ClrSession {
     /// `stackTrace`. Until a client has requested the async callers, `totalFrames` only says that there are
     /// more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
@@ -85,7 +85,7 @@ impl Session {
         let frames = self.debuggee.frames(id)?;
         let mut rows = self.debuggee.marked(id, &frames);
         if frames.len() == MAX_DEPTH {
-            rows.push(Row::Mark(MORE));
+            rows.push(StackEntry::Mark(MORE));
         }
         let origin = self.exceptions.origin(&self.debuggee, &self.types, id, &frames);
         let wanted = if levels == 0 { usize::MAX } else { levels };
@@ -99,15 +99,15 @@ impl Session {
         }
         let waiting = self.at_stop().waiting(id, &frames);
         if !waiting.is_empty() {
-            rows.push(Row::Mark("[Async Call Stack]"));
-            rows.extend((0..waiting.len()).map(Row::Waiting));
+            rows.push(StackEntry::Mark("[Async Call Stack]"));
+            rows.extend((0..waiting.len()).map(StackEntry::Waiting));
             if waiting.len() == awaiting::MAX_CHAIN_LEN {
-                rows.push(Row::Mark("[More Async Callers]"));
+                rows.push(StackEntry::Mark("[More Async Callers]"));
             }
         }
         if !origin.is_empty() {
-            rows.push(Row::Mark("[Exception Thrown At]"));
-            rows.extend((0..origin.len()).map(Row::Ended));
+            rows.push(StackEntry::Mark("[Exception Thrown At]"));
+            rows.extend((0..origin.len()).map(StackEntry::Ended));
         }
         let list = self.page(id, &rows, start, wanted, &frames, &waiting, &origin);
         Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
@@ -118,17 +118,17 @@ impl Session {
     fn page(
         &mut self,
         thread: u32,
-        rows: &[Row],
+        rows: &[StackEntry],
         start: usize,
         count: usize,
         frames: &[Frame],
-        waiting: &[Waiting],
+        waiting: &[AwaitingMethod],
         origin: &[ThrowLocation],
     ) -> Vec<Value> {
         let mut list = Vec::new();
         for (place, row) in rows.iter().enumerate().skip(start).take(count) {
             list.extend(match row {
-                Row::Own(index) => frames.get(*index).map(|frame| {
+                StackEntry::Own(index) => frames.get(*index).map(|frame| {
                     let reference = self.values.references.frame(thread, *index);
                     let il = self.types.il_shown(frame, origin);
                     let mut body = self.types.frame_body(
@@ -137,14 +137,14 @@ impl Session {
                         &self.retrieval,
                         frame,
                         il,
-                        Shown { reference, on_top: *index == 0 },
+                        FramePresentation { reference, on_top: *index == 0 },
                     );
                     if let Ok((_, address)) = frame.native() {
                         body["instructionPointerReference"] = memory::reference(address).into();
                     }
                     body
                 }),
-                Row::Waiting(index) => waiting.get(*index).map(|at| {
+                StackEntry::Waiting(index) => waiting.get(*index).map(|at| {
                     let reference = self.values.references.frame(thread, WAITING + index);
                     let arguments: Vec<String> =
                         at.arguments.iter().map(|ty| self.types.csharp(ty)).collect();
@@ -153,22 +153,22 @@ impl Session {
                         &self.sources,
                         &self.retrieval,
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &arguments },
-                        Shown { reference, on_top: false },
+                        FramePresentation { reference, on_top: false },
                     )
                 }),
-                Row::Ended(index) => origin.get(*index).map(|at| {
+                StackEntry::Ended(index) => origin.get(*index).map(|at| {
                     let reference = self.values.references.frame(thread, ENDED + index);
                     let mut body = self.types.method_body(
                         &self.options,
                         &self.sources,
                         &self.retrieval,
                         CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &[] },
-                        Shown { reference, on_top: false },
+                        FramePresentation { reference, on_top: false },
                     );
                     body["hasEnded"] = json!(true);
                     body
                 }),
-                Row::Mark(text) => {
+                StackEntry::Mark(text) => {
                     let reference = self.values.references.frame(thread, MARK + place);
                     Some(json!({ "id": reference, "name": text, "line": 0, "column": 0,
                         "presentationHint": "label" }))
@@ -179,15 +179,15 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     fn frame_body(
         &self,
-        options: &Options,
-        sources: &Sources,
+        options: &SessionOptions,
+        sources: &SourceLocator,
         retrieval: &Retrieval,
         frame: &Frame,
         il: Option<u32>,
-        Shown { reference, on_top }: Shown,
+        FramePresentation { reference, on_top }: FramePresentation,
     ) -> Value {
         let unknown = |name: &str| {
             json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
@@ -204,7 +204,7 @@ impl TypeSystem {
         let arguments = self.generic_arguments(frame);
         let il = il.map(|il| if on_top { il } else { calling(&loaded, token, il) });
         let place = CodePlace { loaded: &loaded, method: token, il, arguments: &arguments };
-        self.method_body(options, sources, retrieval, place, Shown { reference, on_top })
+        self.method_body(options, sources, retrieval, place, FramePresentation { reference, on_top })
     }
 
     /// DAP `StackFrame` of a position in a method. Editors fold frames whose source is `deemphasize`d, and do
@@ -213,11 +213,11 @@ impl TypeSystem {
     /// frame that has one.
     fn method_body(
         &self,
-        options: &Options,
-        sources: &Sources,
+        options: &SessionOptions,
+        sources: &SourceLocator,
         retrieval: &Retrieval,
         CodePlace { loaded, method, il, arguments }: CodePlace<'_>,
-        Shown { reference, on_top }: Shown,
+        FramePresentation { reference, on_top }: FramePresentation,
     ) -> Value {
         let name = loaded.method_display_with(method, arguments);
         let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method, il?));
@@ -264,7 +264,7 @@ impl TypeSystem {
     }
 }
 
-impl Values {
+impl ValueStore {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let frame = arguments["frameId"].as_i64().and_then(|id| self.references.frame_of(id));
         let Some((thread, index)) = frame else {

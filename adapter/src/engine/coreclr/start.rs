@@ -15,21 +15,21 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::attributes;
-use super::children::{Following, HELD, PROGRAM, Root};
+use super::children::{ChildProcessPolicy, HELD, PROGRAM, RootProcess};
 use super::compiled::Compiler;
 use super::cor;
-use super::debuggee::Run;
-use super::inbox::Input;
-use super::options::Options;
+use super::debuggee::RunState;
+use super::inbox::EngineInput;
+use super::options::SessionOptions;
 use super::overflow;
 use super::program::{self, Attributes};
 use super::runtime_async;
 use super::runtimes::only_runtime;
 use super::services;
-use super::session::Session;
-use super::sources::Sources;
+use super::session::ClrSession;
+use super::sources::SourceLocator;
 use crate::engine::console::Console;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::env_file;
 use crate::engine::process_name;
 
@@ -40,7 +40,7 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a debugger that has detached from a process may take to disconnect.
 const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
 
-impl Session {
+impl ClrSession {
     pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
         let arguments = &env_file::merged(arguments, &mut |line| self.outbox.note(line))?;
         let attributes = Attributes(arguments);
@@ -70,8 +70,8 @@ impl Session {
         let hold =
             StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
         let follow = attributes.flag("followChildren", program.starts_programs)?;
-        let following = Following::new(follow, arguments, self.types.modules.symbol_paths());
-        self.watch_children(Root { pid, launched: true }, following);
+        let following = ChildProcessPolicy::new(follow, arguments, self.types.modules.symbol_paths());
+        self.watch_children(RootProcess { pid, launched: true }, following);
         child.release()?;
         tracing::debug!(pid, "the program begins");
         let starting = preload(pid);
@@ -109,7 +109,7 @@ impl Session {
         // Its callbacks wait in the inbox until the clients have configured; the runtime may run to the
         // first.
         drop(hold);
-        self.debuggee.run = Run::Held;
+        self.debuggee.run = RunState::Held;
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
         overflow::watch(&self.broker, pid, in_terminal, self.outbox.notes());
@@ -134,7 +134,7 @@ impl Session {
             self.outbox.note(&complaint);
         }
         let mut ignored = Vec::new();
-        self.options = Options::parse(arguments, &mut ignored)?;
+        self.options = SessionOptions::parse(arguments, &mut ignored)?;
         self.retrieval.configure(arguments, &mut ignored)?;
         if !ignored.is_empty() {
             self.outbox.note(&format!(
@@ -143,7 +143,7 @@ impl Session {
             ));
         }
         self.types.modules.set_symbol_paths(&arguments["symbolPaths"], self.retrieval.symbol_folders())?;
-        self.sources = Sources::parse(arguments, self.retrieval.cache().cloned())?;
+        self.sources = SourceLocator::parse(arguments, self.retrieval.cache().cloned())?;
         self.compiler = Compiler::parse(arguments, &|name| Attributes(arguments).variable(name))?;
         Ok(())
     }
@@ -154,8 +154,8 @@ impl Session {
         let deadline = Instant::now() + HANDSHAKE_LIMIT;
         while !self.inbox.has_deferred() {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Input::Callback(callback)) => self.inbox.defer(callback),
-                Ok(Input::Exited(info)) => return self.inbox.postpone(Input::Exited(info)),
+                Ok(EngineInput::Callback(callback)) => self.inbox.defer(callback),
+                Ok(EngineInput::Exited(info)) => return self.inbox.postpone(EngineInput::Exited(info)),
                 Ok(other) => self.inbox.postpone(other),
                 Err(_) => return,
             }
@@ -213,7 +213,7 @@ impl Session {
         debugger
             .start(move |callback| {
                 // After the session's end the callback does not matter.
-                drop(inbox.send(Input::Callback(callback)));
+                drop(inbox.send(EngineInput::Callback(callback)));
             })
             .map_err(cor("start the debugging library"))?;
         let process = debugger.attach(pid).map_err(|error| {
@@ -241,7 +241,7 @@ impl Session {
         let watch = move || {
             let ended = futures::executor::block_on(exit.wait_for(Option::is_some)).map(|info| *info);
             if let Ok(Some(info)) = ended {
-                drop(inbox.send(Input::Exited(info)));
+                drop(inbox.send(EngineInput::Exited(info)));
             }
         };
         if let Err(error) = std::thread::Builder::new().name("exit-watch".into()).spawn(watch) {
@@ -291,7 +291,7 @@ impl Session {
             );
         }
         self.broker.set_not_owned();
-        self.debuggee.run = Run::Held;
+        self.debuggee.run = RunState::Held;
         let version = runtime.version();
         self.hang_watchdog.watch(pid, runtime, self.outbox.notes());
         self.wait_for_first_callback();
@@ -303,8 +303,8 @@ impl Session {
         }
         self.calls.first_calls.start(pid);
         if program.is_none() {
-            let following = Following::new(follow, arguments, self.types.modules.symbol_paths());
-            self.watch_children(Root { pid, launched: false }, following);
+            let following = ChildProcessPolicy::new(follow, arguments, self.types.modules.symbol_paths());
+            self.watch_children(RootProcess { pid, launched: false }, following);
         }
         self.outbox.tell("initialized", Value::Null);
         let executable = || std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -321,7 +321,7 @@ impl Session {
 /// The runtime of a process, for an attach, as soon as it is ready. `hold` is on a process that has just
 /// started.
 fn reach(
-    types: &TypeSystem,
+    types: &ClrTypeSystem,
     pid: u32,
     hold: Option<&StartupHold>,
     program: Option<&Path>,

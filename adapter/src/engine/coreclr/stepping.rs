@@ -1,6 +1,6 @@
 //! Steps: over, into and out of statements of user code, on one thread or across threads.
 //!
-//! A step is one [`Step`] from the request to its stop. The runtime's stepper does the plain part; each
+//! A step is one [`ActiveStep`] from the request to its stop. The runtime's stepper does the plain part; each
 //! landing is checked ([`landing`]) and may need another go; an `await` ([`awaits`]) uses internal
 //! breakpoints, and so do return values of calls ([`returns`]) and methods that calls receive
 //! ([`callbacks`]). Any other stop cancels the step.
@@ -26,20 +26,20 @@ use serde_json::Value;
 
 use super::cor;
 use super::modules::{Loaded, Modules};
-use super::session::Session;
-use crate::engine::coreclr::options::Options;
-use crate::engine::coreclr::types::TypeSystem;
+use super::session::ClrSession;
+use crate::engine::coreclr::options::SessionOptions;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use awaits::Awaiting;
 use callbacks::Callbacks;
-use returns::Returns;
-use targets::Target;
+use returns::ReturnValues;
+use targets::ExecutionTarget;
 
 /// How many frames below code without source are searched for a statement.
 const MAX_FRAMES: usize = 200;
 
 /// Direction of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum StepKind {
     Over,
     Into,
     Out,
@@ -54,7 +54,7 @@ struct Began {
 }
 
 /// The statement that a step began in, or continues from.
-struct Origin {
+struct StepOrigin {
     module: usize,
     method: u32,
     /// The statement's IL range.
@@ -64,12 +64,12 @@ struct Origin {
 }
 
 /// A step in progress.
-pub(super) struct Step {
-    way: Way,
+pub(super) struct ActiveStep {
+    way: StepKind,
     thread: u32,
     stepper: Option<Stepper>,
     began: Option<Began>,
-    origin: Option<Origin>,
+    origin: Option<StepOrigin>,
     /// It covers one machine instruction, and ends wherever that leads.
     is_instruction: bool,
     /// The call to go into, by its IL offset in the statement.
@@ -79,13 +79,13 @@ pub(super) struct Step {
     /// It is leaving code that it must not end in, back to the statement where it began.
     returning: bool,
     awaiting: Awaiting,
-    returns: Returns,
+    returns: ReturnValues,
     callbacks: Callbacks,
     /// Method and statement of the callbacks.
     callbacks_of: Option<(u32, (u32, u32))>,
 }
 
-impl Step {
+impl ActiveStep {
     /// Removes its breakpoints and stepper from the program.
     pub(super) fn give_up(mut self) {
         if let Some(stepper) = &self.stepper {
@@ -101,9 +101,9 @@ impl Step {
 /// The current step, and the targets offered at this stop.
 #[derive(Default)]
 pub(super) struct Stepping {
-    step: Option<Step>,
+    step: Option<ActiveStep>,
     /// Calls and statements that clients were offered at this stop.
-    targets: Vec<Target>,
+    targets: Vec<ExecutionTarget>,
     /// The thread that runs alone until the next stop.
     alone: Option<u32>,
 }
@@ -121,8 +121,8 @@ impl Stepping {
 
     /// Whether a thread is in a call of the very statement that it steps over or into.
     pub(super) fn steps_over_here(&self, modules: &Modules, thread: &Thread) -> bool {
-        let Some(step) = self.step.as_ref().filter(|step| step.way != Way::Out) else { return false };
-        let place = modules.calling_statement(thread).as_ref().and_then(Position::began);
+        let Some(step) = self.step.as_ref().filter(|step| step.way != StepKind::Out) else { return false };
+        let place = modules.calling_statement(thread).as_ref().and_then(CodePosition::began);
         step.thread == thread.id().unwrap_or(0)
             && step.began.as_ref().zip(place).is_some_and(|(began, at)| {
                 (began.module, began.method, began.point, began.frame)
@@ -140,7 +140,7 @@ impl Stepping {
 }
 
 /// A thread's current position in code.
-struct Position {
+struct CodePosition {
     loaded: Rc<Loaded>,
     function: Function,
     method: u32,
@@ -150,7 +150,7 @@ struct Position {
     frame: Option<u64>,
 }
 
-impl Position {
+impl CodePosition {
     /// The IL range of its statement; `None` if there is no source.
     fn statement(&self) -> Option<(u32, u32)> {
         let pdb = self.loaded.pdb.as_ref().ok()?;
@@ -196,8 +196,8 @@ impl Position {
             && point.is_some_and(|point| point.il > began.point.il && place(&point) == place(&began.point))
     }
 
-    fn origin(&self) -> Option<Origin> {
-        Some(Origin {
+    fn origin(&self) -> Option<StepOrigin> {
+        Some(StepOrigin {
             module: self.loaded.id,
             method: self.method,
             statement: self.statement()?,
@@ -230,28 +230,28 @@ impl Position {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// `next`, `stepIn`, `stepOut`.
     pub(super) fn step(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
         let thread = self.debuggee.thread(id)?;
         let way = match command {
-            "next" => Way::Over,
-            "stepIn" => Way::Into,
-            _ => Way::Out,
+            "next" => StepKind::Over,
+            "stepIn" => StepKind::Into,
+            _ => StepKind::Out,
         };
-        let mut step = Step {
+        let mut step = ActiveStep {
             way,
             thread: id,
             stepper: None,
             began: None,
             origin: None,
-            is_instruction: way != Way::Out && arguments["granularity"] == "instruction",
+            is_instruction: way != StepKind::Out && arguments["granularity"] == "instruction",
             target: self.stepping.chosen_call(arguments, id)?,
             is_async: false,
             returning: false,
             awaiting: Awaiting::Nothing,
-            returns: Returns::default(),
+            returns: ReturnValues::default(),
             callbacks: Callbacks::default(),
             callbacks_of: None,
         };
@@ -265,8 +265,8 @@ impl Session {
                 // Code without source has no statements: the step leaves it, for the rest of the calling
                 // statement.
                 step.origin =
-                    self.types.modules.calling_statement(&thread).as_ref().and_then(Position::origin);
-                step.returning = way != Way::Out && step.origin.is_some();
+                    self.types.modules.calling_statement(&thread).as_ref().and_then(CodePosition::origin);
+                step.returning = way != StepKind::Out && step.origin.is_some();
                 step.stepper = Some(self.types.stepper_out(&self.options, &thread)?);
             }
         }
@@ -277,20 +277,25 @@ impl Session {
     }
 
     /// Prepares a step from a position in the source.
-    fn set_out(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> Result<(), Failure> {
+    fn set_out(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        from: &CodePosition,
+    ) -> Result<(), Failure> {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
         std::mem::replace(&mut step.awaiting, Awaiting::Nothing).clear();
         step.returns.disarm();
-        if step.way == Way::Over
+        if step.way == StepKind::Over
             && let Some(call) = from.finally_ahead()
         {
-            (step.way, step.target) = (Way::Into, Some(call));
+            (step.way, step.target) = (StepKind::Into, Some(call));
         }
         // Preparing may run code, which makes every frame stale, but neither the thread nor `from`.
         if !self.prepare_awaits(step, thread, from) && !self.prepare_end(step, thread, from) {
             step.stepper = Some(match step.way {
-                Way::Out => self.types.stepper_out(&self.options, thread)?,
+                StepKind::Out => self.types.stepper_out(&self.options, thread)?,
                 way => self.options.stepper(thread, way, from, step.is_async)?,
             });
         }
@@ -300,27 +305,27 @@ impl Session {
     }
 }
 
-impl Options {
+impl SessionOptions {
     /// A runtime stepper that leaves a position, over calls or into them.
     fn stepper(
         &self,
         thread: &Thread,
-        way: Way,
-        from: &Position,
+        way: StepKind,
+        from: &CodePosition,
         is_async: bool,
     ) -> Result<Stepper, Failure> {
         // The runtime does not count code that was optimised before the attach as user code: from there it
         // steps anywhere.
         let only_users = self.just_my_code || from.loaded.is_marked.get();
         let stepper = thread.create_stepper(only_users).map_err(cor("prepare a step"))?;
-        stepper.step_ranges(way == Way::Into, &from.ranges(is_async)).map_err(cor("step"))?;
+        stepper.step_ranges(way == StepKind::Into, &from.ranges(is_async)).map_err(cor("step"))?;
         Ok(stepper)
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A stepper that leaves the method on top, to the nearest code that can stop.
-    fn stepper_out(&self, options: &Options, thread: &Thread) -> Result<Stepper, Failure> {
+    fn stepper_out(&self, options: &SessionOptions, thread: &Thread) -> Result<Stepper, Failure> {
         let is_marked = || {
             self.modules.position(thread).is_none_or(|at| at.loaded.is_framework || at.loaded.is_marked.get())
         };
@@ -332,7 +337,12 @@ impl TypeSystem {
 
     /// A stepper that runs through the rest of a method, over its calls, to its caller, or to the next method
     /// that a calling library calls: a stepper out would miss that.
-    fn stepper_through(&self, options: &Options, thread: &Thread, at: &Position) -> Result<Stepper, Failure> {
+    fn stepper_through(
+        &self,
+        options: &SessionOptions,
+        thread: &Thread,
+        at: &CodePosition,
+    ) -> Result<Stepper, Failure> {
         if at.size == 0 {
             return self.stepper_out(options, thread);
         }
@@ -343,32 +353,32 @@ impl TypeSystem {
 }
 
 impl Modules {
-    fn position(&self, thread: &Thread) -> Option<Position> {
+    fn position(&self, thread: &Thread) -> Option<CodePosition> {
         // Finding the active frame through chains costs milliseconds; a stack walk does not.
         self.position_of(&thread.frames(1).ok()?.into_iter().next()?)
     }
 
     /// The statement of user code that leads to a thread's current position.
-    fn calling_statement(&self, thread: &Thread) -> Option<Position> {
+    fn calling_statement(&self, thread: &Thread) -> Option<CodePosition> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         let positions = frames.iter().filter_map(|frame| self.position_of(frame));
         let mut own = positions.filter(|at| self.is_users(&at.loaded, at.method));
         own.next().filter(|at| at.statement().is_some())
     }
 
-    fn position_of(&self, frame: &Frame) -> Option<Position> {
+    fn position_of(&self, frame: &Frame) -> Option<CodePosition> {
         let function = frame.function().ok()?;
         let loaded = self.of(&function.module().ok()?)?;
         let size = if loaded.pdb.is_ok() { function.il_size().unwrap_or(0) } else { 0 };
         let (method, il) = (function.token().ok()?, frame.il_offset().ok()?);
         let frame = frame.stack_range().ok().map(|(_, end)| end);
-        Some(Position { loaded, method, il, size, frame, function })
+        Some(CodePosition { loaded, method, il, size, frame, function })
     }
 }
 
 /// A runtime stepper that executes one machine instruction, over a call or into it.
-fn instruction_stepper(thread: &Thread, way: Way) -> Result<Stepper, Failure> {
+fn instruction_stepper(thread: &Thread, way: StepKind) -> Result<Stepper, Failure> {
     let stepper = thread.create_stepper(false).map_err(cor("prepare a step"))?;
-    stepper.step_instruction(way == Way::Into).map_err(cor("step"))?;
+    stepper.step_instruction(way == StepKind::Into).map_err(cor("step"))?;
     Ok(stepper)
 }

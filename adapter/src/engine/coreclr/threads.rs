@@ -11,9 +11,9 @@ use dap_wire::{Failure, types};
 use serde_json::{Value, json};
 
 use super::cor;
-use super::session::Session;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::types::TypeSystem;
+use super::session::ClrSession;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// The runtime's names of its own threads begin with this.
 const RUNTIME: &str = ".NET ";
@@ -34,7 +34,7 @@ struct AtException {
 
 /// State of the program's threads.
 #[derive(Default)]
-pub(super) struct Threads {
+pub(super) struct ManagedThreads {
     /// Threads that were requested, until they end: listing them all costs the runtime milliseconds at every
     /// stop.
     pub(super) known: RefCell<HashMap<u32, Thread>>,
@@ -46,7 +46,7 @@ pub(super) struct Threads {
     at_exception: Option<AtException>,
 }
 
-impl Threads {
+impl ManagedThreads {
     /// A request begins. Any other than `threads` may change the list, because it resumes the program or runs
     /// its code.
     pub(super) fn begin(&mut self, command: &str) {
@@ -117,13 +117,13 @@ impl Threads {
 }
 
 /// A thread as it is listed.
-struct Named {
+struct ListedThread {
     name: String,
     /// `Thread.ManagedThreadId`; `None` before the thread has a `Thread` object.
     managed: Option<u32>,
 }
 
-impl Session {
+impl ClrSession {
     pub(super) fn list_threads(&mut self) -> Result<Value, Failure> {
         if let Some(list) = &self.debuggee.threads.listed {
             return Ok(list.clone());
@@ -142,8 +142,8 @@ impl Session {
     }
 }
 
-impl TypeSystem {
-    fn named(&self, debuggee: &Debuggee, thread: &Thread) -> Named {
+impl ClrTypeSystem {
+    fn named(&self, debuggee: &ClrDebuggee, thread: &Thread) -> ListedThread {
         let id = thread.id().unwrap_or(0);
         let object = thread.object().ok();
         let managed = object.as_ref().and_then(|object| self.number_field(object, "_managedThreadId"));
@@ -164,16 +164,16 @@ impl TypeSystem {
                 },
             }
         });
-        Named { name, managed }
+        ListedThread { name, managed }
     }
 }
 
 /// DAP `Thread[]`: the main thread, whose number is that of the process, then the others by number. The
 /// kernel's numbers wrap around, so the main thread's is not always the lowest. Threads with the same name
 /// get their number appended.
-fn rows(threads: &BTreeMap<u32, Named>, process: Option<u32>) -> Vec<Value> {
+fn rows(threads: &BTreeMap<u32, ListedThread>, process: Option<u32>) -> Vec<Value> {
     let shared = |name: &str| threads.values().filter(|thread| thread.name == name).count() > 1;
-    let row = |(id, thread): (&u32, &Named)| {
+    let row = |(id, thread): (&u32, &ListedThread)| {
         let is_ambiguous = thread.name.starts_with(RUNTIME) || shared(&thread.name);
         let name = match thread.managed.filter(|_| is_ambiguous) {
             Some(managed) => format!("{} #{managed}", thread.name),
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn main_thread_is_first_regardless_of_its_number() {
-        let named = |name: &str| Named { name: name.into(), managed: None };
+        let named = |name: &str| ListedThread { name: name.into(), managed: None };
         let threads =
             [(301, named(".NET Finalizer")), (32_760, named("Main Thread")), (32_767, named("worker"))];
         let ids = |process| -> Vec<Value> {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn thread_list_is_reused_until_something_may_have_changed_it() {
-        let mut threads = Threads::default();
+        let mut threads = ManagedThreads::default();
         let list = json!({ "threads": [] });
         threads.listed = Some(list.clone());
         threads.begin("threads");

@@ -24,7 +24,7 @@ type TypeKey = (usize, u32);
 /// The program's types, as the metadata of its modules defines them, with caches: loaded modules never
 /// change.
 #[derive(Default)]
-pub(super) struct TypeSystem {
+pub(super) struct ClrTypeSystem {
     pub(super) modules: Modules,
     /// (module, TypeRef) to (module, TypeDef).
     references: RefCell<HashMap<TypeKey, TypeKey>>,

@@ -45,7 +45,7 @@ use cordebug::value::Value as ClrValue;
 
 use super::evaluator::{BindContext, Prepared};
 use super::types::Ty;
-pub(super) use path::{Path, Root, Step, bare};
+pub(super) use path::{Path, PathRoot, PathSegment, bare};
 pub(super) use references::{Node, References, Returned};
 
 /// Replaces the expression of a value that has none: the return value of a call.
@@ -60,7 +60,7 @@ pub(crate) const MAX_UNASKED: usize = 1_000;
 pub(crate) const MAX_COPY: u32 = 1 << 20;
 
 /// Frames of a thread at one stop, from the top.
-pub(crate) struct Stack {
+pub(crate) struct ThreadStack {
     /// `Process::resumes` when they were walked.
     pub(crate) resumes: u64,
     pub(crate) thread: u32,
@@ -74,8 +74,8 @@ pub(crate) struct Stack {
 pub(crate) struct Holder {
     /// `Process::resumes` when it was fetched.
     pub(crate) resumes: u64,
-    pub(crate) root: Root,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) root: PathRoot,
+    pub(crate) steps: Vec<PathSegment>,
     /// The value at the start and after each step, dereferenced and unboxed.
     pub(crate) values: Vec<ClrValue>,
     /// The class `up` base types above the last value's, which declares the field fetched last.
@@ -84,9 +84,9 @@ pub(crate) struct Holder {
 
 /// Values that clients were shown at this stop, with caches.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct ValueStore {
     pub(super) references: References,
-    pub(super) stack: RefCell<Option<Stack>>,
+    pub(super) stack: RefCell<Option<ThreadStack>>,
     /// The object that holds the value fetched last.
     pub(super) holder: RefCell<Option<Holder>>,
     /// Types whose display took too long, or failed: it is not called again.

@@ -8,14 +8,14 @@ use cordebug::frame::Breakpoint;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
-use super::functions::Name;
-use super::{BoundLocation, BreakpointScope, Breakpoints, SiteKey, Spot, Wanted};
+use super::functions::FunctionName;
+use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, SiteKey, Spot};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::outbox::Outbox;
-use crate::engine::coreclr::sources::Sources;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::sources::SourceLocator;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Why a breakpoint does not bind in code that its author hides from debuggers.
 const NEVER: &str = "the code there is marked [DebuggerHidden]: no breakpoint stops in it";
@@ -24,20 +24,20 @@ impl Breakpoints {
     /// Binds one breakpoint in one module, if it has code there.
     pub(super) fn bind(
         &mut self,
-        options: &Options,
-        sources: &Sources,
-        place: &BreakpointScope,
-        wanted: &mut Wanted,
+        options: &SessionOptions,
+        sources: &SourceLocator,
+        place: &BreakpointList,
+        wanted: &mut ClrBreakpoint,
         loaded: &Rc<Loaded>,
     ) {
         if wanted.problem.is_some() || !is_meant(wanted.request["modulePath"].as_str(), loaded) {
             return;
         }
         match place {
-            BreakpointScope::Functions => self.bind_function(options, sources, wanted, loaded),
-            BreakpointScope::Source(path) => self.bind_line(options, sources, path, wanted, loaded),
+            BreakpointList::Functions => self.bind_function(options, sources, wanted, loaded),
+            BreakpointList::Source(path) => self.bind_line(options, sources, path, wanted, loaded),
             // Not bound by modules: the code exists already, or the address is not a place to stop at.
-            BreakpointScope::Instructions => return,
+            BreakpointList::Instructions => return,
         }
         if loaded.is_optimized && !loaded.is_framework && wanted.is_bound_in(loaded) {
             wanted.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
@@ -46,10 +46,10 @@ impl Breakpoints {
 
     fn bind_line(
         &mut self,
-        options: &Options,
-        sources: &Sources,
+        options: &SessionOptions,
+        sources: &SourceLocator,
         path: &str,
-        wanted: &mut Wanted,
+        wanted: &mut ClrBreakpoint,
         loaded: &Rc<Loaded>,
     ) {
         let Ok(pdb) = &loaded.pdb else { return };
@@ -74,7 +74,7 @@ impl Breakpoints {
                     sources.path_of(pdb, document)
                 ));
             }
-            if Sources::differs(pdb, document, path) {
+            if SourceLocator::differs(pdb, document, path) {
                 wanted.remark(format!(
                     "the file is not the one `{}` was compiled from (its checksum differs): lines may be off",
                     loaded.name()
@@ -88,12 +88,14 @@ impl Breakpoints {
 
     fn bind_function(
         &mut self,
-        options: &Options,
-        sources: &Sources,
-        wanted: &mut Wanted,
+        options: &SessionOptions,
+        sources: &SourceLocator,
+        wanted: &mut ClrBreakpoint,
         loaded: &Rc<Loaded>,
     ) {
-        let Ok(name) = Name::parse(wanted.request["name"].as_str().unwrap_or_default()) else { return };
+        let Ok(name) = FunctionName::parse(wanted.request["name"].as_str().unwrap_or_default()) else {
+            return;
+        };
         if loaded.is_framework && !name.is_frameworks() {
             return;
         }
@@ -126,9 +128,9 @@ impl Breakpoints {
 
     fn bind_at(
         &mut self,
-        options: &Options,
-        sources: &Sources,
-        wanted: &mut Wanted,
+        options: &SessionOptions,
+        sources: &SourceLocator,
+        wanted: &mut ClrBreakpoint,
         loaded: &Rc<Loaded>,
         method: u32,
         at: Option<Location>,
@@ -164,9 +166,9 @@ impl Breakpoints {
     /// A module was loaded: binds the breakpoints that waited for it, and notifies clients.
     pub(in crate::engine::coreclr) fn bind_in(
         &mut self,
-        types: &TypeSystem,
-        sources: &Sources,
-        options: &Options,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
+        options: &SessionOptions,
         outbox: &Outbox,
         loaded: &Rc<Loaded>,
     ) {
@@ -191,8 +193,8 @@ impl Breakpoints {
     /// one are notified.
     pub(in crate::engine::coreclr) fn tell_why_pending(
         &self,
-        types: &TypeSystem,
-        sources: &Sources,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         outbox: &Outbox,
     ) {
         for (place, list) in &self.places {
@@ -207,8 +209,8 @@ impl Breakpoints {
     /// A module was unloaded: its breakpoints are pending again.
     pub(in crate::engine::coreclr) fn unbind_in(
         &mut self,
-        types: &TypeSystem,
-        sources: &Sources,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         outbox: &Outbox,
         module: usize,
     ) {
@@ -272,25 +274,25 @@ impl Breakpoints {
     }
 }
 
-impl Sources {
+impl SourceLocator {
     /// Whether a module was compiled from the file of a breakpoint's scope.
-    fn has_source(&self, place: &BreakpointScope, loaded: &Loaded) -> bool {
-        let BreakpointScope::Source(path) = place else { return false };
+    fn has_source(&self, place: &BreakpointList, loaded: &Loaded) -> bool {
+        let BreakpointList::Source(path) = place else { return false };
         loaded.pdb.as_ref().is_ok_and(|pdb| self.find(pdb, path).is_some())
     }
 }
 
 /// Why a breakpoint in a scope is not bound, for people.
-pub(super) fn why_pending(types: &TypeSystem, sources: &Sources, place: &BreakpointScope) -> String {
+pub(super) fn why_pending(types: &ClrTypeSystem, sources: &SourceLocator, place: &BreakpointList) -> String {
     let mut reasons = Vec::new();
     match place {
-        BreakpointScope::Functions => reasons.push("no loaded module has this method yet".to_owned()),
+        BreakpointList::Functions => reasons.push("no loaded module has this method yet".to_owned()),
         // Code exists only while the process does: a missing instruction will never appear.
-        BreakpointScope::Instructions => return "no program runs yet that has code there".to_owned(),
-        BreakpointScope::Source(path) if !Path::new(path).exists() => {
+        BreakpointList::Instructions => return "no program runs yet that has code there".to_owned(),
+        BreakpointList::Source(path) if !Path::new(path).exists() => {
             reasons.push(format!("there is no file `{path}`"));
         }
-        BreakpointScope::Source(_) => {
+        BreakpointList::Source(_) => {
             if types.modules.all().iter().any(|loaded| sources.has_source(place, loaded)) {
                 // Other modules' symbols would change nothing.
                 return "there is no code at or after this line".to_owned();

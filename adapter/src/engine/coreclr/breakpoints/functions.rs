@@ -4,7 +4,7 @@ use clr_metadata::metadata::Metadata;
 use clr_metadata::metadata::spelling::Names;
 use clr_metadata::pdb::Pdb;
 
-use super::operators::{self, Operator};
+use super::operators::{self, OperatorName};
 use crate::engine::coreclr::methods;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::without_arity;
@@ -32,7 +32,7 @@ const KEYWORDS: [(&str, &str); 17] = [
 
 /// `library.dll!Namespace.Type.Method(int, string)`, with optional parts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct FunctionName {
     module: Option<String>,
     /// The end of the method's qualified name; several where it may mean several methods.
     paths: Vec<String>,
@@ -41,7 +41,7 @@ pub(super) struct Name {
     parameters: Option<Vec<String>>,
 }
 
-impl Name {
+impl FunctionName {
     /// Parses the name of a function breakpoint.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Name {
         };
         let owner = without_generics(owner).replace("::", ".");
         let (paths, returns) = match operator {
-            Some(Operator { methods, to }) => {
+            Some(OperatorName { methods, to }) => {
                 let behind = |method| if owner.is_empty() { method } else { format!("{owner}.{method}") };
                 (methods.into_iter().map(behind).collect(), to.map(|to| split_types(&to).concat()))
             }
@@ -227,10 +227,10 @@ mod tests {
 
     #[test]
     fn names_parse_in_the_forms_that_users_type() {
-        let name = |text| Name::parse(text).unwrap();
+        let name = |text| FunctionName::parse(text).unwrap();
         assert_eq!(
             name("app.dll!N.Type<T>.Method<U>( System.Int32, Dictionary<int, string>, out string )"),
-            Name {
+            FunctionName {
                 module: Some("app.dll".into()),
                 paths: vec!["N.Type.Method".into()],
                 returns: None,
@@ -246,7 +246,7 @@ mod tests {
         let to = name("Money.explicit operator System.Int32");
         assert_eq!((to.paths, to.returns), (vec!["Money.op_Explicit".into()], Some("int".into())));
         for bad in ["", "  ", "Main(", "Main(int", "two words", "Type.", "Type.operator ?"] {
-            assert!(Name::parse(bad).is_err(), "{bad}");
+            assert!(FunctionName::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -4,7 +4,7 @@ use cordebug::frame::Breakpoint;
 use serde_json::Value;
 
 use super::Breakpoints;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::hit_condition::{condition_failed, hit_condition};
 use crate::engine::log_message::{Piece, line_body, pieces};
 
@@ -41,7 +41,7 @@ impl Breakpoints {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// Evaluates a hit for every breakpoint of its site.
     pub(crate) fn evaluate_hit(&mut self, thread: u32, hit: &Breakpoint) -> HitOutcome {
         let Some(key) =

@@ -3,24 +3,24 @@
 
 use clr_metadata::pdb::Location;
 
-use super::{Breakpoints, Spot, Wanted};
-use crate::engine::coreclr::debuggee::{Debuggee, Run};
+use super::{Breakpoints, ClrBreakpoint, Spot};
+use crate::engine::coreclr::debuggee::{ClrDebuggee, RunState};
 use crate::engine::coreclr::disassembly::Disassembly;
 use crate::engine::coreclr::memory;
-use crate::engine::coreclr::sources::Sources;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::sources::SourceLocator;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 impl Breakpoints {
     /// Binds a breakpoint to its instruction, or returns the reason why it cannot.
     pub(super) fn bind_instruction(
         &mut self,
         disassembly: &mut Disassembly,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
-        wanted: &mut Wanted,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
+        wanted: &mut ClrBreakpoint,
     ) {
-        if wanted.problem.is_some() || matches!(debuggee.run, Run::None | Run::Held) {
+        if wanted.problem.is_some() || matches!(debuggee.run, RunState::None | RunState::Held) {
             return;
         }
         if let Err(problem) = self.bind_at_address(disassembly, debuggee, types, sources, wanted) {
@@ -31,10 +31,10 @@ impl Breakpoints {
     fn bind_at_address(
         &mut self,
         disassembly: &mut Disassembly,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
-        wanted: &mut Wanted,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
+        wanted: &mut ClrBreakpoint,
     ) -> Result<(), String> {
         let address = memory::address(&wanted.request, "instructionReference")
             .map_err(|failure| failure.to_string())?;

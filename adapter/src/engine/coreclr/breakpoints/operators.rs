@@ -43,7 +43,7 @@ const NAMES: [(&str, &[&str]); 37] = [
 
 /// An operator at the end of a name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Operator {
+pub(super) struct OperatorName {
     /// Names of the methods that it may mean.
     pub(super) methods: Vec<String>,
     /// The type that a conversion converts to.
@@ -54,7 +54,7 @@ pub(super) struct Operator {
 ///
 /// # Errors
 /// When the word `operator` is followed by something other than an operator of C#.
-pub(super) fn split(text: &str) -> Option<Result<(&str, Operator), ()>> {
+pub(super) fn split(text: &str) -> Option<Result<(&str, OperatorName), ()>> {
     let is_word = |at: usize| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + WORD.len()..).and_then(|after| after.chars().next());
@@ -73,12 +73,12 @@ pub(super) fn split(text: &str) -> Option<Result<(&str, Operator), ()>> {
     for (word, method) in [("implicit", "op_Implicit"), ("explicit", "op_Explicit")] {
         if let Some(path) = before.strip_suffix(word) {
             let methods = vec![method.to_owned()];
-            return Some(Ok((owner(path), Operator { methods, to: Some(sign) })));
+            return Some(Ok((owner(path), OperatorName { methods, to: Some(sign) })));
         }
     }
     let methods = NAMES.iter().find(|(known, _)| *known == sign).map(|(_, methods)| *methods);
     let found = methods.map(|methods| methods.iter().map(|name| (*name).to_owned()).collect());
-    Some(found.map(|methods| (owner(before), Operator { methods, to: None })).ok_or(()))
+    Some(found.map(|methods| (owner(before), OperatorName { methods, to: None })).ok_or(()))
 }
 
 const WORD: &str = "operator";

@@ -3,17 +3,17 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use crate::engine::coreclr::sources::Sources;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::sources::SourceLocator;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Most lines searched at once.
 const MAX_LINES: u32 = 10_000;
 
-impl Sources {
+impl SourceLocator {
     /// `breakpointLocations`: the statements that begin in a range of a source.
     pub(crate) fn breakpoint_locations(
         &self,
-        types: &TypeSystem,
+        types: &ClrTypeSystem,
         arguments: &Value,
     ) -> Result<Value, Failure> {
         let path = arguments["source"]["path"].as_str();

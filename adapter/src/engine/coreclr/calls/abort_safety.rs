@@ -8,9 +8,9 @@
 
 use cordebug::frame::Function;
 
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::stack::MAX_DEPTH;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Metadata name of a static constructor.
 const CLASS_CONSTRUCTOR: &str = ".cctor";
@@ -25,12 +25,12 @@ pub(super) enum Reached {
     Method,
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// How far a call of `function` on a thread has come; `below` is the frame under the call. The program
     /// must be stopped. If it is unknown: nothing.
     pub(super) fn reached(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         thread: u32,
         below: Option<(u64, u64)>,
         function: Option<&Function>,

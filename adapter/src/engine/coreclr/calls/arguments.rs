@@ -10,20 +10,20 @@ use cordebug::value::{Value as ClrValue, element};
 use dap_wire::{ErrorCode, Failure};
 
 use super::EvalContext;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::OBJECT;
 use crate::engine::coreclr::values::{Path, bare};
 
 /// A method with all generic arguments.
 #[derive(Clone)]
-pub(crate) struct Method {
+pub(crate) struct MethodInstance {
     pub(crate) loaded: Rc<Loaded>,
     pub(crate) token: u32,
     /// The type that declares it.
@@ -36,7 +36,7 @@ pub(crate) struct Method {
 }
 
 /// An argument that exists in the program.
-enum Ready {
+enum MarshalledArgument {
     Bits(u32, Vec<u8>),
     /// The value as it is: a reference.
     As(Path),
@@ -47,12 +47,12 @@ enum Ready {
     Null,
 }
 
-impl Session {
+impl ClrSession {
     /// Calls a method. Arguments must have been converted to its parameters' types.
     pub(crate) fn call(
         &mut self,
         site: &EvalContext,
-        method: &Method,
+        method: &MethodInstance,
         this: Option<&Val>,
         arguments: &[Val],
         what: &str,
@@ -64,7 +64,7 @@ impl Session {
     pub(crate) fn call_among_others(
         &mut self,
         site: &EvalContext,
-        method: &Method,
+        method: &MethodInstance,
         (this, arguments): (Option<&Val>, &[Val]),
         what: &str,
         together: bool,
@@ -82,7 +82,7 @@ impl Session {
     pub(crate) fn construct(
         &mut self,
         site: &EvalContext,
-        constructor: &Method,
+        constructor: &MethodInstance,
         arguments: &[Val],
         what: &str,
     ) -> Result<Val, Failure> {
@@ -98,10 +98,10 @@ impl Session {
     fn ready(
         &mut self,
         site: &EvalContext,
-        method: &Method,
+        method: &MethodInstance,
         this: Option<&Val>,
         arguments: &[Val],
-    ) -> Result<Vec<Ready>, Failure> {
+    ) -> Result<Vec<MarshalledArgument>, Failure> {
         self.pass_first_calls();
         let mut values = Vec::new();
         if let Some(this) = this {
@@ -111,7 +111,7 @@ impl Session {
             let ready = self.supplied(site, argument, ty.direct())?;
             values.push(match (ready, ty) {
                 (ready, Ty::Reference(_)) => ready,
-                (Ready::Inside(path), _) => Ready::Copy(path),
+                (MarshalledArgument::Inside(path), _) => MarshalledArgument::Copy(path),
                 (ready, _) => ready,
             });
         }
@@ -120,14 +120,20 @@ impl Session {
 
     /// `this` of a call: a reference to an object, the location of a struct, a box around a primitive.
     /// Methods declared by classes (`Enum.ToString`) get the box itself.
-    fn receiver(&mut self, site: &EvalContext, this: &Val, method: &Method) -> Result<Ready, Failure> {
+    fn receiver(
+        &mut self,
+        site: &EvalContext,
+        this: &Val,
+        method: &MethodInstance,
+    ) -> Result<MarshalledArgument, Failure> {
         let wants_box = !method.owner.is_value();
         if self.types.nullable(&method.owner).is_some()
             && let Some(whole) = self.whole_nullable(site, this, &method.owner)?
         {
-            return Ok(Ready::Inside(whole));
+            return Ok(MarshalledArgument::Inside(whole));
         }
-        let unboxed = |path| if wants_box { Ready::As(path) } else { Ready::Inside(path) };
+        let unboxed =
+            |path| if wants_box { MarshalledArgument::As(path) } else { MarshalledArgument::Inside(path) };
         match &this.data {
             Data::At(path) => {
                 let value = self.at_stop().fetch(path)?;
@@ -142,12 +148,12 @@ impl Session {
                     return self.boxed(site, &constant, &actual).map(unboxed);
                 }
                 Ok(if is_struct && !(wants_box && value.as_reference().is_some()) {
-                    Ready::Inside(path.clone())
+                    MarshalledArgument::Inside(path.clone())
                 } else {
-                    Ready::As(path.clone())
+                    MarshalledArgument::As(path.clone())
                 })
             }
-            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(Ready::As),
+            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(MarshalledArgument::As),
             Data::Constant(Constant::Null) => Err(failed("NullReferenceException: the object is null")),
             Data::Constant(constant) => self.boxed(site, constant, &this.ty).map(unboxed),
         }
@@ -169,35 +175,42 @@ impl Session {
     }
 
     /// An argument in the form that a parameter of this type requires.
-    fn supplied(&mut self, site: &EvalContext, argument: &Val, to: &Ty) -> Result<Ready, Failure> {
+    fn supplied(
+        &mut self,
+        site: &EvalContext,
+        argument: &Val,
+        to: &Ty,
+    ) -> Result<MarshalledArgument, Failure> {
         if let (Ty::Reference(_), Data::At(path)) = (&argument.ty, &argument.data) {
             // The runtime passes the address of a variable if the method requires one.
-            return Ok(Ready::As(path.clone()));
+            return Ok(MarshalledArgument::As(path.clone()));
         }
         let is_nullable = self.types.nullable(to).is_some();
         match &argument.data {
-            Data::Constant(Constant::Null) if is_nullable => self.zeroed(site, to).map(Ready::Inside),
-            Data::Constant(Constant::Null) => Ok(Ready::Null),
-            Data::Constant(constant) if is_nullable => {
-                self.filled_nullable(site, constant, to).map(Ready::Inside)
+            Data::Constant(Constant::Null) if is_nullable => {
+                self.zeroed(site, to).map(MarshalledArgument::Inside)
             }
-            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(Ready::As),
+            Data::Constant(Constant::Null) => Ok(MarshalledArgument::Null),
+            Data::Constant(constant) if is_nullable => {
+                self.filled_nullable(site, constant, to).map(MarshalledArgument::Inside)
+            }
+            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(MarshalledArgument::As),
             Data::Constant(constant) => match to {
                 Ty::Primitive(kind) if *kind != element::OBJECT => {
                     let bits = constant.cast(*kind, false).and_then(|constant| constant.bytes());
                     let (kind, bytes) =
                         bits.ok_or_else(|| misfit(&self.types.csharp(&argument.ty), &self.types.csharp(to)))?;
-                    Ok(Ready::Bits(kind, bytes))
+                    Ok(MarshalledArgument::Bits(kind, bytes))
                 }
-                to if to.is_value() => self.boxed(site, constant, to).map(Ready::Inside),
-                _ => self.boxed(site, constant, &argument.ty).map(Ready::As),
+                to if to.is_value() => self.boxed(site, constant, to).map(MarshalledArgument::Inside),
+                _ => self.boxed(site, constant, &argument.ty).map(MarshalledArgument::As),
             },
             Data::At(path) => {
                 let value = self.at_stop().fetch(path)?;
                 let Some(inner) = bare(&value) else {
                     return match is_nullable {
-                        true => self.zeroed(site, to).map(Ready::Inside),
-                        false => Ok(Ready::Null),
+                        true => self.zeroed(site, to).map(MarshalledArgument::Inside),
+                        false => Ok(MarshalledArgument::Null),
                     };
                 };
                 let actual = self.types.declared_ty(&inner);
@@ -205,18 +218,18 @@ impl Session {
                     // The runtime would read beyond a value that is shorter than the parameter.
                     let made = self.zeroed(site, to)?;
                     self.at_stop().write(&made, argument, to)?;
-                    return Ok(Ready::Inside(made));
+                    return Ok(MarshalledArgument::Inside(made));
                 }
                 if to.is_value() {
-                    return Ok(Ready::Inside(path.clone()));
+                    return Ok(MarshalledArgument::Inside(path.clone()));
                 }
                 if actual.is_value() && value.as_reference().is_none() {
                     if let (Ty::Primitive(_), Some(constant)) = (&actual, self.types.constant_of(&inner)) {
-                        return self.boxed(site, &constant, &actual).map(Ready::As);
+                        return self.boxed(site, &constant, &actual).map(MarshalledArgument::As);
                     }
-                    return self.boxed_copy(site, path).map(Ready::As);
+                    return self.boxed_copy(site, path).map(MarshalledArgument::As);
                 }
-                Ok(Ready::As(path.clone()))
+                Ok(MarshalledArgument::As(path.clone()))
             }
         }
     }
@@ -288,22 +301,22 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Fetches all arguments; nothing may run between this and the call.
-    fn all(&self, values: &[Ready]) -> Result<Vec<Fetched>, Failure> {
+    fn all(&self, values: &[MarshalledArgument]) -> Result<Vec<EvalArgument>, Failure> {
         let inside =
             |path: &Path| bare(&self.fetch(path)?).ok_or_else(|| failed(format!("`{}` is null", path.name)));
-        let fetch = |value: &Ready| {
+        let fetch = |value: &MarshalledArgument| {
             Ok(match value {
-                Ready::Bits(kind, bytes) => Fetched::Bits(*kind, bytes.clone()),
-                Ready::Null => Fetched::Null,
-                Ready::As(path) => Fetched::Value(self.fetch(path)?),
-                Ready::Inside(path) => Fetched::Value(inside(path)?),
-                Ready::Copy(path) => {
+                MarshalledArgument::Bits(kind, bytes) => EvalArgument::Bits(*kind, bytes.clone()),
+                MarshalledArgument::Null => EvalArgument::Null,
+                MarshalledArgument::As(path) => EvalArgument::Value(self.fetch(path)?),
+                MarshalledArgument::Inside(path) => EvalArgument::Value(inside(path)?),
+                MarshalledArgument::Copy(path) => {
                     let inner = inside(path)?;
                     match padded(&inner).map_err(cor(format!("read `{}`", path.name)))? {
-                        Some(bytes) => Fetched::Bits(element::U8, bytes),
-                        None => Fetched::Value(inner),
+                        Some(bytes) => EvalArgument::Bits(element::U8, bytes),
+                        None => EvalArgument::Value(inner),
                     }
                 }
             })
@@ -312,12 +325,12 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     fn function_of(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         site: &EvalContext,
-        method: &Method,
+        method: &MethodInstance,
     ) -> Result<(Function, Vec<Type>), Failure> {
         let function = method.loaded.module.function(method.token).map_err(cor("find a method"))?;
         let types = method.owner.arguments().iter().chain(&method.types);
@@ -347,7 +360,7 @@ impl TypeSystem {
     }
 }
 
-enum Fetched {
+enum EvalArgument {
     Bits(u32, Vec<u8>),
     Null,
     Value(ClrValue),
@@ -365,12 +378,12 @@ fn padded(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-fn finish(list: Vec<Fetched>, eval: &Eval) -> cordebug::Result<Vec<ClrValue>> {
+fn finish(list: Vec<EvalArgument>, eval: &Eval) -> cordebug::Result<Vec<ClrValue>> {
     list.into_iter()
         .map(|part| match part {
-            Fetched::Value(value) => Ok(value),
-            Fetched::Null => eval.create_value(element::CLASS),
-            Fetched::Bits(kind, bytes) => {
+            EvalArgument::Value(value) => Ok(value),
+            EvalArgument::Null => eval.create_value(element::CLASS),
+            EvalArgument::Bits(kind, bytes) => {
                 let value = eval.create_value(kind)?;
                 value.set_bytes(&bytes)?;
                 Ok(value)

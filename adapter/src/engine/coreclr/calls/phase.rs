@@ -23,7 +23,7 @@ pub(super) enum EvalPhase {
 
 /// An event of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum CallEvent {
     /// The call returned.
     Completed,
     /// It ended with an exception.
@@ -60,7 +60,7 @@ pub(super) enum Keeper {
 
 /// The next action of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum CallAction {
     GoOn,
     /// Return its result.
     TakeResult,
@@ -115,44 +115,48 @@ impl EvalPhase {
     }
 
     /// Handles an event at time `now`, and returns the next action.
-    pub(super) fn next(&mut self, now: Duration, event: Event) -> Action {
+    pub(super) fn next(&mut self, now: Duration, event: CallEvent) -> CallAction {
         let (next, action) = self.decided(now, event);
         *self = next;
         action
     }
 
-    fn decided(self, now: Duration, event: Event) -> (Self, Action) {
-        let given_up = |why| (Self::Over, Action::GiveUp(why));
+    fn decided(self, now: Duration, event: CallEvent) -> (Self, CallAction) {
+        let given_up = |why| (Self::Over, CallAction::GiveUp(why));
         match (self, event) {
-            (Self::Aborting { .. }, Event::Completed | Event::Threw) => (Self::Over, Action::TellAborted),
-            (_, Event::Completed) => (Self::Over, Action::TakeResult),
-            (_, Event::Threw) => (Self::Over, Action::TakeException),
-            (Self::Running, Event::Waited { is_wanted: true }) => (Self::Wanted { since: now }, Action::Look),
-            (Self::Wanted { .. }, Event::Waited { is_wanted: true }) => (self, Action::Look),
-            (Self::Aborting { since, .. }, Event::Waited { .. }) if now - since > ABORT_LIMIT => {
-                (self, Action::LookWhatKeepsIt)
+            (Self::Aborting { .. }, CallEvent::Completed | CallEvent::Threw) => {
+                (Self::Over, CallAction::TellAborted)
             }
-            (Self::Wanted { .. }, Event::Looked(Safety::Safe)) => (self, Action::Abort),
-            (Self::Wanted { .. }, Event::Looked(Safety::WaitsRepeatedly)) => {
+            (_, CallEvent::Completed) => (Self::Over, CallAction::TakeResult),
+            (_, CallEvent::Threw) => (Self::Over, CallAction::TakeException),
+            (Self::Running, CallEvent::Waited { is_wanted: true }) => {
+                (Self::Wanted { since: now }, CallAction::Look)
+            }
+            (Self::Wanted { .. }, CallEvent::Waited { is_wanted: true }) => (self, CallAction::Look),
+            (Self::Aborting { since, .. }, CallEvent::Waited { .. }) if now - since > ABORT_LIMIT => {
+                (self, CallAction::LookWhatKeepsIt)
+            }
+            (Self::Wanted { .. }, CallEvent::Looked(Safety::Safe)) => (self, CallAction::Abort),
+            (Self::Wanted { .. }, CallEvent::Looked(Safety::WaitsRepeatedly)) => {
                 given_up(GivenUp::WaitsRepeatedly)
             }
-            (Self::Wanted { since }, Event::Looked(Safety::NotBegun) | Event::AbortRefused)
+            (Self::Wanted { since }, CallEvent::Looked(Safety::NotBegun) | CallEvent::AbortRefused)
                 if now - since > BEGIN_LIMIT =>
             {
                 given_up(GivenUp::NotBegun)
             }
-            (Self::Wanted { .. }, Event::AbortTaken) => {
-                (Self::Aborting { since: now, rudely: false }, Action::GoOn)
+            (Self::Wanted { .. }, CallEvent::AbortTaken) => {
+                (Self::Aborting { since: now, rudely: false }, CallAction::GoOn)
             }
-            (Self::Aborting { .. }, Event::Kept(Some(Keeper::StaticConstructor))) => {
+            (Self::Aborting { .. }, CallEvent::Kept(Some(Keeper::StaticConstructor))) => {
                 given_up(GivenUp::StaticConstructor)
             }
-            (Self::Aborting { .. }, Event::Kept(Some(Keeper::Wait)))
-            | (Self::Aborting { rudely: true, .. }, Event::Kept(None)) => given_up(GivenUp::Wait),
-            (Self::Aborting { rudely: false, .. }, Event::Kept(None)) => {
-                (Self::Aborting { since: now, rudely: true }, Action::AbortRudely)
+            (Self::Aborting { .. }, CallEvent::Kept(Some(Keeper::Wait)))
+            | (Self::Aborting { rudely: true, .. }, CallEvent::Kept(None)) => given_up(GivenUp::Wait),
+            (Self::Aborting { rudely: false, .. }, CallEvent::Kept(None)) => {
+                (Self::Aborting { since: now, rudely: true }, CallAction::AbortRudely)
             }
-            _ => (self, Action::GoOn),
+            _ => (self, CallAction::GoOn),
         }
     }
 }
@@ -163,10 +167,10 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(100);
     const LATE: Duration = Duration::from_secs(5);
-    const WANTED: Event = Event::Waited { is_wanted: true };
+    const WANTED: CallEvent = CallEvent::Waited { is_wanted: true };
 
     /// Sends events, each with its time and the expected action.
-    fn tell(steps: &[(Duration, Event, Action)]) -> EvalPhase {
+    fn tell(steps: &[(Duration, CallEvent, CallAction)]) -> EvalPhase {
         let mut phase = EvalPhase::Running;
         for (at, (now, event, action)) in steps.iter().enumerate() {
             assert_eq!(phase.next(*now, *event), *action, "step {at}: {event:?}");
@@ -176,11 +180,11 @@ mod tests {
 
     #[test]
     fn call_that_ends_by_itself_returns_its_result_or_exception() {
-        let going = (SOON, Event::Waited { is_wanted: false }, Action::GoOn);
-        tell(&[going, (SOON, Event::Completed, Action::TakeResult)]);
-        tell(&[going, (SOON, Event::Threw, Action::TakeException)]);
+        let going = (SOON, CallEvent::Waited { is_wanted: false }, CallAction::GoOn);
+        tell(&[going, (SOON, CallEvent::Completed, CallAction::TakeResult)]);
+        tell(&[going, (SOON, CallEvent::Threw, CallAction::TakeException)]);
         // Its end was requested, and it has just ended by itself.
-        tell(&[(LATE, WANTED, Action::Look), (LATE, Event::Completed, Action::TakeResult)]);
+        tell(&[(LATE, WANTED, CallAction::Look), (LATE, CallEvent::Completed, CallAction::TakeResult)]);
     }
 
     #[test]
@@ -188,15 +192,15 @@ mod tests {
         let later = LATE + ABORT_LIMIT + SOON;
         let last = later + ABORT_LIMIT + SOON;
         let phase = tell(&[
-            (LATE, WANTED, Action::Look),
-            (LATE, Event::Looked(Safety::Safe), Action::Abort),
-            (LATE, Event::AbortTaken, Action::GoOn),
-            (LATE + ABORT_LIMIT, WANTED, Action::GoOn),
-            (later, WANTED, Action::LookWhatKeepsIt),
-            (later, Event::Kept(None), Action::AbortRudely),
-            (later + SOON, WANTED, Action::GoOn),
-            (last, WANTED, Action::LookWhatKeepsIt),
-            (last, Event::Kept(None), Action::GiveUp(GivenUp::Wait)),
+            (LATE, WANTED, CallAction::Look),
+            (LATE, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (LATE, CallEvent::AbortTaken, CallAction::GoOn),
+            (LATE + ABORT_LIMIT, WANTED, CallAction::GoOn),
+            (later, WANTED, CallAction::LookWhatKeepsIt),
+            (later, CallEvent::Kept(None), CallAction::AbortRudely),
+            (later + SOON, WANTED, CallAction::GoOn),
+            (last, WANTED, CallAction::LookWhatKeepsIt),
+            (last, CallEvent::Kept(None), CallAction::GiveUp(GivenUp::Wait)),
         ]);
         assert_eq!(phase, EvalPhase::Over);
     }
@@ -204,30 +208,30 @@ mod tests {
     #[test]
     fn aborted_call_never_returns_its_result_or_exception() {
         let aborted = [
-            (LATE, WANTED, Action::Look),
-            (LATE, Event::Looked(Safety::Safe), Action::Abort),
-            (LATE, Event::AbortTaken, Action::GoOn),
+            (LATE, WANTED, CallAction::Look),
+            (LATE, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (LATE, CallEvent::AbortTaken, CallAction::GoOn),
         ];
-        for end in [Event::Completed, Event::Threw] {
-            tell(&[aborted.as_slice(), &[(LATE, end, Action::TellAborted)]].concat());
+        for end in [CallEvent::Completed, CallEvent::Threw] {
+            tell(&[aborted.as_slice(), &[(LATE, end, CallAction::TellAborted)]].concat());
         }
     }
 
     #[test]
     fn cancelled_call_is_aborted_before_its_time_limit() {
-        tell(&[(SOON, WANTED, Action::Look), (SOON, Event::Looked(Safety::Safe), Action::Abort)]);
+        tell(&[(SOON, WANTED, CallAction::Look), (SOON, CallEvent::Looked(Safety::Safe), CallAction::Abort)]);
     }
 
     #[test]
     fn call_that_never_reaches_its_method_is_given_up_without_an_abort() {
-        for obstacle in [Event::Looked(Safety::NotBegun), Event::AbortRefused] {
+        for obstacle in [CallEvent::Looked(Safety::NotBegun), CallEvent::AbortRefused] {
             tell(&[
-                (LATE, WANTED, Action::Look),
-                (LATE, obstacle, Action::GoOn),
-                (LATE + BEGIN_LIMIT, WANTED, Action::Look),
-                (LATE + BEGIN_LIMIT, obstacle, Action::GoOn),
-                (LATE + BEGIN_LIMIT + SOON, WANTED, Action::Look),
-                (LATE + BEGIN_LIMIT + SOON, obstacle, Action::GiveUp(GivenUp::NotBegun)),
+                (LATE, WANTED, CallAction::Look),
+                (LATE, obstacle, CallAction::GoOn),
+                (LATE + BEGIN_LIMIT, WANTED, CallAction::Look),
+                (LATE + BEGIN_LIMIT, obstacle, CallAction::GoOn),
+                (LATE + BEGIN_LIMIT + SOON, WANTED, CallAction::Look),
+                (LATE + BEGIN_LIMIT + SOON, obstacle, CallAction::GiveUp(GivenUp::NotBegun)),
             ]);
         }
     }
@@ -235,8 +239,8 @@ mod tests {
     #[test]
     fn call_that_waits_repeatedly_is_never_aborted() {
         tell(&[
-            (LATE, WANTED, Action::Look),
-            (LATE, Event::Looked(Safety::WaitsRepeatedly), Action::GiveUp(GivenUp::WaitsRepeatedly)),
+            (LATE, WANTED, CallAction::Look),
+            (LATE, CallEvent::Looked(Safety::WaitsRepeatedly), CallAction::GiveUp(GivenUp::WaitsRepeatedly)),
         ]);
     }
 
@@ -246,11 +250,11 @@ mod tests {
             [(Keeper::Wait, GivenUp::Wait), (Keeper::StaticConstructor, GivenUp::StaticConstructor)]
         {
             tell(&[
-                (LATE, WANTED, Action::Look),
-                (LATE, Event::Looked(Safety::Safe), Action::Abort),
-                (LATE, Event::AbortTaken, Action::GoOn),
-                (LATE * 2, WANTED, Action::LookWhatKeepsIt),
-                (LATE * 2, Event::Kept(Some(keeper)), Action::GiveUp(why)),
+                (LATE, WANTED, CallAction::Look),
+                (LATE, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+                (LATE, CallEvent::AbortTaken, CallAction::GoOn),
+                (LATE * 2, WANTED, CallAction::LookWhatKeepsIt),
+                (LATE * 2, CallEvent::Kept(Some(keeper)), CallAction::GiveUp(why)),
             ]);
         }
     }

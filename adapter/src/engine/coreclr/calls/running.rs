@@ -13,14 +13,14 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::EvalContext;
 use super::abort_safety::Reached;
-use super::phase::{Action, EvalPhase, Event, GivenUp, Keeper, Safety};
+use super::phase::{CallAction, CallEvent, EvalPhase, GivenUp, Keeper, Safety};
 use super::wait_detection::Waits;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::inbox::Input;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::inbox::EngineInput;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::threads::StackRange;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::values::Path;
 
 /// How often a call checks whether the session ends.
@@ -28,12 +28,12 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Shortest wait for an input.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-enum Outcome {
+enum CallOutcome {
     Value(Option<ClrValue>),
     Threw(Option<ClrValue>),
 }
 
-impl Session {
+impl ClrSession {
     /// As [`Self::run_among_others`], with the other threads suspended at first.
     pub(in crate::engine::coreclr) fn run_in(
         &mut self,
@@ -66,10 +66,10 @@ impl Session {
         setup(&eval).map_err(|error| no_call(what, site.thread, error))?;
         let is_core = self.debuggee.debugger.as_ref().is_some_and(Debugger::is_core);
         let process = self.debuggee.process()?;
-        let call = Call { eval: &eval, process: &process, site, what, function, top, is_core };
+        let call = RunningCall { eval: &eval, process: &process, site, what, function, top, is_core };
         match self.finish(&call, together)? {
-            Outcome::Value(value) => Ok(value),
-            Outcome::Threw(thrown) => {
+            CallOutcome::Value(value) => Ok(value),
+            CallOutcome::Threw(thrown) => {
                 let (name, message) = match &thrown {
                     Some(thrown) => (self.types.type_of(thrown), self.types.text_field(thrown, "_message")),
                     None => ("an exception".into(), None),
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// Runs the program until the call is complete, or is given up.
-    fn finish(&mut self, call: &Call<'_>, mut together: bool) -> Result<Outcome, Failure> {
+    fn finish(&mut self, call: &RunningCall<'_>, mut together: bool) -> Result<CallOutcome, Failure> {
         let (site, what) = (call.site, call.what);
         // Threads that cannot be suspended keep running; the call does not depend on it.
         call.hold_others(&self.debuggee, !together);
@@ -105,24 +105,24 @@ impl Session {
                 if phase.is_running() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
             let (event, result) = match self.inbox.recv_timeout(patience.clamp(SHORTEST, SLICE)) {
                 // An earlier call that was given up may end on another thread now.
-                Ok(Input::Callback(callback))
+                Ok(EngineInput::Callback(callback))
                     if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) =>
                 {
                     call.resume()?;
                     (None, None)
                 }
-                Ok(Input::Callback(Callback::EvalComplete { eval, .. })) => {
-                    (Some(Event::Completed), eval.result())
+                Ok(EngineInput::Callback(Callback::EvalComplete { eval, .. })) => {
+                    (Some(CallEvent::Completed), eval.result())
                 }
-                Ok(Input::Callback(Callback::EvalException { eval, .. })) => {
-                    (Some(Event::Threw), eval.result())
+                Ok(EngineInput::Callback(Callback::EvalException { eval, .. })) => {
+                    (Some(CallEvent::Threw), eval.result())
                 }
-                Ok(Input::Callback(callback @ Callback::ExitProcess)) => {
-                    self.inbox.postpone(Input::Callback(callback));
+                Ok(EngineInput::Callback(callback @ Callback::ExitProcess)) => {
+                    self.inbox.postpone(EngineInput::Callback(callback));
                     self.debuggee.dead = true;
                     return Err(ended(what));
                 }
-                Ok(Input::Callback(callback)) => {
+                Ok(EngineInput::Callback(callback)) => {
                     self.bookkeeping(callback);
                     call.resume()?;
                     (None, None)
@@ -148,28 +148,28 @@ impl Session {
                         call.hold_others(&self.debuggee, false);
                         call.resume()?;
                     }
-                    phase.next(start.elapsed(), Event::Waited { is_wanted })
+                    phase.next(start.elapsed(), CallEvent::Waited { is_wanted })
                 }
             };
             let action = match action {
-                Action::Look => {
+                CallAction::Look => {
                     let safety = call.look(&mut self.debuggee, &self.types, &waits)?;
-                    let mut action = phase.next(start.elapsed(), Event::Looked(safety));
-                    if action == Action::Abort {
+                    let mut action = phase.next(start.elapsed(), CallEvent::Looked(safety));
+                    if action == CallAction::Abort {
                         let taken = call.abort(&mut self.debuggee)?;
                         action = phase.next(start.elapsed(), taken);
                     }
                     tracing::debug!(what, ?safety, ?phase, "a call is to end");
-                    if !call.is_core && action == Action::GoOn {
+                    if !call.is_core && action == CallAction::GoOn {
                         call.resume()?;
                     }
                     action
                 }
-                Action::LookWhatKeepsIt => {
+                CallAction::LookWhatKeepsIt => {
                     call.halt(&mut self.debuggee, "stop a call that cannot be aborted")?;
                     let keeper = call.keeper(&self.debuggee, &self.types);
-                    let action = phase.next(start.elapsed(), Event::Kept(keeper));
-                    if action == Action::AbortRudely {
+                    let action = phase.next(start.elapsed(), CallEvent::Kept(keeper));
+                    if action == CallAction::AbortRudely {
                         call.eval.rude_abort().map_err(cor("abort a call that does not end"))?;
                         call.resume()?;
                     }
@@ -178,20 +178,20 @@ impl Session {
                 action => action,
             };
             match action {
-                Action::TakeResult => break Ok(Outcome::Value(result)),
-                Action::TakeException => break Ok(Outcome::Threw(result)),
-                Action::TellAborted => break Err(call.aborted(self.cancel.is_cancelled())),
-                Action::GiveUp(why) => {
+                CallAction::TakeResult => break Ok(CallOutcome::Value(result)),
+                CallAction::TakeException => break Ok(CallOutcome::Threw(result)),
+                CallAction::TellAborted => break Err(call.aborted(self.cancel.is_cancelled())),
+                CallAction::GiveUp(why) => {
                     if let Some(below) = call.top {
                         self.calls.stuck.leave(&mut self.debuggee.threads, site.thread, below, what);
                     }
                     break Err(call.given_up(why, self.cancel.is_cancelled()));
                 }
-                Action::GoOn
-                | Action::Look
-                | Action::Abort
-                | Action::LookWhatKeepsIt
-                | Action::AbortRudely => {}
+                CallAction::GoOn
+                | CallAction::Look
+                | CallAction::Abort
+                | CallAction::LookWhatKeepsIt
+                | CallAction::AbortRudely => {}
             }
         };
         if !together {
@@ -202,7 +202,7 @@ impl Session {
 }
 
 /// A call in progress.
-struct Call<'a> {
+struct RunningCall<'a> {
     eval: &'a Eval,
     process: &'a Process,
     site: &'a EvalContext,
@@ -214,13 +214,13 @@ struct Call<'a> {
     is_core: bool,
 }
 
-impl Call<'_> {
+impl RunningCall<'_> {
     fn resume(&self) -> Result<(), Failure> {
         self.process.resume().map_err(cor(format!("run `{}`", self.what)))
     }
 
     /// Stops the program while the call runs in it.
-    fn halt(&self, debuggee: &mut Debuggee, why: &str) -> Result<(), Failure> {
+    fn halt(&self, debuggee: &mut ClrDebuggee, why: &str) -> Result<(), Failure> {
         debuggee.stop(self.process).map_err(|error| match error.hresult {
             CORDBG_E_PROCESS_TERMINATED => {
                 debuggee.dead = true;
@@ -231,20 +231,25 @@ impl Call<'_> {
     }
 
     /// Suspends the other threads from the next resume on, or releases them.
-    fn hold_others(&self, debuggee: &Debuggee, hold: bool) {
+    fn hold_others(&self, debuggee: &ClrDebuggee, hold: bool) {
         let thread = debuggee.thread(self.site.thread).ok();
         if let Some(Err(error)) = thread.map(|thread| self.process.hold_others(&thread, hold)) {
             tracing::debug!(%error, hold, "the other threads could not be suspended or resumed");
         }
     }
 
-    fn thread_waits(&self, debuggee: &Debuggee) -> bool {
+    fn thread_waits(&self, debuggee: &ClrDebuggee) -> bool {
         debuggee.thread(self.site.thread).is_ok_and(|thread| thread.waits() == Ok(true))
     }
 
     /// Whether it may be aborted. The program is stopped for this, except on .NET Core unless it waits
     /// repeatedly.
-    fn look(&self, debuggee: &mut Debuggee, types: &TypeSystem, waits: &Waits) -> Result<Safety, Failure> {
+    fn look(
+        &self,
+        debuggee: &mut ClrDebuggee,
+        types: &ClrTypeSystem,
+        waits: &Waits,
+    ) -> Result<Safety, Failure> {
         if !self.is_core {
             self.halt(debuggee, "stop a call that is to be aborted")?;
             let reached = types.reached(debuggee, self.site.thread, self.top, self.function);
@@ -261,10 +266,14 @@ impl Call<'_> {
     }
 
     /// Asks the runtime to abort it.
-    fn abort(&self, debuggee: &mut Debuggee) -> Result<Event, Failure> {
+    fn abort(&self, debuggee: &mut ClrDebuggee) -> Result<CallEvent, Failure> {
         if !self.is_core {
             // While it is stopped: aborting a call that is just ending may abort the code that runs after it.
-            return Ok(if self.eval.abort().is_ok() { Event::AbortTaken } else { Event::AbortRefused });
+            return Ok(if self.eval.abort().is_ok() {
+                CallEvent::AbortTaken
+            } else {
+                CallEvent::AbortRefused
+            });
         }
         // The runtime stops the program itself for this, for a shorter time than Tandem could.
         if let Err(error) = self.eval.abort() {
@@ -273,13 +282,13 @@ impl Call<'_> {
             self.eval.abort().map_err(cor("abort a call that takes too long"))?;
             self.resume()?;
         }
-        Ok(Event::AbortTaken)
+        Ok(CallEvent::AbortTaken)
     }
 
     /// The obstacle that prevents an aborted call from ending. The program is stopped. A wait that did not
     /// end on the first abort does not end on the second, and an unfinished static constructor would block
     /// other threads for ever.
-    fn keeper(&self, debuggee: &Debuggee, types: &TypeSystem) -> Option<Keeper> {
+    fn keeper(&self, debuggee: &ClrDebuggee, types: &ClrTypeSystem) -> Option<Keeper> {
         let reached = || types.reached(debuggee, self.site.thread, self.top, self.function);
         if !self.is_core && reached() != Reached::Method {
             return Some(Keeper::StaticConstructor);

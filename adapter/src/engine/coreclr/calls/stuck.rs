@@ -13,7 +13,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use crate::engine::coreclr::outbox::Outbox;
-use crate::engine::coreclr::threads::{StackRange, Threads};
+use crate::engine::coreclr::threads::{ManagedThreads, StackRange};
 
 struct Left {
     thread: u32,
@@ -63,19 +63,19 @@ impl StuckCalls {
     }
 
     /// Leaves a call on its thread, above this frame. The program is stopped.
-    pub(super) fn leave(&mut self, threads: &mut Threads, thread: u32, below: StackRange, what: &str) {
+    pub(super) fn leave(&mut self, threads: &mut ManagedThreads, thread: u32, below: StackRange, what: &str) {
         threads.leave_call(thread, below);
         self.calls.push(Left { thread, what: what.to_owned() });
     }
 
-    fn end(&mut self, threads: &mut Threads, thread: u32) {
+    fn end(&mut self, threads: &mut ManagedThreads, thread: u32) {
         threads.forget_call(thread);
         self.calls.retain(|left| left.thread != thread);
     }
 
     /// Whether a callback comes from such a call, and must not reach clients. Also records the end of the
     /// call.
-    pub(crate) fn of_left_call(&mut self, threads: &mut Threads, callback: &Callback) -> bool {
+    pub(crate) fn of_left_call(&mut self, threads: &mut ManagedThreads, callback: &Callback) -> bool {
         let on = |thread: &Thread| thread.id().ok().filter(|id| self.holds(*id));
         match callback {
             Callback::EvalComplete { thread, .. } | Callback::EvalException { thread, .. } => {

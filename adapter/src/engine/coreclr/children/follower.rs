@@ -15,11 +15,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::super::inbox::Input;
+use super::super::inbox::EngineInput;
 use super::super::services;
-use super::identity::{Identities, Identity, Program};
+use super::identity::{Identities, Identity, ProgramInfo};
 use super::watchdog::Watchdog;
-use super::{Following, HELD, Order, PROGRAM, Root};
+use super::{ChildProcessPolicy, FollowerCommand, HELD, PROGRAM, RootProcess};
 use crate::engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
 use crate::io::descendants::Descendants;
 
@@ -50,7 +50,7 @@ enum Stage {
     /// It is a copy of the process that forked it.
     Copy,
     /// A runtime will be held if it starts one.
-    Ready(Ready),
+    Ready(StartingProcess),
     /// The semaphores were removed; a runtime that has found them before may still be held, until then.
     Withdrawn { hold: StartupHold, until: Instant },
     /// It is debugged in a child session. The hold, until that session has attached.
@@ -62,7 +62,7 @@ enum Stage {
 }
 
 /// A process whose runtime will be held.
-struct Ready {
+struct StartingProcess {
     hold: StartupHold,
     /// The process's identity, and since when it has it.
     identity: Identity,
@@ -76,15 +76,15 @@ struct Ready {
 /// Senders of the thread's events.
 pub(super) struct Channels {
     pub(super) hub: UnboundedSender<EngineEvent>,
-    pub(super) engine: Sender<Input>,
+    pub(super) engine: Sender<EngineInput>,
     /// Sender of this follower's own queue.
-    pub(super) orders: Sender<Order>,
+    pub(super) orders: Sender<FollowerCommand>,
 }
 
 /// The state of the thread.
 pub(super) struct Follower {
     tree: Descendants,
-    following: Following,
+    following: ChildProcessPolicy,
     identities: Identities,
     processes: BTreeMap<u32, Stage>,
     breakpoints: watch::Receiver<BreakpointSnapshot>,
@@ -105,8 +105,8 @@ pub(super) struct Follower {
 impl Follower {
     pub(super) fn new(
         tree: Descendants,
-        root: Root,
-        following: Following,
+        root: RootProcess,
+        following: ChildProcessPolicy,
         stub: PathBuf,
         breakpoints: watch::Receiver<BreakpointSnapshot>,
         channels: Channels,
@@ -130,7 +130,7 @@ impl Follower {
     }
 
     /// Checks processes until an order ends it.
-    pub(super) fn run(mut self, orders: &Receiver<Order>) {
+    pub(super) fn run(mut self, orders: &Receiver<FollowerCommand>) {
         let tick = if self.following.follow { HOLD_TICK } else { REPORT_TICK };
         if self.following.follow {
             // Before there is a process to hold, the time this takes does not matter.
@@ -144,17 +144,17 @@ impl Follower {
             }
             self.look();
             match orders.try_recv() {
-                Ok(Order::DebuggerEnded(pid, end)) => self.debugger_ended(pid, end),
-                Ok(Order::Count(counted)) => {
+                Ok(FollowerCommand::DebuggerEnded(pid, end)) => self.debugger_ended(pid, end),
+                Ok(FollowerCommand::Count(counted)) => {
                     self.look();
                     // The engine's thread may have given up.
                     counted.send(self.followed).unwrap_or_default();
                 }
-                Ok(Order::Kill(done)) => {
+                Ok(FollowerCommand::Kill(done)) => {
                     self.kill();
                     return done.send(()).unwrap_or_default();
                 }
-                Ok(Order::Detach(done)) => {
+                Ok(FollowerCommand::Detach(done)) => {
                     self.detach();
                     return done.send(()).unwrap_or_default();
                 }
@@ -183,14 +183,14 @@ impl Follower {
         let followed = if self.following.follow { counted } else { 0 };
         if std::mem::replace(&mut self.followed, followed) > 0 && followed == 0 {
             // The engine may have ended.
-            drop(self.channels.engine.send(Input::ChildrenEnded));
+            drop(self.channels.engine.send(EngineInput::ChildrenEnded));
         }
     }
 
     fn ended(&mut self, pid: u32) {
         tracing::debug!(pid, "a child process has ended");
         self.watchdog.unhold(pid);
-        let Some(Stage::Ready(Ready { identity: Identity::Dotnet(program), .. })) =
+        let Some(Stage::Ready(StartingProcess { identity: Identity::Dotnet(program), .. })) =
             self.processes.remove(&pid)
         else {
             return;
@@ -241,7 +241,7 @@ impl Follower {
     }
 
     /// It may start a runtime, or have started one.
-    fn starting(&mut self, pid: u32, mut ready: Ready) -> Stage {
+    fn starting(&mut self, pid: u32, mut ready: StartingProcess) -> Stage {
         if ready.hold.has_started() {
             return self.held(pid, ready.hold, ready.identity);
         }
@@ -266,7 +266,7 @@ impl Follower {
 
     /// Reports a .NET program that has started no runtime that could be held.
     fn report_silent(&self, pid: u32, identity: &Identity) {
-        if let Identity::Dotnet(Program { name, .. }) = identity
+        if let Identity::Dotnet(ProgramInfo { name, .. }) = identity
             && let Some(failure) = services::unreachable_because(pid)
         {
             self.not_debugged(pid, name, &format!("{name} is not debugged: {}", failure.message));
@@ -296,7 +296,7 @@ impl Follower {
         // Its runtime may have started already, or may be about to check the semaphores.
         let is_up = matches!(identity, Identity::Dotnet(_)) && has_pipes(pid);
         let late = is_up.then(|| Instant::now() + COMING);
-        Stage::Ready(Ready { hold, identity, since: Instant::now(), late, silent: false })
+        Stage::Ready(StartingProcess { hold, identity, since: Instant::now(), late, silent: false })
     }
 
     /// Reports a process that is not debugged, if a user may want to know.
@@ -328,7 +328,13 @@ impl Follower {
         tracing::debug!(pid, ?identity, "a child process has executed another program");
         self.report(pid, &identity);
         match identity.may_start_a_runtime() {
-            true => Stage::Ready(Ready { hold, identity, since: Instant::now(), late: None, silent: false }),
+            true => Stage::Ready(StartingProcess {
+                hold,
+                identity,
+                since: Instant::now(),
+                late: None,
+                silent: false,
+            }),
             false => withdrawn(hold),
         }
     }
@@ -374,7 +380,13 @@ impl Follower {
         hold.withdraw();
         if hold.has_started() || StartupHold::is_waited_on(pid) {
             // It has just found the semaphores, and is about to be held.
-            return Stage::Ready(Ready { hold, identity, since: Instant::now(), late: None, silent: false });
+            return Stage::Ready(StartingProcess {
+                hold,
+                identity,
+                since: Instant::now(),
+                late: None,
+                silent: false,
+            });
         }
         self.watchdog.unhold(pid);
         let Identity::Dotnet(program) = identity else { return Stage::NotDebugged };
@@ -386,8 +398,8 @@ impl Follower {
     }
 
     /// Has a child session created for it.
-    fn follow(&mut self, pid: u32, program: Program, hold: Option<StartupHold>) -> Stage {
-        let Program { name, path } = program;
+    fn follow(&mut self, pid: u32, program: ProgramInfo, hold: Option<StartupHold>) -> Stage {
+        let ProgramInfo { name, path } = program;
         self.console(&format!("Child process {pid}: {name} is debugged in a child session."));
         let mut attach = self.following.attach.clone();
         attach["processId"] = json!(pid);
@@ -396,7 +408,7 @@ impl Follower {
         let orders = self.channels.orders.clone();
         let ended = move |end| {
             // This thread may have ended.
-            drop(orders.send(Order::DebuggerEnded(pid, end)));
+            drop(orders.send(FollowerCommand::DebuggerEnded(pid, end)));
         };
         let title = format!("{name} [{pid}]");
         let child = ChildProcess::new(title, attach, self.breakpoints.clone(), self.detach.clone(), ended);
@@ -457,7 +469,7 @@ impl Follower {
         for (pid, stage) in std::mem::take(&mut self.processes) {
             match stage {
                 // Its session detaches it, else the watchdog releases it when this thread ends.
-                Stage::Ready(Ready { hold, .. })
+                Stage::Ready(StartingProcess { hold, .. })
                 | Stage::Withdrawn { hold, .. }
                 | Stage::Followed { hold: Some(hold), .. }
                 | Stage::Released { _hold: hold } => hold.abandon(),

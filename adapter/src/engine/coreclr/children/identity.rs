@@ -41,7 +41,7 @@ const MAX_KNOWN: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
     /// A .NET program that can be held before its first code.
-    Dotnet(Program),
+    Dotnet(ProgramInfo),
     /// A .NET program, by its name, whose runtime comes without the library that debugs it.
     Undebuggable(String),
     /// A part of the .NET SDK, by its name: it starts programs of users and is not one of them.
@@ -56,7 +56,7 @@ pub(super) enum Identity {
         is_dotnet: bool,
     },
     /// A program that does not contain a .NET runtime; it may load one later, or execute another program.
-    Other(Program),
+    Other(ProgramInfo),
 }
 
 impl Identity {
@@ -69,7 +69,7 @@ impl Identity {
 
 /// Name and path of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct ProgramInfo {
     /// Name, for users.
     pub(super) name: String,
     /// Its assembly, or its executable.
@@ -134,7 +134,7 @@ impl Identities {
         if name == "dotnet" {
             return Some(of_command(executable, words.get(1..).unwrap_or_default(), &cwd));
         }
-        let program = || Program { name: name.clone(), path: executable.to_path_buf() };
+        let program = || ProgramInfo { name: name.clone(), path: executable.to_path_buf() };
         Some(match self.look_at(&PathBuf::from(format!("/proc/{pid}/exe")), executable) {
             Executable::Native => Identity::Other(program()),
             _ if is_of_sdk(executable) => Identity::Tool(name),
@@ -210,7 +210,7 @@ fn of_command(dotnet: &Path, words: &[String], cwd: &Path) -> Identity {
         Some(tests) if name.starts_with("testhost") => format!("testhost of {tests}"),
         _ => name,
     };
-    Identity::Dotnet(Program { name, path: assembly })
+    Identity::Dotnet(ProgramInfo { name, path: assembly })
 }
 
 /// The tests of a host of the test platform, by its `--runtimeconfig NAME.runtimeconfig.json`.
@@ -246,7 +246,7 @@ mod tests {
     fn dotnet_command_is_identified_as_its_assembly_or_the_sdk() {
         let tool = |name: &str| Identity::Tool(name.into());
         let program =
-            |path: &str, name: &str| Identity::Dotnet(Program { name: name.into(), path: path.into() });
+            |path: &str, name: &str| Identity::Dotnet(ProgramInfo { name: name.into(), path: path.into() });
         for (words, expected) in [
             ("bin/app.dll --port 1", program("/work/bin/app.dll", "app.dll")),
             (

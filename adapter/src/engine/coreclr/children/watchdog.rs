@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::cor;
 use super::super::runtimes::only_runtime;
-use super::Root;
+use super::RootProcess;
 use crate::io::descendants::Descendants;
 
 /// How long a runtime that has found the semaphores may take until it is held.
@@ -40,13 +40,13 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 pub(super) struct Watchdog {
     stub: PathBuf,
     symbol_paths: Vec<PathBuf>,
-    root: Root,
+    root: RootProcess,
     process: Option<Child>,
 }
 
 impl Watchdog {
     /// A watchdog whose process has not started yet.
-    pub(super) fn new(root: Root, stub: PathBuf, symbol_paths: Vec<PathBuf>) -> Self {
+    pub(super) fn new(root: RootProcess, stub: PathBuf, symbol_paths: Vec<PathBuf>) -> Self {
         Self { stub, symbol_paths, root, process: None }
     }
 

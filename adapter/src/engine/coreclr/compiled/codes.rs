@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use clr_metadata::signature::Signature;
 
-use super::wire::Message;
+use super::wire::HelperMessage;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::primitive_name;
 
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 48;
 
 /// An encoded type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Code {
+pub(super) enum EncodedType {
     /// A primitive, by its element type (ECMA-335 II.23.1.16).
     Primitive(u32),
     Named {
@@ -24,12 +24,12 @@ pub(super) enum Code {
         module: usize,
         /// Token of a TypeDef or TypeRef.
         token: u32,
-        arguments: Vec<Code>,
+        arguments: Vec<EncodedType>,
     },
-    Vector(Box<Code>),
-    Array(Box<Code>, u32),
-    Pointer(Box<Code>),
-    Reference(Box<Code>),
+    Vector(Box<EncodedType>),
+    Array(Box<EncodedType>, u32),
+    Pointer(Box<EncodedType>),
+    Reference(Box<EncodedType>),
     /// A generic parameter of the frame's code: those of its types from the outside in, then the method's.
     Parameter(u32),
     /// C# has no name for it, or it could not be read.
@@ -38,18 +38,18 @@ pub(super) enum Code {
 
 /// Arguments for the generic parameters of a signature.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Arguments<'a> {
-    pub(super) class: &'a [Code],
-    pub(super) method: &'a [Code],
+pub(super) struct GenericArguments<'a> {
+    pub(super) class: &'a [EncodedType],
+    pub(super) method: &'a [EncodedType],
 }
 
-impl Code {
+impl EncodedType {
     /// A type of a module's signature.
-    pub(super) fn of(loaded: &Loaded, signature: &Signature, arguments: Arguments<'_>) -> Self {
+    pub(super) fn of(loaded: &Loaded, signature: &Signature, arguments: GenericArguments<'_>) -> Self {
         Self::read(loaded, signature, arguments, MAX_DEPTH)
     }
 
-    fn read(loaded: &Loaded, signature: &Signature, arguments: Arguments<'_>, deeper: usize) -> Self {
+    fn read(loaded: &Loaded, signature: &Signature, arguments: GenericArguments<'_>, deeper: usize) -> Self {
         let Some(deeper) = deeper.checked_sub(1) else { return Self::Unknown };
         let inner = |of: &Signature| Box::new(Self::read(loaded, of, arguments, deeper));
         let parameter = |of: &[Self], at: u32| of.get(at as usize).cloned().unwrap_or(Self::Unknown);
@@ -73,7 +73,7 @@ impl Code {
         loaded: &Loaded,
         token: u32,
         own: Vec<Self>,
-        arguments: Arguments<'_>,
+        arguments: GenericArguments<'_>,
         deeper: usize,
     ) -> Self {
         match token >> 24 {
@@ -87,7 +87,7 @@ impl Code {
 
     /// A TypeDef, TypeRef or TypeSpec of a module, without generic arguments.
     pub(super) fn of_plain_token(loaded: &Loaded, token: u32) -> Self {
-        Self::of_token(loaded, token, Vec::new(), Arguments::default(), MAX_DEPTH)
+        Self::of_token(loaded, token, Vec::new(), GenericArguments::default(), MAX_DEPTH)
     }
 
     /// The encoding of a type.
@@ -117,25 +117,25 @@ impl Code {
     }
 
     /// The type of a field that is declared `up` base types above.
-    pub(super) fn field(&self, session: &Session, up: usize, token: u32) -> Option<Self> {
+    pub(super) fn field(&self, session: &ClrSession, up: usize, token: u32) -> Option<Self> {
         let mut owner = self.clone();
         for _ in 0..up {
             owner = owner.base_of(session)?;
         }
         let (loaded, _, class) = owner.definition(session)?;
         let signature = loaded.image()?.metadata.field_type(token)?;
-        Some(Self::of(&loaded, &signature, Arguments { class: &class, method: &[] }))
+        Some(Self::of(&loaded, &signature, GenericArguments { class: &class, method: &[] }))
     }
 
-    pub(super) fn base_of(&self, session: &Session) -> Option<Self> {
+    pub(super) fn base_of(&self, session: &ClrSession) -> Option<Self> {
         let (loaded, token, class) = self.definition(session)?;
         let base = loaded.image()?.metadata.base_token(token)?;
-        let arguments = Arguments { class: &class, method: &[] };
+        let arguments = GenericArguments { class: &class, method: &[] };
         Some(Self::of_token(&loaded, base, Vec::new(), arguments, MAX_DEPTH))
     }
 
     /// The module, the TypeDef token, and the generic arguments.
-    pub(super) fn definition(&self, session: &Session) -> Option<(Rc<Loaded>, u32, Vec<Self>)> {
+    pub(super) fn definition(&self, session: &ClrSession) -> Option<(Rc<Loaded>, u32, Vec<Self>)> {
         let Self::Named { module, token, arguments } = self else { return None };
         let loaded = session.types.modules.by_id(*module)?;
         match session.types.ty_of_token(&loaded, *token, None, Vec::new()) {
@@ -146,7 +146,7 @@ impl Code {
         }
     }
 
-    pub(super) fn write(&self, message: &mut Message) {
+    pub(super) fn write(&self, message: &mut HelperMessage) {
         match self {
             Self::Primitive(kind) => {
                 message.byte(b'P').byte(u8::try_from(*kind).unwrap_or_default());

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
-use super::frame::{Frame, VariableStorage};
+use super::frame::{CompilationContext, VariableStorage};
 use super::wire::Parts;
 use crate::engine::coreclr::modules::Loaded;
 
@@ -16,7 +16,7 @@ pub(super) const MAX_KEPT: usize = 512;
 
 /// A diagnostic of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct CSharpDiagnostic {
     /// Error code, for example `CS0103`.
     pub(crate) id: String,
     pub(crate) message: String,
@@ -27,7 +27,7 @@ pub(crate) struct Finding {
 
 /// An expression that was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Code {
+pub(super) struct CompiledExpression {
     pub(super) image: Vec<u8>,
     /// MethodDef token of the method to call.
     pub(super) method: u32,
@@ -42,29 +42,29 @@ pub(super) struct Code {
 
 /// Result of compiling an expression.
 #[derive(Clone)]
-pub(super) enum Compiled {
+pub(super) enum CompileResult {
     /// Loaded into the program.
-    Loaded(Rc<Loaded>, Rc<Code>),
+    Loaded(Rc<Loaded>, Rc<CompiledExpression>),
     /// Refused by the compiler, or by its process.
-    Refused(Vec<Finding>),
+    Refused(Vec<CSharpDiagnostic>),
     Failed(String),
 }
 
 /// An answer of the compiler's process.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    Code(Code),
-    Findings(Vec<Finding>),
+pub(super) enum CompilerResponse {
+    Code(CompiledExpression),
+    Findings(Vec<CSharpDiagnostic>),
     Refusal(String),
     Library(Vec<u8>),
 }
 
-impl Answer {
+impl CompilerResponse {
     /// Parses an answer; `None` if it is malformed.
     pub(super) fn read(message: &[u8]) -> Option<Self> {
         let mut parts = Parts::of(message);
         Some(match parts.byte()? {
-            b'E' => Self::Code(Code {
+            b'E' => Self::Code(CompiledExpression {
                 image: parts.bytes()?.to_vec(),
                 method: parts.number()?,
                 arguments: parts.list(|parts| Some((parts.number()? as usize, parts.byte()? != 0)))?,
@@ -73,7 +73,7 @@ impl Answer {
                 is_any: parts.byte()? != 0,
             }),
             b'D' => Self::Findings(parts.list(|parts| {
-                Some(Finding {
+                Some(CSharpDiagnostic {
                     id: parts.text()?,
                     message: parts.text()?,
                     start: parts.number()?,
@@ -88,11 +88,11 @@ impl Answer {
 }
 
 /// The failure for compiler errors: the first is the message, the others are in the data.
-pub(super) fn failure(text: &str, findings: &[Finding]) -> Failure {
+pub(super) fn failure(text: &str, findings: &[CSharpDiagnostic]) -> Failure {
     let Some(first) = findings.first() else {
         return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
     };
-    let place = |finding: &Finding| {
+    let place = |finding: &CSharpDiagnostic| {
         json!({ "code": finding.id, "message": finding.message, "column": finding.start + 1,
             "endColumn": finding.end + 1 })
     };
@@ -102,21 +102,21 @@ pub(super) fn failure(text: &str, findings: &[Finding]) -> Failure {
         "diagnostics": findings.iter().map(place).collect::<Vec<_>>() }))
 }
 
-struct Entry {
+struct CachedExpression {
     places: Vec<(String, VariableStorage)>,
     /// How many modules there were when it was refused: another one may contain a missing type.
     modules: usize,
-    compiled: Compiled,
+    compiled: CompileResult,
 }
 
 /// Compiled expressions, by module, method and text.
 #[derive(Default)]
-pub(super) struct Expressions {
-    kept: HashMap<(usize, u32), HashMap<String, Vec<Entry>>>,
+pub(super) struct ExpressionCache {
+    kept: HashMap<(usize, u32), HashMap<String, Vec<CachedExpression>>>,
     count: usize,
 }
 
-impl Expressions {
+impl ExpressionCache {
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -132,28 +132,40 @@ impl Expressions {
     /// Whether a text was compiled for a method, with any variables.
     pub(super) fn knows(&self, module: usize, method: u32, text: &str) -> bool {
         let entries = self.kept.get(&(module, method)).and_then(|texts| texts.get(text));
-        entries
-            .is_some_and(|entries| entries.iter().any(|entry| matches!(entry.compiled, Compiled::Loaded(..))))
+        entries.is_some_and(|entries| {
+            entries.iter().any(|entry| matches!(entry.compiled, CompileResult::Loaded(..)))
+        })
     }
 
     /// The compiled form of a text if its names mean the same variables. `modules`: how many there ever were.
-    pub(super) fn find(&self, frame: &Frame, text: &str, modules: usize) -> Option<Compiled> {
+    pub(super) fn find(
+        &self,
+        frame: &CompilationContext,
+        text: &str,
+        modules: usize,
+    ) -> Option<CompileResult> {
         let entries = self.kept.get(&(frame.loaded.id, frame.method))?.get(text)?;
         let places = frame.places();
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&CachedExpression| {
             entry.places == places
-                && (entry.modules == modules || matches!(entry.compiled, Compiled::Loaded(..)))
+                && (entry.modules == modules || matches!(entry.compiled, CompileResult::Loaded(..)))
         };
         entries.iter().find(fits).map(|entry| entry.compiled.clone())
     }
 
-    pub(super) fn keep(&mut self, frame: &Frame, text: &str, modules: usize, compiled: Compiled) {
+    pub(super) fn keep(
+        &mut self,
+        frame: &CompilationContext,
+        text: &str,
+        modules: usize,
+        compiled: CompileResult,
+    ) {
         let places = frame.places();
         let texts = self.kept.entry((frame.loaded.id, frame.method)).or_default();
         let entries = texts.entry(text.to_owned()).or_default();
         let before = entries.len();
         entries.retain(|entry| entry.places != places);
-        entries.push(Entry { places, modules, compiled });
+        entries.push(CachedExpression { places, modules, compiled });
         self.count = self.count + entries.len() - before;
     }
 }
@@ -164,10 +176,12 @@ mod tests {
 
     #[test]
     fn diagnostics_keep_the_format_of_the_compiler() {
-        let mut message = super::super::wire::Message::new(b'D');
+        let mut message = super::super::wire::HelperMessage::new(b'D');
         message.number(1).text("CS0103").text("The name 'x' does not exist").number(4).number(5);
         let message = message.done();
-        let Some(Answer::Findings(findings)) = Answer::read(&message) else { panic!("{message:?}") };
+        let Some(CompilerResponse::Findings(findings)) = CompilerResponse::read(&message) else {
+            panic!("{message:?}")
+        };
         let told = failure("1 + x", &findings);
         assert_eq!(told.message, "CS0103: The name 'x' does not exist (column 5)");
         assert_eq!((&told.data["column"], &told.data["endColumn"]), (&json!(5), &json!(6)));
@@ -176,7 +190,7 @@ mod tests {
     #[test]
     fn malformed_answer_is_rejected() {
         for rubbish in [&b""[..], b"E", b"D\xff\xff\xff\xff", b"Unhandled exception", b"E\x01\x00\x00\x00"] {
-            assert_eq!(Answer::read(rubbish), None, "{rubbish:?}");
+            assert_eq!(CompilerResponse::read(rubbish), None, "{rubbish:?}");
         }
     }
 }

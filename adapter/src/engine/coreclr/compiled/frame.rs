@@ -8,20 +8,20 @@ use clr_metadata::imports::Imports;
 use clr_metadata::metadata::Metadata;
 use dap_wire::Failure;
 
-use super::codes::{Arguments, Code};
-use super::wire::Message;
+use super::codes::{EncodedType, GenericArguments};
+use super::wire::HelperMessage;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
 use crate::engine::coreclr::methods::written;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, is_generated};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stack::WAITING;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::hoisted::holds_closure;
 use crate::engine::coreclr::values::locals::takes_closure;
-use crate::engine::coreclr::values::{Path, Root, Step, bare};
+use crate::engine::coreclr::values::{Path, PathRoot, PathSegment, bare};
 
 /// Name of `$exception` in compiled code, where C# does not allow that name.
 pub(super) const EXCEPTION: &str = "_exception";
@@ -32,52 +32,52 @@ const CLOSURE: &str = "__tandemClosure";
 const MAX_CLOSURES: usize = 16;
 
 /// A variable that occurs in the expression.
-pub(super) struct Variable {
+pub(super) struct ExpressionVariable {
     pub(super) name: String,
     /// The path to it; `None` for a constant.
     pub(super) path: Option<Path>,
-    code: Code,
+    code: EncodedType,
     dynamics: Vec<bool>,
     /// The value of a constant, as C# source; `None` for a variable.
     constant: Option<String>,
 }
 
 /// A location in the program.
-pub(super) struct Frame {
+pub(super) struct CompilationContext {
     pub(super) loaded: Rc<Loaded>,
     pub(super) method: u32,
     /// Arguments of its generic parameters: its type's, then its own.
     pub(super) types: Vec<Ty>,
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: Vec<ExpressionVariable>,
 }
 
 /// Storage of a variable: the same in another call of the method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum VariableStorage {
-    Argument(u32, Vec<Step>),
-    Local(u32, Vec<Step>),
-    Other(Vec<Step>),
+    Argument(u32, Vec<PathSegment>),
+    Local(u32, Vec<PathSegment>),
+    Other(Vec<PathSegment>),
     Constant(String),
 }
 
-impl Frame {
+impl CompilationContext {
     /// The frame of a request, with those of its variables whose names are in the text.
     ///
     /// # Errors
     /// When it has no code that the compiler could use.
-    pub(super) fn at(session: &Session, site: &EvalContext, text: &str) -> Result<Self, Failure> {
+    pub(super) fn at(session: &ClrSession, site: &EvalContext, text: &str) -> Result<Self, Failure> {
         let (thread, index) = (site.thread, site.frame);
         let nothing =
             || Failure::invalid("this frame has no .NET code that an expression could be compiled for");
         let (loaded, method, types) = session.at_stop().code_at(thread, index).ok_or_else(nothing)?;
         let metadata = &loaded.image().ok_or_else(nothing)?.metadata;
         let words = words(text);
-        let mut variables: Vec<Variable> = Vec::new();
+        let mut variables: Vec<ExpressionVariable> = Vec::new();
         for (name, path) in session.at_stop().locals(thread, index)? {
             let is_new = !variables.iter().any(|known| known.name == name);
             if is_new && (name == "this" || words.contains(name.as_str())) {
                 let (code, dynamics) = declared(session, site, &loaded, method, &path);
-                variables.push(Variable { name, path: Some(path), code, dynamics, constant: None });
+                variables.push(ExpressionVariable { name, path: Some(path), code, dynamics, constant: None });
             }
         }
         for (name, val) in session.at_stop().constants(thread, index) {
@@ -97,10 +97,10 @@ impl Frame {
 
     /// The variables, and their storage.
     pub(super) fn places(&self) -> Vec<(String, VariableStorage)> {
-        let place = |variable: &Variable| match (&variable.path, &variable.constant) {
+        let place = |variable: &ExpressionVariable| match (&variable.path, &variable.constant) {
             (Some(path), _) => match path.root {
-                Root::Argument { index, .. } => VariableStorage::Argument(index, path.steps.clone()),
-                Root::Local { slot, .. } => VariableStorage::Local(slot, path.steps.clone()),
+                PathRoot::Argument { index, .. } => VariableStorage::Argument(index, path.steps.clone()),
+                PathRoot::Local { slot, .. } => VariableStorage::Local(slot, path.steps.clone()),
                 _ => VariableStorage::Other(path.steps.clone()),
             },
             (None, text) => VariableStorage::Constant(text.clone().unwrap_or_default()),
@@ -109,7 +109,7 @@ impl Frame {
     }
 
     /// Writes the frame's description for the compiler, after the text.
-    pub(super) fn write(&self, (modules, users): (&[u32], &[u32]), message: &mut Message) {
+    pub(super) fn write(&self, (modules, users): (&[u32], &[u32]), message: &mut HelperMessage) {
         let pdb = self.loaded.pdb.as_ref().ok();
         let option = |name: &str| pdb.and_then(|pdb| pdb.compiler_option(name)).unwrap_or_default();
         message.text(&option("language-version"));
@@ -138,12 +138,13 @@ impl Frame {
         (metadata.owner_of(self.method), written.owner, metadata.method_name(written.method).to_owned())
     }
 
-    fn write_imports(&self, imports: &Imports, message: &mut Message) {
+    fn write_imports(&self, imports: &Imports, message: &mut HelperMessage) {
         message.list(&imports.namespaces, |message, name| {
             message.text(name);
         });
-        let token =
-            |message: &mut Message, token: u32| Code::of_plain_token(&self.loaded, token).write(message);
+        let token = |message: &mut HelperMessage, token: u32| {
+            EncodedType::of_plain_token(&self.loaded, token).write(message)
+        };
         message.list(&imports.types, |message, of| token(message, *of));
         message.list(&imports.namespace_aliases, |message, (name, space)| {
             message.text(name).text(space);
@@ -152,8 +153,8 @@ impl Frame {
     }
 }
 
-impl Variable {
-    fn write(&self, message: &mut Message) {
+impl ExpressionVariable {
+    fn write(&self, message: &mut HelperMessage) {
         let names = self.path.as_ref().and_then(|path| path.tuple.as_ref());
         let names = names.map(|names| names.as_slice()).unwrap_or_default();
         message.text(&self.name).list(names, |message, name| {
@@ -178,16 +179,16 @@ fn words(text: &str) -> HashSet<&str> {
 
 /// The type that a variable was declared with, and which of its parts are `dynamic`.
 fn declared(
-    session: &Session,
+    session: &ClrSession,
     site: &EvalContext,
     loaded: &Rc<Loaded>,
     method: u32,
     path: &Path,
-) -> (Code, Vec<bool>) {
+) -> (EncodedType, Vec<bool>) {
     let find = || {
         let (mut code, mut dynamics, skipped) = start(session, site, loaded, method, path)?;
         for step in path.steps.get(skipped..)? {
-            let Step::Field { up, token } = *step else { return None };
+            let PathSegment::Field { up, token } = *step else { return None };
             let owner = code.direct();
             code = owner.field(session, up, token)?;
             let mut declaring = owner;
@@ -202,41 +203,41 @@ fn declared(
     find().unwrap_or_else(|| {
         // If it starts elsewhere, the type is that of the value.
         let ty = session.at_stop().val_at(path.clone()).map_or(Ty::Other, |val| val.ty);
-        (Code::of_ty(&ty).direct(), Vec::new())
+        (EncodedType::of_ty(&ty).direct(), Vec::new())
     })
 }
 
 /// The type at the start of a path, and how many steps belong to that.
 fn start(
-    session: &Session,
+    session: &ClrSession,
     site: &EvalContext,
     loaded: &Rc<Loaded>,
     method: u32,
     path: &Path,
-) -> Option<(Code, Vec<bool>, usize)> {
+) -> Option<(EncodedType, Vec<bool>, usize)> {
     let metadata = &loaded.image()?.metadata;
     let owner = metadata.owner_of(method);
     let own = metadata.generic_parameters(owner).len() as u32;
     let all = own + metadata.generic_parameters(method).len() as u32;
-    let class: Vec<Code> = (0..own).map(Code::Parameter).collect();
-    let generic: Vec<Code> = (own..all).map(Code::Parameter).collect();
-    let arguments = Arguments { class: &class, method: &generic };
-    let this = || Code::Named { module: loaded.id, token: owner, arguments: class.clone() };
+    let class: Vec<EncodedType> = (0..own).map(EncodedType::Parameter).collect();
+    let generic: Vec<EncodedType> = (own..all).map(EncodedType::Parameter).collect();
+    let arguments = GenericArguments { class: &class, method: &generic };
+    let this = || EncodedType::Named { module: loaded.id, token: owner, arguments: class.clone() };
     if site.frame >= WAITING {
         let steps =
             session.values.waiting_at(site.thread, site.frame, |waiting| waiting.machine.steps.len())?;
         return Some((this(), Vec::new(), steps));
     }
     match path.root {
-        Root::Argument { index: 0, .. } if !metadata.is_static(method) => Some((this(), Vec::new(), 0)),
-        Root::Argument { index, .. } => {
+        PathRoot::Argument { index: 0, .. } if !metadata.is_static(method) => Some((this(), Vec::new(), 0)),
+        PathRoot::Argument { index, .. } => {
             let position = index.checked_sub(u32::from(!metadata.is_static(method)))?;
             let signature =
                 metadata.method_signature(method)?.parameters.into_iter().nth(position as usize)?;
             let dynamics = metadata.dynamic_parts_of_parameter(method, position);
-            Some((Code::of(loaded, &signature, arguments), dynamics, 0))
+            Some((EncodedType::of(loaded, &signature, arguments), dynamics, 0))
         }
-        Root::Local { slot, .. } => {
+        PathRoot::Local { slot, .. } => {
             let frame = session.at_stop().frame_at(site.thread, site.frame).ok()?;
             let function = frame.function().ok()?;
             let signature =
@@ -248,7 +249,7 @@ fn start(
             });
             let dynamics =
                 pdb.zip(local).map(|(pdb, local)| pdb.dynamic_parts(local.row)).unwrap_or_default();
-            Some((Code::of(loaded, &signature, arguments), dynamics, 0))
+            Some((EncodedType::of(loaded, &signature, arguments), dynamics, 0))
         }
         _ => None,
     }
@@ -272,19 +273,24 @@ fn calls_local_function(metadata: &Metadata, method: u32, words: &HashSet<&str>)
 }
 
 /// The closures that a method's local functions may need.
-fn closures(session: &Session, site: &EvalContext, loaded: &Rc<Loaded>, method: u32) -> Vec<Variable> {
+fn closures(
+    session: &ClrSession,
+    site: &EvalContext,
+    loaded: &Rc<Loaded>,
+    method: u32,
+) -> Vec<ExpressionVariable> {
     let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return Vec::new() };
     let (thread, frame) = (site.thread, site.frame);
     let mut waiting: Vec<Path> = Vec::new();
     if frame < WAITING {
         let is_static = metadata.is_static(method);
         if !is_static && is_generated(metadata.simple_name(metadata.owner_of(method))) {
-            waiting.push(Path::new(Root::Argument { thread, frame, index: 0 }, CLOSURE));
+            waiting.push(Path::new(PathRoot::Argument { thread, frame, index: 0 }, CLOSURE));
         }
         for position in 0..metadata.parameter_count(method) {
             if takes_closure(metadata, method, position) {
                 let index = position + u32::from(!is_static);
-                waiting.push(Path::new(Root::Argument { thread, frame, index }, CLOSURE));
+                waiting.push(Path::new(PathRoot::Argument { thread, frame, index }, CLOSURE));
             }
         }
         let il = session
@@ -294,7 +300,7 @@ fn closures(session: &Session, site: &EvalContext, loaded: &Rc<Loaded>, method: 
         if let (Ok(pdb), Ok(il)) = (&loaded.pdb, il) {
             let locals = pdb.locals(method, il).into_iter().filter(|local| holds_closure(&local.name));
             waiting.extend(
-                locals.map(|local| Path::new(Root::Local { thread, frame, slot: local.slot }, CLOSURE)),
+                locals.map(|local| Path::new(PathRoot::Local { thread, frame, slot: local.slot }, CLOSURE)),
             );
         }
     } else {
@@ -312,21 +318,27 @@ fn closures(session: &Session, site: &EvalContext, loaded: &Rc<Loaded>, method: 
         let Some((_, token, _)) = code.definition(session) else { continue };
         if is_closure(metadata.simple_name(token)) {
             let name = format!("{CLOSURE}{}", found.len());
-            found.push(Variable { name, path: Some(path), code, dynamics, constant: None });
+            found.push(ExpressionVariable { name, path: Some(path), code, dynamics, constant: None });
         }
     }
     found
 }
 
-fn exception(session: &Session, thread: u32) -> Option<Variable> {
-    let path = Path::new(Root::Exception { thread }, EXCEPTION);
+fn exception(session: &ClrSession, thread: u32) -> Option<ExpressionVariable> {
+    let path = Path::new(PathRoot::Exception { thread }, EXCEPTION);
     let ty = session.types.actual_ty(&session.at_stop().fetch(&path).ok()?);
-    let code = Code::of_ty(&ty);
-    Some(Variable { name: EXCEPTION.into(), path: Some(path), code, dynamics: Vec::new(), constant: None })
+    let code = EncodedType::of_ty(&ty);
+    Some(ExpressionVariable {
+        name: EXCEPTION.into(),
+        path: Some(path),
+        code,
+        dynamics: Vec::new(),
+        constant: None,
+    })
 }
 
 /// A `const` of the method, with its value as C# source.
-fn constant(name: String, val: &Val) -> Option<Variable> {
+fn constant(name: String, val: &Val) -> Option<ExpressionVariable> {
     let Data::Constant(constant) = &val.data else { return None };
     let (ty, text) = match constant {
         Constant::Null => (Ty::Primitive(cordebug::value::element::OBJECT), "null".to_owned()),
@@ -337,8 +349,8 @@ fn constant(name: String, val: &Val) -> Option<Variable> {
         Constant::Decimal(value) => (val.ty.clone(), format!("{value}m")),
         Constant::Text(text) => (val.ty.clone(), quoted(text)),
     };
-    let code = Code::of_ty(&ty);
-    Some(Variable { name, path: None, code, dynamics: Vec::new(), constant: Some(text) })
+    let code = EncodedType::of_ty(&ty);
+    Some(ExpressionVariable { name, path: None, code, dynamics: Vec::new(), constant: Some(text) })
 }
 
 fn real(value: f64, text: &str) -> String {

@@ -9,11 +9,11 @@ use cordebug::value::element;
 use dap_wire::{ErrorCode, Failure};
 
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::calls::arguments::Method;
+use crate::engine::coreclr::calls::arguments::MethodInstance;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::{OBJECT, STRING};
 use crate::engine::coreclr::values::Path;
@@ -34,7 +34,7 @@ pub(in crate::engine::coreclr) fn is_injected(module: &FilePath) -> bool {
 
 /// The way in which assemblies are loaded into the program.
 #[derive(Clone)]
-pub(super) enum Way {
+pub(super) enum LoadStrategy {
     /// By the loader, in this module.
     Loader(Rc<Loaded>),
     /// By the runtime, permanently: members that the loader needs were trimmed away.
@@ -42,11 +42,11 @@ pub(super) enum Way {
 }
 
 /// Whether the program can load an assembly.
-pub(super) fn is_possible(session: &Session) -> bool {
+pub(super) fn is_possible(session: &ClrSession) -> bool {
     load_of_bytes(session).is_some()
 }
 
-fn load_of_bytes(session: &Session) -> Option<Method> {
+fn load_of_bytes(session: &ClrSession) -> Option<MethodInstance> {
     static_method(session, "System.Reflection.Assembly", "Load", &[BYTES.vector()])
 }
 
@@ -56,7 +56,7 @@ fn load_of_bytes(session: &Session) -> Option<Method> {
 /// # Errors
 /// Exceptions of the program.
 pub(super) fn load_plainly(
-    session: &mut Session,
+    session: &mut ClrSession,
     site: &EvalContext,
     (name, image): (&str, &[u8]),
 ) -> Result<Rc<Loaded>, Failure> {
@@ -71,13 +71,13 @@ pub(super) fn load_plainly(
 /// # Errors
 /// Exceptions of the program.
 pub(super) fn load(
-    session: &mut Session,
+    session: &mut ClrSession,
     site: &EvalContext,
-    way: &Way,
+    way: &LoadStrategy,
     beside: &Loaded,
     (name, image): (&str, &[u8]),
 ) -> Result<Rc<Loaded>, Failure> {
-    let Way::Loader(loader) = way else { return load_plainly(session, site, (name, image)) };
+    let LoadStrategy::Loader(loader) = way else { return load_plainly(session, site, (name, image)) };
     let method = method_of(session, loader, LOADER, "Load")
         .ok_or_else(|| failed("the loader of expressions is damaged"))?;
     let anchor = anchor(session, site, beside);
@@ -91,15 +91,19 @@ pub(super) fn load(
 ///
 /// # Errors
 /// Exceptions of the program.
-pub(super) fn unload(session: &mut Session, site: &EvalContext, way: &Way) -> Result<(), Failure> {
-    let Way::Loader(loader) = way else { return Ok(()) };
+pub(super) fn unload(
+    session: &mut ClrSession,
+    site: &EvalContext,
+    way: &LoadStrategy,
+) -> Result<(), Failure> {
+    let LoadStrategy::Loader(loader) = way else { return Ok(()) };
     let method = method_of(session, loader, LOADER, "Unload")
         .ok_or_else(|| failed("the loader of expressions is damaged"))?;
     session.call(site, &method, None, &[], "unload compiled expressions").map(drop)
 }
 
 /// The paths of the assemblies that the program can load, as its host reports them; empty if it reports none.
-pub(super) fn platform(session: &mut Session, site: &EvalContext) -> Result<Vec<String>, Failure> {
+pub(super) fn platform(session: &mut ClrSession, site: &EvalContext) -> Result<Vec<String>, Failure> {
     const NAME: &str = "TRUSTED_PLATFORM_ASSEMBLIES";
     let Some(get) = static_method(session, "System.AppContext", "GetData", &[STRING]) else {
         return Ok(Vec::new());
@@ -114,7 +118,12 @@ pub(super) fn platform(session: &mut Session, site: &EvalContext) -> Result<Vec<
 }
 
 /// A method of a module's class, by name.
-pub(super) fn method_of(session: &Session, loaded: &Rc<Loaded>, class: &str, name: &str) -> Option<Method> {
+pub(super) fn method_of(
+    session: &ClrSession,
+    loaded: &Rc<Loaded>,
+    class: &str,
+    name: &str,
+) -> Option<MethodInstance> {
     let metadata = &loaded.image()?.metadata;
     let token = metadata.find_type(class)?;
     let method = metadata.methods(token).find(|method| metadata.method_name(*method) == name)?;
@@ -123,16 +132,16 @@ pub(super) fn method_of(session: &Session, loaded: &Rc<Loaded>, class: &str, nam
 
 /// A static method with these generic arguments.
 pub(super) fn method_with(
-    session: &Session,
+    session: &ClrSession,
     loaded: &Rc<Loaded>,
     token: u32,
     types: Vec<Ty>,
-) -> Option<Method> {
+) -> Option<MethodInstance> {
     let metadata: &Metadata = &loaded.image()?.metadata;
     let signature = metadata.method_signature(token)?;
     (!signature.has_this).then_some(())?;
     let close = |of| session.types.ty_of(loaded, of).with(&[], &types);
-    Some(Method {
+    Some(MethodInstance {
         loaded: loaded.clone(),
         token,
         owner: session.types.defined(loaded, metadata.owner_of(token), None, Vec::new()),
@@ -143,7 +152,7 @@ pub(super) fn method_with(
     })
 }
 
-fn static_method(session: &Session, class: &str, name: &str, parameters: &[Ty]) -> Option<Method> {
+fn static_method(session: &ClrSession, class: &str, name: &str, parameters: &[Ty]) -> Option<MethodInstance> {
     let (loaded, token) = session.types.type_named(class)?;
     let metadata = &loaded.image()?.metadata;
     let named = metadata.methods(token).filter(|method| metadata.method_name(*method) == name);
@@ -152,7 +161,7 @@ fn static_method(session: &Session, class: &str, name: &str, parameters: &[Ty]) 
 }
 
 /// An array of a type of the module, which tells the loader the module's load context.
-fn anchor(session: &mut Session, site: &EvalContext, beside: &Loaded) -> Option<Path> {
+fn anchor(session: &mut ClrSession, site: &EvalContext, beside: &Loaded) -> Option<Path> {
     let metadata = &beside.image()?.metadata;
     let is_plain = |token: &u32| {
         let is_class = metadata.base_name(*token).is_some_and(|base| base == "System.Object");
@@ -166,7 +175,7 @@ fn anchor(session: &mut Session, site: &EvalContext, beside: &Loaded) -> Option<
 }
 
 /// An array of bytes in the program.
-fn bytes(session: &mut Session, site: &EvalContext, bytes: &[u8]) -> Result<Val, Failure> {
+fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<Val, Failure> {
     let lost = || failed("the program could not make an array");
     let length = u32::try_from(bytes.len()).map_err(|_| lost())?;
     let of = session.types.runtime_type(&session.debuggee, site.thread, &BYTES)?;
@@ -185,7 +194,7 @@ fn bytes(session: &mut Session, site: &EvalContext, bytes: &[u8]) -> Result<Val,
 }
 
 /// The module of an assembly that was just loaded for an expression.
-fn loaded(session: &Session, name: &str) -> Result<Rc<Loaded>, Failure> {
+fn loaded(session: &ClrSession, name: &str) -> Result<Rc<Loaded>, Failure> {
     let found = session.types.modules.all().iter().rev().find(|loaded| loaded.path == FilePath::new(name));
     found
         .cloned()

@@ -33,7 +33,7 @@ pub(super) enum NoAnswer {
 }
 
 /// A process that answers messages. Dropping it kills it; so does the end of the thread that started it.
-pub(super) struct Process {
+pub(super) struct CompilerProcess {
     child: Child,
     requests: Sender<Vec<u8>>,
     answers: Receiver<Vec<u8>>,
@@ -42,7 +42,7 @@ pub(super) struct Process {
     complained: Receiver<()>,
 }
 
-impl Process {
+impl CompilerProcess {
     /// Starts the compiler's process.
     ///
     /// # Errors

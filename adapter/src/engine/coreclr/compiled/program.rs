@@ -18,7 +18,7 @@ use serde_json::json;
 use session_registry::Scratch;
 use sha2::{Digest, Sha256};
 
-use super::sdk::Sdk;
+use super::sdk::CompilerSdk;
 use crate::engine::builds;
 use crate::io::SpawnSpec;
 
@@ -57,21 +57,21 @@ const UNFINISHED: Duration = Duration::from_secs(60 * 60);
 const KEPT: [&str; 5] = ["HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"];
 
 /// A program that is ready to be started.
-pub(super) struct Program {
+pub(super) struct CompilerHelper {
     folder: PathBuf,
-    sdk: Sdk,
+    sdk: CompilerSdk,
     /// Removed with the session; `None` if the program is in the cache.
     _scratch: Option<Scratch>,
 }
 
-impl Program {
+impl CompilerHelper {
     /// The program for an SDK, from the cache or built now. `variable` looks up the environment for the
     /// cache's folder.
     ///
     /// # Errors
     /// `ENGINE_FAILED` with what the compiler says, `CANCELLED`.
     pub(super) fn for_sdk(
-        sdk: &Sdk,
+        sdk: &CompilerSdk,
         variable: &dyn Fn(&str) -> Option<String>,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Self, Failure> {
@@ -142,7 +142,7 @@ fn cache(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 }
 
 /// The name of its folder: different for each SDK and each source.
-fn key(sdk: &Sdk) -> String {
+fn key(sdk: &CompilerSdk) -> String {
     let mut hash = Sha256::new();
     let parts = SOURCES.iter().flat_map(|(name, text)| [*name, *text]);
     for part in parts.chain(sdk.compiler.to_str()).chain(sdk.runtime.to_str()) {
@@ -161,7 +161,12 @@ fn is_private(folder: &Path) -> bool {
     is_own_folder && own_file(&folder.join(format!("{NAME}.dll"))).is_some_and(|found| found.is_file())
 }
 
-fn make_in_cache(sdk: &Sdk, cache: &Path, folder: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Failure> {
+fn make_in_cache(
+    sdk: &CompilerSdk,
+    cache: &Path,
+    folder: &Path,
+    give_up: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let unusable = |error: std::io::Error| {
         Failure::new(ErrorCode::IoFailed, format!("the cache `{}` cannot be used: {error}", cache.display()))
@@ -196,7 +201,7 @@ fn sweep(cache: &Path) {
 }
 
 /// Compiles the program into a folder.
-fn make(sdk: &Sdk, folder: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Failure> {
+fn make(sdk: &CompilerSdk, folder: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Failure> {
     let io = |error: std::io::Error| {
         Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
     };
@@ -245,7 +250,7 @@ fn make(sdk: &Sdk, folder: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Fail
     Ok(())
 }
 
-fn compile(sdk: &Sdk, response: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Failure> {
+fn compile(sdk: &CompilerSdk, response: &Path, give_up: &dyn Fn() -> bool) -> Result<(), Failure> {
     let failed = |reason: String| {
         let of = sdk.compiler.display();
         Failure::new(ErrorCode::EngineFailed, format!("the C# compiler in `{of}` cannot be used: {reason}"))

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The launch attribute `expressionCompiler`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum CompilerChoice {
     /// The newest that exists.
     #[default]
     Auto,
@@ -17,7 +17,7 @@ pub(super) enum Choice {
     In(PathBuf),
 }
 
-impl Choice {
+impl CompilerChoice {
     /// # Errors
     /// `INVALID_PARAMETER` for any other value.
     pub(super) fn parse(attribute: &Value) -> Result<Self, Failure> {
@@ -35,7 +35,7 @@ impl Choice {
 
 /// An SDK with a C# compiler and a runtime to run it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sdk {
+pub(super) struct CompilerSdk {
     /// Its own version, for example `10.0.401`.
     pub(super) version: String,
     /// The `dotnet` that runs it.
@@ -46,7 +46,7 @@ pub(super) struct Sdk {
     pub(super) runtime: PathBuf,
 }
 
-impl Sdk {
+impl CompilerSdk {
     /// The SDK in a folder such as `/usr/lib/dotnet/sdk/10.0.401`; `None` without a compiler or a runtime for it.
     fn of(folder: &Path) -> Option<Self> {
         let compiler = folder.join("Roslyn/bincore");
@@ -123,22 +123,24 @@ pub(super) fn roots(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// The folders searched, for people, if none was found.
-pub(super) fn find(choice: &Choice, roots: &[PathBuf]) -> Result<Vec<Sdk>, String> {
+pub(super) fn find(choice: &CompilerChoice, roots: &[PathBuf]) -> Result<Vec<CompilerSdk>, String> {
     let below = |root: &Path| versions(&root.join("sdk"));
     let (mut all, looked) = match choice {
-        Choice::Off => return Err("`expressionCompiler` is \"off\"".into()),
-        Choice::In(folder) => {
+        CompilerChoice::Off => return Err("`expressionCompiler` is \"off\"".into()),
+        CompilerChoice::In(folder) => {
             let folder = folder.canonicalize().map_err(|error| {
                 format!("`expressionCompiler` is `{}`, which cannot be used: {error}", folder.display())
             })?;
             let own = (Version(Vec::new(), true, String::new()), folder.clone());
             (std::iter::once(own).chain(below(&folder)).collect(), vec![folder])
         }
-        Choice::Auto => (roots.iter().flat_map(|root| below(root)).collect::<Vec<_>>(), roots.to_vec()),
+        CompilerChoice::Auto => {
+            (roots.iter().flat_map(|root| below(root)).collect::<Vec<_>>(), roots.to_vec())
+        }
     };
     // A stable sort: equal versions stay in the order of their roots.
     all.sort_by(|one, other| other.0.cmp(&one.0));
-    let sdks: Vec<Sdk> = all.iter().filter_map(|(_, folder)| Sdk::of(folder)).collect();
+    let sdks: Vec<CompilerSdk> = all.iter().filter_map(|(_, folder)| CompilerSdk::of(folder)).collect();
     if sdks.is_empty() {
         let looked: Vec<String> = looked.iter().map(|folder| format!("`{}`", folder.display())).collect();
         return Err(match looked.is_empty() {
@@ -176,32 +178,32 @@ mod tests {
         install(other.path(), "11.0.100", &[], "11.0.0");
         std::fs::create_dir_all(other.path().join("sdk/12.0.100")).unwrap();
         let roots = [one.path().to_owned(), other.path().to_owned()];
-        let found = find(&Choice::Auto, &roots).unwrap();
+        let found = find(&CompilerChoice::Auto, &roots).unwrap();
         let versions: Vec<&str> = found.iter().map(|sdk| sdk.version.as_str()).collect();
         assert_eq!(versions, ["10.0.200-preview.1", "10.0.100", "9.0.100"]);
         assert!(found[2].runtime.ends_with("9.0.11"), "{:?}", found[2].runtime);
         let named = one.path().join("sdk/9.0.100");
-        assert_eq!(find(&Choice::In(named), &roots).unwrap()[0].version, "9.0.100");
-        assert_eq!(find(&Choice::In(other.path().to_owned()), &[]).unwrap()[1].version, "10.0.100");
+        assert_eq!(find(&CompilerChoice::In(named), &roots).unwrap()[0].version, "9.0.100");
+        assert_eq!(find(&CompilerChoice::In(other.path().to_owned()), &[]).unwrap()[1].version, "10.0.100");
     }
 
     #[test]
     fn missing_sdk_error_lists_the_searched_folders() {
         let empty = tempfile::tempdir().unwrap();
-        let reason = find(&Choice::Auto, &[empty.path().to_owned()]).unwrap_err();
+        let reason = find(&CompilerChoice::Auto, &[empty.path().to_owned()]).unwrap_err();
         assert!(reason.contains(&empty.path().display().to_string()), "{reason}");
-        assert!(find(&Choice::Auto, &[]).unwrap_err().contains("DOTNET_ROOT"));
-        assert!(find(&Choice::Off, &[]).unwrap_err().contains("off"));
-        assert!(find(&Choice::In("/nowhere/at/all".into()), &[]).unwrap_err().contains("/nowhere"));
+        assert!(find(&CompilerChoice::Auto, &[]).unwrap_err().contains("DOTNET_ROOT"));
+        assert!(find(&CompilerChoice::Off, &[]).unwrap_err().contains("off"));
+        assert!(find(&CompilerChoice::In("/nowhere/at/all".into()), &[]).unwrap_err().contains("/nowhere"));
     }
 
     #[test]
     fn attribute_accepts_a_keyword_or_a_folder() {
-        assert_eq!(Choice::parse(&Value::Null), Ok(Choice::Auto));
-        assert_eq!(Choice::parse(&json!("off")), Ok(Choice::Off));
-        assert_eq!(Choice::parse(&json!("/sdk")), Ok(Choice::In("/sdk".into())));
+        assert_eq!(CompilerChoice::parse(&Value::Null), Ok(CompilerChoice::Auto));
+        assert_eq!(CompilerChoice::parse(&json!("off")), Ok(CompilerChoice::Off));
+        assert_eq!(CompilerChoice::parse(&json!("/sdk")), Ok(CompilerChoice::In("/sdk".into())));
         for wrong in [json!("on"), json!(true), json!("sdk/10")] {
-            assert!(Choice::parse(&wrong).is_err(), "{wrong}");
+            assert!(CompilerChoice::parse(&wrong).is_err(), "{wrong}");
         }
     }
 

@@ -4,9 +4,9 @@
 
 /// A message that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Message(Vec<u8>);
+pub(super) struct HelperMessage(Vec<u8>);
 
-impl Message {
+impl HelperMessage {
     /// A message of this kind.
     pub(super) fn new(kind: u8) -> Self {
         Self(vec![kind])
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn written_message_reads_back_unchanged() {
-        let mut message = Message::new(b'E');
+        let mut message = HelperMessage::new(b'E');
         message.number(7).text("naïve").flag(true).list(&["a", "bc"], |message, text| {
             message.text(text);
         });

@@ -7,9 +7,9 @@ use cordebug::code::{Chunk, IlToNative, NativeCode};
 
 use super::Disassembly;
 use super::instructions::{self, Instruction, MAX_INSTRUCTION_LEN};
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Most bytes of one method that are shown.
 const LARGEST: u32 = 1 << 20;
@@ -22,7 +22,7 @@ const MAX_AROUND: u64 = 256 * 1024;
 const PAGE: u64 = 4096;
 
 /// The machine code of a method.
-pub(in crate::engine::coreclr) struct Compiled {
+pub(in crate::engine::coreclr) struct CompiledMethod {
     pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
     /// Token of its MethodDef row.
     pub(in crate::engine::coreclr) token: u32,
@@ -32,7 +32,7 @@ pub(in crate::engine::coreclr) struct Compiled {
     map: Vec<IlToNative>,
 }
 
-impl Compiled {
+impl CompiledMethod {
     fn has(&self, address: u64) -> bool {
         self.offset_of(address).is_some()
     }
@@ -75,10 +75,10 @@ impl Disassembly {
     /// The method whose code has this address.
     pub(in crate::engine::coreclr) fn method_around(
         &mut self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
         address: u64,
-    ) -> Option<Rc<Compiled>> {
+    ) -> Option<Rc<CompiledMethod>> {
         let known = self.compiled.iter().find(|method| method.has(address));
         if let Some(known) = known {
             return Some(known.clone());
@@ -92,19 +92,19 @@ impl Disassembly {
     }
 }
 
-impl TypeSystem {
-    fn compiled_of(&self, code: &NativeCode) -> Option<Compiled> {
+impl ClrTypeSystem {
+    fn compiled_of(&self, code: &NativeCode) -> Option<CompiledMethod> {
         let function = code.function().ok()?;
         let loaded = self.modules.of(&function.module().ok()?)?;
         // Instructions without a map are still useful.
         let mut map = code.map().unwrap_or_default();
         map.sort_by_key(|part| part.start);
         let (token, chunks) = (function.token().ok()?, code.chunks().ok()?);
-        Some(Compiled { loaded, token, code: code.clone(), chunks, map })
+        Some(CompiledMethod { loaded, token, code: code.clone(), chunks, map })
     }
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     fn frame_code(&self, address: u64) -> Option<NativeCode> {
         let threads = self.process().ok()?.threads().ok()?;
         threads.iter().take(MAX_THREADS).find_map(|thread| {
@@ -117,11 +117,11 @@ impl Debuggee {
     }
 
     /// Whether an instruction begins at this address of the method.
-    pub(in crate::engine::coreclr) fn is_instruction(&self, method: &Compiled, address: u64) -> bool {
+    pub(in crate::engine::coreclr) fn is_instruction(&self, method: &CompiledMethod, address: u64) -> bool {
         self.instructions_of(method).iter().any(|at| at.address == address && at.is_valid)
     }
 
-    pub(super) fn instructions_of(&self, method: &Compiled) -> Vec<Instruction> {
+    pub(super) fn instructions_of(&self, method: &CompiledMethod) -> Vec<Instruction> {
         let Ok(process) = self.process() else { return Vec::new() };
         let mut list = Vec::new();
         for chunk in &method.chunks {

@@ -4,16 +4,16 @@ use csharp_expr::bind::MethodRef;
 use dap_wire::Failure;
 
 use super::{Constant, Data, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::calls::arguments::Method;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::calls::arguments::MethodInstance;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::{STRING, VOID};
 use crate::engine::coreclr::values::Path;
 
-impl Session {
+impl ClrSession {
     /// Calls a method of a typed tree; `None` if it is `void`.
     pub(super) fn called_by_name(
         &mut self,
@@ -28,7 +28,7 @@ impl Session {
         // A struct's own override is called directly: boxing a null nullable yields null.
         if let Some(of) = of.filter(|of| of.ty.is_value() && !meant.owner.is_value()) {
             let mut own = self.types.methods_named(&of.ty, name).into_iter();
-            let overrides = |own: &Method| !own.is_static && own.parameters == meant.parameters;
+            let overrides = |own: &MethodInstance| !own.is_static && own.parameters == meant.parameters;
             meant = own.find(overrides).filter(|own| own.types.len() == meant.types.len()).unwrap_or(meant);
         }
         if let Some(of) = of.filter(|_| is_base)
@@ -133,9 +133,9 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Whether a call would run an override in one of the object's classes instead of this method.
-    pub(super) fn is_overridden(&self, method: &Method, on: &Val) -> bool {
+    pub(super) fn is_overridden(&self, method: &MethodInstance, on: &Val) -> bool {
         let Some(image) = method.loaded.image() else { return false };
         if !image.metadata.is_virtual(method.token) {
             return false;
@@ -146,7 +146,7 @@ impl AtStop<'_> {
             if owner == method.owner {
                 return false;
             }
-            let overrides = |other: &Method| {
+            let overrides = |other: &MethodInstance| {
                 other.parameters.len() == method.parameters.len()
                     && other.loaded.image().is_some_and(|image| {
                         image.metadata.is_virtual(other.token) && !image.metadata.is_new_slot(other.token)
@@ -168,12 +168,12 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The method of a typed tree, in the form that calls take.
-    pub(super) fn method_meant(&self, method: &MethodRef) -> Result<Method, Failure> {
+    pub(super) fn method_meant(&self, method: &MethodRef) -> Result<MethodInstance, Failure> {
         let lost = || failed(format!("`{}` is in no module that is loaded", method.method.name));
         let loaded = self.modules.by_id(method.method.owner.module).ok_or_else(lost)?;
-        Ok(Method {
+        Ok(MethodInstance {
             loaded,
             token: method.method.token,
             owner: method.owner.clone(),
@@ -192,7 +192,7 @@ impl TypeSystem {
         name: &str,
         types: Vec<Ty>,
         takes: &[&str],
-    ) -> Option<Method> {
+    ) -> Option<MethodInstance> {
         let shape = |ty: &Ty| match ty.direct() {
             Ty::Vector(_) => "[]".to_owned(),
             Ty::Var(_) | Ty::MethodVar(_) => "T".to_owned(),
@@ -212,7 +212,7 @@ impl TypeSystem {
         let found = named.find_map(open)?;
         let method = self.method(&loaded, owner, found)?;
         let close = |ty: &Ty| ty.with(&[], &types);
-        Some(Method {
+        Some(MethodInstance {
             parameters: method.parameters.iter().map(close).collect(),
             result: close(&method.result),
             types,

@@ -4,14 +4,14 @@ use csharp_expr::bind::{Effects, complete};
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::evaluation::Evaluation;
+use super::evaluation::ExpressionEvaluation;
 use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 
 /// Most suggestions of one answer.
 const MAX_SUGGESTIONS: usize = 200;
 
-impl Session {
+impl ClrSession {
     pub(crate) fn completions(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let text = arguments["text"].as_str().ok_or_else(|| Failure::invalid("`text` is missing"))?;
         let column = arguments["column"].as_u64().unwrap_or(1).saturating_sub(1) as usize;
@@ -27,7 +27,7 @@ impl Session {
         let site = EvalContext { thread, frame, runs: false, limit: CALL_LIMIT };
         // All names in scope are needed.
         let sight = self.at_stop().sight_at(&site, "")?;
-        let evaluation = Evaluation::new(self, &site, &sight, Effects::None, None);
+        let evaluation = ExpressionEvaluation::new(self, &site, &sight, Effects::None, None);
         let (found, span) = complete(text, cursor, &sight.scope, &evaluation);
         let units =
             |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().encode_utf16().count();

@@ -13,21 +13,21 @@ use csharp_expr::types::Def;
 use dap_wire::{ErrorCode, Failure};
 
 use super::marshal_in::is_variable;
-use super::scope::Sight;
+use super::scope::ResolvedScope;
 use super::{Constant, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::OBJECT;
-use crate::engine::coreclr::values::{Path, Root};
+use crate::engine::coreclr::values::{Path, PathRoot};
 
 /// Most iterations of loops and items in one evaluation.
 const MAX_ROUNDS: usize = 1_000_000;
 
-pub(super) struct Evaluation<'a> {
-    session: RefCell<&'a mut Session>,
+pub(super) struct ExpressionEvaluation<'a> {
+    session: RefCell<&'a mut ClrSession>,
     site: EvalContext,
-    sight: &'a Sight,
+    sight: &'a ResolvedScope,
     /// Effects that the evaluation may have.
     allowed: Effects,
     /// The object that the expression is about, if it is not evaluated in a frame.
@@ -40,11 +40,11 @@ pub(super) struct Evaluation<'a> {
     stale: Cell<bool>,
 }
 
-impl<'a> Evaluation<'a> {
+impl<'a> ExpressionEvaluation<'a> {
     pub(super) fn new(
-        session: &'a mut Session,
+        session: &'a mut ClrSession,
         site: &EvalContext,
-        sight: &'a Sight,
+        sight: &'a ResolvedScope,
         allowed: Effects,
         about: Option<&'a Path>,
     ) -> Self {
@@ -66,7 +66,7 @@ impl<'a> Evaluation<'a> {
         self.stale.get()
     }
 
-    fn session(&self) -> RefMut<'_, &'a mut Session> {
+    fn session(&self) -> RefMut<'_, &'a mut ClrSession> {
         self.session.borrow_mut()
     }
 
@@ -99,7 +99,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-impl TypeSystem for Evaluation<'_> {
+impl TypeSystem for ExpressionEvaluation<'_> {
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
         self.session().types.type_info(def)
     }
@@ -160,7 +160,7 @@ impl TypeSystem for Evaluation<'_> {
     }
 }
 
-impl Target for Evaluation<'_> {
+impl Target for ExpressionEvaluation<'_> {
     type Place = Path;
     type Error = Failure;
 
@@ -204,7 +204,7 @@ impl Target for Evaluation<'_> {
     }
 
     fn exception(&self) -> Result<Val, Failure> {
-        let path = Path::new(Root::Exception { thread: self.site.thread }, "$exception");
+        let path = Path::new(PathRoot::Exception { thread: self.site.thread }, "$exception");
         Ok(Val::at(path, self.sight.scope.exception.clone().unwrap_or(OBJECT)))
     }
 
@@ -434,7 +434,7 @@ impl Target for Evaluation<'_> {
     }
 }
 
-impl Evaluation<'_> {
+impl ExpressionEvaluation<'_> {
     /// Writes to the field of an auto-property without a setter.
     fn write_backing(
         &self,

@@ -9,19 +9,19 @@ use cordebug::value::element;
 use csharp_expr::operators::{BinaryOp, Overflow, compute};
 
 use super::{Constant, Data, Val};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::composed::GENERATED;
-use crate::engine::coreclr::values::{Step, bare};
+use crate::engine::coreclr::values::{PathSegment, bare};
 
 /// Longest getter that is interpreted, bytes of IL.
 const MAX_CODE_LEN: usize = 48;
 /// Deepest chain of getters that call getters.
 const MAX_DEPTH: usize = 4;
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The value of a getter, if it can be determined without running it.
     pub(super) fn interpreted(&self, on: &Val, loaded: &Rc<Loaded>, owner: &Ty, getter: u32) -> Option<Val> {
         self.interpreted_to(on, loaded, owner, getter, MAX_DEPTH)
@@ -128,7 +128,7 @@ impl AtStop<'_> {
                     && (token >> 24 != 0x04 || (module.id == loaded.id && field.token == token))
             });
             if let Some(field) = hit {
-                let step = Step::Field { up, token: field.token };
+                let step = PathSegment::Field { up, token: field.token };
                 return self.val_at(path.step(step, format!("{}.{name}", path.name))).ok();
             }
             kind = kind.base().ok()?;
@@ -137,7 +137,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether a getter only returns the field of an auto-property. A written one may compute with its field,
     /// which it calls `field`.
     pub(crate) fn returns_its_field(&self, loaded: &Rc<Loaded>, getter: u32) -> bool {

@@ -9,19 +9,19 @@ use super::calling::called;
 use super::failed;
 use super::memory::UNREADABLE;
 use super::prepared::{Prepared, at};
-use super::request::{Allowed, Asked, Outcome};
-use crate::engine::coreclr::compiled::{self, Finding, NoOutcome};
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::session::Session;
+use super::request::{Allowed, EvaluationRequest, ExpressionResult};
+use crate::engine::coreclr::compiled::{self, CSharpDiagnostic, NoOutcome};
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::session::ClrSession;
 
 /// Compiler errors that say nothing about an expression: the program has no LINQ, or an older one, but the
 /// debugger has it. Or two assemblies declare the same type: the one of the frame's assembly is meant, which
 /// the compiler does not know.
 const MISSING: [&str; 7] = ["CS1061", "CS1935", "CS0103", "CS0234", "CS0246", "CS0433", "CS0121"];
 
-impl Session {
+impl ClrSession {
     /// Whether the compiler may be asked: its code runs in the program, and is compiled for a frame.
-    pub(super) fn may_compile(&self, asked: Asked<'_>) -> bool {
+    pub(super) fn may_compile(&self, asked: EvaluationRequest<'_>) -> bool {
         asked.allowed == Allowed::Everything
             && asked.site.runs
             && asked.about.is_none()
@@ -29,7 +29,10 @@ impl Session {
     }
 
     /// The value of an expression that was compiled before; `None` if it was not.
-    pub(super) fn compiled_before(&mut self, asked: Asked<'_>) -> Option<Result<Outcome, Failure>> {
+    pub(super) fn compiled_before(
+        &mut self,
+        asked: EvaluationRequest<'_>,
+    ) -> Option<Result<ExpressionResult, Failure>> {
         let was = self.may_compile(asked) && self.was_compiled(asked.text, asked.site);
         was.then(|| self.compiled(asked).map_err(|no| no.into_failure(asked.text)))
     }
@@ -39,8 +42,8 @@ impl Session {
         &mut self,
         what: &str,
         span: Span,
-        asked: Asked<'_>,
-    ) -> Result<Outcome, Failure> {
+        asked: EvaluationRequest<'_>,
+    ) -> Result<ExpressionResult, Failure> {
         if !self.may_compile(asked) {
             return Err(at(self.not_compiled(what, asked), span, asked.text));
         }
@@ -55,8 +58,8 @@ impl Session {
     pub(super) fn compiled_for_lambdas(
         &mut self,
         prepared: &Prepared,
-        asked: Asked<'_>,
-    ) -> Option<Result<Outcome, Failure>> {
+        asked: EvaluationRequest<'_>,
+    ) -> Option<Result<ExpressionResult, Failure>> {
         if !prepared.has_lambda || !self.may_compile(asked) {
             return None;
         }
@@ -72,8 +75,8 @@ impl Session {
     pub(super) fn compiled_though_wrong(
         &mut self,
         failure: Failure,
-        asked: Asked<'_>,
-    ) -> Result<Outcome, Failure> {
+        asked: EvaluationRequest<'_>,
+    ) -> Result<ExpressionResult, Failure> {
         if !self.may_compile(asked) {
             return Err(failure);
         }
@@ -92,9 +95,9 @@ impl Session {
         &mut self,
         failure: Failure,
         prepared: &Prepared,
-        asked: Asked<'_>,
+        asked: EvaluationRequest<'_>,
         before: (u64, u64),
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ExpressionResult, Failure> {
         let has_changed = self.debuggee.dead || self.debuggee.times_changed() != before;
         // Compiled code writes where Tandem refuses to, even beyond the end of a buffer.
         let may_be_written = !prepared.writes() || is_out_of_reach(&failure);
@@ -107,19 +110,19 @@ impl Session {
         })
     }
 
-    fn compiled(&mut self, asked: Asked<'_>) -> Result<Outcome, NoOutcome> {
+    fn compiled(&mut self, asked: EvaluationRequest<'_>) -> Result<ExpressionResult, NoOutcome> {
         Ok(match self.evaluate_compiled(asked.text, asked.site)? {
-            compiled::Outcome::Value(val) => {
+            compiled::CompiledOutcome::Value(val) => {
                 let is_primary = parse(asked.text).is_ok_and(|expr| expr.is_primary());
                 let name = if is_primary { asked.text.to_owned() } else { format!("({})", asked.text) };
-                Outcome::Val(called(val, &name))
+                ExpressionResult::Val(called(val, &name))
             }
-            compiled::Outcome::Nothing => Outcome::Nothing,
+            compiled::CompiledOutcome::Nothing => ExpressionResult::Nothing,
         })
     }
 
     /// Why the compiler is not asked.
-    fn not_compiled(&self, what: &str, asked: Asked<'_>) -> Failure {
+    fn not_compiled(&self, what: &str, asked: EvaluationRequest<'_>) -> Failure {
         let needs = format!("{what} needs the C# compiler, and what it compiles runs in the program");
         if self.calls.looks_only {
             let why = "agents may only look (`agentAccess` is `readOnly`)";
@@ -137,7 +140,7 @@ impl Session {
     }
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     /// How often the program was resumed, and written to.
     pub(super) fn times_changed(&self) -> (u64, u64) {
         (self.process().map_or(0, |process| process.resumes()), self.times_written.get())
@@ -145,7 +148,7 @@ impl Debuggee {
 }
 
 /// Whether the program lacks a name of an expression.
-fn is_missing(finding: &Finding) -> bool {
+fn is_missing(finding: &CSharpDiagnostic) -> bool {
     MISSING.contains(&finding.id.as_str())
 }
 

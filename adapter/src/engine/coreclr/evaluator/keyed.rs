@@ -10,11 +10,11 @@ use dap_wire::Failure;
 
 use super::making::SEQUENCE;
 use super::{Constant, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::{INT, OBJECT, STRING};
 use crate::engine::coreclr::values::{Path, bare};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ const FUNCTION: &str = "System.Func`2";
 const COMPARER: &str = "System.Collections.Generic.IComparer`1";
 const EQUALITY: &str = "System.Collections.Generic.IEqualityComparer`1";
 
-impl Session {
+impl ClrSession {
     /// The positions of the items in the order of their keys, the first level first.
     pub(super) fn order_in(
         &mut self,
@@ -166,7 +166,7 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Strings as constants; unchanged if one cannot be written as a constant.
     fn texts(&self, values: Vec<Val>) -> Result<Vec<Val>, Failure> {
         let mut texts = Vec::new();
@@ -196,7 +196,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A type among those of several values that fits all of them.
     fn common_ty(&self, values: &[Val]) -> Ty {
         let is_of = |from: &Ty, to: &Ty| {

@@ -15,8 +15,8 @@ use csharp_expr::types::{Def, TupleNames, Ty};
 use rust_decimal::Decimal;
 
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Named;
-use crate::engine::coreclr::types::TypeSystem;
 
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
 /// Most names that completions are chosen from.
@@ -35,7 +35,7 @@ pub(crate) struct Library {
     extensions: HashMap<String, Vec<Rc<Method>>>,
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The cache, emptied if modules were loaded since.
     fn library(&self) -> std::cell::RefMut<'_, Library> {
         let mut library = self.library.borrow_mut();

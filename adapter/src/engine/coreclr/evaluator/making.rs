@@ -9,18 +9,18 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::{Constant, Data, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::{INT, STRING};
-use crate::engine::coreclr::values::{Path, Step, bare};
+use crate::engine::coreclr::values::{Path, PathSegment, bare};
 
 pub(super) const LIST: &str = "System.Collections.Generic.List`1";
 pub(super) const SEQUENCE: &str = "System.Collections.Generic.IEnumerable`1";
 /// Deepest nesting of structs that is searched.
 const MAX_STRUCT_DEPTH: usize = 16;
 
-impl Session {
+impl ClrSession {
     /// Creates an object with a constructor of a typed tree.
     pub(super) fn made(
         &mut self,
@@ -86,7 +86,7 @@ impl Session {
         }
         let array = self.array_of(of, lengths, site)?;
         for (position, item) in (0u32..).zip(ready) {
-            let step = Step::Element(position);
+            let step = PathSegment::Element(position);
             let place = array.path().map(|path| path.step(step, format!("[{position}]")));
             let place = place.ok_or_else(|| failed("the new array got lost"))?;
             self.at_stop().write(&place, &item, of)?;
@@ -111,7 +111,7 @@ impl Session {
         let array = self.call(site, &splits, Some(&all), &given, "new string[]")?;
         let lost = || failed("the strings cannot be made");
         for (position, _) in texts.iter().enumerate().filter(|(_, text)| text.is_none()) {
-            let step = Step::Element(u32::try_from(position).unwrap_or(u32::MAX));
+            let step = PathSegment::Element(u32::try_from(position).unwrap_or(u32::MAX));
             let place = array.path().map(|path| path.step(step, format!("[{position}]"))).ok_or_else(lost)?;
             self.at_stop().write(&place, &Val::null_of(STRING), &STRING)?;
         }
@@ -173,7 +173,7 @@ impl Session {
     pub(super) fn variable_of(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         let array = self.array_of(ty, &[1], site)?;
         let place = array.path().ok_or_else(|| failed("the new variable got lost"))?;
-        Ok(Val::at(place.step(Step::Element(0), "_".into()), ty.clone()))
+        Ok(Val::at(place.step(PathSegment::Element(0), "_".into()), ty.clone()))
     }
 
     /// A new tuple: a zeroed struct whose elements are then written.
@@ -251,7 +251,7 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// `StringSplitOptions.None`.
     fn no_options(&self) -> Val {
         let ty = self.ty_named("System.StringSplitOptions").unwrap_or(INT);

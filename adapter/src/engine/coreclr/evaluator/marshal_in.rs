@@ -5,21 +5,21 @@ use csharp_expr::eval::NO_PLACE;
 use dap_wire::Failure;
 
 use super::{Constant, Data, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::{Path, Root, Step, bare};
+use crate::engine::coreclr::values::{Path, PathRoot, PathSegment, bare};
 
 /// Whether a path leads to a variable: a value that is only readable as an object, such as an element of a
 /// span, is not at its storage.
 pub(super) fn is_variable(path: &Path, ty: &Ty) -> bool {
-    !matches!(path.root, Root::Handle(_)) || !path.steps.is_empty() || ty.direct().is_value()
+    !matches!(path.root, PathRoot::Handle(_)) || !path.steps.is_empty() || ty.direct().is_value()
 }
 
-impl Session {
+impl ClrSession {
     /// A value that must exist in the program before it is written: strings and boxes.
     pub(super) fn in_program(&mut self, val: Val, to: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         match &val.data {
@@ -61,10 +61,10 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
-    /// Writes a value that [`Session::in_program`] has prepared to a location in the program.
+impl StopContext<'_> {
+    /// Writes a value that [`ClrSession::in_program`] has prepared to a location in the program.
     pub(crate) fn write(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
-        if let Root::Memory { address, ty } = &place.root {
+        if let PathRoot::Memory { address, ty } = &place.root {
             let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
             self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
             return self.types.write_number(self.debuggee, *address, &constant, ty);
@@ -162,8 +162,8 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
-    fn members_of_struct(&self, value: &ClrValue) -> Vec<(Step, String, Ty)> {
+impl ClrTypeSystem {
+    fn members_of_struct(&self, value: &ClrValue) -> Vec<(PathSegment, String, Ty)> {
         let fields = self.members(value).into_iter();
         fields
             .filter_map(|member| {

@@ -5,25 +5,25 @@ use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
 use super::{Constant, Data, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::contiguous::Contiguous;
-use crate::engine::coreclr::values::{Path, Root, Step};
+use crate::engine::coreclr::values::{Path, PathRoot, PathSegment};
 
 /// Refusal for structs that the debugging library has no value for.
 pub(super) const UNREADABLE: &str = "is a struct in memory that cannot be read";
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The value that a pointer points to, offset by `index` elements.
     pub(super) fn pointed_at(&self, path: &Path, to: &Ty, index: i64) -> Result<Val, Failure> {
         let name = if index == 0 { format!("(*{})", path.name) } else { format!("{}[{index}]", path.name) };
         if index == 0 {
-            let path = path.step(Step::Behind, name);
+            let path = path.step(PathSegment::Behind, name);
             self.fetch(&path)?;
             return Ok(Val::at(path, to.clone()));
         }
@@ -94,11 +94,11 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The constant at an address.
     pub(crate) fn read_number(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         address: u64,
         ty: &Ty,
     ) -> Result<Constant, Failure> {
@@ -111,7 +111,7 @@ impl TypeSystem {
     /// Writes a constant to an address.
     pub(super) fn write_number(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         address: u64,
         constant: &Constant,
         ty: &Ty,
@@ -123,9 +123,9 @@ impl TypeSystem {
     }
 
     /// A constant instead of a path into plain memory.
-    pub(super) fn here(&self, debuggee: &Debuggee, val: &Val) -> Result<Val, Failure> {
+    pub(super) fn here(&self, debuggee: &ClrDebuggee, val: &Val) -> Result<Val, Failure> {
         match &val.data {
-            Data::At(Path { root: Root::Memory { address, ty }, .. }) => {
+            Data::At(Path { root: PathRoot::Memory { address, ty }, .. }) => {
                 let constant = self.read_number(debuggee, *address, ty)?;
                 Ok(Val::constant_of(constant, val.ty.clone()))
             }
@@ -136,7 +136,7 @@ impl TypeSystem {
     /// The number at an address, as a location.
     fn in_memory(&self, address: u64, ty: &Ty, name: String) -> Option<Val> {
         self.number_size(ty)?;
-        let root = Root::Memory { address, ty: ty.clone().into() };
+        let root = PathRoot::Memory { address, ty: ty.clone().into() };
         Some(Val::at(Path::new(root, &name), ty.clone()))
     }
 

@@ -2,15 +2,15 @@
 
 use dap_wire::Failure;
 
-use super::request::{Allowed, Asked, Outcome};
-use super::scope::Sight;
+use super::request::{Allowed, EvaluationRequest, ExpressionResult};
+use super::scope::ResolvedScope;
 use super::{Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::Path;
 
-impl Session {
+impl ClrSession {
     /// An expression whose `this` is the object at a path.
     pub(crate) fn value_on(
         &mut self,
@@ -22,9 +22,9 @@ impl Session {
         let text = text.trim();
         let place = self.types.place_about(ty);
         let allowed = Allowed::Everything;
-        let asked = Asked { text, site, allowed, place: Some(&place), about: Some(path) };
-        match self.answer_of(asked, &|_| Ok(Sight::of(ty)))? {
-            Outcome::Val(val) => Ok(val),
+        let asked = EvaluationRequest { text, site, allowed, place: Some(&place), about: Some(path) };
+        match self.answer_of(asked, &|_| Ok(ResolvedScope::of(ty)))? {
+            ExpressionResult::Val(val) => Ok(val),
             _ => Err(failed(format!("`{text}` has no value"))),
         }
     }

@@ -8,16 +8,16 @@ use csharp_expr::syntax::{Diagnostic, Span, parse};
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::evaluation::Evaluation;
+use super::evaluation::ExpressionEvaluation;
 use super::failed;
-use super::request::Asked;
-use super::scope::Sight;
-use crate::engine::coreclr::at_stop::AtStop;
+use super::request::EvaluationRequest;
+use super::scope::ResolvedScope;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::Values;
+use crate::engine::coreclr::values::ValueStore;
 
 /// Most cached expressions; beyond that all are dropped.
 const MAX_KEPT: usize = 512;
@@ -38,7 +38,7 @@ pub(crate) struct BindContext {
 
 /// An expression bound in its context.
 pub(crate) struct Prepared {
-    pub(super) sight: Rc<Sight>,
+    pub(super) sight: Rc<ResolvedScope>,
     pub(super) meaning: Meaning,
     pub(super) slots: u32,
     /// Its strongest effect, and the location of that.
@@ -88,12 +88,12 @@ impl From<Failure> for Unprepared {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// The cached expression of a context, or else a newly bound one in the scope that `look` returns.
     pub(super) fn prepared(
         &mut self,
-        asked: Asked<'_>,
-        look: &dyn Fn(&Self) -> Result<Sight, Failure>,
+        asked: EvaluationRequest<'_>,
+        look: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
     ) -> Result<Rc<Prepared>, Unprepared> {
         if let Some(place) = asked.place
             && let Some(known) = self.values.prepared.borrow().get(asked.text).and_then(|all| all.get(place))
@@ -117,20 +117,20 @@ impl Session {
     /// Parses and binds an expression.
     pub(super) fn bound(
         &mut self,
-        asked: Asked<'_>,
-        sight: Sight,
+        asked: EvaluationRequest<'_>,
+        sight: ResolvedScope,
         expected: Option<&Ty>,
     ) -> Result<Prepared, Unprepared> {
         let expr = parse(asked.text)
             .map_err(|diagnostic| Unprepared::Wrong(diagnostic_failure(&diagnostic, asked.text)))?;
-        let evaluation = Evaluation::new(self, asked.site, &sight, Effects::None, asked.about);
+        let evaluation = ExpressionEvaluation::new(self, asked.site, &sight, Effects::None, asked.about);
         let bound = bind(&expr, &sight.scope, expected, &evaluation);
         let prepared = with_meaning(bound, sight, asked.text)?;
         Ok(Prepared { is_primary: expr.is_primary(), ..prepared })
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The context of a frame; `None` for a frame whose names are looked up each time.
     pub(super) fn place_of(&self, site: &EvalContext) -> Option<BindContext> {
         if site.frame >= crate::engine::coreclr::stack::WAITING {
@@ -157,7 +157,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The context of expressions about objects of a type.
     pub(super) fn place_about(&self, ty: &Ty) -> BindContext {
         let about = Some(ty.clone());
@@ -172,9 +172,9 @@ impl TypeSystem {
     }
 }
 
-impl Values {
+impl ValueStore {
     /// Drops the binding of an expression in a context.
-    pub(super) fn forget(&self, asked: Asked<'_>) {
+    pub(super) fn forget(&self, asked: EvaluationRequest<'_>) {
         if let (Some(place), Some(all)) = (asked.place, self.prepared.borrow_mut().get_mut(asked.text)) {
             all.remove(place);
         }
@@ -184,7 +184,7 @@ impl Values {
 /// Pairs a binding with the scope that it was bound in.
 pub(super) fn with_meaning(
     bound: Result<Bound, Refusal>,
-    sight: Sight,
+    sight: ResolvedScope,
     text: &str,
 ) -> Result<Prepared, Unprepared> {
     let bound = bound.map_err(|refusal| match refusal {

@@ -9,21 +9,21 @@ use dap_wire::Failure;
 
 use super::calling::called;
 use super::{Constant, Data, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::types::members::Property;
+use crate::engine::coreclr::types::members::DeclaredProperty;
 use crate::engine::coreclr::types::ty::{BOOL, INT};
 use crate::engine::coreclr::values::members::MAX_BASE_DEPTH;
-use crate::engine::coreclr::values::{Path, Step, bare};
+use crate::engine::coreclr::values::{Path, PathSegment, bare};
 
 const LIST: &str = "System.Collections.Generic.List`1";
 
-impl Session {
+impl ClrSession {
     /// The value of a property of an object; nothing runs if its getter only reads fields.
     pub(super) fn property_in(
         &mut self,
@@ -50,7 +50,7 @@ impl Session {
     /// A property by its metadata.
     pub(super) fn get(
         &mut self,
-        property: &Property,
+        property: &DeclaredProperty,
         on: &Val,
         name: &str,
         site: &EvalContext,
@@ -113,7 +113,7 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The location of a field of an object; `None` if the object is of another class now.
     pub(super) fn field_in(&self, of: &Val, field: &FieldRef) -> Result<Option<Val>, Failure> {
         let name = &field.field.name;
@@ -122,7 +122,8 @@ impl AtStop<'_> {
         };
         let Some(up) = self.up_to(path, field.field.owner)? else { return Ok(None) };
         let shown = crate::engine::coreclr::values::members::source_name(name);
-        let way = path.step(Step::Field { up, token: field.field.token }, format!("{}.{shown}", path.name));
+        let way =
+            path.step(PathSegment::Field { up, token: field.field.token }, format!("{}.{shown}", path.name));
         let ty = field.field.ty.with(field.owner.arguments(), &[]).direct().clone();
         if ty.is_open() || ty == Ty::Other {
             return self.val_at(way).map(Some);
@@ -260,7 +261,7 @@ impl AtStop<'_> {
             return self.span_item(&inner, path, &item, at).map(Some);
         }
         let Some(items) = self.types.member(&inner, "_items") else { return Ok(None) };
-        Ok(Some(Val::at(path.step(items, String::new()).step(Step::Element(at), way), item)))
+        Ok(Some(Val::at(path.step(items, String::new()).step(PathSegment::Element(at), way), item)))
     }
 
     /// An element of an array, a unit of a string, the target of a pointer, an element of an inline array or
@@ -301,7 +302,8 @@ impl AtStop<'_> {
                 position = position.saturating_mul(*length).saturating_add(within);
                 shown.push(index.to_string());
             }
-            let way = path.step(Step::Element(position), format!("{}[{}]", path.name, shown.join(", ")));
+            let way =
+                path.step(PathSegment::Element(position), format!("{}[{}]", path.name, shown.join(", ")));
             return match of.ty.direct() {
                 Ty::Vector(of) | Ty::Array(of, _) => Ok(Val::at(way, (**of).clone())),
                 _ => self.val_at(way),
@@ -386,7 +388,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The zero of a type as a constant; `None` for a struct that must be created.
     pub(super) fn zero_of(&self, ty: &Ty) -> Option<Val> {
         let number = |kind: u32| Constant::int(0).cast(kind, false).unwrap_or(Constant::Null);

@@ -9,14 +9,14 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::calling::called;
-use super::evaluation::Evaluation;
+use super::evaluation::ExpressionEvaluation;
 use super::prepared::{BindContext, Prepared, Unprepared, diagnostic_failure, in_value, with_meaning};
-use super::scope::Sight;
+use super::scope::ResolvedScope;
 use super::{Constant, Data, Format, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stack::MARK;
+use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::{Node, Path, UNNAMED};
 
@@ -35,7 +35,7 @@ pub(crate) enum Allowed {
 
 /// An expression and the context of its evaluation.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct EvaluationRequest<'a> {
     pub(super) text: &'a str,
     pub(super) site: &'a EvalContext,
     pub(super) allowed: Allowed,
@@ -46,7 +46,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// Result of an expression.
-pub(super) enum Outcome {
+pub(super) enum ExpressionResult {
     Val(Val),
     /// A call of a `void` method.
     Nothing,
@@ -63,7 +63,7 @@ pub(in crate::engine::coreclr) fn check_syntax(text: &str) -> Result<(), Failure
     parse(text.trim()).map(drop).map_err(|diagnostic| diagnostic_failure(&diagnostic, text.trim()))
 }
 
-impl Session {
+impl ClrSession {
     pub(crate) fn evaluate(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let text = arguments["expression"].as_str().unwrap_or_default();
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
@@ -84,19 +84,24 @@ impl Session {
     }
 
     /// Evaluates an expression in a frame.
-    fn outcome(&mut self, text: &str, site: &EvalContext, allowed: Allowed) -> Result<Outcome, Failure> {
+    fn outcome(
+        &mut self,
+        text: &str,
+        site: &EvalContext,
+        allowed: Allowed,
+    ) -> Result<ExpressionResult, Failure> {
         let place = self.at_stop().place_of(site);
         let text = text.trim();
-        let asked = Asked { text, site, allowed, place: place.as_ref(), about: None };
+        let asked = EvaluationRequest { text, site, allowed, place: place.as_ref(), about: None };
         self.answer_of(asked, &|session| session.at_stop().sight_at(site, text))
     }
 
     /// Evaluates an expression; `look` finds the names in scope, if they are not cached.
     pub(super) fn answer_of(
         &mut self,
-        asked: Asked<'_>,
-        look: &dyn Fn(&Self) -> Result<Sight, Failure>,
-    ) -> Result<Outcome, Failure> {
+        asked: EvaluationRequest<'_>,
+        look: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
+    ) -> Result<ExpressionResult, Failure> {
         if let Some(outcome) = self.compiled_before(asked) {
             return outcome;
         }
@@ -121,7 +126,11 @@ impl Session {
         }
     }
 
-    fn answer_unprepared(&mut self, unprepared: Unprepared, asked: Asked<'_>) -> Result<Outcome, Failure> {
+    fn answer_unprepared(
+        &mut self,
+        unprepared: Unprepared,
+        asked: EvaluationRequest<'_>,
+    ) -> Result<ExpressionResult, Failure> {
         match unprepared {
             Unprepared::Failed(failure) => Err(failure),
             Unprepared::Wrong(failure) => self.compiled_though_wrong(failure, asked),
@@ -130,10 +139,14 @@ impl Session {
     }
 
     /// Evaluates a bound expression; `None` if it must be bound again.
-    fn run_prepared(&mut self, prepared: &Prepared, asked: Asked<'_>) -> Result<Option<Outcome>, Failure> {
+    fn run_prepared(
+        &mut self,
+        prepared: &Prepared,
+        asked: EvaluationRequest<'_>,
+    ) -> Result<Option<ExpressionResult>, Failure> {
         let typed = match &prepared.meaning {
-            Meaning::Type(ty) => return Ok(Some(Outcome::Type(ty.clone()))),
-            Meaning::Namespace(name) => return Ok(Some(Outcome::Namespace(name.clone()))),
+            Meaning::Type(ty) => return Ok(Some(ExpressionResult::Type(ty.clone()))),
+            Meaning::Namespace(name) => return Ok(Some(ExpressionResult::Namespace(name.clone()))),
             Meaning::Value(typed) => typed,
         };
         let effects = self.effects_allowed(asked.allowed);
@@ -142,7 +155,7 @@ impl Session {
             let part = asked.text.get(span.start..span.end).unwrap_or(asked.text);
             return Err(self.not_allowed(effect, part, asked.allowed));
         }
-        let evaluation = Evaluation::new(self, asked.site, &prepared.sight, effects, asked.about);
+        let evaluation = ExpressionEvaluation::new(self, asked.site, &prepared.sight, effects, asked.about);
         let value = csharp_expr::eval::evaluate(typed, prepared.slots, asked.text, &evaluation);
         let is_stale = evaluation.is_stale();
         if is_stale {
@@ -152,9 +165,9 @@ impl Session {
             Some(val) => {
                 let text = asked.text;
                 let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
-                Outcome::Val(called(self.types.here(&self.debuggee, &val)?, &name))
+                ExpressionResult::Val(called(self.types.here(&self.debuggee, &val)?, &name))
             }
-            None => Outcome::Nothing,
+            None => ExpressionResult::Nothing,
         }))
     }
 
@@ -184,12 +197,19 @@ impl Session {
         }
     }
 
-    fn answer_with(&mut self, found: Outcome, format: &Format, site: &EvalContext) -> Result<Value, Failure> {
+    fn answer_with(
+        &mut self,
+        found: ExpressionResult,
+        format: &Format,
+        site: &EvalContext,
+    ) -> Result<Value, Failure> {
         let val = match found {
-            Outcome::Val(val) => val,
-            Outcome::Nothing => return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 })),
-            Outcome::Type(ty) => return Ok(self.answer_with_type(&ty)),
-            Outcome::Namespace(name) => return Err(failed(format!("`{name}` is a namespace"))),
+            ExpressionResult::Val(val) => val,
+            ExpressionResult::Nothing => {
+                return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 }));
+            }
+            ExpressionResult::Type(ty) => return Ok(self.answer_with_type(&ty)),
+            ExpressionResult::Namespace(name) => return Err(failed(format!("`{name}` is a namespace"))),
         };
         match val.data {
             Data::Constant(constant) => {
@@ -235,7 +255,7 @@ impl Session {
 
     fn evaluate_text(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
         let found = self.outcome(text, site, Allowed::Everything)?;
-        if let Outcome::Val(val) = &found
+        if let ExpressionResult::Val(val) = &found
             && let Some(Constant::Text(text)) = self.at_stop().load(val)?
         {
             return Ok(text);
@@ -259,11 +279,16 @@ impl Session {
         };
         let kept = self.values.references.kept();
         let text = text.trim();
-        let asked =
-            Asked { text, site: &site, allowed: Allowed::Everything, place: place.as_ref(), about: None };
+        let asked = EvaluationRequest {
+            text,
+            site: &site,
+            allowed: Allowed::Everything,
+            place: place.as_ref(),
+            about: None,
+        };
         let found = self.answer_of(asked, &|session| session.at_stop().sight_at(&site, text));
         let constant = match found {
-            Ok(Outcome::Val(val)) => self.at_stop().load(&val),
+            Ok(ExpressionResult::Val(val)) => self.at_stop().load(&val),
             Ok(_) => Ok(None),
             Err(failure) => Err(failure),
         };
@@ -302,7 +327,7 @@ impl Session {
         let to = parse(target).map_err(|diagnostic| diagnostic_failure(&diagnostic, target))?;
         let value = parse(&behind).map_err(|diagnostic| diagnostic_failure(&diagnostic, text))?;
         let sight = self.at_stop().sight_at(site, text)?;
-        let evaluation = Evaluation::new(self, site, &sight, Effects::None, None);
+        let evaluation = ExpressionEvaluation::new(self, site, &sight, Effects::None, None);
         let bound = bind_assignment(&to, &value, &sight.scope, &evaluation);
         let prepared = with_meaning(bound, sight, text);
         self.value_prepared(prepared, everything(text, site))
@@ -336,7 +361,7 @@ impl Session {
     fn value_prepared(
         &mut self,
         prepared: Result<Prepared, Unprepared>,
-        asked: Asked<'_>,
+        asked: EvaluationRequest<'_>,
     ) -> Result<Val, Failure> {
         let outcome = match prepared {
             Ok(prepared) => {
@@ -349,7 +374,7 @@ impl Session {
             Err(unprepared) => Some(self.answer_unprepared(unprepared, asked)?),
         };
         match outcome {
-            Some(Outcome::Val(val)) => Ok(val),
+            Some(ExpressionResult::Val(val)) => Ok(val),
             Some(_) => Err(failed(format!("`{}` has no value", asked.text))),
             None => Err(changing()),
         }
@@ -358,13 +383,13 @@ impl Session {
     /// The value of an expression.
     pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<Val, Failure> {
         match self.outcome(text, site, Allowed::Everything)? {
-            Outcome::Val(val) => Ok(val),
+            ExpressionResult::Val(val) => Ok(val),
             _ => Err(failed(format!("`{}` has no value", text.trim()))),
         }
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The thread and frame of a request: `frameId`, else the top of the stop's thread.
     pub(crate) fn frame_asked(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
         match &arguments["frameId"] {
@@ -384,6 +409,6 @@ fn changing() -> Failure {
     failed("the objects it is about change while it is evaluated")
 }
 
-fn everything<'a>(text: &'a str, site: &'a EvalContext) -> Asked<'a> {
-    Asked { text, site, allowed: Allowed::Everything, place: None, about: None }
+fn everything<'a>(text: &'a str, site: &'a EvalContext) -> EvaluationRequest<'a> {
+    EvaluationRequest { text, site, allowed: Allowed::Everything, place: None, about: None }
 }

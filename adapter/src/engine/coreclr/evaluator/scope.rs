@@ -6,13 +6,13 @@ use csharp_expr::types::Ty;
 use dap_wire::Failure;
 
 use super::Data;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::values::{Path, Root, Step, bare};
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::values::{Path, PathRoot, PathSegment, bare};
 
 /// A scope, with the path to each of its variables.
 #[derive(Clone, Default)]
-pub(crate) struct Sight {
+pub(crate) struct ResolvedScope {
     pub(super) scope: Scope,
     /// The paths to the scope's variables; `None` for constants.
     pub(super) ways: Vec<Option<Path>>,
@@ -21,7 +21,7 @@ pub(crate) struct Sight {
     pub(super) lost: Option<Failure>,
 }
 
-impl Sight {
+impl ResolvedScope {
     /// The scope of an expression about an object of a type.
     pub(super) fn of(ty: &Ty) -> Self {
         let scope = Scope { this: Some(ty.clone()), class: Some(ty.clone()), ..Scope::default() };
@@ -32,9 +32,11 @@ impl Sight {
     pub(super) fn placed(&self, way: &Path, site: &EvalContext) -> Path {
         let (thread, frame) = (site.thread, site.frame);
         let root = match &way.root {
-            Root::Argument { index, .. } => Root::Argument { thread, frame, index: *index },
-            Root::Local { slot, .. } => Root::Local { thread, frame, slot: *slot },
-            Root::Static { ty, token, .. } => Root::Static { thread, frame, ty: ty.clone(), token: *token },
+            PathRoot::Argument { index, .. } => PathRoot::Argument { thread, frame, index: *index },
+            PathRoot::Local { slot, .. } => PathRoot::Local { thread, frame, slot: *slot },
+            PathRoot::Static { ty, token, .. } => {
+                PathRoot::Static { thread, frame, ty: ty.clone(), token: *token }
+            }
             other => other.clone(),
         };
         Path { root, ..way.clone() }
@@ -42,19 +44,20 @@ impl Sight {
 
     /// Whether it is valid for every stop at this location.
     pub(super) fn stays(&self) -> bool {
-        let stays =
-            |way: &Path| !matches!(way.root, Root::Handle(_) | Root::Exception { .. } | Root::Memory { .. });
+        let stays = |way: &Path| {
+            !matches!(way.root, PathRoot::Handle(_) | PathRoot::Exception { .. } | PathRoot::Memory { .. })
+        };
         self.lost.is_none()
             && self.scope.exception.is_none()
             && self.ways.iter().flatten().chain(&self.this).all(stays)
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The scope of code in a frame. Only the parts that the text may use are read.
-    pub(super) fn sight_at(&self, site: &EvalContext, text: &str) -> Result<Sight, Failure> {
+    pub(super) fn sight_at(&self, site: &EvalContext, text: &str) -> Result<ResolvedScope, Failure> {
         let (thread, frame) = (site.thread, site.frame);
-        let mut sight = Sight::default();
+        let mut sight = ResolvedScope::default();
         let locals = self.locals(thread, frame)?;
         let class = self.class_at(thread, frame);
         for (name, path) in locals {
@@ -96,7 +99,7 @@ impl AtStop<'_> {
         sight.scope.constraints = self.constraints_at(thread, frame);
         sight.scope.imports = self.imports_for(thread, frame);
         if text.contains("$exception") {
-            let path = Path::new(Root::Exception { thread }, "$exception");
+            let path = Path::new(PathRoot::Exception { thread }, "$exception");
             sight.scope.exception = self.fetch(&path).ok().map(|value| self.types.actual_ty(&value));
         }
         Ok(sight)
@@ -105,7 +108,7 @@ impl AtStop<'_> {
     /// The type a variable was declared with, and whether that was `dynamic`.
     fn static_type(&self, path: &Path) -> Result<(Ty, bool), Failure> {
         let ty = match path.steps.last() {
-            Some(Step::Field { .. }) => self.type_of_field(path),
+            Some(PathSegment::Field { .. }) => self.type_of_field(path),
             _ => None,
         };
         let ty = match ty {
@@ -118,7 +121,7 @@ impl AtStop<'_> {
 
     /// The declared type of the field at the end of a path.
     fn type_of_field(&self, path: &Path) -> Option<Ty> {
-        let (Step::Field { up, token }, before) = path.steps.split_last()? else { return None };
+        let (PathSegment::Field { up, token }, before) = path.steps.split_last()? else { return None };
         let of = Path { steps: before.to_vec(), ..path.clone() };
         let holder = bare(&self.fetch(&of).ok()?)?;
         let owner = self.types.chain(&self.types.declared_ty(&holder)).into_iter().nth(*up)?;

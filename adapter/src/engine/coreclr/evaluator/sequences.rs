@@ -5,11 +5,11 @@ use dap_wire::Failure;
 use super::making::{LIST, SEQUENCE};
 use super::{Constant, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::{INT, OBJECT};
-use crate::engine::coreclr::values::{Path, Step, bare};
+use crate::engine::coreclr::values::{Path, PathSegment, bare};
 
 /// Collections whose items are read from their fields in the order in which they are enumerated.
 const READ: [&str; 8] = [
@@ -23,7 +23,7 @@ const READ: [&str; 8] = [
     "System.Collections.ObjectModel.ReadOnlyCollection`1",
 ];
 
-impl Session {
+impl ClrSession {
     /// The first items of a sequence, and whether there are more: read from fields if their layout is known;
     /// otherwise the program creates a list of them, if it may run.
     pub(super) fn items_in(
@@ -132,8 +132,8 @@ impl Session {
             false => path,
         };
         for at in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-            let from = Val::at(aside.step(Step::Element(at), format!("[{at}]")), item.clone());
-            self.at_stop().write(&place.step(Step::Element(at), format!("[{at}]")), &from, &item)?;
+            let from = Val::at(aside.step(PathSegment::Element(at), format!("[{at}]")), item.clone());
+            self.at_stop().write(&place.step(PathSegment::Element(at), format!("[{at}]")), &from, &item)?;
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     fn is_read(&self, actual: &Ty) -> bool {
         matches!(actual, Ty::Vector(_) | Ty::Array(..))
             || READ.contains(&self.full_name(actual).as_str())

@@ -9,12 +9,12 @@ use dap_wire::Failure;
 
 use super::calling::called;
 use super::{Constant, Val, failed};
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::{Path, Root};
+use crate::engine::coreclr::values::{Path, PathRoot};
 
 /// A static field with its declaring type.
 pub(super) struct Static<'a> {
@@ -24,7 +24,7 @@ pub(super) struct Static<'a> {
     pub(super) ty: Ty,
 }
 
-impl Session {
+impl ClrSession {
     /// A static field that a typed tree names.
     pub(super) fn static_meant(
         &mut self,
@@ -89,7 +89,7 @@ impl Session {
         initialises: bool,
     ) -> Result<Val, Failure> {
         let shown = format!("{}.{}", self.types.csharp(field.owner), field.name);
-        let root = Root::Static {
+        let root = PathRoot::Static {
             thread: site.thread,
             frame: site.frame,
             ty: self.types.runtime_type(&self.debuggee, site.thread, field.owner)?,
@@ -129,7 +129,7 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Whether a class has a static constructor that may not have run.
     fn may_await(&self, owner: &Ty) -> bool {
         !self.values.initialised.borrow().contains(owner) && self.types.has_method(owner, ".cctor", true)

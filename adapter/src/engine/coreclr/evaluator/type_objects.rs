@@ -4,11 +4,11 @@ use dap_wire::Failure;
 
 use super::{Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
-impl Session {
+impl ClrSession {
     /// A `System.Type` of the program.
     pub(super) fn type_object(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         let type_of_types =
@@ -26,7 +26,7 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A name that `Type.GetType` accepts: with the assembly, `+` between nested types, brackets around
     /// arguments.
     fn reflection_name(&self, ty: &Ty) -> Option<String> {

@@ -12,12 +12,12 @@ use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue};
 
 use super::unhandled::{object, same};
-use super::{MAX_STACK_DEPTH, When};
+use super::{ExceptionStage, MAX_STACK_DEPTH};
 use crate::engine::coreclr::breakpoints::Breakpoints;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::exceptions::Exceptions;
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Most exceptions that are remembered; the oldest is dropped.
 const MAX_KEPT: usize = 32;
@@ -115,7 +115,7 @@ impl One {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// A library requests a stop at an exception.
     pub(in crate::engine::coreclr) fn asked_to_stop(&mut self, thread: &Thread) {
         let frames = thread.frames(1).unwrap_or_default();
@@ -125,7 +125,10 @@ impl Session {
         let one = known.and_then(|at| self.exceptions.thrown.carried.list.get_mut(at));
         let was_told = one.is_some_and(|one| std::mem::replace(&mut one.is_reported, true));
         if was_told
-            || !self.exceptions.filters.stop(When::UserUnhandled, &self.types.exception_types(&thrown))
+            || !self
+                .exceptions
+                .filters
+                .stop(ExceptionStage::UserUnhandled, &self.types.exception_types(&thrown))
         {
             return;
         }
@@ -133,15 +136,15 @@ impl Session {
             self.exceptions.remember(&thrown, false, true);
         }
         if let Ok(handle) = object.handle() {
-            self.stopped_at_exception(thread, When::UserUnhandled, Some(handle));
+            self.stopped_at_exception(thread, ExceptionStage::UserUnhandled, Some(handle));
         }
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether a handler rethrows the exceptions that it catches: that of an async method stores them in the
     /// task; that of a `finally` with an `await`, which catches every object, throws it at its end.
-    fn passes_on(&self, debuggee: &Debuggee, frame: &Frame, il: u32) -> bool {
+    fn passes_on(&self, debuggee: &ClrDebuggee, frame: &Frame, il: u32) -> bool {
         let look = || {
             let function = frame.function().ok()?;
             let loaded = self.modules.of(&function.module().ok()?)?;
@@ -199,14 +202,15 @@ impl Exceptions {
     /// begins. `passed`: the exception has passed user code on this stack.
     pub(super) fn is_caught_outside(
         &mut self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
         thread: &Thread,
         frame: &Frame,
         il: u32,
         passed: bool,
     ) -> bool {
-        if !self.filters.mind(When::UserUnhandled) || !passed && self.thrown.carried.list.is_empty() {
+        if !self.filters.mind(ExceptionStage::UserUnhandled) || !passed && self.thrown.carried.list.is_empty()
+        {
             return false;
         }
         let (Some(is_users), Ok(thrown)) = (types.modules.is_user_frame(frame), thread.current_exception())
@@ -243,10 +247,10 @@ impl Exceptions {
     }
 
     /// Remembers an exception that is stored in a task.
-    fn carry(&mut self, debuggee: &Debuggee, types: &TypeSystem, thrown: &ClrValue) {
+    fn carry(&mut self, debuggee: &ClrDebuggee, types: &ClrTypeSystem, thrown: &ClrValue) {
         let lineage = types.exception_types(thrown);
         let cancels = lineage.iter().any(|name| name == CANCELLATION);
-        if cancels || !self.filters.stop(When::UserUnhandled, &lineage) {
+        if cancels || !self.filters.stop(ExceptionStage::UserUnhandled, &lineage) {
             return;
         }
         let is_forced = match object(thrown).map(|object| object.tell_each_handler(true)) {
@@ -268,7 +272,7 @@ impl Exceptions {
     /// Sets the breakpoint where libraries request a stop, the first time it matters; the program is stopped.
     pub(in crate::engine::coreclr) fn watch_for_requested_stops(
         &mut self,
-        types: &TypeSystem,
+        types: &ClrTypeSystem,
         breakpoints: &mut Breakpoints,
     ) {
         if !self.is_to_watch_for_requests() {
@@ -295,11 +299,11 @@ impl Exceptions {
 
     /// Whether libraries' requests for a stop matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_requests(&self) -> bool {
-        !self.thrown.carried.is_watched && self.filters.mind(When::UserUnhandled)
+        !self.thrown.carried.is_watched && self.filters.mind(ExceptionStage::UserUnhandled)
     }
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     /// The exception types that a method catches. The debugging library has only the IL; the exception
     /// clauses lie around it in the program.
     fn catches(&self, function: &Function) -> Option<Vec<Catch>> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// The point of an exception's life at which it may stop the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum ExceptionStage {
     /// As soon as it is thrown in user code, or passes it (anywhere without just-my-code).
     Thrown,
     /// When library code catches an exception that passed user code.
@@ -14,8 +14,11 @@ pub(crate) enum When {
 }
 
 /// The filters of DAP's `exceptionBreakpointFilters`.
-const FILTERS: [(&str, When); 3] =
-    [("all", When::Thrown), ("userUnhandled", When::UserUnhandled), ("unhandled", When::Unhandled)];
+const FILTERS: [(&str, ExceptionStage); 3] = [
+    ("all", ExceptionStage::Thrown),
+    ("userUnhandled", ExceptionStage::UserUnhandled),
+    ("unhandled", ExceptionStage::Unhandled),
+];
 
 /// Other debuggers' names of filters.
 const ALIASES: [(&str, &str); 1] = [("user-unhandled", "userUnhandled")];
@@ -23,12 +26,12 @@ const ALIASES: [(&str, &str); 1] = [("user-unhandled", "userUnhandled")];
 /// `System.IO.*, !System.OperationCanceledException`: some types, or all but some. A list that begins with
 /// `!` only excludes types, as in VS Code's C# extension.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Types {
+struct ExceptionTypeFilter {
     wanted: Vec<String>,
     unwanted: Vec<String>,
 }
 
-impl Types {
+impl ExceptionTypeFilter {
     fn parse(text: &str) -> Result<Self, String> {
         let mut types = Self::default();
         let all_but = text.trim_start().starts_with('!');
@@ -79,11 +82,11 @@ fn is_like(name: &str, pattern: &str) -> bool {
 
 /// The rules for stopping the program: one that matches is sufficient.
 #[derive(Debug)]
-pub(crate) struct Filters(Vec<(When, Types)>);
+pub(crate) struct Filters(Vec<(ExceptionStage, ExceptionTypeFilter)>);
 
 impl Default for Filters {
     fn default() -> Self {
-        Self(vec![(When::Unhandled, Types::default())])
+        Self(vec![(ExceptionStage::Unhandled, ExceptionTypeFilter::default())])
     }
 }
 
@@ -100,7 +103,7 @@ impl Filters {
         for (name, condition) in plain.chain(options) {
             let alias = ALIASES.iter().find(|(alias, _)| name == alias).map(|(_, own)| *own);
             let known = FILTERS.iter().find(|(known, _)| name == known || alias == Some(known));
-            answers.push(match (known, Types::parse(condition)) {
+            answers.push(match (known, ExceptionTypeFilter::parse(condition)) {
                 (Some((_, when)), Ok(types)) => {
                     self.0.push((*when, types));
                     json!({ "verified": true })
@@ -114,19 +117,19 @@ impl Filters {
     }
 
     /// Whether any rule is about this point of an exception's life; saves reading its type.
-    pub(crate) fn mind(&self, at: When) -> bool {
+    pub(crate) fn mind(&self, at: ExceptionStage) -> bool {
         self.0.iter().any(|(when, _)| applies(*when, at))
     }
 
     /// Whether an exception stops the program.
-    pub(crate) fn stop(&self, at: When, lineage: &[String]) -> bool {
+    pub(crate) fn stop(&self, at: ExceptionStage, lineage: &[String]) -> bool {
         self.0.iter().any(|(when, types)| applies(*when, at) && types.hold(lineage))
     }
 }
 
 /// An unhandled exception is not handled by user code either.
-fn applies(when: When, at: When) -> bool {
-    when == at || (when == When::UserUnhandled && at == When::Unhandled)
+fn applies(when: ExceptionStage, at: ExceptionStage) -> bool {
+    when == at || (when == ExceptionStage::UserUnhandled && at == ExceptionStage::Unhandled)
 }
 
 #[cfg(test)]
@@ -166,11 +169,11 @@ mod tests {
             (" !NoSuchException, FileNotFoundException", false, true),
             ("System.Exception", true, true),
         ] {
-            let types = Types::parse(condition).unwrap();
+            let types = ExceptionTypeFilter::parse(condition).unwrap();
             assert_eq!((types.hold(&file), types.hold(&cancelled)), (on_file, on_cancelled), "{condition}");
         }
-        assert!(Types::parse("a b").is_err());
-        assert!(Types::parse("!").is_err());
+        assert!(ExceptionTypeFilter::parse("a b").is_err());
+        assert!(ExceptionTypeFilter::parse("!").is_err());
     }
 
     #[test]
@@ -178,20 +181,22 @@ mod tests {
         let mut filters = Filters::default();
         let told = filters.set(&json!({ "filters": ["user-unhandled"] }));
         assert_eq!(told["breakpoints"][0]["verified"], true);
-        assert!(filters.mind(When::UserUnhandled));
+        assert!(filters.mind(ExceptionStage::UserUnhandled));
     }
 
     #[test]
     fn unhandled_exception_matches_user_unhandled_and_unknown_filters_are_reported() {
         let mut filters = Filters::default();
-        assert!(filters.mind(When::Unhandled) && !filters.mind(When::Thrown));
+        assert!(filters.mind(ExceptionStage::Unhandled) && !filters.mind(ExceptionStage::Thrown));
         let told = filters.set(&json!({ "filters": ["userUnhandled", "nope"],
             "filterOptions": [{ "filterId": "all", "condition": "a b" }] }));
         let verified: Vec<bool> =
             told["breakpoints"].as_array().unwrap().iter().map(|answer| answer["verified"] == true).collect();
         assert_eq!(verified, [true, false, false]);
         assert!(
-            filters.mind(When::Unhandled) && filters.mind(When::UserUnhandled) && !filters.mind(When::Thrown)
+            filters.mind(ExceptionStage::Unhandled)
+                && filters.mind(ExceptionStage::UserUnhandled)
+                && !filters.mind(ExceptionStage::Thrown)
         );
     }
 }

@@ -8,13 +8,13 @@ use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 use serde_json::{Value, json};
 
-use super::{MAX_FRAMES, When};
-use crate::engine::coreclr::debuggee::Debuggee;
+use super::{ExceptionStage, MAX_FRAMES};
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::exceptions::Exceptions;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::retrieval::Retrieval;
-use crate::engine::coreclr::sources::Sources;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::sources::SourceLocator;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// A location that an exception passed.
 pub(in crate::engine::coreclr) struct ThrowLocation {
@@ -41,7 +41,7 @@ impl ThrowLocation {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The locations that an exception carries, innermost first.
     pub(super) fn places_of(&self, thrown: &ClrValue) -> Vec<ThrowLocation> {
         let object = thrown.as_reference().and_then(|reference| reference.dereference().ok());
@@ -80,8 +80,8 @@ impl Exceptions {
     /// exception that this stack has thrown.
     pub(in crate::engine::coreclr) fn origin(
         &self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
         thread: u32,
         frames: &[Frame],
     ) -> Vec<ThrowLocation> {
@@ -100,7 +100,7 @@ impl Exceptions {
         // longer the one that threw.
         let stands_there = |place: &ThrowLocation, frame: &Frame| {
             let line = || place_of(frame, place).line();
-            at != When::UserUnhandled || place.line() == line()
+            at != ExceptionStage::UserUnhandled || place.line() == line()
         };
         let is_live = |place: &ThrowLocation| {
             let mut live = live.iter().zip(frames);
@@ -117,7 +117,12 @@ impl Exceptions {
     }
 
     /// Where user code threw the exception of a stop, or let it pass, if the thread's stack does not show it.
-    fn users_origin(&self, debuggee: &Debuggee, types: &TypeSystem, thread: u32) -> Option<ThrowLocation> {
+    fn users_origin(
+        &self,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        thread: u32,
+    ) -> Option<ThrowLocation> {
         let frames = debuggee.frames(thread).ok()?;
         let mut places = self.origin(debuggee, types, thread, &frames).into_iter();
         places.find(|place| types.modules.is_users(&place.loaded, place.method))
@@ -126,9 +131,9 @@ impl Exceptions {
     /// The origin as a line of text, for users.
     pub(super) fn origin_line(
         &self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         thread: u32,
     ) -> Option<String> {
         let place = self.users_origin(debuggee, types, thread)?;
@@ -138,9 +143,9 @@ impl Exceptions {
     /// The same as a DAP `StackFrame` without an id.
     pub(super) fn origin_frame(
         &self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         retrieval: &Retrieval,
         thread: u32,
     ) -> Option<Value> {

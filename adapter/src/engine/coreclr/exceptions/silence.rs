@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 
 use cordebug::debugger::Process;
 
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::exceptions::Exceptions;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Address of the runtime's flag for reports of exceptions that no user code sees: four bytes, 0 or 1.
 pub(in super::super) struct Silence {
@@ -24,8 +24,8 @@ impl Exceptions {
     /// still arrive.
     pub(in super::super) fn silence_exceptions(
         &mut self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
         process: &Process,
     ) -> Option<Silence> {
         for loaded in types.modules.all().iter().filter(|loaded| loaded.is_marked.replace(false)) {

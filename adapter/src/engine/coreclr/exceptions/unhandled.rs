@@ -9,13 +9,13 @@ use cordebug::frame::{Breakpoint, Frame};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value};
 
-use super::When;
+use super::ExceptionStage;
 use crate::engine::coreclr::breakpoints::Breakpoints;
-use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::debuggee::RunState;
 use crate::engine::coreclr::exceptions::Exceptions;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::threads::StackRange;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Methods on the way to handlers, by class and name, and which of their arguments is the exception. In .NET
 /// 10 and later the framework calls the handlers; before, the runtime does, and creates their arguments.
@@ -36,7 +36,7 @@ pub(super) struct Heard {
     told: Vec<(u32, Handle)>,
 }
 
-impl Session {
+impl ClrSession {
     /// Handlers are about to run for an exception; or code of the program calls the same method for other
     /// purposes.
     pub(in crate::engine::coreclr) fn about_to_be_heard(&mut self, thread: &Thread) {
@@ -52,8 +52,8 @@ impl Session {
         if !is_runtimes || frames.first().and_then(is_thrown) != Some(true) {
             return;
         }
-        self.throws(thread, When::Unhandled);
-        if self.debuggee.run != Run::Running
+        self.throws(thread, ExceptionStage::Unhandled);
+        if self.debuggee.run != RunState::Running
             && let Some(handle) = object(&thrown).and_then(|object| object.handle().ok())
         {
             self.exceptions.thrown.heard.told.push((id, handle));
@@ -71,7 +71,7 @@ impl Breakpoints {
 
 impl Exceptions {
     /// An exception was thrown: handlers are watched from the first one on.
-    pub(super) fn watch_for_handlers(&mut self, types: &TypeSystem, breakpoints: &mut Breakpoints) {
+    pub(super) fn watch_for_handlers(&mut self, types: &ClrTypeSystem, breakpoints: &mut Breakpoints) {
         if !self.is_to_watch_for_handlers() {
             return;
         }
@@ -95,7 +95,7 @@ impl Exceptions {
 
     /// Whether handlers matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_handlers(&self) -> bool {
-        !self.thrown.heard.is_watched && self.filters.mind(When::Unhandled)
+        !self.thrown.heard.is_watched && self.filters.mind(ExceptionStage::Unhandled)
     }
 
     /// Whether the exception that a thread throws was reported before its handlers ran.

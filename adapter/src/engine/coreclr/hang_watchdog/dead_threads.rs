@@ -31,7 +31,7 @@ pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
     if std::fs::metadata(&path)?.len() > LARGEST {
         return Ok(false);
     }
-    let Some(image) = Image::parse(std::fs::read(&path)?) else { return Ok(false) };
+    let Some(image) = ElfImage::parse(std::fs::read(&path)?) else { return Ok(false) };
     let process = Path::new("/proc").join(pid.to_string()).join("mem");
     let memory = std::fs::File::options().read(true).write(true).open(process)?;
     let waits = |address: &u64| {
@@ -49,20 +49,20 @@ pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
 }
 
 /// A loaded part of an ELF file.
-struct Part {
+struct ElfSegment {
     address: u64,
     start: usize,
     end: usize,
 }
 
 /// The needed parts of an ELF file for x86-64.
-struct Image {
+struct ElfImage {
     bytes: Vec<u8>,
-    code: Vec<Part>,
-    data: Vec<Part>,
+    code: Vec<ElfSegment>,
+    data: Vec<ElfSegment>,
 }
 
-impl Image {
+impl ElfImage {
     /// System V ABI: `Elf64_Ehdr`, `Elf64_Phdr`; `PT_LOAD` is 1, `PF_X` 1, `PF_W` 2.
     fn parse(bytes: Vec<u8>) -> Option<Self> {
         bytes.starts_with(b"\x7fELF\x02\x01").then_some(())?;
@@ -73,7 +73,7 @@ impl Image {
             let field = |offset: usize, length| number(&bytes, at.checked_add(offset)?, length);
             let start = usize::try_from(field(8, 8)?).ok()?;
             let end = start.checked_add(usize::try_from(field(32, 8)?).ok()?)?;
-            let part = Part { address: field(16, 8)?, start, end };
+            let part = ElfSegment { address: field(16, 8)?, start, end };
             match (field(0, 4)?, field(4, 4)?) {
                 (1, flags) if flags & 1 != 0 => code.push(part),
                 (1, flags) if flags & 2 != 0 => data.push(part),
@@ -83,7 +83,7 @@ impl Image {
         Some(Self { bytes, code, data })
     }
 
-    fn of(&self, part: &Part) -> &[u8] {
+    fn of(&self, part: &ElfSegment) -> &[u8] {
         self.bytes.get(part.start..part.end).unwrap_or_default()
     }
 
@@ -160,15 +160,15 @@ mod tests {
     use super::*;
 
     /// Code at 0x1000, data at 0x2000 that is -1 six times.
-    fn image(code: &[u8]) -> Image {
+    fn image(code: &[u8]) -> ElfImage {
         let mut bytes = code.to_vec();
         let start = bytes.len();
         bytes.extend([0xff; 24]);
         let (code, data) = (
-            Part { address: 0x1000, start: 0, end: start },
-            Part { address: 0x2000, start, end: start + 24 },
+            ElfSegment { address: 0x1000, start: 0, end: start },
+            ElfSegment { address: 0x2000, start, end: start + 24 },
         );
-        Image { bytes, code: vec![code], data: vec![data] }
+        ElfImage { bytes, code: vec![code], data: vec![data] }
     }
 
     #[test]
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn own_executable_parses_and_other_bytes_are_refused() {
-        let own = Image::parse(std::fs::read("/proc/self/exe").unwrap()).unwrap();
+        let own = ElfImage::parse(std::fs::read("/proc/self/exe").unwrap()).unwrap();
         assert!(!own.code.is_empty() && !own.data.is_empty());
         assert!(own.code.iter().chain(&own.data).all(|part| part.end <= own.bytes.len()));
-        assert!(Image::parse(b"\x7fELF\x02\x01 and no more".to_vec()).is_none());
-        assert!(Image::parse(Vec::new()).is_none());
+        assert!(ElfImage::parse(b"\x7fELF\x02\x01 and no more".to_vec()).is_none());
+        assert!(ElfImage::parse(Vec::new()).is_none());
     }
 }

@@ -20,8 +20,8 @@ use cordebug::callback::Callback;
 use cordebug::debugger::Process;
 use cordebug::thread::Thread;
 
-use crate::engine::coreclr::inbox::Input;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::inbox::EngineInput;
+use crate::engine::coreclr::session::ClrSession;
 
 /// Name of the runtime's thread that runs finalizers, and prefix of the names of all its threads.
 const FINALIZER: &str = ".NET Finalizer";
@@ -115,7 +115,7 @@ fn busy_at(task: &Path) -> Option<String> {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// Resumes threads until they are past their first calls, if the program was stopped during one.
     pub(in crate::engine::coreclr) fn pass_first_calls(&mut self) {
         let (Some(pid), Some(process)) = (self.debuggee.pid, self.debuggee.process.clone()) else { return };
@@ -168,7 +168,7 @@ impl Session {
         let (mut is_stopped, mut unmoved) = (false, 0);
         loop {
             match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { LOOK }) {
-                Ok(Input::Callback(callback)) if is_bookkeeping(&callback) => {
+                Ok(EngineInput::Callback(callback)) if is_bookkeeping(&callback) => {
                     self.bookkeeping(callback);
                     // The callback itself stops the program: one stop is enough.
                     if is_stopped {
@@ -177,7 +177,7 @@ impl Session {
                     is_stopped = true;
                 }
                 // As at any other stop, it is handled when the program resumes.
-                Ok(Input::Callback(callback)) if !matches!(callback, Callback::ExitProcess) => {
+                Ok(EngineInput::Callback(callback)) if !matches!(callback, Callback::ExitProcess) => {
                     self.inbox.defer(callback);
                     if !is_stopped {
                         self.debuggee.stop(process)?;
@@ -185,7 +185,10 @@ impl Session {
                     is_stopped = true;
                 }
                 Ok(other) => {
-                    let is_end = matches!(other, Input::Callback(_) | Input::Exited(_) | Input::Shutdown);
+                    let is_end = matches!(
+                        other,
+                        EngineInput::Callback(_) | EngineInput::Exited(_) | EngineInput::Shutdown
+                    );
                     self.inbox.postpone(other);
                     if is_end {
                         return Ok(());

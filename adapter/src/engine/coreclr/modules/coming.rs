@@ -13,17 +13,17 @@ use serde_json::json;
 use super::Loaded;
 use crate::engine::coreclr::children::is_of_sdk;
 use crate::engine::coreclr::compiled::is_injected;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::runtime_async::FIRST_KNOWING;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 
 /// Largest assembly that is read from the program's memory, bytes.
 const LARGEST_IMAGE: u32 = 256 * 1024 * 1024;
 /// Attributes whose methods steps always pass over.
 const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThroughAttribute"];
 
-impl Session {
+impl ClrSession {
     /// A module was loaded: determines whether it is user code, and binds pending breakpoints in it.
     pub(crate) fn module_loaded(&mut self, module: Module) {
         let in_memory = self.debuggee.image_in_memory(&module);
@@ -134,7 +134,7 @@ impl Session {
     }
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     /// The assembly of a module that was loaded from bytes, not from a file.
     fn image_in_memory(&self, module: &Module) -> Option<Image> {
         let is_elsewhere = || module.name().is_ok_and(|name| !Path::new(&name).exists());
@@ -150,7 +150,7 @@ impl Debuggee {
 }
 
 /// Prepares a module with symbols: code in which to stop and step is not optimised.
-fn prepare_for_debugging(loaded: &Loaded, options: &Options) {
+fn prepare_for_debugging(loaded: &Loaded, options: &SessionOptions) {
     let is_stepped_in = loaded.is_user_code || loaded.pdb.is_ok() && !options.just_my_code;
     if !is_stepped_in && !options.suppress_optimizations {
         return;
@@ -166,7 +166,7 @@ fn prepare_for_debugging(loaded: &Loaded, options: &Options) {
 }
 
 /// Marks a module in which steps may end.
-fn mark_for_steps(loaded: &Loaded, options: &Options) {
+fn mark_for_steps(loaded: &Loaded, options: &SessionOptions) {
     match loaded.module.set_user_code(true) {
         Ok(()) => loaded.is_marked.set(true),
         Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),

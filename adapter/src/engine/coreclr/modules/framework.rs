@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Location of the framework's modules.
 #[derive(Default)]
-pub(super) enum Framework {
+pub(super) enum FrameworkLocation {
     #[default]
     Unknown,
     /// Installed in this folder, with other frameworks next to it.
@@ -15,7 +15,7 @@ pub(super) enum Framework {
     Inside,
 }
 
-impl Framework {
+impl FrameworkLocation {
     /// By the folder of the runtime.
     pub(super) fn of(runtime: &Path) -> Self {
         // `dotnet/shared/Microsoft.NETCore.App/9.0.1`
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn installed_framework_includes_its_neighbours() {
-        let framework = Framework::of(Path::new("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1"));
+        let framework = FrameworkLocation::of(Path::new("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1"));
         for (module, is_its) in [
             ("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1/System.Runtime.dll", true),
             ("/usr/dotnet/shared/Microsoft.AspNetCore.App/9.0.1/Microsoft.AspNetCore.dll", true),
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn self_contained_framework_is_recognised_by_its_names() {
         let folder = tempfile::tempdir().unwrap();
-        let framework = Framework::of(folder.path());
+        let framework = FrameworkLocation::of(folder.path());
         std::fs::write(folder.path().join("System.Mine.pdb"), "").unwrap();
         for (module, is_its) in [
             ("System.Runtime.dll", true),
@@ -86,7 +86,7 @@ mod tests {
         for (module, is_its) in
             [("System.Runtime", true), ("netstandard", true), ("app", false), ("SystemOfMine", false)]
         {
-            assert_eq!(Framework::Inside.has(Path::new(module)), is_its, "{module}");
+            assert_eq!(FrameworkLocation::Inside.has(Path::new(module)), is_its, "{module}");
         }
     }
 }

@@ -13,14 +13,14 @@ const START: usize = 4096;
 
 /// Kind of a launch target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) enum Kind {
+pub(in super::super) enum LaunchTargetKind {
     Project(PathBuf),
     Solution(PathBuf),
     /// A C# file that is a program by itself.
     File(PathBuf),
 }
 
-impl Kind {
+impl LaunchTargetKind {
     /// The kind of `target`; `None` if it cannot be built. `open`: the folder that the client has open;
     /// folders above it are not searched for a project.
     ///
@@ -103,11 +103,11 @@ fn names(paths: &[PathBuf], folder: &Path) -> String {
 }
 
 /// The one project of a folder, else its one solution.
-fn in_folder(folder: &Path) -> Result<Kind, Failure> {
+fn in_folder(folder: &Path) -> Result<LaunchTargetKind, Failure> {
     let (projects, solutions) = (listed(folder, is_project), listed(folder, is_solution));
     match (projects.as_slice(), solutions.as_slice()) {
-        ([project], _) => Ok(Kind::Project(project.clone())),
-        ([], [solution]) => Ok(Kind::Solution(solution.clone())),
+        ([project], _) => Ok(LaunchTargetKind::Project(project.clone())),
+        ([], [solution]) => Ok(LaunchTargetKind::Solution(solution.clone())),
         ([], []) => {
             let message = format!("`{}` has no .NET project or solution", folder.display());
             Err(Failure::new(ErrorCode::LaunchFailed, message)
@@ -170,19 +170,19 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path
         };
-        let of = |path: &Path| Kind::of(path, Some(folder.path()));
+        let of = |path: &Path| LaunchTargetKind::of(path, Some(folder.path()));
         let loose = file("loose/hello.cs", "Console.WriteLine();\n");
-        assert_eq!(of(&loose).unwrap(), Some(Kind::File(loose.clone())));
+        assert_eq!(of(&loose).unwrap(), Some(LaunchTargetKind::File(loose.clone())));
         let project = file("app/app.csproj", "<Project />");
         let source = file("app/src/Program.cs", "return 0;\n");
-        assert_eq!(of(&source).unwrap(), Some(Kind::Project(project.clone())));
-        assert_eq!(of(&folder.path().join("app")).unwrap(), Some(Kind::Project(project)));
+        assert_eq!(of(&source).unwrap(), Some(LaunchTargetKind::Project(project.clone())));
+        assert_eq!(of(&folder.path().join("app")).unwrap(), Some(LaunchTargetKind::Project(project)));
         let own = file("app/src/tool.cs", "\u{feff}#!/usr/bin/env dotnet\nreturn 0;\n");
-        assert_eq!(of(&own).unwrap(), Some(Kind::File(own)));
+        assert_eq!(of(&own).unwrap(), Some(LaunchTargetKind::File(own)));
         let script = file("bin/hello", "#!/usr/bin/env -S dotnet run\nreturn 0;\n");
-        assert_eq!(of(&script).unwrap(), Some(Kind::File(script)));
+        assert_eq!(of(&script).unwrap(), Some(LaunchTargetKind::File(script)));
         let solution = file("all.SLNX", "<Solution />");
-        assert_eq!(of(folder.path()).unwrap(), Some(Kind::Solution(solution)));
+        assert_eq!(of(folder.path()).unwrap(), Some(LaunchTargetKind::Solution(solution)));
         for other in [file("app.dll", ""), file("tool", "#!/bin/sh\ndotnet run\n"), file("empty", "")] {
             assert_eq!(of(&other).unwrap(), None, "{other:?}");
         }

@@ -6,7 +6,7 @@ use super::super::program::Attributes;
 
 /// Build options of a project, which also select one of its outputs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(in super::super) struct Options {
+pub(in super::super) struct BuildOptions {
     pub(in super::super) configuration: Option<String>,
     pub(in super::super) framework: Option<String>,
     /// A runtime identifier (`linux-x64`).
@@ -16,7 +16,7 @@ pub(in super::super) struct Options {
     pub(in super::super) arguments: Vec<String>,
 }
 
-impl Options {
+impl BuildOptions {
     /// Reads the build options of a launch.
     ///
     /// # Errors
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn evaluation_arguments_build_nothing_and_set_the_same_properties() {
-        let options = Options {
+        let options = BuildOptions {
             configuration: Some("Release".into()),
             framework: Some("net10.0".into()),
             arguments: ["-p:X=1", "--no-restore", "-t:Clean"].map(String::from).to_vec(),
-            ..Options::default()
+            ..BuildOptions::default()
         };
         assert_eq!(options.of_question(), ["-c", "Release", "-f", "net10.0", "-p:X=1"]);
         assert_eq!(options.of_build().len(), 7);

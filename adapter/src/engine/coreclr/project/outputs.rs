@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 
 use super::findings::Output;
-use super::options::Options;
+use super::options::BuildOptions;
 use super::sdk::folder_of;
 
 /// How deep under `bin` outputs are searched for, in folders.
@@ -31,7 +31,7 @@ pub(super) fn is_of_tests(assembly: &Path) -> bool {
 
 /// The program that a build of a project reports; if it reports none, the newest assembly with a
 /// `.runtimeconfig.json` under the project's `bin`.
-pub(super) fn newest(project: &Path, outputs: &[Output], options: &Options) -> Result<PathBuf, Failure> {
+pub(super) fn newest(project: &Path, outputs: &[Output], options: &BuildOptions) -> Result<PathBuf, Failure> {
     let written = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
     let is_meant = |path: &Path| {
         let parts = [&options.configuration, &options.framework, &options.runtime].into_iter().flatten();
@@ -92,15 +92,17 @@ mod tests {
             std::fs::write(place.join("shop.runtimeconfig.json"), "{}").unwrap();
             place.join("shop.dll")
         };
-        let options =
-            |configuration: &str| Options { configuration: Some(configuration.into()), ..Options::default() };
-        assert!(newest(&project, &[], &Options::default()).is_err());
+        let options = |configuration: &str| BuildOptions {
+            configuration: Some(configuration.into()),
+            ..BuildOptions::default()
+        };
+        assert!(newest(&project, &[], &BuildOptions::default()).is_err());
         let debug = build("Debug/net9.0");
         let release = build("Release/net9.0");
         assert_eq!(newest(&project, &[], &options("debug")).unwrap(), debug);
         assert_eq!(newest(&project, &[], &options("Release")).unwrap(), release);
         // The build's own report overrides a newer file.
         let said = Output { project: "shop".into(), assembly: debug.clone() };
-        assert_eq!(newest(&project, &[said], &Options::default()).unwrap(), debug);
+        assert_eq!(newest(&project, &[said], &BuildOptions::default()).unwrap(), debug);
     }
 }

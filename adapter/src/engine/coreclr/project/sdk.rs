@@ -9,7 +9,7 @@ use dap_wire::Failure;
 use serde_json::Value;
 use session_registry::Scratch;
 
-use super::Options;
+use super::BuildOptions;
 use super::findings::{self, Output};
 use crate::engine::builds::{self, Tell, Telling};
 
@@ -74,7 +74,7 @@ pub(in crate::engine::coreclr) struct Built {
 }
 
 /// An SDK, found by its `dotnet`.
-pub(in crate::engine::coreclr) struct Sdk<'a> {
+pub(in crate::engine::coreclr) struct DotnetSdk<'a> {
     pub(in crate::engine::coreclr) dotnet: PathBuf,
     /// The launch's own variables; `None` unsets.
     pub(in crate::engine::coreclr) env: Vec<(String, Option<String>)>,
@@ -82,7 +82,7 @@ pub(in crate::engine::coreclr) struct Sdk<'a> {
     pub(in crate::engine::coreclr) give_up: &'a dyn Fn() -> bool,
 }
 
-impl Sdk<'_> {
+impl DotnetSdk<'_> {
     /// The major version of the SDK that is used in a folder; 0 if there is none, which a build then reports.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Sdk<'_> {
     pub(in crate::engine::coreclr) fn build(
         &self,
         target: &Path,
-        options: &Options,
+        options: &BuildOptions,
         asks: bool,
     ) -> Result<Built, Failure> {
         let failed = |reason: String| builds::failure(target, reason);
@@ -156,7 +156,7 @@ impl Sdk<'_> {
     ///
     /// # Errors
     /// `BUILD_FAILED` with the SDK's errors, `CANCELLED`.
-    pub(super) fn properties(&self, project: &Path, options: &Options) -> Result<Properties, Failure> {
+    pub(super) fn properties(&self, project: &Path, options: &BuildOptions) -> Result<Properties, Failure> {
         // `dotnet build` also accepts a C# file without a project; an evaluation builds nothing.
         let mut arguments = vec!["build".to_owned(), "-nologo".into()];
         arguments.extend(options.of_question());

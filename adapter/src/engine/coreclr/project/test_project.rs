@@ -9,7 +9,7 @@ use super::sdk::Properties;
 
 /// The runner of a project's tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runner {
+pub(super) enum TestRunner {
     /// The project's own program.
     Itself,
     /// A host that the SDK starts.
@@ -17,21 +17,21 @@ pub(super) enum Runner {
 }
 
 /// The runner of the tests of a project with these properties; `None` if it is not a test project.
-pub(super) fn runner(properties: &Properties) -> Option<Runner> {
+pub(super) fn runner(properties: &Properties) -> Option<TestRunner> {
     if properties.is("IsTestingPlatformApplication") {
-        return Some(Runner::Itself);
+        return Some(TestRunner::Itself);
     }
-    properties.is("IsTestProject").then_some(Runner::VsTest)
+    properties.is("IsTestProject").then_some(TestRunner::VsTest)
 }
 
 /// The message about a test project before it starts.
-pub(super) fn announcement(project: &Path, runner: Runner) -> String {
+pub(super) fn announcement(project: &Path, runner: TestRunner) -> String {
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     match runner {
-        Runner::Itself => {
+        TestRunner::Itself => {
             format!("{name} is a project of tests: debugging its tests; `args` are its runner's")
         }
-        Runner::VsTest => format!(
+        TestRunner::VsTest => format!(
             "{name} is a project of tests: debugging its tests in the host of VSTest; `args` are those of `dotnet vstest` \
              (`--TestCaseFilter:NAME`)"
         ),
@@ -54,10 +54,10 @@ mod tests {
         for (properties, wanted) in [
             (json!({ "OutputType": "Exe" }), None),
             (json!({ "IsTestProject": "false", "IsTestingPlatformApplication": "" }), None),
-            (json!({ "IsTestProject": "true", "OutputType": "Exe" }), Some(Runner::VsTest)),
+            (json!({ "IsTestProject": "true", "OutputType": "Exe" }), Some(TestRunner::VsTest)),
             (
                 json!({ "IsTestProject": "true", "IsTestingPlatformApplication": "True" }),
-                Some(Runner::Itself),
+                Some(TestRunner::Itself),
             ),
         ] {
             assert_eq!(runner(&Properties::of(properties.clone())), wanted, "{properties}");

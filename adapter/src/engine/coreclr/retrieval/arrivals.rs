@@ -9,12 +9,12 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::source_link_options::SourceLinkOptions;
-use super::{Document, Retrieved, Waiting, text_body};
-use crate::engine::coreclr::debuggee::Run;
-use crate::engine::coreclr::modules::{Loaded, Origin};
-use crate::engine::coreclr::session::Session;
+use super::{Document, PendingSourceRequest, Retrieved, text_body};
+use crate::engine::coreclr::debuggee::RunState;
+use crate::engine::coreclr::modules::{Loaded, SymbolOrigin};
+use crate::engine::coreclr::session::ClrSession;
 
-impl Session {
+impl ClrSession {
     /// Handles a result.
     pub(in crate::engine::coreclr) fn retrieved(&mut self, what: Retrieved) {
         match what {
@@ -34,7 +34,7 @@ impl Session {
             // Other symbols were faster.
             Ok(_) if loaded.pdb.is_ok() && !loaded.is_decompiled() => {}
             Ok(pdb) => {
-                self.take_up(&loaded, pdb, Origin::Builder);
+                self.take_up(&loaded, pdb, SymbolOrigin::Builder);
             }
             Err(reason) => {
                 loaded.record_server_results(Some(reason).filter(|reason| !reason.is_empty()));
@@ -49,13 +49,15 @@ impl Session {
     fn decompiled_arrived(&mut self, module: usize, made: Result<Pdb, Failure>) {
         let loaded = self.types.modules.by_id(module);
         let (made, failure) = match made {
-            Ok(pdb) => (loaded.and_then(|loaded| self.take_up(&loaded, pdb, Origin::Decompiler)), None),
+            Ok(pdb) => (loaded.and_then(|loaded| self.take_up(&loaded, pdb, SymbolOrigin::Decompiler)), None),
             Err(failure) => (None, Some(failure)),
         };
         if let Some(failure) = &failure {
             self.outbox.note(&failure.to_string());
         }
-        for Waiting { method, reply, .. } in self.retrieval.decompiled(module, failure.map_or(Ok(()), Err)) {
+        for PendingSourceRequest { method, reply, .. } in
+            self.retrieval.decompiled(module, failure.map_or(Ok(()), Err))
+        {
             let gone = || Failure::invalid("the module was unloaded while it was decompiled");
             reply.send(made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method)));
         }
@@ -63,13 +65,13 @@ impl Session {
 
     /// Adds symbols to a module. The program is stopped while breakpoints bind in it; if none can, it keeps
     /// running.
-    fn take_up(&mut self, loaded: &Loaded, pdb: Pdb, origin: Origin) -> Option<Rc<Loaded>> {
-        if matches!(self.debuggee.run, Run::Over | Run::None) {
+    fn take_up(&mut self, loaded: &Loaded, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<Loaded>> {
+        if matches!(self.debuggee.run, RunState::Over | RunState::None) {
             return None;
         }
         let id = loaded.id;
         let is_others = loaded.is_library() || loaded.is_framework();
-        if self.debuggee.run == Run::Running
+        if self.debuggee.run == RunState::Running
             && self.options.just_my_code
             && is_others
             && !self.breakpoints.has_pending()
@@ -89,7 +91,7 @@ impl Session {
             tracing::debug!(%failure, "symbols came too late");
             None
         });
-        if taken.is_some() && matches!(self.debuggee.run, Run::Stopped { .. }) {
+        if taken.is_some() && matches!(self.debuggee.run, RunState::Stopped { .. }) {
             // Its frames have lines now.
             self.outbox.tell("invalidated", json!({ "areas": ["stacks"] }));
         }
@@ -97,7 +99,11 @@ impl Session {
     }
 
     /// Has a module decompiled, for a waiting request or because the program is stopped in it.
-    pub(in crate::engine::coreclr) fn decompile(&mut self, loaded: &Loaded, waiting: Option<Waiting>) {
+    pub(in crate::engine::coreclr) fn decompile(
+        &mut self,
+        loaded: &Loaded,
+        waiting: Option<PendingSourceRequest>,
+    ) {
         let mut folders: Vec<PathBuf> = self
             .types
             .modules

@@ -40,7 +40,7 @@ const SCRATCH: &str = "tandem-decompiler-";
 
 /// The attribute `decompiler`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Choice {
+enum DecompilerChoice {
     /// `off`: no decompiler.
     Off,
     /// The usual location of the program.
@@ -52,22 +52,22 @@ enum Choice {
 
 /// The chosen decompiler, if any.
 #[derive(Debug, Default)]
-pub(in crate::engine::coreclr) struct Decompiler {
-    choice: Choice,
+pub(in crate::engine::coreclr) struct ConfiguredDecompiler {
+    choice: DecompilerChoice,
     found: OnceCell<Option<PathBuf>>,
 }
 
-impl Decompiler {
+impl ConfiguredDecompiler {
     /// Reads `auto`, `off` or a path.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for anything else, and for a path without a file.
     pub(in crate::engine::coreclr) fn parse(attribute: &Value) -> Result<Self, Failure> {
         let choice = match attribute {
-            Value::Null => Choice::Auto,
-            Value::String(word) if word == "auto" => Choice::Auto,
-            Value::String(word) if word == "off" => Choice::Off,
-            Value::String(path) if Path::new(path).is_file() => Choice::Named(path.into()),
+            Value::Null => DecompilerChoice::Auto,
+            Value::String(word) if word == "auto" => DecompilerChoice::Auto,
+            Value::String(word) if word == "off" => DecompilerChoice::Off,
+            Value::String(path) if Path::new(path).is_file() => DecompilerChoice::Named(path.into()),
             other => {
                 return Err(Failure::invalid(format!(
                     "`decompiler` is {other}; it must be \"auto\", \"off\" or the path of an ilspycmd"
@@ -80,15 +80,15 @@ impl Decompiler {
 
     /// Whether the decompiler is disabled.
     pub(in crate::engine::coreclr) fn is_off(&self) -> bool {
-        self.choice == Choice::Off
+        self.choice == DecompilerChoice::Off
     }
 
     /// The program, searched for once.
     pub(in crate::engine::coreclr) fn program(&self) -> Option<&Path> {
         let look = || match &self.choice {
-            Choice::Off => None,
-            Choice::Named(path) => Some(path.clone()),
-            Choice::Auto => {
+            DecompilerChoice::Off => None,
+            DecompilerChoice::Named(path) => Some(path.clone()),
+            DecompilerChoice::Auto => {
                 let path = std::env::var_os("PATH").unwrap_or_default();
                 let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(TOOLS));
                 let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(home);
@@ -146,7 +146,7 @@ pub(super) fn decompile(
         return Ok(pdb);
     }
     let can = abilities(program, give_up)?;
-    let scratch = Scratch::make()
+    let scratch = DecompilerOutputDir::make()
         .map_err(|error| failed(program, assembly, &format!("no folder for its work: {error}")))?;
     let mut arguments: Vec<OsString> =
         vec!["--generate-pdb".into(), "--outputdir".into(), scratch.0.clone().into()];
@@ -289,9 +289,9 @@ fn keep(cache: Option<&Cache>, identity: &PdbIdentity, mut pdb: Pdb, file: &[u8]
 }
 
 /// An output folder of the decompiler; removed when this is dropped, or by the next process that creates one.
-struct Scratch(PathBuf);
+struct DecompilerOutputDir(PathBuf);
 
-impl Scratch {
+impl DecompilerOutputDir {
     fn make() -> std::io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = std::env::temp_dir();
@@ -304,7 +304,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for DecompilerOutputDir {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).unwrap_or_default();
     }

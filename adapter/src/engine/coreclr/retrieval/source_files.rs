@@ -31,7 +31,7 @@ pub(in crate::engine::coreclr) struct Remote {
 }
 
 /// A source that was fetched.
-pub(in crate::engine::coreclr) struct Fetched {
+pub(in crate::engine::coreclr) struct FetchedSource {
     /// Text of the source.
     pub(in crate::engine::coreclr) text: String,
     /// Whether the cache has it.
@@ -103,7 +103,7 @@ pub(super) async fn fetch(
     cache: Option<&Cache>,
     options: &SourceLinkOptions,
     remote: &Remote,
-) -> Result<Fetched, Failure> {
+) -> Result<FetchedSource, Failure> {
     let address = remote.allowed(options)?;
     let content = client.get(&address, &[], LIMITS, &|to| options.allows(to)).await;
     let content = content.map_err(|problem| failure(remote, &problem))?;
@@ -127,7 +127,7 @@ pub(super) async fn fetch(
     }
     let text = String::from_utf8_lossy(&compiled);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
-    Ok(Fetched { text, is_kept: matches!(kept, Some(Ok(_))) })
+    Ok(FetchedSource { text, is_kept: matches!(kept, Some(Ok(_))) })
 }
 
 fn failure(remote: &Remote, problem: &Problem) -> Failure {

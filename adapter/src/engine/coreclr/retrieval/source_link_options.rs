@@ -11,13 +11,13 @@ const MAX_PATTERNS: usize = 200;
 /// Patterns of addresses, and whether each allows or forbids.
 #[derive(Debug, Clone, Default)]
 pub(in crate::engine::coreclr) struct SourceLinkOptions {
-    rules: Vec<(Pattern, bool)>,
+    rules: Vec<(UrlPattern, bool)>,
 }
 
 /// `*`, or an address with `*` in it. In the host, a `*` does not match `/`, so that no path of another host
 /// fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Pattern {
+struct UrlPattern {
     /// Scheme and host in lower case, and the path; `None` for every address.
     parts: Option<[String; 3]>,
 }
@@ -45,7 +45,7 @@ impl SourceLinkOptions {
                     )));
                 }
             };
-            let parsed = Pattern::parse(pattern).ok_or_else(|| {
+            let parsed = UrlPattern::parse(pattern).ok_or_else(|| {
                 wrong(&format!("has `{pattern}`, which is neither `*` nor an address with `https://`"))
             })?;
             rules.push((parsed, enabled));
@@ -89,7 +89,7 @@ fn wrong(what: &str) -> Failure {
         .hint("for example {\"https://raw.githubusercontent.com/*\": {\"enabled\": true}}")
 }
 
-impl Pattern {
+impl UrlPattern {
     fn parse(text: &str) -> Option<Self> {
         if text == "*" {
             return Some(Self { parts: None });

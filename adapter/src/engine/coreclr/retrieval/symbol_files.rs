@@ -13,7 +13,7 @@ use download::{Address, Cache, Client, Limits, Problem};
 use http::{HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
-use super::symbol_options::{Server, SymbolOptions};
+use super::symbol_options::{SymbolOptions, SymbolServer};
 use crate::engine::coreclr::checksums;
 
 /// Limits of one PDB.
@@ -70,7 +70,7 @@ impl PdbIdentity {
 }
 
 /// The module whose symbols are requested.
-pub(super) enum Module {
+pub(super) enum SymbolTarget {
     /// The identity of its PDB.
     Known(PdbIdentity),
     /// A file that was not opened yet.
@@ -100,12 +100,12 @@ impl SymbolServers {
     /// # Errors
     /// The reason why there is none, for people: the result of each server. Empty for a module that has no
     /// PDB.
-    pub(super) async fn find(&self, client: &Client, module: Module) -> Result<Pdb, String> {
+    pub(super) async fn find(&self, client: &Client, module: SymbolTarget) -> Result<Pdb, String> {
         // The semaphore is never closed.
         let _place = self.places.acquire().await;
         let identity = match module {
-            Module::Known(identity) => Some(identity),
-            Module::File(path) => Image::open(&path).ok().as_ref().and_then(PdbIdentity::of),
+            SymbolTarget::Known(identity) => Some(identity),
+            SymbolTarget::File(path) => Image::open(&path).ok().as_ref().and_then(PdbIdentity::of),
         };
         let identity = identity.ok_or_else(String::new)?;
         let key = identity.key().ok_or("the name of its PDB is not a file name")?;
@@ -133,7 +133,7 @@ impl SymbolServers {
     async fn ask(
         &self,
         client: &Client,
-        server: &Server,
+        server: &SymbolServer,
         failures: &AtomicU32,
         identity: &PdbIdentity,
         key: &str,

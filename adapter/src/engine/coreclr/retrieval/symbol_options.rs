@@ -18,7 +18,7 @@ const MAX_ENTRIES: usize = 100;
 
 /// A symbol server, with the hosts that it may redirect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::engine::coreclr) struct Server {
+pub(in crate::engine::coreclr) struct SymbolServer {
     /// Its address, without a slash at the end.
     pub(super) base: String,
     /// Other hosts that it may redirect to.
@@ -27,7 +27,7 @@ pub(in crate::engine::coreclr) struct Server {
 
 /// The modules whose symbols are searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Filter {
+enum ModuleFilter {
     /// `loadAllButExcluded`.
     AllBut(Vec<String>),
     /// `loadOnlyIncluded`; for others only symbols next to them, or none.
@@ -36,7 +36,7 @@ enum Filter {
 
 /// The locations that are searched for the symbols of one module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::coreclr) enum Scope {
+pub(in crate::engine::coreclr) enum SymbolSearchScope {
     /// All symbol locations, including servers.
     Everywhere,
     /// Inside it, next to it, and at the path that the compiler wrote.
@@ -51,15 +51,20 @@ pub(in crate::engine::coreclr) struct SymbolOptions {
     /// Folders of `searchPaths`.
     pub(in crate::engine::coreclr) folders: Vec<PathBuf>,
     /// In the order of requests.
-    pub(in crate::engine::coreclr) servers: Vec<Server>,
+    pub(in crate::engine::coreclr) servers: Vec<SymbolServer>,
     /// `cachePath`: folder of the cache.
     pub(in crate::engine::coreclr) cache: Option<PathBuf>,
-    filter: Filter,
+    filter: ModuleFilter,
 }
 
 impl Default for SymbolOptions {
     fn default() -> Self {
-        Self { folders: Vec::new(), servers: Vec::new(), cache: None, filter: Filter::AllBut(Vec::new()) }
+        Self {
+            folders: Vec::new(),
+            servers: Vec::new(),
+            cache: None,
+            filter: ModuleFilter::AllBut(Vec::new()),
+        }
     }
 }
 
@@ -96,7 +101,7 @@ impl SymbolOptions {
             [("searchMicrosoftSymbolServer", MICROSOFT), ("searchNuGetOrgSymbolServer", NUGET)]
         {
             if flag(&format!("symbolOptions.{name}"), &attribute[name], false)? {
-                options.servers.push(Server { base: base.to_owned(), redirects });
+                options.servers.push(SymbolServer { base: base.to_owned(), redirects });
             }
         }
         Ok(options)
@@ -108,7 +113,7 @@ impl SymbolOptions {
             let base = path.trim_end_matches('/').to_owned();
             Address::parse(&base)
                 .map_err(|error| Failure::invalid(format!("`symbolOptions.searchPaths`: {error}")))?;
-            self.servers.push(Server { base, redirects: &[] });
+            self.servers.push(SymbolServer { base, redirects: &[] });
         } else if path.contains('*') {
             return Err(Failure::invalid(format!(
                 "`symbolOptions.searchPaths` has `{path}`, which is not a folder"
@@ -121,27 +126,27 @@ impl SymbolOptions {
     }
 
     /// The locations that are searched for the symbols of a module, by its file name; case-insensitive.
-    pub(in crate::engine::coreclr) fn scope_of(&self, module: &str) -> Scope {
+    pub(in crate::engine::coreclr) fn scope_of(&self, module: &str) -> SymbolSearchScope {
         let module = module.to_lowercase();
         let is_in = |list: &[String]| list.iter().any(|pattern| glob(pattern, &module));
         match &self.filter {
-            Filter::AllBut(excluded) if is_in(excluded) => Scope::Nowhere,
-            Filter::Only { included, beside } if !is_in(included) => {
+            ModuleFilter::AllBut(excluded) if is_in(excluded) => SymbolSearchScope::Nowhere,
+            ModuleFilter::Only { included, beside } if !is_in(included) => {
                 if *beside {
-                    Scope::Beside
+                    SymbolSearchScope::Beside
                 } else {
-                    Scope::Nowhere
+                    SymbolSearchScope::Nowhere
                 }
             }
-            _ => Scope::Everywhere,
+            _ => SymbolSearchScope::Everywhere,
         }
     }
 
     /// Whether a server may redirect to an address: to another of these servers, or to one of its own hosts.
-    pub(super) fn allows(&self, server: &Server, address: &Address) -> bool {
+    pub(super) fn allows(&self, server: &SymbolServer, address: &Address) -> bool {
         let host = address.host().to_ascii_lowercase();
         let is_known = server.redirects.iter().any(|pattern| glob(pattern, &host));
-        let is_server = |other: &Server| {
+        let is_server = |other: &SymbolServer| {
             Address::parse(&other.base)
                 .is_ok_and(|other| other.authority().eq_ignore_ascii_case(address.authority()))
         };
@@ -149,9 +154,9 @@ impl SymbolOptions {
     }
 }
 
-fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<Filter, Failure> {
+fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<ModuleFilter, Failure> {
     const NAME: &str = "symbolOptions.moduleFilter";
-    let Some(map) = object(NAME, value)? else { return Ok(Filter::AllBut(Vec::new())) };
+    let Some(map) = object(NAME, value)? else { return Ok(ModuleFilter::AllBut(Vec::new())) };
     let known = ["mode", "excludedModules", "includedModules", "includeSymbolsNextToModules"];
     ignored.extend(
         map.keys().filter(|name| !known.contains(&name.as_str())).map(|name| format!("{NAME}.{name}")),
@@ -161,9 +166,9 @@ fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<Filter, Failure> {
         Ok(list.into_iter().map(|module| module.to_lowercase()).collect())
     };
     match value["mode"].as_str() {
-        None if value["mode"].is_null() => Ok(Filter::AllBut(list("excludedModules")?)),
-        Some("loadAllButExcluded") => Ok(Filter::AllBut(list("excludedModules")?)),
-        Some("loadOnlyIncluded") => Ok(Filter::Only {
+        None if value["mode"].is_null() => Ok(ModuleFilter::AllBut(list("excludedModules")?)),
+        Some("loadAllButExcluded") => Ok(ModuleFilter::AllBut(list("excludedModules")?)),
+        Some("loadOnlyIncluded") => Ok(ModuleFilter::Only {
             included: list("includedModules")?,
             beside: flag(
                 &format!("{NAME}.includeSymbolsNextToModules"),
@@ -256,14 +261,14 @@ mod tests {
     fn filter_selects_the_modules_with_symbols() {
         let scope = |filter: Value, module: &str| read(&json!({ "moduleFilter": filter })).scope_of(module);
         let but = json!({ "mode": "loadAllButExcluded", "excludedModules": ["My.*.dll", "other.dll"] });
-        assert_eq!(scope(but.clone(), "my.Library.DLL"), Scope::Nowhere);
-        assert_eq!(scope(but, "Mine.dll"), Scope::Everywhere);
+        assert_eq!(scope(but.clone(), "my.Library.DLL"), SymbolSearchScope::Nowhere);
+        assert_eq!(scope(but, "Mine.dll"), SymbolSearchScope::Everywhere);
         let only = json!({ "mode": "loadOnlyIncluded", "includedModules": ["My.*"] });
-        assert_eq!(scope(only.clone(), "My.Library.dll"), Scope::Everywhere);
-        assert_eq!(scope(only, "System.Text.Json.dll"), Scope::Beside);
+        assert_eq!(scope(only.clone(), "My.Library.dll"), SymbolSearchScope::Everywhere);
+        assert_eq!(scope(only, "System.Text.Json.dll"), SymbolSearchScope::Beside);
         let strict = json!({ "mode": "loadOnlyIncluded", "includeSymbolsNextToModules": false });
-        assert_eq!(scope(strict, "x.dll"), Scope::Nowhere);
-        assert_eq!(scope(json!({ "excludedModules": ["*"] }), "x.dll"), Scope::Nowhere);
+        assert_eq!(scope(strict, "x.dll"), SymbolSearchScope::Nowhere);
+        assert_eq!(scope(json!({ "excludedModules": ["*"] }), "x.dll"), SymbolSearchScope::Nowhere);
     }
 
     #[test]

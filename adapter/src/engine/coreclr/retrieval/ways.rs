@@ -11,7 +11,7 @@ use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::sources::remote;
 
 /// One way to get a source: machine-readable, and as a hint for people.
-pub(in crate::engine::coreclr) struct Way {
+pub(in crate::engine::coreclr) struct RetrievalOption {
     about: Value,
     hint: Option<String>,
 }
@@ -35,18 +35,22 @@ impl Retrieval {
     }
 
     /// Every way to a source of a module.
-    pub(in crate::engine::coreclr) fn ways(&self, loaded: &Loaded, document: Option<u32>) -> Vec<Way> {
+    pub(in crate::engine::coreclr) fn ways(
+        &self,
+        loaded: &Loaded,
+        document: Option<u32>,
+    ) -> Vec<RetrievalOption> {
         let mut ways = Vec::new();
         if let (Ok(pdb), Some(document)) = (&loaded.pdb, document) {
             let compiled = pdb.document(document);
             let folder = compiled.rsplit_once(['/', '\\']).map_or(compiled, |(folder, _)| folder);
-            ways.push(Way {
+            ways.push(RetrievalOption {
                 about: json!({ "way": "file", "path": compiled }),
                 hint: Some(format!("`sourceFileMap` can map `{folder}`")),
             });
             ways.push(match remote(pdb, document) {
                 Some(remote) => self.by_source_link(&remote.url),
-                None => Way {
+                None => RetrievalOption {
                     about: json!({ "way": "sourceLink", "problem": "the PDB names no address of it" }),
                     hint: None,
                 },
@@ -59,16 +63,16 @@ impl Retrieval {
         ways
     }
 
-    fn by_source_link(&self, url: &str) -> Way {
+    fn by_source_link(&self, url: &str) -> RetrievalOption {
         match Address::parse(url) {
-            Err(error) => Way {
+            Err(error) => RetrievalOption {
                 about: json!({ "way": "sourceLink", "url": url, "problem": error.to_string() }),
                 hint: None,
             },
             Ok(address) => {
                 let allowed = self.source_link.allows(&address);
                 let allow = json!({ pattern_for(&address): { "enabled": true } });
-                Way {
+                RetrievalOption {
                     about: json!({ "way": "sourceLink", "url": url, "allowed": allowed, "allow": allow }),
                     hint: (!allowed)
                         .then(|| format!("`sourceLinkOptions: {allow}` allows fetching it from {url}")),
@@ -77,36 +81,39 @@ impl Retrieval {
         }
     }
 
-    fn by_symbol_servers(&self, loaded: &Loaded) -> Way {
+    fn by_symbol_servers(&self, loaded: &Loaded) -> RetrievalOption {
         if let Some(said) = loaded.server_results() {
-            return Way { about: json!({ "way": "symbolServer", "problem": said }), hint: Some(said) };
+            return RetrievalOption {
+                about: json!({ "way": "symbolServer", "problem": said }),
+                hint: Some(said),
+            };
         }
         // Symbols of packages are on NuGet's server, those of the framework on Microsoft's.
         let server =
             if loaded.is_framework() { "searchMicrosoftSymbolServer" } else { "searchNuGetOrgSymbolServer" };
         let option = json!({ server: true });
-        Way {
+        RetrievalOption {
             about: json!({ "way": "symbolServer", "option": { "symbolOptions": option } }),
             hint: Some(format!("`symbolOptions: {option}` looks for its symbols on a server")),
         }
     }
 
-    fn by_decompiler(&self, loaded: &Loaded) -> Way {
+    fn by_decompiler(&self, loaded: &Loaded) -> RetrievalOption {
         let program = self.decompiler.program().map(|program| program.display().to_string());
         match self.why_not_decompiled(loaded) {
-            None => Way { about: json!({ "way": "decompiler", "program": program }), hint: None },
+            None => RetrievalOption { about: json!({ "way": "decompiler", "program": program }), hint: None },
             Some(problem) => {
                 let is_missing = program.is_none() && !self.decompiler.is_off() && !loaded.is_user_code;
                 let hint = is_missing.then(|| format!("`{INSTALL}` installs a decompiler that is used then"));
                 let hint = hint.or_else(|| program.map(|_| format!("it is not decompiled: {problem}")));
-                Way { about: json!({ "way": "decompiler", "problem": problem }), hint }
+                RetrievalOption { about: json!({ "way": "decompiler", "problem": problem }), hint }
             }
         }
     }
 }
 
 /// A failure with all ways in its data, and their hints after its own.
-pub(in crate::engine::coreclr) fn with_others(failure: Failure, ways: &[Way]) -> Failure {
+pub(in crate::engine::coreclr) fn with_others(failure: Failure, ways: &[RetrievalOption]) -> Failure {
     let mut data = if failure.data.is_object() { failure.data.clone() } else { json!({}) };
     data["ways"] = ways.iter().map(|way| way.about.clone()).collect();
     let hints: Vec<&str> = ways.iter().filter_map(|way| way.hint.as_deref()).collect();

@@ -8,13 +8,13 @@ use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
 use super::WAITING;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::options::SessionOptions;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::Values;
-use crate::engine::coreclr::values::{Path, Root, bare};
+use crate::engine::coreclr::values::ValueStore;
+use crate::engine::coreclr::values::{Path, PathRoot, bare};
 
 /// Longest chain that is followed.
 pub(super) const MAX_CHAIN_LEN: usize = 200;
@@ -38,7 +38,7 @@ const CONTINUATION: &str = "m_continuationObject";
 const LINKS: [&str; 6] = ["_continuationState", "_target", "m_action", "_continuation", "_action", "m_task"];
 
 /// A method that waits for another one to complete.
-pub(crate) struct Waiting {
+pub(crate) struct AwaitingMethod {
     pub(crate) loaded: Rc<Loaded>,
     /// MethodDef token of its `MoveNext`.
     pub(crate) method: u32,
@@ -55,16 +55,16 @@ pub(crate) enum Continuation {
     /// The method that awaits it.
     Directly,
     /// A method beyond others that no step ends in, with its state machine.
-    In(Box<Waiting>, ClrValue),
+    In(Box<AwaitingMethod>, ClrValue),
     /// Only code that no step ends in awaits it.
     Nowhere,
     /// No code is known to await it.
     Unknown,
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The async callers of the method a thread was resumed in, innermost first; found once per stop.
-    pub(super) fn waiting(&self, thread: u32, frames: &[Frame]) -> Rc<Vec<Waiting>> {
+    pub(super) fn waiting(&self, thread: u32, frames: &[Frame]) -> Rc<Vec<AwaitingMethod>> {
         if let Some(known) = self.values.references.waiting(thread) {
             return known;
         }
@@ -79,7 +79,7 @@ impl AtStop<'_> {
     }
 
     /// The method that awaits the one with this state machine, and its own.
-    fn awaiter(&self, machine: &ClrValue) -> Option<(Waiting, ClrValue)> {
+    fn awaiter(&self, machine: &ClrValue) -> Option<(AwaitingMethod, ClrValue)> {
         let outcome = self.types.outcome_of(machine)?;
         let holder = self.types.next_box(&outcome, &mut { MAX_LINKS })?;
         self.waits_in(&holder)
@@ -87,7 +87,7 @@ impl AtStop<'_> {
 
     /// The code that continues, and that a step can end in, when the async method with this state machine
     /// ends.
-    pub(crate) fn continuation_of(&self, options: &Options, machine: &ClrValue) -> Continuation {
+    pub(crate) fn continuation_of(&self, options: &SessionOptions, machine: &ClrValue) -> Continuation {
         let mut found = Continuation::Unknown;
         let mut machine = machine.clone();
         for _ in 0..MAX_CHAIN_LEN {
@@ -108,7 +108,11 @@ impl AtStop<'_> {
 
     /// The nearest method that can stop and waits for something on a stack: an async method, or a task such
     /// as that of `Task.Run`. The method on top is excluded.
-    pub(crate) fn waits_behind(&self, options: &Options, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
+    pub(crate) fn waits_behind(
+        &self,
+        options: &SessionOptions,
+        frames: &[Frame],
+    ) -> Option<(AwaitingMethod, ClrValue)> {
         for frame in frames.iter().skip(1) {
             let Ok(object) = frame.argument(0) else { continue };
             let mut next = self.awaiter(&object);
@@ -129,7 +133,7 @@ impl AtStop<'_> {
 
     /// The method that waits for the next item of the stream whose method was resumed and is on top, and its
     /// state machine. `None` for another method, or while no code waits.
-    pub(crate) fn waits_for_item(&self, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
+    pub(crate) fn waits_for_item(&self, frames: &[Frame]) -> Option<(AwaitingMethod, ClrValue)> {
         let machine = frames.first()?.argument(0).ok()?;
         let item = self.types.field_named(&machine, ITEM)?;
         let holder = self.types.next_box(&item, &mut { MAX_LINKS })?;
@@ -139,7 +143,7 @@ impl AtStop<'_> {
     /// The module, method and generic arguments of a frame, or of an async caller.
     pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
         if frame >= WAITING {
-            let take = |at: &Waiting| (at.loaded.clone(), at.method, at.arguments.clone());
+            let take = |at: &AwaitingMethod| (at.loaded.clone(), at.method, at.arguments.clone());
             return self.values.waiting_at(thread, frame, take);
         }
         let frame = self.frame_at(thread, frame).ok()?;
@@ -151,7 +155,7 @@ impl AtStop<'_> {
     /// The module, method and IL offset of a frame, or of an async caller; `None` if the offset is not known.
     pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
         if frame >= WAITING {
-            let take = |at: &Waiting| Some((at.loaded.clone(), at.method, at.il?));
+            let take = |at: &AwaitingMethod| Some((at.loaded.clone(), at.method, at.il?));
             return self.values.waiting_at(thread, frame, take)?;
         }
         let frame = self.frame_at(thread, frame).ok()?;
@@ -160,7 +164,7 @@ impl AtStop<'_> {
     }
 
     /// The waiting method in a box, and its state machine.
-    fn waits_in(&self, holder: &ClrValue) -> Option<(Waiting, ClrValue)> {
+    fn waits_in(&self, holder: &ClrValue) -> Option<(AwaitingMethod, ClrValue)> {
         let object = bare(holder)?;
         let step = self.types.member(&object, MACHINE)?;
         let machine = self.types.field_at(&object, step)?;
@@ -172,13 +176,13 @@ impl AtStop<'_> {
         let il = state.and_then(|state| yield_of(&loaded, method, state));
         let arguments = self.types.ty_of_runtime(&kind).arguments().to_vec();
         // In optimised code the state machine is a struct: only its box can be held.
-        let root = Root::Handle(self.values.references.keep(object.handle().ok()?));
+        let root = PathRoot::Handle(self.values.references.keep(object.handle().ok()?));
         let path = Path::new(root, "this").step(step, "this".into());
-        Some((Waiting { loaded, method, il, arguments, machine: path }, machine))
+        Some((AwaitingMethod { loaded, method, il, arguments, machine: path }, machine))
     }
 }
 
-impl Values {
+impl ValueStore {
     /// Whether a thread's async callers were searched for at this stop.
     pub(super) fn is_known_who_waits(&self, thread: u32) -> bool {
         self.references.waiting(thread).is_some()
@@ -189,16 +193,16 @@ impl Values {
         &self,
         thread: u32,
         frame: usize,
-        look: impl FnOnce(&Waiting) -> T,
+        look: impl FnOnce(&AwaitingMethod) -> T,
     ) -> Option<T> {
         let index = frame.checked_sub(WAITING)?;
         self.references.waiting(thread)?.get(index).map(look)
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether a step may end where a method waits.
-    fn can_stop_in(&self, options: &Options, waiting: &Waiting) -> bool {
+    fn can_stop_in(&self, options: &SessionOptions, waiting: &AwaitingMethod) -> bool {
         let has_source = waiting.il.is_some_and(|il| {
             waiting.loaded.pdb.as_ref().is_ok_and(|pdb| pdb.point_at(waiting.method, il).is_some())
         });

@@ -4,16 +4,16 @@
 use cordebug::frame::{Frame, Internal};
 use dap_wire::Failure;
 
-use super::{MAX_DEPTH, Row};
+use super::{MAX_DEPTH, StackEntry};
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 
 /// Name of a method that was generated at run time and has no metadata.
 pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
 /// Most runtime frames that are read.
 const MAX_RUNTIME_FRAMES: u32 = 4096;
 
-impl Debuggee {
+impl ClrDebuggee {
     /// All managed frames of a thread, top first.
     pub(in crate::engine::coreclr) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
         let frames = self.thread(thread)?.frames(MAX_DEPTH).map_err(cor("walk the stack"))?;
@@ -22,7 +22,7 @@ impl Debuggee {
 
     /// The frames of a thread with marks between them. None above the top, because a stop is in code; none
     /// below the bottom, because every thread begins in the runtime.
-    pub(super) fn marked(&self, thread: u32, frames: &[Frame]) -> Vec<Row> {
+    pub(super) fn marked(&self, thread: u32, frames: &[Frame]) -> Vec<StackEntry> {
         let internal =
             self.thread(thread).ok().and_then(|thread| thread.internal_frames(MAX_RUNTIME_FRAMES).ok());
         let mut placed: Vec<(usize, &'static str)> = Vec::new();
@@ -46,9 +46,9 @@ impl Debuggee {
         let mut rows = Vec::with_capacity(frames.len());
         for index in 0..frames.len() {
             while let Some((_, text)) = placed.next_if(|(at, _)| *at <= index) {
-                rows.push(Row::Mark(text));
+                rows.push(StackEntry::Mark(text));
             }
-            rows.push(Row::Own(index));
+            rows.push(StackEntry::Own(index));
         }
         rows
     }

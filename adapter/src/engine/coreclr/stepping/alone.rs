@@ -5,11 +5,11 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stepping::Stepping;
 
-impl Session {
+impl ClrSession {
     /// `continue` of all threads, or of one.
     pub(crate) fn continue_request(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.stepping.hold_others(&self.debuggee, arguments)?;
@@ -21,7 +21,7 @@ impl Session {
 
 impl Stepping {
     /// Suspends the other threads, if a request asks for that.
-    pub(super) fn hold_others(&mut self, debuggee: &Debuggee, arguments: &Value) -> Result<(), Failure> {
+    pub(super) fn hold_others(&mut self, debuggee: &ClrDebuggee, arguments: &Value) -> Result<(), Failure> {
         match &arguments["singleThread"] {
             Value::Null | Value::Bool(false) => Ok(()),
             Value::Bool(true) => {
@@ -33,13 +33,13 @@ impl Stepping {
     }
 
     /// Suspends them again, after something else resumed them.
-    pub(crate) fn hold_others_again(&self, debuggee: &Debuggee) {
+    pub(crate) fn hold_others_again(&self, debuggee: &ClrDebuggee) {
         if let Err(failure) = self.hold(debuggee) {
             tracing::debug!(%failure, "the other threads run");
         }
     }
 
-    fn hold(&self, debuggee: &Debuggee) -> Result<(), Failure> {
+    fn hold(&self, debuggee: &ClrDebuggee) -> Result<(), Failure> {
         let Some(alone) = self.alone else { return Ok(()) };
         let thread = debuggee.thread(alone)?;
         debuggee.process()?.hold_others(&thread, true).map_err(cor("hold the other threads"))

@@ -6,7 +6,7 @@
 //! `Task.NotifyDebuggerOfWaitCompletion` when the code that awaits the method's task continues, and a
 //! breakpoint is set there.
 
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use std::rc::Rc;
 
 use clr_metadata::pdb::AwaitStep;
@@ -16,12 +16,12 @@ use cordebug::value::{Handle, Value as ClrValue, element};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::{Position, Step, Way};
+use super::{ActiveStep, CodePosition, StepKind};
 use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::debuggee::RunState;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::values::bare;
 
 const TASK: &str = "System.Threading.Tasks.Task";
@@ -132,9 +132,14 @@ pub(super) fn own_argument(thread: &Thread) -> Option<ClrValue> {
     thread.frames(1).ok()?.first()?.argument(0).ok()
 }
 
-impl Session {
+impl ClrSession {
     /// Prepares a step that begins in an async method. `true` when no stepper is needed.
-    pub(super) fn prepare_awaits(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> bool {
+    pub(super) fn prepare_awaits(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        from: &CodePosition,
+    ) -> bool {
         let Ok(pdb) = &from.loaded.pdb else { return false };
         let awaits = pdb.await_steps(from.method);
         if awaits.is_empty() {
@@ -145,7 +150,7 @@ impl Session {
         let is_ahead = |il: u32| il >= from.il && il < statement.1;
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
-        let is_left = step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty());
+        let is_left = step.way == StepKind::Out || (last == Some(statement.0) && ahead.is_empty());
         if (is_left || ahead.is_empty()) && self.types.gives_items(thread) {
             // Its consumer resumes at any statement that returns an item; others are left to the stepper.
             step.awaiting = self.at_stop().consumer(thread).unwrap_or(Awaiting::Nothing);
@@ -179,7 +184,7 @@ impl Session {
 
     /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and
     /// a plain step finds it.
-    fn wait_for_completion(&mut self, step: &mut Step, thread: &Thread) -> Result<bool, Failure> {
+    fn wait_for_completion(&mut self, step: &mut ActiveStep, thread: &Thread) -> Result<bool, Failure> {
         let frames = thread.frames(MAX_FRAMES).map_err(cor("walk the stack"))?;
         if self.types.is_called_by_its_beginning(&frames) {
             return Ok(false);
@@ -193,7 +198,11 @@ impl Session {
     }
 
     /// Asks for a call when the code that awaits a task continues.
-    pub(super) fn notify_when_awaited(&mut self, step: &mut Step, task: ClrValue) -> Result<(), Failure> {
+    pub(super) fn notify_when_awaited(
+        &mut self,
+        step: &mut ActiveStep,
+        task: ClrValue,
+    ) -> Result<(), Failure> {
         let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
         let (core, class) = self.types.type_named(TASK).ok_or_else(|| lost(TASK))?;
         let function = |name: &str| {
@@ -230,7 +239,7 @@ impl Session {
             Awaiting::Nothing => false,
         };
         let went = if arrived { self.arrived(&mut step, thread, hit) } else { Ok(()) };
-        if self.debuggee.run == Run::Running {
+        if self.debuggee.run == RunState::Running {
             self.stepping.step = Some(step);
         }
         if let Err(failure) = went {
@@ -241,7 +250,7 @@ impl Session {
     }
 
     /// The step has reached the breakpoint that it waited for.
-    fn arrived(&mut self, step: &mut Step, thread: &Thread, hit: &Breakpoint) -> Result<(), Failure> {
+    fn arrived(&mut self, step: &mut ActiveStep, thread: &Thread, hit: &Breakpoint) -> Result<(), Failure> {
         match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
             Awaiting::Nothing => {}
             Awaiting::Yield { loaded, places, machine } => {
@@ -274,7 +283,7 @@ impl Session {
             }
             completion @ Awaiting::Completion(_) => {
                 completion.clear();
-                (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), Way::Out, None);
+                (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), StepKind::Out, None);
                 step.stepper = Some(self.types.stepper_out(&self.options, thread)?);
             }
         }
@@ -282,7 +291,7 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether the async method on top has not yielded yet since its caller entered it: the next frame
     /// outside the framework is the method that started it, or that requested the next item of a stream.
     pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
@@ -295,7 +304,7 @@ impl TypeSystem {
             return false;
         }
         let kickoff = top.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(top.method));
-        let owner = |at: &Position| Some(at.loaded.image()?.metadata.owner_of(at.method));
+        let owner = |at: &CodePosition| Some(at.loaded.image()?.metadata.owner_of(at.method));
         kickoff == Some(below.method) || owner(&below) == owner(&top)
     }
 

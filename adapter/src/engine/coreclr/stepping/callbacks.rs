@@ -7,9 +7,9 @@ use cordebug::frame::Breakpoint;
 use cordebug::thread::Thread;
 use serde_json::Value;
 
-use super::{Position, Step, Way};
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::types::TypeSystem;
+use super::{ActiveStep, CodePosition, StepKind};
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Most methods of a statement that get a breakpoint.
 const MAX_METHODS: usize = 20;
@@ -27,10 +27,10 @@ impl Callbacks {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// A breakpoint was hit. `true` if it is one in a passed method, and so has no other meaning.
     pub(crate) fn callback_entered(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
-        let is_own = |step: &Step| step.callbacks.0.iter().any(|breakpoint| breakpoint.is(hit));
+        let is_own = |step: &ActiveStep| step.callbacks.0.iter().any(|breakpoint| breakpoint.is(hit));
         let Some(step) = self.stepping.step.as_ref().filter(|step| is_own(step)) else { return false };
         let stepper_comes = step.stepper.is_some() && thread.id() == Ok(step.thread);
         if !stepper_comes {
@@ -40,10 +40,10 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Sets breakpoints in the methods that the rest of a statement passes to a library. Those of an earlier
     /// preparation for the same statement stay.
-    pub(super) fn await_callbacks(&self, step: &mut Step, from: &Position) {
+    pub(super) fn await_callbacks(&self, step: &mut ActiveStep, from: &CodePosition) {
         let is_same = step
             .callbacks_of
             .is_some_and(|(method, statement)| method == from.method && Some(statement) == from.statement());
@@ -52,7 +52,7 @@ impl TypeSystem {
         }
         step.callbacks.disarm();
         step.callbacks_of = from.statement().map(|statement| (from.method, statement));
-        if step.way != Way::Into || step.target.is_some() {
+        if step.way != StepKind::Into || step.target.is_some() {
             return;
         }
         let Some((_, end)) = from.statement() else { return };
@@ -63,7 +63,7 @@ impl TypeSystem {
     }
 
     /// A breakpoint at the first statement of a user method, or of its state machine.
-    fn break_in(&self, from: &Position, token: u32) -> Option<Breakpoint> {
+    fn break_in(&self, from: &CodePosition, token: u32) -> Option<Breakpoint> {
         let (_, _, method) = from.loaded.image()?.metadata.called(token)?;
         let pdb = from.loaded.pdb.as_ref().ok()?;
         let body = pdb.move_next(method?).or(method)?;

@@ -9,12 +9,12 @@ use cordebug::thread::Thread;
 use cordebug::value::{Value as ClrValue, element};
 
 use super::awaits::{Awaiting, Machine, own_argument};
-use super::{MAX_FRAMES, Position, Step, Way};
-use crate::engine::coreclr::at_stop::AtStop;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::stack::awaiting::{Continuation, ITEM, Waiting};
-use crate::engine::coreclr::types::TypeSystem;
+use super::{ActiveStep, CodePosition, MAX_FRAMES, StepKind};
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stack::awaiting::{AwaitingMethod, Continuation, ITEM};
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::values::bare;
 
 /// Most threads whose stacks are searched.
@@ -22,7 +22,7 @@ const MAX_THREADS: usize = 256;
 /// Most fields of a state machine that are searched.
 const MAX_FIELDS: usize = 512;
 
-impl Session {
+impl ClrSession {
     /// Where a step ends in the code that awaits the async method on top. `None` if the stepper finds that
     /// code itself, if it is on this stack, or if it is not known. If no step can end there, users are
     /// notified, and there is nothing to wait for.
@@ -49,7 +49,12 @@ impl Session {
     /// Prepares a step that leaves the last user method on a stack, which a library has called. It ends where
     /// the user code that waits for that library resumes; a stepper would end in whatever the thread runs
     /// next. `false` if it leaves no such method.
-    pub(super) fn prepare_end(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> bool {
+    pub(super) fn prepare_end(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        from: &CodePosition,
+    ) -> bool {
         if !self.options.just_my_code || step.target.is_some() || !from.is_left_by(step.way) {
             return false;
         }
@@ -92,14 +97,14 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether the method on top is an async iterator.
     pub(super) fn gives_items(&self, thread: &Thread) -> bool {
         own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
     }
 
     /// The resume point of a consumer that does not wait yet, because it runs on another thread.
-    fn coming(&self, debuggee: &Debuggee, thread: &Thread) -> Option<Awaiting> {
+    fn coming(&self, debuggee: &ClrDebuggee, thread: &Thread) -> Option<Awaiting> {
         let (own, stream) = (thread.id().ok()?, place(&own_argument(thread)?)?);
         let others = debuggee.process().ok()?.threads().ok()?;
         let others = others.into_iter().filter(|other| other.id() != Ok(own)).take(MAX_THREADS);
@@ -142,7 +147,7 @@ impl TypeSystem {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Where the consumer of the stream on top resumes. `None` if it is on this stack, or not known.
     pub(super) fn consumer(&self, thread: &Thread) -> Option<Awaiting> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
@@ -156,16 +161,16 @@ impl AtStop<'_> {
     }
 }
 
-impl Position {
+impl CodePosition {
     /// Whether a step from here only leaves the method.
-    fn is_left_by(&self, way: Way) -> bool {
+    fn is_left_by(&self, way: StepKind) -> bool {
         let is_async = || self.loaded.pdb.as_ref().is_ok_and(|pdb| !pdb.await_steps(self.method).is_empty());
         let Some((_, end)) = self.statement().filter(|_| !is_async()) else { return false };
         let returns = || il::only_returns(&self.function.il_bytes().unwrap_or_default(), self.il, end);
         match way {
-            Way::Out => true,
-            Way::Over => returns(),
-            Way::Into => returns() && self.calls().iter().all(|call| call.il < self.il),
+            StepKind::Out => true,
+            StepKind::Over => returns(),
+            StepKind::Into => returns() && self.calls().iter().all(|call| call.il < self.il),
         }
     }
 
@@ -187,7 +192,7 @@ impl Position {
 }
 
 /// Where a waiting method resumes.
-fn resumes(waiting: &Waiting, machine: &ClrValue) -> Option<Awaiting> {
+fn resumes(waiting: &AwaitingMethod, machine: &ClrValue) -> Option<Awaiting> {
     let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
     let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;
     let breakpoint = waiting.loaded.module.function(at.method).ok()?.set_breakpoint(at.resume_il).ok()?;

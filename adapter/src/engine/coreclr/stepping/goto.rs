@@ -4,20 +4,20 @@ use clr_metadata::pdb::Location;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::Target;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::debuggee::Run;
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::sources::Sources;
+use super::ExecutionTarget;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::debuggee::RunState;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::sources::SourceLocator;
 use crate::engine::coreclr::stepping::Stepping;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
-impl Session {
+impl ClrSession {
     /// Handles `goto`.
     pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
         let il = match self.stepping.target(arguments)? {
-            Some(Target::Statement { thread, il }) if thread == id => il,
+            Some(ExecutionTarget::Statement { thread, il }) if thread == id => il,
             Some(_) => {
                 return Err(Failure::invalid("`targetId` is not a location that this thread can go to"));
             }
@@ -42,16 +42,16 @@ impl Stepping {
     /// current method.
     pub(crate) fn goto_targets(
         &mut self,
-        debuggee: &Debuggee,
-        types: &TypeSystem,
-        sources: &Sources,
+        debuggee: &ClrDebuggee,
+        types: &ClrTypeSystem,
+        sources: &SourceLocator,
         arguments: &Value,
     ) -> Result<Value, Failure> {
         let path = arguments["source"]["path"].as_str();
         let path = path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
         let number = |key: &str| arguments[key].as_u64().and_then(|number| u32::try_from(number).ok());
         let line = number("line").ok_or_else(|| Failure::invalid("`line` is missing"))?;
-        let Run::Stopped { thread } = debuggee.run else { return Ok(json!({ "targets": [] })) };
+        let RunState::Stopped { thread } = debuggee.run else { return Ok(json!({ "targets": [] })) };
         let mut list = Vec::new();
         if let Some(position) = types.modules.position(&debuggee.thread(thread)?)
             && let Ok(pdb) = &position.loaded.pdb
@@ -64,7 +64,7 @@ impl Stepping {
             own.retain(|at| at.method == position.method);
             own.retain(|at| number("column").is_none_or(|column| covers(at, column)));
             for at in own {
-                let id = self.add_target(Target::Statement { thread, il: at.point.il });
+                let id = self.add_target(ExecutionTarget::Statement { thread, il: at.point.il });
                 list.push(
                     json!({ "id": id, "label": format!("line {}, column {}", at.point.line, at.point.column),
                     "line": at.point.line, "column": at.point.column, "endLine": at.point.end_line,

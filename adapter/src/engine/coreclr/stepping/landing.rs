@@ -7,27 +7,27 @@ use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::{Began, Position, Step, Way};
-use crate::engine::coreclr::options::Options;
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::types::TypeSystem;
+use super::{ActiveStep, Began, CodePosition, StepKind};
+use crate::engine::coreclr::options::SessionOptions;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// The compiler's name of an iterator's `finally`.
 const FINALLY: &str = "<>m__Finally";
 
 /// The action after a landing.
-enum Next {
+enum StepAction {
     Stop,
     /// A step of this kind, from here.
-    Go(Way),
+    Go(StepKind),
     /// The step again from its beginning, for the rest of its statement.
     SetOut,
 }
 
-impl Session {
+impl ClrSession {
     /// The runtime reports that a step is complete.
     pub(crate) fn step_completed(&mut self, thread: &Thread, stepper: &Stepper, reason: u32) {
-        let is_current = |step: &Step| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
+        let is_current = |step: &ActiveStep| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
         // It belongs to a step that was cancelled before it completed.
         let Some(mut step) = self.stepping.step.take_if(|step| is_current(step)) else { return };
         if !step.is_instruction
@@ -49,35 +49,44 @@ impl Session {
     /// Continues from a position where the step must not end; `false` if it may end there.
     fn another_go(
         &mut self,
-        step: &mut Step,
+        step: &mut ActiveStep,
         thread: &Thread,
-        at: &Position,
+        at: &CodePosition,
         reason: u32,
     ) -> Result<bool, Failure> {
         let is_call = !matches!(reason, step::NORMAL | step::RETURN);
-        if is_call && step.way == Way::Into && self.types.is_passed_over(&self.options, step, thread, at) {
+        if is_call && step.way == StepKind::Into && self.types.is_passed_over(&self.options, step, thread, at)
+        {
             step.returning = true;
             step.stepper = Some(self.types.stepper_through(&self.options, thread, at)?);
             return Ok(true);
         }
         match next_move(step, at, reason) {
-            Next::Stop => return Ok(false),
-            Next::Go(Way::Out) => step.stepper = Some(self.types.stepper_out(&self.options, thread)?),
-            Next::Go(way) => step.stepper = Some(self.options.stepper(thread, way, at, false)?),
-            // It has left the method already.
-            Next::SetOut if step.way == Way::Out => {
-                step.stepper = Some(self.options.stepper(thread, Way::Over, at, step.is_async)?);
+            StepAction::Stop => return Ok(false),
+            StepAction::Go(StepKind::Out) => {
+                step.stepper = Some(self.types.stepper_out(&self.options, thread)?)
             }
-            Next::SetOut => self.set_out(step, thread, at)?,
+            StepAction::Go(way) => step.stepper = Some(self.options.stepper(thread, way, at, false)?),
+            // It has left the method already.
+            StepAction::SetOut if step.way == StepKind::Out => {
+                step.stepper = Some(self.options.stepper(thread, StepKind::Over, at, step.is_async)?);
+            }
+            StepAction::SetOut => self.set_out(step, thread, at)?,
         }
         Ok(true)
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Whether a step into calls skips the reached method: another call than the chosen one; without a
     /// choice, accessors and operators.
-    fn is_passed_over(&self, options: &Options, step: &Step, thread: &Thread, at: &Position) -> bool {
+    fn is_passed_over(
+        &self,
+        options: &SessionOptions,
+        step: &ActiveStep,
+        thread: &Thread,
+        at: &CodePosition,
+    ) -> bool {
         if let (Some(target), Some(origin)) = (step.target, &step.origin) {
             return self.call_under_way(thread, origin).is_some_and(|call| call != target);
         }
@@ -86,7 +95,7 @@ impl TypeSystem {
     }
 }
 
-impl Position {
+impl CodePosition {
     /// Whether a step began in a `finally` of the method here: that of an iterator is a separate method.
     fn is_finally(&self, began: &Began) -> bool {
         let is_finally = |metadata: &Metadata| metadata.method_name(began.method).starts_with(FINALLY);
@@ -107,17 +116,17 @@ impl Position {
     }
 }
 
-fn next_move(step: &mut Step, at: &Position, reason: u32) -> Next {
-    let Ok(pdb) = &at.loaded.pdb else { return Next::Stop };
+fn next_move(step: &mut ActiveStep, at: &CodePosition, reason: u32) -> StepAction {
+    let Ok(pdb) = &at.loaded.pdb else { return StepAction::Stop };
     let Some(first) = pdb.first_statement(at.method) else {
         // Compiler-generated: the constructor of a closure, the `Main` around an async one. The target of a
         // step into may still lie ahead: a state machine is created before it is started.
-        step.returning = step.way == Way::Into;
-        return Next::Go(if step.returning { Way::Into } else { Way::Out });
+        step.returning = step.way == StepKind::Into;
+        return StepAction::Go(if step.returning { StepKind::Into } else { StepKind::Out });
     };
     if at.il < first.il {
         // A state machine evaluates its state before it reaches a statement.
-        return Next::Go(Way::Over);
+        return StepAction::Go(StepKind::Over);
     }
     let is_hidden = at.is_hidden(reason == step::NORMAL);
     let is_home =
@@ -125,20 +134,20 @@ fn next_move(step: &mut Step, at: &Position, reason: u32) -> Next {
     if let Some(home) = step.origin.as_ref().filter(|_| is_home)
         // A thread that was stopped on its way into a call returns from it, into the statement that it never
         // left.
-        && (step.returning || step.way != Way::Out && home.frame.is_some() && home.frame == at.frame)
+        && (step.returning || step.way != StepKind::Out && home.frame.is_some() && home.frame == at.frame)
         && (is_hidden || reason != step::NORMAL)
         && at.il >= home.statement.0
         && at.il < home.statement.1
     {
-        return Next::SetOut;
+        return StepAction::SetOut;
     }
     if reason == step::RETURN && step.began.as_ref().is_some_and(|began| at.is_finally(began)) {
-        return if step.way == Way::Out { Next::Go(Way::Out) } else { Next::SetOut };
+        return if step.way == StepKind::Out { StepAction::Go(StepKind::Out) } else { StepAction::SetOut };
     }
     let is_same = |began: &Began| at.is_later_piece_of(began, step.is_async);
     let is_no_place = is_hidden || reason == step::NORMAL && at.only_leads_on();
     match is_no_place || step.began.as_ref().is_some_and(is_same) {
-        true => Next::SetOut,
-        false => Next::Stop,
+        true => StepAction::SetOut,
+        false => StepAction::Stop,
     }
 }

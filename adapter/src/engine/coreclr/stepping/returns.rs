@@ -9,12 +9,12 @@ use cordebug::frame::{Breakpoint, Frame};
 use cordebug::thread::Thread;
 use cordebug::value::element;
 
-use super::{Position, Step, Way};
+use super::{ActiveStep, CodePosition, StepKind};
 use crate::engine::coreclr::methods;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::Values;
+use crate::engine::coreclr::values::ValueStore;
 use crate::engine::coreclr::values::{Returned, UNNAMED};
 
 /// Most calls of a statement that are considered, and most of those whose values are shown.
@@ -25,21 +25,21 @@ const MAX_SHOWN: usize = 10;
 const MAX_STRANGERS: usize = 32;
 
 /// A call, by its IL offset, and the called method.
-struct Call {
+struct CallSite {
     il: u32,
     name: String,
 }
 
 /// The return values of a step's calls.
 #[derive(Default)]
-pub(super) struct Returns {
+pub(super) struct ReturnValues {
     /// Breakpoints at which one can be read.
-    armed: Vec<(Breakpoint, Call)>,
+    armed: Vec<(Breakpoint, CallSite)>,
     strangers: usize,
     values: Vec<Returned>,
 }
 
-impl Returns {
+impl ReturnValues {
     /// Removes its breakpoints from the program.
     pub(super) fn disarm(&mut self) {
         for (breakpoint, _) in self.armed.drain(..) {
@@ -56,10 +56,10 @@ impl Returns {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// A breakpoint was hit. `true` if it follows a call of the step, and so belongs to nothing else.
     pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
-        let is_own = |step: &Step| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
+        let is_own = |step: &ActiveStep| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
         let Some(mut step) = self.stepping.step.take_if(|step| is_own(step)) else { return false };
         if !self.read_returns(&mut step, thread) {
             step.returns.strangers += 1;
@@ -73,7 +73,13 @@ impl Session {
     }
 
     /// Handles a landing of a step: it may be right after a call, or outside the method that was called.
-    pub(super) fn returned_at(&mut self, step: &mut Step, thread: &Thread, at: &Position, reason: u32) {
+    pub(super) fn returned_at(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        at: &CodePosition,
+        reason: u32,
+    ) {
         self.read_returns(step, thread);
         if reason != step::RETURN {
             return;
@@ -89,7 +95,7 @@ impl Session {
 
     /// Reads the return value of the call that the statement's frame is right after. `false` in any other
     /// frame.
-    fn read_returns(&mut self, step: &mut Step, thread: &Thread) -> bool {
+    fn read_returns(&mut self, step: &mut ActiveStep, thread: &Thread) -> bool {
         if step.returns.armed.is_empty() || thread.id() != Ok(step.thread) {
             return false;
         }
@@ -108,7 +114,7 @@ impl Session {
     }
 
     /// Reads the return value of a call, if a frame is right after it.
-    fn read_return(&mut self, step: &mut Step, frame: &Frame, call: &Call) -> bool {
+    fn read_return(&mut self, step: &mut ActiveStep, frame: &Frame, call: &CallSite) -> bool {
         // The runtime refuses to read it anywhere else.
         let Ok(value) = frame.return_value(call.il) else { return false };
         let kind = value.element_type().unwrap_or(element::VOID);
@@ -129,10 +135,10 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// Prepares to read the return values of the rest of a statement's calls.
-    pub(super) fn await_returns(&self, step: &mut Step, thread: &Thread, from: &Position) {
-        if step.way != Way::Over {
+    pub(super) fn await_returns(&self, step: &mut ActiveStep, thread: &Thread, from: &CodePosition) {
+        if step.way != StepKind::Over {
             return;
         }
         let mut calls = self.calls_with_values(from);
@@ -147,7 +153,9 @@ impl TypeSystem {
             for offset in code.return_value_offsets(call.il).unwrap_or_default() {
                 match code.set_breakpoint(offset) {
                     Ok(breakpoint) => {
-                        step.returns.armed.push((breakpoint, Call { il: call.il, name: call.name.clone() }));
+                        step.returns
+                            .armed
+                            .push((breakpoint, CallSite { il: call.il, name: call.name.clone() }));
                     }
                     Err(error) => tracing::debug!(%error, "what a call returns is not shown"),
                 }
@@ -156,7 +164,7 @@ impl TypeSystem {
     }
 
     /// The calls of a statement that lead to user code.
-    fn calls_with_values(&self, at: &Position) -> Vec<Call> {
+    fn calls_with_values(&self, at: &CodePosition) -> Vec<CallSite> {
         let Some(image) = at.loaded.image() else { return Vec::new() };
         let shown = |call: clr_metadata::il::Call| {
             let (_, name, _) = image.metadata.called(call.token)?;
@@ -164,15 +172,15 @@ impl TypeSystem {
                 return None;
             }
             self.call_label(&at.loaded, call.token)?;
-            Some(Call { il: call.il, name: methods::short_name(name) })
+            Some(CallSite { il: call.il, name: methods::short_name(name) })
         };
         at.calls().into_iter().take(MAX_LOOKED_AT).filter_map(shown).take(MAX_SHOWN).collect()
     }
 }
 
-impl Values {
+impl ValueStore {
     /// The step is over: its return values are shown until the program resumes.
-    pub(super) fn show_returns(&mut self, step: &mut Step) {
+    pub(super) fn show_returns(&mut self, step: &mut ActiveStep) {
         let values = mem::take(&mut step.returns.values);
         self.references.returned = (!values.is_empty()).then_some((step.thread, values));
     }

@@ -7,24 +7,24 @@ use cordebug::thread::Thread;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::{MAX_FRAMES, Origin, Position};
+use super::{CodePosition, MAX_FRAMES, StepOrigin};
 use crate::engine::coreclr::methods;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::without_arity;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stepping::Stepping;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// The target of a `targetId`, valid until the program runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Target {
+pub(crate) enum ExecutionTarget {
     /// A call in the statement on top of a thread's stack, by its IL offset.
     Call { thread: u32, il: u32 },
     /// A statement of the method there, by IL offset.
     Statement { thread: u32, il: u32 },
 }
 
-impl Position {
+impl CodePosition {
     /// The calls of its statement, in the order of execution.
     pub(super) fn calls(&self) -> Vec<Call> {
         let Some((start, end)) = self.statement() else { return Vec::new() };
@@ -40,7 +40,7 @@ impl Position {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// `stepInTargets`: calls in the rest of a statement that a step can enter.
     pub(crate) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (thread, index) = self.at_stop().frame_asked(arguments)?;
@@ -57,7 +57,7 @@ impl Session {
                 continue;
             }
             if let Some(label) = self.types.call_label(&position.loaded, call.token) {
-                let id = self.stepping.add_target(Target::Call { thread, il: call.il });
+                let id = self.stepping.add_target(ExecutionTarget::Call { thread, il: call.il });
                 list.push(json!({ "id": id, "label": label }));
             }
         }
@@ -65,9 +65,9 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The call that a step is in, by the frame in which it began.
-    pub(super) fn call_under_way(&self, thread: &Thread, origin: &Origin) -> Option<u32> {
+    pub(super) fn call_under_way(&self, thread: &Thread, origin: &StepOrigin) -> Option<u32> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         let mut below = frames.iter().skip(1).filter_map(|frame| self.modules.position_of(frame));
         below.find(|at| (at.loaded.id, at.method) == (origin.module, origin.method))?.current_call()
@@ -108,13 +108,13 @@ impl TypeSystem {
 
 impl Stepping {
     /// Registers a target; returns its number.
-    pub(super) fn add_target(&mut self, target: Target) -> usize {
+    pub(super) fn add_target(&mut self, target: ExecutionTarget) -> usize {
         self.targets.push(target);
         self.targets.len()
     }
 
     /// The target of a request.
-    pub(super) fn target(&self, arguments: &Value) -> Result<Option<Target>, Failure> {
+    pub(super) fn target(&self, arguments: &Value) -> Result<Option<ExecutionTarget>, Failure> {
         let id = &arguments["targetId"];
         if id.is_null() {
             return Ok(None);
@@ -131,11 +131,11 @@ impl Stepping {
     pub(super) fn chosen_call(&self, arguments: &Value, of: u32) -> Result<Option<u32>, Failure> {
         match self.target(arguments)? {
             None => Ok(None),
-            Some(Target::Call { thread, il }) if thread == of => Ok(Some(il)),
-            Some(Target::Call { thread, .. }) => {
+            Some(ExecutionTarget::Call { thread, il }) if thread == of => Ok(Some(il)),
+            Some(ExecutionTarget::Call { thread, .. }) => {
                 Err(Failure::invalid(format!("this target is a call of thread {thread}, not of thread {of}")))
             }
-            Some(Target::Statement { .. }) => {
+            Some(ExecutionTarget::Statement { .. }) => {
                 Err(Failure::invalid("this target is a place for `goto`, not a call for `stepIn`"))
             }
         }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use clr_metadata::imports::Imports;
 
 use super::Ty;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::is_generated;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Namespaces that are searched in addition to those of the code.
 const NAMESPACES: [&str; 8] = [
@@ -22,7 +22,7 @@ const NAMESPACES: [&str; 8] = [
     "System.Collections",
 ];
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The class whose method a frame runs, as in the source: not a closure or state machine inside it.
     pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
         let (loaded, method, arguments) = self.code_at(thread, frame)?;
@@ -50,7 +50,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A type by its full name, in any module: the core library first, then the user's.
     pub(crate) fn type_named(&self, full: &str) -> Option<(Rc<Loaded>, u32)> {
         let count = self.modules.count();

@@ -6,21 +6,21 @@ use clr_metadata::members::PropertyInfo;
 
 use super::Ty;
 use super::ty::OBJECT;
-use crate::engine::coreclr::calls::arguments::Method;
+use crate::engine::coreclr::calls::arguments::MethodInstance;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// A property with its declaring type.
 #[derive(Clone)]
-pub(crate) struct Property {
+pub(crate) struct DeclaredProperty {
     pub(crate) loaded: Rc<Loaded>,
     pub(crate) owner: Ty,
     pub(crate) info: PropertyInfo,
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A property that a type declares itself, by name.
-    pub(crate) fn property_of(&self, owner: &Ty, name: &str, is_static: bool) -> Option<Property> {
+    pub(crate) fn property_of(&self, owner: &Ty, name: &str, is_static: bool) -> Option<DeclaredProperty> {
         let (loaded, token) = self.definition(owner)?;
         let metadata = &loaded.image()?.metadata;
         let info = metadata.property_infos(token).into_iter().find(|info| {
@@ -30,7 +30,7 @@ impl TypeSystem {
                         && metadata.parameter_count(method) == u32::from(info.getter.is_none())
                 })
         })?;
-        Some(Property { loaded: loaded.clone(), owner: owner.clone(), info })
+        Some(DeclaredProperty { loaded: loaded.clone(), owner: owner.clone(), info })
     }
 
     pub(crate) fn has_method(&self, owner: &Ty, name: &str, only_static: bool) -> bool {
@@ -46,7 +46,7 @@ impl TypeSystem {
 
     /// Methods with this name that a type declares, with the generic arguments of the type, and their own
     /// still open.
-    pub(crate) fn methods_named(&self, owner: &Ty, name: &str) -> Vec<Method> {
+    pub(crate) fn methods_named(&self, owner: &Ty, name: &str) -> Vec<MethodInstance> {
         let Some((loaded, token)) = self.definition(owner) else { return Vec::new() };
         let Some(image) = loaded.image() else { return Vec::new() };
         let named =
@@ -55,12 +55,12 @@ impl TypeSystem {
     }
 
     /// A method by its token, with the generic arguments of its class.
-    pub(crate) fn method(&self, loaded: &Rc<Loaded>, owner: &Ty, token: u32) -> Option<Method> {
+    pub(crate) fn method(&self, loaded: &Rc<Loaded>, owner: &Ty, token: u32) -> Option<MethodInstance> {
         let metadata = &loaded.image()?.metadata;
         let signature = metadata.method_signature(token)?;
         let class = owner.arguments();
         let close = |of: &clr_metadata::signature::Signature| self.ty_of(loaded, of).with(class, &[]);
-        Some(Method {
+        Some(MethodInstance {
             loaded: loaded.clone(),
             token,
             owner: match owner {

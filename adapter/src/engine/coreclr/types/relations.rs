@@ -4,12 +4,12 @@ use cordebug::value::element;
 
 use super::Ty;
 use super::ty::OBJECT;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Deepest chain of base types that is followed.
 const MAX_DEPTH: usize = 64;
 
-impl TypeSystem {
+impl ClrTypeSystem {
     pub(crate) fn is_span(&self, ty: &Ty) -> bool {
         ["System.Span`1", "System.ReadOnlySpan`1"].contains(&self.full_name(ty).as_str())
     }

@@ -7,8 +7,8 @@ use dap_wire::Failure;
 use super::ty::STRING;
 use super::{Named, Ty};
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::values::bare;
 
 /// Deepest nesting of a type's parts, and most parts: a type that contains itself twice, and so on, is short
@@ -16,9 +16,9 @@ use crate::engine::coreclr::values::bare;
 const MAX_DEPTH: usize = 64;
 const MAX_PARTS: usize = 1000;
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The runtime's handle of a type.
-    pub(crate) fn runtime_type(&self, debuggee: &Debuggee, thread: u32, ty: &Ty) -> Result<Type, Failure> {
+    pub(crate) fn runtime_type(&self, debuggee: &ClrDebuggee, thread: u32, ty: &Ty) -> Result<Type, Failure> {
         let what = || format!("use the type `{}`", self.csharp(ty));
         let lost = || Failure::invalid(format!("the type `{}` is not known to the runtime", self.csharp(ty)));
         match ty {

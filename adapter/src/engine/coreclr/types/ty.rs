@@ -7,14 +7,14 @@ pub(crate) use csharp_expr::types::{
 
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{keyword, spelled_generic};
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Longest name of a type, characters.
 const MAX_NAME_LEN: usize = 2000;
 /// Display name of a type without a name.
 const ANONYMOUS: &str = "<Anonymous Type>";
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A type of a module's signature. Generic parameters stay open.
     pub(crate) fn ty_of(&self, loaded: &Loaded, signature: &Signature) -> Ty {
         let boxed = |of: &Signature| Box::new(self.ty_of(loaded, of));

@@ -3,10 +3,10 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::{Path, Step, bare};
-use crate::engine::coreclr::at_stop::AtStop;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::types::TypeSystem;
+use super::path::{Path, PathSegment, bare};
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use tokio_util::sync::CancellationToken;
 
 pub(super) const CONCURRENT: &str = "System.Collections.Concurrent.ConcurrentDictionary`2";
@@ -22,7 +22,7 @@ const MAX_LOCKS: u32 = 1 << 16;
 const REFERENCE: u64 = 8;
 
 /// Linked nodes.
-pub(super) struct Chain {
+pub(super) struct LinkedNodes {
     /// Fields on the path to the first node.
     pub(super) first: &'static [&'static str],
     pub(super) next: &'static str,
@@ -35,22 +35,22 @@ pub(super) struct Chain {
 
 /// Layout of nodes in a bucket of a dictionary.
 #[derive(Clone, Copy)]
-struct Shape {
+struct NodeLayout {
     /// The field of a bucket with its first node; `None` if the bucket is the node.
-    wrapped: Option<Step>,
-    next: Step,
+    wrapped: Option<PathSegment>,
+    next: PathSegment,
     /// Offset of the reference to the next node, bytes.
     offset: u64,
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Paths to a page of the nodes of a chain, with their positions.
     pub(super) fn linked_nodes(
         &self,
         cancel: &CancellationToken,
         list: &ClrValue,
         path: &Path,
-        chain: &Chain,
+        chain: &LinkedNodes,
         (start, count): (usize, usize),
     ) -> Option<Vec<(u32, Path)>> {
         let (mut node, mut value, length) = (path.clone(), list.clone(), chain.length);
@@ -101,7 +101,7 @@ impl AtStop<'_> {
         let heads = self.debuggee.heads(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
         let all = path.step(tables_step, String::new()).step(buckets_step, String::new());
         let (mut passed, mut found) = (0, Vec::new());
-        let mut shape: Option<Shape> = None;
+        let mut shape: Option<NodeLayout> = None;
         for (bucket, head) in (0u32..).zip(heads).filter(|(_, head)| *head != 0) {
             if found.len() >= count || cancel.is_cancelled() {
                 break;
@@ -115,7 +115,7 @@ impl AtStop<'_> {
                 passed += length;
                 continue;
             }
-            let mut node = all.step(Step::Element(bucket), String::new());
+            let mut node = all.step(PathSegment::Element(bucket), String::new());
             if let Some(step) = shape.wrapped {
                 node = node.step(step, String::new());
             }
@@ -138,7 +138,7 @@ impl AtStop<'_> {
     }
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     /// The number of nodes in a chain.
     fn chain_from(&self, cancel: &CancellationToken, head: u64, offset: u64) -> Option<usize> {
         let process = self.process().ok()?;
@@ -158,14 +158,14 @@ impl Debuggee {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The address of the node that is `count` after this one.
     fn node_after(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         cancel: &CancellationToken,
         node: &ClrValue,
-        next: Step,
+        next: PathSegment,
         count: u32,
     ) -> Option<u64> {
         let process = debuggee.process().ok()?;
@@ -181,7 +181,7 @@ impl TypeSystem {
     }
 
     /// The number of items in a ConcurrentDictionary: the sum of those that each of its locks counts.
-    pub(super) fn concurrent_count(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<u32> {
+    pub(super) fn concurrent_count(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> Option<u32> {
         let tables = bare(&self.field_named(value, "_tables")?)?;
         let counts = bare(&self.field_named(&tables, "_countPerLock")?)?;
         let counts = counts.as_array()?;
@@ -192,13 +192,19 @@ impl TypeSystem {
         Some(bytes.chunks_exact(4).map(count).fold(0, u32::saturating_add))
     }
 
-    fn keyed(&self, debuggee: &Debuggee, path: &Path, way: &Path, node: &ClrValue) -> Option<(String, Path)> {
+    fn keyed(
+        &self,
+        debuggee: &ClrDebuggee,
+        path: &Path,
+        way: &Path,
+        node: &ClrValue,
+    ) -> Option<(String, Path)> {
         let (name, expression) = self.keyed_by(debuggee, path, &self.field_named(node, "_key")?);
         Some((name, way.step(self.member(node, "_value")?, expression)))
     }
 
     /// The layout of nodes in a bucket.
-    fn shape_of(&self, bucket: &ClrValue) -> Option<Shape> {
+    fn shape_of(&self, bucket: &ClrValue) -> Option<NodeLayout> {
         let mut node = bare(bucket)?;
         let mut wrapped = None;
         // In .NET 8 and later a bucket is a struct around its first node.
@@ -209,7 +215,7 @@ impl TypeSystem {
         }
         let next = self.member(&node, "_next")?;
         let offset = self.field_at(&node, next)?.address().ok()?.checked_sub(node.address().ok()?)?;
-        Some(Shape { wrapped, next, offset })
+        Some(NodeLayout { wrapped, next, offset })
     }
 }
 

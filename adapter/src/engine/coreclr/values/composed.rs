@@ -5,13 +5,13 @@ use clr_metadata::members::Access;
 use cordebug::value::Value as ClrValue;
 
 use super::members::source_name;
-use super::path::{Path, Step};
+use super::path::{Path, PathSegment};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Data, Format};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 /// Most members that are shown in a row.
 const MAX_MEMBERS: usize = 16;
@@ -23,27 +23,27 @@ const PRINT: &str = "PrintMembers";
 /// A text composed of members' texts.
 pub(super) struct Composed {
     open: String,
-    parts: Vec<Part>,
+    parts: Vec<ComposedPart>,
     close: &'static str,
     is_record: bool,
 }
 
-struct Part {
+struct ComposedPart {
     /// The text before the member's.
     label: String,
-    way: Way,
+    way: MemberSource,
 }
 
 /// How a member is read.
-enum Way {
-    Steps(Vec<Step>),
+enum MemberSource {
+    Steps(Vec<PathSegment>),
     /// A computed property of this class.
     Property(Ty, String),
 }
 
 impl Composed {
     /// The whole text; `text_of` returns the text of a member.
-    fn text(&self, mut text_of: impl FnMut(&Way) -> Option<String>) -> String {
+    fn text(&self, mut text_of: impl FnMut(&MemberSource) -> Option<String>) -> String {
         let shown = self.parts.iter().take(MAX_MEMBERS).map(|part| {
             let text = text_of(&part.way).unwrap_or_else(|| UNKNOWN.into());
             // A record inside a record is shown without its own braces.
@@ -61,7 +61,7 @@ impl Composed {
     }
 }
 
-impl Session {
+impl ClrSession {
     /// The same with the displays of members, and with properties that compute from fields.
     pub(super) fn composed_display(
         &mut self,
@@ -72,11 +72,11 @@ impl Session {
     ) -> String {
         let format = Format { bare: composed.is_record, ..*format };
         composed.text(|way| match way {
-            Way::Steps(steps) => {
+            MemberSource::Steps(steps) => {
                 let way = steps.iter().fold(path.clone(), |way, step| way.step(*step, path.name.clone()));
                 Some(self.present(&way, &format, site).ok()?.0.text)
             }
-            Way::Property(owner, name) => {
+            MemberSource::Property(owner, name) => {
                 let val = self.known_property(path, owner, name, site)?;
                 match &val.data {
                     Data::Constant(constant) => {
@@ -89,11 +89,11 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The text of a composed value, from fields alone.
     pub(super) fn composed_text(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         composed: &Composed,
         format: &Format,
@@ -101,12 +101,12 @@ impl TypeSystem {
     ) -> String {
         let format = Format { bare: composed.is_record, ..*format };
         composed.text(|way| match way {
-            Way::Steps(steps) => {
+            MemberSource::Steps(steps) => {
                 let field =
                     steps.iter().try_fold(value.clone(), |value, step| self.field_at(&value, *step))?;
                 Some(self.show_as(debuggee, &field, &format, deeper.checked_sub(1)?).text)
             }
-            Way::Property(..) => None,
+            MemberSource::Property(..) => None,
         })
     }
 
@@ -115,7 +115,7 @@ impl TypeSystem {
         let fields = |open: &str, names: &[&str], close: &'static str| {
             let part = |field: &&str| {
                 let steps = vec![self.member(value, field)?];
-                Some(Part { label: String::new(), way: Way::Steps(steps) })
+                Some(ComposedPart { label: String::new(), way: MemberSource::Steps(steps) })
             };
             let parts = names.iter().map(part).collect::<Option<_>>()?;
             Some(Composed { open: open.to_owned(), parts, close, is_record: false })
@@ -125,7 +125,7 @@ impl TypeSystem {
             "System.Collections.DictionaryEntry" => fields("[", &["_key", "_value"], "]"),
             _ if name.starts_with("System.ValueTuple`") || name.starts_with("System.Tuple`") => {
                 let elements = self.tuple_elements(value, ty)?.into_iter();
-                let part = |steps| Part { label: String::new(), way: Way::Steps(steps) };
+                let part = |steps| ComposedPart { label: String::new(), way: MemberSource::Steps(steps) };
                 let parts = elements.map(part).collect();
                 Some(Composed { open: "(".into(), parts, close: ")", is_record: false })
             }
@@ -134,12 +134,12 @@ impl TypeSystem {
     }
 
     /// The steps to each element of a tuple. The eighth and later ones are in a nested tuple.
-    pub(crate) fn tuple_elements(&self, value: &ClrValue, ty: &Ty) -> Option<Vec<Vec<Step>>> {
+    pub(crate) fn tuple_elements(&self, value: &ClrValue, ty: &Ty) -> Option<Vec<Vec<PathSegment>>> {
         let is_class = self.full_name(ty).starts_with("System.Tuple`");
         let field = |name: &str| self.member(value, &format!("{}{name}", if is_class { "m_" } else { "" }));
         let count = ty.arguments().len();
         let own = (1..=count.min(7)).map(|at| Some(vec![field(&format!("Item{at}"))?]));
-        let mut elements: Vec<Vec<Step>> = own.collect::<Option<_>>()?;
+        let mut elements: Vec<Vec<PathSegment>> = own.collect::<Option<_>>()?;
         if count > 7 {
             let rest = field("Rest")?;
             let inner = super::bare(&self.field_at(value, rest)?)?;
@@ -184,7 +184,7 @@ impl TypeSystem {
         Some(metadata.has_attribute(methods.next()?, GENERATED))
     }
 
-    fn printed_members(&self, value: &ClrValue, chain: &[Ty], owner: &Ty, parts: &mut Vec<Part>) {
+    fn printed_members(&self, value: &ClrValue, chain: &[Ty], owner: &Ty, parts: &mut Vec<ComposedPart>) {
         let Some((loaded, token)) = self.definition(owner) else { return };
         let Some(image) = loaded.image() else { return };
         let metadata = &image.metadata;
@@ -205,18 +205,18 @@ impl TypeSystem {
                 self.backing(value, chain, owner, &info.name)
             };
             let way = match field {
-                Some(step) => Way::Steps(vec![step]),
-                None => Way::Property(nearest.clone(), info.name.clone()),
+                Some(step) => MemberSource::Steps(vec![step]),
+                None => MemberSource::Property(nearest.clone(), info.name.clone()),
             };
-            parts.push(Part { label: format!("{} = ", info.name), way });
+            parts.push(ComposedPart { label: format!("{} = ", info.name), way });
         }
         for field in metadata.fields(token).into_iter().filter(|field| !field.is_static) {
             let up = chain.iter().position(|class| class == owner);
             if let Some(up) = up
                 && metadata.field_access(field.token) == Access::Public
             {
-                let way = Way::Steps(vec![Step::Field { up, token: field.token }]);
-                parts.push(Part { label: format!("{} = ", field.name), way });
+                let way = MemberSource::Steps(vec![PathSegment::Field { up, token: field.token }]);
+                parts.push(ComposedPart { label: format!("{} = ", field.name), way });
             }
         }
     }
@@ -231,7 +231,7 @@ impl TypeSystem {
     }
 
     /// The field of a class's auto-property.
-    fn backing(&self, value: &ClrValue, chain: &[Ty], class: &Ty, name: &str) -> Option<Step> {
+    fn backing(&self, value: &ClrValue, chain: &[Ty], class: &Ty, name: &str) -> Option<PathSegment> {
         let up = chain.iter().position(|other| other == class)?;
         let (loaded, token) = self.definition(class)?;
         let metadata = &loaded.image()?.metadata;
@@ -243,7 +243,7 @@ impl TypeSystem {
         let is_its = |field: &clr_metadata::metadata::Field| {
             !field.is_static && field.name.starts_with('<') && source_name(&field.name) == name
         };
-        let step = Step::Field { up, token: fields.into_iter().find(is_its)?.token };
+        let step = PathSegment::Field { up, token: fields.into_iter().find(is_its)?.token };
         self.field_at(value, step).is_some().then_some(step)
     }
 }

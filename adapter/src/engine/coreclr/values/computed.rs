@@ -4,15 +4,15 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::inside::{Row, What};
-use super::path::{Path, Step, bare};
-use super::rows::Page;
+use super::inside::{VariableEntry, What};
+use super::path::{Path, PathSegment, bare};
+use super::rows::VariablesPage;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Val};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::{BOOL, STRING};
 
 pub(super) const BITS: &str = "System.Collections.BitArray";
@@ -22,15 +22,15 @@ const EXPANDO: &str = "System.Dynamic.ExpandoObject";
 /// Most items that are read: names and members are few.
 const MAX_ITEMS: u32 = 10_000;
 
-impl Session {
+impl ClrSession {
     /// A page of the items of such a value, and their total number; `None` for any other value.
     pub(super) fn computed_rows(
         &mut self,
         value: &ClrValue,
         path: &Path,
-        page: &Page<'_>,
+        page: &VariablesPage<'_>,
         site: &EvalContext,
-    ) -> Option<Vec<Row>> {
+    ) -> Option<Vec<VariableEntry>> {
         let ty = self.types.declared_ty(value);
         let name = self.types.full_name(&ty);
         match name.as_str() {
@@ -53,7 +53,7 @@ impl Session {
         path: &Path,
         ty: &Ty,
         site: &EvalContext,
-    ) -> Option<Vec<Row>> {
+    ) -> Option<Vec<VariableEntry>> {
         let removed = self.removed_member(ty, site);
         let data = bare(&self.types.field_named(value, "_data")?)?;
         let class = bare(&self.types.field_named(&data, "Class")?)?;
@@ -71,8 +71,9 @@ impl Session {
             let name = bare(&keys.element(at).ok()?)?.as_string()?.text(super::MAX_TEXT_LEN).ok()?;
             let quoted = super::primitive::quoted(&name);
             let dictionary = "System.Collections.Generic.IDictionary<string, object>";
-            let inner = way.step(Step::Element(at), format!("(({dictionary}){})[{quoted}]", path.name));
-            rows.push(Row::new(name, What::At(inner), "data"));
+            let inner =
+                way.step(PathSegment::Element(at), format!("(({dictionary}){})[{quoted}]", path.name));
+            rows.push(VariableEntry::new(name, What::At(inner), "data"));
         }
         Some(rows)
     }
@@ -87,14 +88,14 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     fn bit_rows(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         path: &Path,
-        page: &Page<'_>,
-    ) -> Option<Vec<Row>> {
+        page: &VariablesPage<'_>,
+    ) -> Option<Vec<VariableEntry>> {
         if !page.wants_indexed() {
             return Some(Vec::new());
         }
@@ -110,7 +111,11 @@ impl TypeSystem {
             rows.extend((start..start + count).map_while(|at| {
                 let bit = bytes.get((at / 8 - from) as usize)? >> (at % 8) & 1;
                 let val = Val::constant_of(Constant::Bool(bit == 1), BOOL);
-                Some(Row::new(format!("[{at}]"), What::Here(val, format!("{}[{at}]", path.name)), "data"))
+                Some(VariableEntry::new(
+                    format!("[{at}]"),
+                    What::Here(val, format!("{}[{at}]", path.name)),
+                    "data",
+                ))
             }));
         }
         if page.count > page.most && start + count < length {
@@ -121,7 +126,7 @@ impl TypeSystem {
     }
 
     /// Each name with its values, which its indexer joins: entries with a key and a list of strings.
-    fn name_rows(&self, debuggee: &Debuggee, value: &ClrValue, path: &Path) -> Option<Vec<Row>> {
+    fn name_rows(&self, debuggee: &ClrDebuggee, value: &ClrValue, path: &Path) -> Option<Vec<VariableEntry>> {
         let entries = self.listed(&self.field_named(value, "_entriesArray")?)?;
         let row = |entry: ClrValue| {
             let key = self.show(debuggee, &self.field_named(&entry, "Key")?).text;
@@ -135,7 +140,11 @@ impl TypeSystem {
                 true => Val::constant_of(Constant::Null, STRING),
                 false => Val::text(texts.join(",")),
             };
-            Some(Row::new(format!("[{key}]"), What::Here(val, format!("{}[{key}]", path.name)), "data"))
+            Some(VariableEntry::new(
+                format!("[{key}]"),
+                What::Here(val, format!("{}[{key}]", path.name)),
+                "data",
+            ))
         };
         entries.into_iter().map(row).collect()
     }
@@ -164,14 +173,14 @@ impl TypeSystem {
     }
 
     /// The elements of a tuple: one with more than seven nests them.
-    fn tuple_rows(&self, value: &ClrValue, path: &Path, ty: &Ty) -> Option<Vec<Row>> {
+    fn tuple_rows(&self, value: &ClrValue, path: &Path, ty: &Ty) -> Option<Vec<VariableEntry>> {
         let rows = self.tuple_elements(value, ty)?.into_iter().enumerate().map(|(at, steps)| {
             let named = path.tuple.as_ref().and_then(|names| names.get(at)?.clone());
             let name = named.unwrap_or_else(|| format!("Item{}", at + 1));
             let way = format!("{}.{name}", path.name);
             let inner = steps.into_iter().fold(path.clone(), |inner, step| inner.step(step, way.clone()));
             let tuple = path.tuple.as_ref().and_then(|names| self.names_of_element(names, ty, at));
-            Row::new(name, What::At(Path { tuple, ..inner }), "data")
+            VariableEntry::new(name, What::At(Path { tuple, ..inner }), "data")
         });
         Some(rows.collect())
     }

@@ -4,14 +4,14 @@
 use clr_metadata::pdb::Literal;
 use rust_decimal::Decimal;
 
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::evaluator::{Constant, Val};
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::STRING;
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The constants in scope in a frame, under the names of the source.
     pub(crate) fn constants(&self, thread: u32, index: usize) -> Vec<(String, Val)> {
         let Some((loaded, method, il)) = self.place_at(thread, index) else { return Vec::new() };
@@ -21,7 +21,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     fn literal_val(&self, loaded: &Loaded, literal: Literal) -> Option<Val> {
         let named = |token: u32| match token >> 24 {
             0x1b => Some(self.ty_of(loaded, &loaded.image()?.metadata.type_spec(token)?)),

@@ -4,15 +4,15 @@
 use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::Elements;
 
-use super::inside::{Row, What};
-use super::path::{Path, Root, Step, bare};
+use super::inside::{VariableEntry, What};
+use super::path::{Path, PathRoot, PathSegment, bare};
 use super::references::Node;
-use super::rows::Page;
-use crate::engine::coreclr::at_stop::AtStop;
+use super::rows::VariablesPage;
 use crate::engine::coreclr::evaluator::{Constant, Format, Val, width};
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 const INLINE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
 /// Compiler-generated name of a fixed buffer's struct, and the field that it begins with.
@@ -28,12 +28,17 @@ pub(crate) struct Contiguous {
     pub(crate) address: u64,
     size: u64,
     /// The step to the first element.
-    first: Step,
+    first: PathSegment,
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// A page of the elements.
-    pub(super) fn contiguous_rows(&self, value: &ClrValue, path: &Path, page: &Page<'_>) -> Option<Vec<Row>> {
+    pub(super) fn contiguous_rows(
+        &self,
+        value: &ClrValue,
+        path: &Path,
+        page: &VariablesPage<'_>,
+    ) -> Option<Vec<VariableEntry>> {
         let elements = self.types.contiguous(value, &self.types.declared_ty(value))?;
         if !page.wants_indexed() {
             return Some(Vec::new());
@@ -46,7 +51,7 @@ impl AtStop<'_> {
             let what = match self.contiguous_at(&elements, path, at) {
                 Some(val) => match val.path() {
                     Some(inner) => {
-                        let is_copy = inner.is_copy || matches!(inner.root, Root::Handle(_)) && at > 0;
+                        let is_copy = inner.is_copy || matches!(inner.root, PathRoot::Handle(_)) && at > 0;
                         What::At(Path { name: way, is_copy, ..inner.clone() })
                     }
                     None => What::Here(val, way),
@@ -54,7 +59,7 @@ impl AtStop<'_> {
                 // The debugging library cannot access it; the program can.
                 None => What::Lazy(Node::Evaluated { name: format!("[{at}]"), way: way.clone() }, way),
             };
-            rows.push(Row::new(format!("[{at}]"), what, "data"));
+            rows.push(VariableEntry::new(format!("[{at}]"), what, "data"));
         }
         if page.count > page.most && start + count < elements.count {
             rows.push(super::inside::rest(path, &Format::default(), page.start.saturating_add(rows.len())));
@@ -90,7 +95,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer determines
     /// their number.
     pub(crate) fn side_by_side(&self, loaded: &Loaded, token: u32) -> Option<Elements> {
@@ -120,7 +125,7 @@ impl TypeSystem {
         let of = elements.of.with(ty.arguments(), &[]);
         let fields = loaded.image()?.metadata.fields(token);
         let field = fields.into_iter().find(|field| !field.is_static)?;
-        let first = Step::Field { up: 0, token: field.token };
+        let first = PathSegment::Field { up: 0, token: field.token };
         let at = self.field_at(value, first)?;
         let size = match self.number_kind(&of) {
             Some(kind) => width(kind)? as u64,

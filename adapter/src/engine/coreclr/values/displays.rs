@@ -9,13 +9,13 @@
 use clr_metadata::members::Argument;
 use dap_wire::ErrorCode;
 
-use super::path::{Path, Root, bare};
-use super::show::Shown;
+use super::path::{Path, PathRoot, bare};
+use super::show::FormattedValue;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::{Constant, Format};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 const DISPLAY: &str = "System.Diagnostics.DebuggerDisplayAttribute";
 const PROXY: &str = "System.Diagnostics.DebuggerTypeProxyAttribute";
@@ -33,14 +33,14 @@ pub(super) struct Display {
     pub(super) kind: Option<String>,
 }
 
-impl Session {
+impl ClrSession {
     /// Shows an object as its type defines: its display, its members with theirs, or its `ToString`.
     pub(super) fn as_its_type_wants(
         &mut self,
         path: &Path,
         format: &Format,
         site: &EvalContext,
-        shown: &mut Shown,
+        shown: &mut FormattedValue,
     ) {
         let deep = self.values.depth.get();
         if deep >= MAX_DEPTH {
@@ -195,7 +195,7 @@ impl Session {
         let proxy = self.types.defined(&module, token, None, owner.arguments().to_vec());
         // Its constructor may take the object's type, not the declared type of the variable. A handle does
         // not know the declared type.
-        let is_declared = !matches!(path.root, Root::Handle(_))
+        let is_declared = !matches!(path.root, PathRoot::Handle(_))
             && self.at_stop().val_at(path.clone()).is_ok_and(|val| val.ty == *ty);
         let argument = match is_declared {
             true => path.name.clone(),
@@ -214,7 +214,7 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The nearest type in the chain with a display, and that display.
     fn display_of(&self, ty: &Ty) -> Option<(Ty, Display)> {
         self.chain(ty).into_iter().find_map(|owner| {

@@ -11,9 +11,9 @@ use super::numbers::{big_integer, half, wide};
 use super::path::bare;
 use super::primitive::{DAY, date, date_time, guid, rune, time_of_day, time_span};
 use super::show::shown_text;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Format};
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Classes whose text is in a field, with that field. It is shown in braces, like a `ToString`.
 const SAID: [(&str, &str); 7] = [
@@ -43,11 +43,11 @@ const TASK_STATES: [(u32, &str); 7] = [
     (0x200_0000, "WaitingForActivation"),
 ];
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The text of a framework struct.
     pub(super) fn struct_text(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         name: &str,
         format: &Format,
@@ -88,7 +88,7 @@ impl TypeSystem {
     /// The text of an object of a framework class, or of a derived one.
     pub(super) fn class_text(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         name: &str,
         format: &Format,
@@ -133,7 +133,7 @@ impl TypeSystem {
         }
     }
 
-    fn big_integer(&self, debuggee: &Debuggee, value: &ClrValue, format: &Format) -> Option<String> {
+    fn big_integer(&self, debuggee: &ClrDebuggee, value: &ClrValue, format: &Format) -> Option<String> {
         let sign = self.number_field(value, "_sign")? as i32;
         let Some(bits) = bare(&self.field_named(value, "_bits")?) else {
             return Some(big_integer(sign, &[], format.hex));
@@ -149,7 +149,7 @@ impl TypeSystem {
     }
 
     /// System.Net.IPAddress: four bytes, or eight numbers and the scope's id.
-    fn ip_address(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<String> {
+    fn ip_address(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> Option<String> {
         let address = self.number_field(value, "_addressOrScopeId")?;
         let Some(numbers) = bare(&self.field_named(value, "_numbers")?) else {
             return Some(Ipv4Addr::from(address.to_le_bytes()).to_string());
@@ -164,7 +164,13 @@ impl TypeSystem {
     }
 
     /// A task's status and result. Its `Id` is left out: reading it would create one.
-    fn task(&self, debuggee: &Debuggee, value: &ClrValue, format: &Format, deeper: usize) -> Option<String> {
+    fn task(
+        &self,
+        debuggee: &ClrDebuggee,
+        value: &ClrValue,
+        format: &Format,
+        deeper: usize,
+    ) -> Option<String> {
         let state = self.number_field(value, "m_stateFlags")?;
         let status = TASK_STATES.iter().find(|(bit, _)| state & bit != 0).map_or("Created", |(_, name)| name);
         let result =

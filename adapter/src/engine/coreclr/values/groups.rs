@@ -4,16 +4,16 @@
 use clr_metadata::members::Access;
 use dap_wire::Failure;
 
-use super::inside::{Row, What};
-use super::path::{Path, Step, bare};
+use super::inside::{VariableEntry, What};
+use super::path::{Path, PathSegment, bare};
 use super::references::Node;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::Val;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 pub(super) const NON_PUBLIC: &str = "Non-Public members";
 pub(super) const RAW_VIEW: &str = "Raw View";
@@ -28,7 +28,7 @@ const MAX_DYNAMIC: u32 = 1_000;
 
 /// The members of an object that are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum MemberSelection {
     /// Those next to the groups.
     Shown,
     /// Those in the group of non-public members.
@@ -37,7 +37,7 @@ pub(crate) enum Part {
     All,
 }
 
-impl Part {
+impl MemberSelection {
     pub(super) fn takes(self, is_grouped: bool) -> bool {
         match self {
             Self::Shown => !is_grouped,
@@ -55,25 +55,33 @@ pub(super) fn is_grouped(declaring: &Loaded, access: Access, browsable: Option<i
 }
 
 /// The row that opens to the non-public members.
-pub(super) fn non_public(path: &Path) -> Row {
+pub(super) fn non_public(path: &Path) -> VariableEntry {
     let way = format!("{},hidden", path.name);
-    Row::new(NON_PUBLIC, What::Group(Node::NonPublic(path.clone()), String::new(), Some(way)), "virtual")
+    VariableEntry::new(
+        NON_PUBLIC,
+        What::Group(Node::NonPublic(path.clone()), String::new(), Some(way)),
+        "virtual",
+    )
 }
 
 /// The row that opens to the fields of an object that is shown in another form.
-pub(super) fn raw_view(path: &Path) -> Row {
+pub(super) fn raw_view(path: &Path) -> VariableEntry {
     let way = format!("{},raw", path.name);
-    Row::new(RAW_VIEW, What::Group(Node::Raw(path.clone()), String::new(), Some(way)), "virtual")
+    VariableEntry::new(RAW_VIEW, What::Group(Node::Raw(path.clone()), String::new(), Some(way)), "virtual")
 }
 
 /// Whether a row is a group of the object, not one of its members.
-pub(super) fn is_group(row: &Row) -> bool {
+pub(super) fn is_group(row: &VariableEntry) -> bool {
     [NON_PUBLIC, RAW_VIEW].contains(&row.name.as_str())
 }
 
-impl Session {
+impl ClrSession {
     /// The members that a dynamic object reports.
-    pub(super) fn dynamic_rows(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+    pub(super) fn dynamic_rows(
+        &mut self,
+        path: &Path,
+        site: &EvalContext,
+    ) -> Result<Vec<VariableEntry>, Failure> {
         let view =
             self.types.ty_named(VIEW).ok_or_else(|| Failure::invalid("Microsoft.CSharp is not loaded"))?;
         let ty = self.at_stop().val_at(path.clone())?.ty;
@@ -82,7 +90,7 @@ impl Session {
         let items = match self.property_value(&made, "Items", site) {
             Ok(items) => items,
             // It throws if there are none.
-            Err(failure) => return Ok(vec![Row::new("…", What::Said(failure.message), "virtual")]),
+            Err(failure) => return Ok(vec![VariableEntry::new("…", What::Said(failure.message), "virtual")]),
         };
         let Some(all) = items.path().cloned() else { return Ok(Vec::new()) };
         let value = self.at_stop().fetch(&all)?;
@@ -96,10 +104,10 @@ impl Session {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// One of them: the library stores a name and a value.
-    fn dynamic_row(&self, path: &Path, all: &Path, at: u32, is_dictionary: bool) -> Option<Row> {
-        let item = all.step(Step::Element(at), format!("new {VIEW}({}).Items[{at}]", path.name));
+    fn dynamic_row(&self, path: &Path, all: &Path, at: u32, is_dictionary: bool) -> Option<VariableEntry> {
+        let item = all.step(PathSegment::Element(at), format!("new {VIEW}({}).Items[{at}]", path.name));
         let kept = bare(&self.fetch(&item).ok()?)?;
         let name =
             bare(&self.types.field_named(&kept, "name")?)?.as_string()?.text(super::MAX_TEXT_LEN).ok()?;
@@ -109,7 +117,7 @@ impl AtStop<'_> {
         };
         let inner = item.step(self.types.member(&kept, "value")?, way.clone());
         let value = Val::at(inner, crate::engine::coreclr::types::ty::OBJECT);
-        let mut row = Row::new(name, What::Here(value, way), "property");
+        let mut row = VariableEntry::new(name, What::Here(value, way), "property");
         if !is_dictionary {
             // The stored value is a copy.
             row.attributes.push("readOnly");
@@ -118,12 +126,12 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The row that opens to the static members.
-    pub(super) fn static_members(&self, ty: Ty) -> Row {
+    pub(super) fn static_members(&self, ty: Ty) -> VariableEntry {
         let text = self.csharp(&ty);
         let group = What::Group(Node::statics(ty), text.clone(), Some(text));
-        Row::new("Static members", group, "class")
+        VariableEntry::new("Static members", group, "class")
     }
 
     /// Whether objects of a type report their members themselves, before those that the type declares.
@@ -135,12 +143,12 @@ impl TypeSystem {
 
     /// The row that opens to a dynamic object's members; `None` for other objects, and if the program has not
     /// loaded C#'s library for such objects.
-    pub(super) fn dynamic_view(&self, path: &Path, interfaces: &[Ty]) -> Option<Row> {
+    pub(super) fn dynamic_view(&self, path: &Path, interfaces: &[Ty]) -> Option<VariableEntry> {
         let is_dynamic = interfaces.iter().any(|interface| self.full_name(interface) == DYNAMIC);
         if !is_dynamic || self.ty_named(VIEW).is_none() {
             return None;
         }
         let way = format!("new {VIEW}({}).Items", path.name);
-        Some(Row::new("Dynamic View", What::Lazy(Node::Dynamic(path.clone()), way), "method"))
+        Some(VariableEntry::new("Dynamic View", What::Lazy(Node::Dynamic(path.clone()), way), "method"))
     }
 }

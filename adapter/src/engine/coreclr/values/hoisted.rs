@@ -3,12 +3,12 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::path::{Path, Step, bare};
+use super::path::{Path, PathSegment, bare};
 use super::tuples::tuple_names;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, written_name};
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Prefixes of locals and fields that hold an outer closure: in C#, in Visual Basic.
 const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];
@@ -47,7 +47,7 @@ pub(crate) fn holds_closure(name: &str) -> bool {
 
 /// Meaning of a compiler-generated field.
 #[derive(Debug, PartialEq, Eq)]
-enum Kept<'a> {
+enum HoistedKind<'a> {
     /// A variable, and its number in a state machine.
     Variable(&'a str, Option<usize>),
     This,
@@ -57,7 +57,7 @@ enum Kept<'a> {
     Nothing,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> HoistedKind<'a> {
     /// Parses a field's name: `<name>5__2` is the second variable of a state machine, `<>8__1` its first
     /// closure.
     fn in_field(raw: &'a str) -> Self {
@@ -100,7 +100,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Variables in a closure or state machine; an inner one hides an outer one of the same name.
     pub(crate) fn hoisted(&self, path: &Path, alive: &Alive, found: &mut Vec<(String, Path)>) {
         self.hoisted_in(path, alive, MAX_DEPTH, found);
@@ -111,15 +111,15 @@ impl AtStop<'_> {
         let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
         let mut closures = Vec::new();
         for field in self.types.members(&value) {
-            let name = match Kept::in_field(&field.name) {
-                Kept::Variable(name, number) if alive.has(number) => name,
+            let name = match HoistedKind::in_field(&field.name) {
+                HoistedKind::Variable(name, number) if alive.has(number) => name,
                 // `this` of a lambda is its closure.
-                Kept::This if self.types.is_closure_field(&value, field.step) => {
+                HoistedKind::This if self.types.is_closure_field(&value, field.step) => {
                     closures.push(path.step(field.step, "this".into()));
                     continue;
                 }
-                Kept::This => "this",
-                Kept::Closure(number) if alive.has(number) => {
+                HoistedKind::This => "this",
+                HoistedKind::Closure(number) if alive.has(number) => {
                     closures.push(path.step(field.step, path.name.clone()));
                     continue;
                 }
@@ -141,8 +141,8 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
-    fn is_closure_field(&self, value: &ClrValue, step: Step) -> bool {
+impl ClrTypeSystem {
+    fn is_closure_field(&self, value: &ClrValue, step: PathSegment) -> bool {
         let held = self.field_at(value, step).as_ref().and_then(bare);
         let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));
         class.is_some_and(|(loaded, class)| {
@@ -158,24 +158,24 @@ mod tests {
     #[test]
     fn field_names_determine_their_meaning() {
         for (raw, kept) in [
-            ("plain", Kept::Variable("plain", None)),
-            ("<count>5__3", Kept::Variable("count", Some(2))),
-            ("<count>5__0", Kept::Variable("count", None)),
-            ("<>4__this", Kept::This),
-            ("<>8__1", Kept::Closure(Some(0))),
-            ("CS$<>8__locals2", Kept::Closure(None)),
-            ("<>1__state", Kept::Nothing),
-            ("<>u__1", Kept::Nothing),
-            ("<>9__4", Kept::Nothing),
-            ("$VB$Me", Kept::This),
-            ("$VB$Local_step_", Kept::Variable("step_", None)),
-            ("$VB$ResumableLocal_after$1", Kept::Variable("after", Some(1))),
-            ("$VB$NonLocal_$VB$Closure_2", Kept::Closure(None)),
-            ("$VB$ResumableLocal_$VB$Closure_$0", Kept::Closure(Some(0))),
-            ("$State", Kept::Nothing),
-            ("$P_n", Kept::Nothing),
+            ("plain", HoistedKind::Variable("plain", None)),
+            ("<count>5__3", HoistedKind::Variable("count", Some(2))),
+            ("<count>5__0", HoistedKind::Variable("count", None)),
+            ("<>4__this", HoistedKind::This),
+            ("<>8__1", HoistedKind::Closure(Some(0))),
+            ("CS$<>8__locals2", HoistedKind::Closure(None)),
+            ("<>1__state", HoistedKind::Nothing),
+            ("<>u__1", HoistedKind::Nothing),
+            ("<>9__4", HoistedKind::Nothing),
+            ("$VB$Me", HoistedKind::This),
+            ("$VB$Local_step_", HoistedKind::Variable("step_", None)),
+            ("$VB$ResumableLocal_after$1", HoistedKind::Variable("after", Some(1))),
+            ("$VB$NonLocal_$VB$Closure_2", HoistedKind::Closure(None)),
+            ("$VB$ResumableLocal_$VB$Closure_$0", HoistedKind::Closure(Some(0))),
+            ("$State", HoistedKind::Nothing),
+            ("$P_n", HoistedKind::Nothing),
         ] {
-            assert_eq!(Kept::in_field(raw), kept, "{raw}");
+            assert_eq!(HoistedKind::in_field(raw), kept, "{raw}");
         }
     }
 

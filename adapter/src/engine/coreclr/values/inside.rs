@@ -6,17 +6,17 @@ use clr_metadata::members::{Access, PropertyInfo};
 use dap_wire::Failure;
 
 use super::UNNAMED;
-use super::groups::{Part, is_group, is_grouped, non_public, raw_view};
+use super::groups::{MemberSelection, is_group, is_grouped, non_public, raw_view};
 use super::path::{Path, bare};
 use super::references::{Node, Returned};
-use super::rows::Page;
+use super::rows::VariablesPage;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::{Constant, Data, Format, Val};
 use crate::engine::coreclr::names::written_name;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::Values;
+use crate::engine::coreclr::values::ValueStore;
 
 /// DebuggerBrowsableState: never, and "its items instead of it".
 pub(super) const NEVER: i64 = 0;
@@ -26,7 +26,7 @@ pub(super) const BROWSABLE: &str = "System.Diagnostics.DebuggerBrowsableAttribut
 const MAX_DEPTH: usize = 4;
 
 /// A row before it is rendered.
-pub(crate) struct Row {
+pub(crate) struct VariableEntry {
     pub(crate) name: String,
     pub(crate) what: What,
     /// DAP `VariablePresentationHint.kind`.
@@ -51,28 +51,30 @@ pub(crate) enum What {
     Failed(Failure),
 }
 
-impl Row {
+impl VariableEntry {
     pub(super) fn new(name: impl Into<String>, what: What, kind: &'static str) -> Self {
         Self { name: name.into(), what, kind, access: None, attributes: Vec::new(), read: None }
     }
 }
 
-impl Session {
+impl ClrSession {
     /// The child rows of a node.
     pub(super) fn rows_of(
         &mut self,
         node: &Node,
-        page: &Page<'_>,
+        page: &VariablesPage<'_>,
         site: &EvalContext,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<VariableEntry>, Failure> {
         match node {
             Node::Locals { thread, index } => {
-                let mut rows: Vec<Row> = self.values.returned_rows(*thread, *index);
+                let mut rows: Vec<VariableEntry> = self.values.returned_rows(*thread, *index);
                 let locals = self.at_stop().locals(*thread, *index)?;
                 let has_this = locals.iter().any(|(name, _)| name == "this");
-                rows.extend(locals.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
+                rows.extend(
+                    locals.into_iter().map(|(name, path)| VariableEntry::new(name, What::At(path), "data")),
+                );
                 for (name, val) in self.at_stop().constants(*thread, *index) {
-                    let mut row = Row::new(name.clone(), What::Here(val, name), "data");
+                    let mut row = VariableEntry::new(name.clone(), What::Here(val, name), "data");
                     row.attributes.push("constant");
                     rows.push(row);
                 }
@@ -86,27 +88,31 @@ impl Session {
                 Ok(page.cut(rows))
             }
             Node::Types { thread, index } => {
-                let row = |(name, text)| Row::new(name, What::Said(text), "data");
+                let row = |(name, text)| VariableEntry::new(name, What::Said(text), "data");
                 Ok(page.cut(self.at_stop().type_variables(*thread, *index).into_iter().map(row).collect()))
             }
             Node::Inside(path, format) => self.inside(path, format, page, site),
             Node::Rest(path, format, from) => {
-                let page = Page { start: from.saturating_add(page.start), filter: Some("indexed"), ..*page };
+                let page = VariablesPage {
+                    start: from.saturating_add(page.start),
+                    filter: Some("indexed"),
+                    ..*page
+                };
                 self.inside(path, format, &page, site)
             }
-            Node::Raw(path) => {
-                self.fields_and_properties(path, Part::Shown, MAX_DEPTH, site).map(|rows| page.cut(rows))
-            }
-            Node::NonPublic(path) => {
-                self.fields_and_properties(path, Part::NonPublic, MAX_DEPTH, site).map(|rows| page.cut(rows))
-            }
+            Node::Raw(path) => self
+                .fields_and_properties(path, MemberSelection::Shown, MAX_DEPTH, site)
+                .map(|rows| page.cut(rows)),
+            Node::NonPublic(path) => self
+                .fields_and_properties(path, MemberSelection::NonPublic, MAX_DEPTH, site)
+                .map(|rows| page.cut(rows)),
             Node::Dynamic(path) => self.dynamic_rows(path, site).map(|rows| page.cut(rows)),
             Node::Property { of, name, way } => {
                 let what = match self.property_value(of, name, site) {
                     Ok(val) => What::Here(val, way.clone()),
                     Err(failure) => What::Failed(failure),
                 };
-                Ok(vec![Row::new(name.rsplit('.').next().unwrap_or(name), what, "property")])
+                Ok(vec![VariableEntry::new(name.rsplit('.').next().unwrap_or(name), what, "property")])
             }
             Node::Results(path) => {
                 let items = self.results(path, site)?;
@@ -118,7 +124,7 @@ impl Session {
                     Ok(val) => What::Here(val, way.clone()),
                     Err(failure) => What::Failed(failure),
                 };
-                Ok(vec![Row::new(name, what, "property")])
+                Ok(vec![VariableEntry::new(name, what, "property")])
             }
         }
     }
@@ -127,14 +133,14 @@ impl Session {
         &mut self,
         path: &Path,
         format: &Format,
-        page: &Page<'_>,
+        page: &VariablesPage<'_>,
         site: &EvalContext,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<VariableEntry>, Failure> {
         let value = self.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
         if let Ty::Pointer(_) = self.types.declared_ty(&inner) {
-            let way = path.step(super::path::Step::Behind, format!("(*{})", path.name));
-            return Ok(vec![Row::new(format!("*{}", path.name), What::At(way), "data")]);
+            let way = path.step(super::path::PathSegment::Behind, format!("(*{})", path.name));
+            return Ok(vec![VariableEntry::new(format!("*{}", path.name), What::At(way), "data")]);
         }
         if format.results {
             return self.results(path, site).map(|rows| page.cut(rows));
@@ -170,7 +176,7 @@ impl Session {
                             &self.types.declared_ty(&self.at_stop().fetch(&item).ok()?),
                         )
                     });
-                    let mut row = Row::new(name, What::At(Path { tuple, ..item }), "data");
+                    let mut row = VariableEntry::new(name, What::At(Path { tuple, ..item }), "data");
                     row.read = ty_read.clone().zip(read.as_mut().and_then(Iterator::next));
                     row
                 }));
@@ -202,7 +208,7 @@ impl Session {
         if !format.raw {
             drop((value, inner));
             if let Some(proxy) = self.proxy(path, &ty, site) {
-                let mut rows = self.fields_and_properties(&proxy, Part::Shown, MAX_DEPTH, site)?;
+                let mut rows = self.fields_and_properties(&proxy, MemberSelection::Shown, MAX_DEPTH, site)?;
                 rows.retain(|row| row.access.is_none_or(|access| access == Access::Public) && !is_group(row));
                 if self.types.is_span(&ty) {
                     // A struct without a variable can only be read through the proxy.
@@ -214,7 +220,7 @@ impl Session {
                 return Ok(page.cut(rows));
             }
         }
-        let part = if format.hidden { Part::All } else { Part::Shown };
+        let part = if format.hidden { MemberSelection::All } else { MemberSelection::Shown };
         self.fields_and_properties(path, part, MAX_DEPTH, site).map(|rows| page.cut(rows))
     }
 
@@ -222,10 +228,10 @@ impl Session {
     fn fields_and_properties(
         &mut self,
         path: &Path,
-        part: Part,
+        part: MemberSelection,
         deeper: usize,
         site: &EvalContext,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<VariableEntry>, Failure> {
         let value = self.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
         let (mut rows, mut names, mut has_hidden) = (Vec::new(), Vec::<String>::new(), false);
@@ -278,7 +284,7 @@ impl Session {
                 continue;
             }
             let derived = match member.step {
-                super::path::Step::Field { up, .. } => chain.get(..up).unwrap_or_default(),
+                super::path::PathSegment::Field { up, .. } => chain.get(..up).unwrap_or_default(),
                 _ => &[],
             };
             // The value of the property now differs from the field of the one that it overrides.
@@ -297,7 +303,7 @@ impl Session {
                 continue;
             }
             let owner = match member.step {
-                super::path::Step::Field { up, .. } => chain.get(up).cloned(),
+                super::path::PathSegment::Field { up, .. } => chain.get(up).cloned(),
                 _ => None,
             };
             let of = match (&owner, shared.contains(&member.name)) {
@@ -327,7 +333,7 @@ impl Session {
                 names.get(position.checked_sub(1)?)?.clone()
             });
             let kind = if is_auto { "property" } else { "data" };
-            let mut row = Row::new(tuple_name.unwrap_or(shown), What::At(way), kind);
+            let mut row = VariableEntry::new(tuple_name.unwrap_or(shown), What::At(way), kind);
             row.access = Some(access);
             if member.read_only && auto.is_none_or(|info| info.setter.is_none()) {
                 row.attributes.push("readOnly");
@@ -337,14 +343,14 @@ impl Session {
         for owner in &chain {
             has_hidden |= self.property_rows(path, owner, part, &mut names, &mut rows, deeper, site)?;
         }
-        if part != Part::NonPublic {
-            self.types.group_rows(path, &actual, has_hidden && part == Part::Shown, &mut rows);
+        if part != MemberSelection::NonPublic {
+            self.types.group_rows(path, &actual, has_hidden && part == MemberSelection::Shown, &mut rows);
         }
         Ok(rows)
     }
 
     /// The members of a member that is replaced by them in the list. A cycle ends at a maximal depth.
-    fn instead_of_it(&mut self, way: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+    fn instead_of_it(&mut self, way: &Path, site: &EvalContext) -> Result<Vec<VariableEntry>, Failure> {
         let deep = self.values.rooted.get();
         if deep >= MAX_DEPTH {
             return Ok(Vec::new());
@@ -362,9 +368,9 @@ impl Session {
         &mut self,
         path: &Path,
         owner: &Ty,
-        part: Part,
+        part: MemberSelection,
         names: &mut Vec<String>,
-        rows: &mut Vec<Row>,
+        rows: &mut Vec<VariableEntry>,
         deeper: usize,
         site: &EvalContext,
     ) -> Result<bool, Failure> {
@@ -418,7 +424,7 @@ impl Session {
                     way,
                 ),
             };
-            let mut row = Row::new(info.name.clone(), what, "property");
+            let mut row = VariableEntry::new(info.name.clone(), what, "property");
             row.access = Some(metadata.method_access(getter));
             if info.setter.is_none() {
                 row.attributes.push("readOnly");
@@ -429,13 +435,13 @@ impl Session {
     }
 }
 
-impl Values {
+impl ValueStore {
     /// Return values of the calls in the last step, in the frame where it ended.
-    fn returned_rows(&self, thread: u32, index: usize) -> Vec<Row> {
+    fn returned_rows(&self, thread: u32, index: usize) -> Vec<VariableEntry> {
         let here = self.references.returned.iter().filter(|(of, _)| (*of, 0) == (thread, index));
         let row = |returned: &Returned| {
             let what = What::Here(returned.val.clone(), UNNAMED.into());
-            let mut row = Row::new(format!("{} returned", returned.name), what, "data");
+            let mut row = VariableEntry::new(format!("{} returned", returned.name), what, "data");
             row.attributes.push("readOnly");
             row
         };
@@ -443,9 +449,9 @@ impl Values {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The groups of an object's members.
-    fn group_rows(&self, path: &Path, actual: &Ty, has_hidden: bool, rows: &mut Vec<Row>) {
+    fn group_rows(&self, path: &Path, actual: &Ty, has_hidden: bool, rows: &mut Vec<VariableEntry>) {
         if self.has_statics(actual) {
             rows.push(self.static_members(actual.clone()));
         }
@@ -455,7 +461,11 @@ impl TypeSystem {
         let interfaces = self.interfaces_of(actual);
         if self.is_sequence(actual, &interfaces) {
             let way = format!("{},results", path.name);
-            rows.push(Row::new("Results View", What::Lazy(Node::Results(path.clone()), way), "method"));
+            rows.push(VariableEntry::new(
+                "Results View",
+                What::Lazy(Node::Results(path.clone()), way),
+                "method",
+            ));
         }
         rows.extend(self.dynamic_view(path, &interfaces));
     }
@@ -479,18 +489,18 @@ impl TypeSystem {
 }
 
 /// The row that opens to the items from this one on.
-pub(super) fn rest(path: &Path, format: &Format, from: usize) -> Row {
+pub(super) fn rest(path: &Path, format: &Format, from: usize) -> VariableEntry {
     let node = Node::Rest(path.clone(), *format, from);
-    Row::new(format!("[{from}…]"), What::Group(node, "more items".into(), None), "virtual")
+    VariableEntry::new(format!("[{from}…]"), What::Group(node, "more items".into(), None), "virtual")
 }
 
 /// All rows, up to the limit of one answer.
-pub(super) const EVERYTHING: Page<'static> =
-    Page { start: 0, count: usize::MAX, most: super::MAX_ROWS, filter: None };
+pub(super) const EVERYTHING: VariablesPage<'static> =
+    VariablesPage { start: 0, count: usize::MAX, most: super::MAX_ROWS, filter: None };
 
 /// Turns a row of a span's proxy, which has copies of the elements, into one of the span's own, if that can
 /// be read.
-fn element_of(span: &Path, row: &mut Row, is_read: bool) {
+fn element_of(span: &Path, row: &mut VariableEntry, is_read: bool) {
     if let What::At(path) = &mut row.what
         && row.name.starts_with('[')
     {

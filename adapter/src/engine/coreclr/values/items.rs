@@ -2,12 +2,12 @@
 
 use cordebug::value::{Array, Value as ClrValue};
 
-use super::chains::{CONCURRENT, Chain};
+use super::chains::{CONCURRENT, LinkedNodes};
 use super::computed::{BITS, NAMES};
-use super::path::{Path, Step, bare};
-use crate::engine::coreclr::at_stop::AtStop;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::types::TypeSystem;
+use super::path::{Path, PathSegment, bare};
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use tokio_util::sync::CancellationToken;
 
 /// Size of the pieces in which the program's memory is scanned, bytes.
@@ -29,7 +29,7 @@ const COUNTED: [(&str, &[&str]); 8] = [
 ];
 
 /// Storage layout of a collection's items.
-enum Layout {
+enum ItemLayout {
     /// An array, used from its start: field of the array, items.
     Front(&'static str, u32),
     /// A part of an array: its field, where the part begins, items; the field that an index is relative to.
@@ -51,12 +51,12 @@ enum Layout {
     },
     /// Linked nodes: fields on the path to the first, field of the next one, items, field of the key and of
     /// the value, if it is not the node itself.
-    Linked(Chain),
+    Linked(LinkedNodes),
     /// Another collection in this field stores them.
     Inner(&'static str),
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The items of an array or collection with the paths to them; `None` for any other value.
     pub(crate) fn items(
         &self,
@@ -77,7 +77,7 @@ impl AtStop<'_> {
             let lowest = array.lowest().unwrap_or_default();
             let element = |at: u32| {
                 let name = format!("[{}]", indexes(at, &lengths, &lowest));
-                let way = path.step(Step::Element(at), format!("{}{name}", path.name));
+                let way = path.step(PathSegment::Element(at), format!("{}{name}", path.name));
                 (name, way)
             };
             return Some(page(array.count().ok()?).map(element).collect());
@@ -88,41 +88,41 @@ impl AtStop<'_> {
         }
         let within = |field: &str| Some(path.step(self.types.member(inner, field)?, String::new()));
         match self.types.layout(inner, &name)? {
-            Layout::Front(field, length) => {
+            ItemLayout::Front(field, length) => {
                 let array = within(field)?;
                 let item = |at| {
                     let (name, way) = indexed(at);
-                    (name, array.step(Step::Element(at), way))
+                    (name, array.step(PathSegment::Element(at), way))
                 };
                 Some(page(length).map(item).collect())
             }
-            Layout::Part(field, from, length, behind) => {
+            ItemLayout::Part(field, from, length, behind) => {
                 let array = within(field)?;
                 let item = |at| {
                     let way = format!("{}{behind}[{at}]", path.name);
-                    (format!("[{at}]"), array.step(Step::Element(from.saturating_add(at)), way))
+                    (format!("[{at}]"), array.step(PathSegment::Element(from.saturating_add(at)), way))
                 };
                 Some(page(length).map(item).collect())
             }
-            Layout::Ring(field, head, length) => {
+            ItemLayout::Ring(field, head, length) => {
                 let array = within(field)?;
                 let capacity = bare(&self.fetch(&array).ok()?)?.as_array()?.count().ok()?.max(1);
                 let item = |at: u32| {
                     let (name, way) = counted(at);
                     let place = (u64::from(head) + u64::from(at)) % u64::from(capacity);
-                    (name, array.step(Step::Element(place as u32), way))
+                    (name, array.step(PathSegment::Element(place as u32), way))
                 };
                 Some(page(length).map(item).collect())
             }
-            Layout::Stack(field, length) => {
+            ItemLayout::Stack(field, length) => {
                 let array = within(field)?;
                 let item = |at: u32| {
                     let (name, way) = counted(at);
-                    (name, array.step(Step::Element(length - 1 - at), way))
+                    (name, array.step(PathSegment::Element(length - 1 - at), way))
                 };
                 Some(page(length).map(item).collect())
             }
-            Layout::Linked(chain) => {
+            ItemLayout::Linked(chain) => {
                 let nodes = self.linked_nodes(cancel, inner, path, &chain, (start, count))?;
                 let item = |(at, node): (u32, Path)| {
                     let value = bare(&self.fetch(&node).ok()?)?;
@@ -139,14 +139,14 @@ impl AtStop<'_> {
                 };
                 Some(nodes.into_iter().filter_map(item).collect())
             }
-            Layout::Inner(field) => {
+            ItemLayout::Inner(field) => {
                 let way = within(field)?;
                 let value = bare(&self.fetch(&way).ok()?)?;
                 let items =
                     self.items(cancel, &value, &Path { name: path.name.clone(), ..way }, start, count)?;
                 Some(items)
             }
-            Layout::Entries { array: field, used, free, mark, live, key, value } => {
+            ItemLayout::Entries { array: field, used, free, mark, live, key, value } => {
                 let entries = within(field)?;
                 let array = bare(&self.fetch(&entries).ok()?);
                 // An empty dictionary has no entries yet.
@@ -171,7 +171,7 @@ impl AtStop<'_> {
                 };
                 for at in live_ones {
                     let Ok(entry) = array.element(at) else { break };
-                    let item = entries.step(Step::Element(at), String::new());
+                    let item = entries.step(PathSegment::Element(at), String::new());
                     let (name, way) = match key {
                         Some(key) => match self.types.field_named(&entry, key) {
                             Some(key) => self.types.keyed_by(self.debuggee, path, &key),
@@ -187,9 +187,9 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The number of items in a collection; `None` for any other value, or if code must run.
-    pub(crate) fn count_of(&self, debuggee: &Debuggee, value: &ClrValue, name: &str) -> Option<u32> {
+    pub(crate) fn count_of(&self, debuggee: &ClrDebuggee, value: &ClrValue, name: &str) -> Option<u32> {
         if name.contains("Span`1") {
             return self.number_field(value, "_length");
         }
@@ -199,13 +199,13 @@ impl TypeSystem {
             _ => {}
         }
         Some(match self.layout(value, name)? {
-            Layout::Front(_, count)
-            | Layout::Ring(_, _, count)
-            | Layout::Part(_, _, count, _)
-            | Layout::Stack(_, count)
-            | Layout::Linked(Chain { length: count, .. }) => count,
-            Layout::Entries { used, free, .. } => used.saturating_sub(free),
-            Layout::Inner(field) => {
+            ItemLayout::Front(_, count)
+            | ItemLayout::Ring(_, _, count)
+            | ItemLayout::Part(_, _, count, _)
+            | ItemLayout::Stack(_, count)
+            | ItemLayout::Linked(LinkedNodes { length: count, .. }) => count,
+            ItemLayout::Entries { used, free, .. } => used.saturating_sub(free),
+            ItemLayout::Inner(field) => {
                 let inner = bare(&self.field_named(value, field)?)?;
                 match inner.as_array() {
                     Some(array) => array.count().ok()?,
@@ -219,7 +219,7 @@ impl TypeSystem {
     }
 
     /// The name of an item with this key, and the expression that evaluates to it.
-    pub(super) fn keyed_by(&self, debuggee: &Debuggee, path: &Path, key: &ClrValue) -> (String, String) {
+    pub(super) fn keyed_by(&self, debuggee: &ClrDebuggee, path: &Path, key: &ClrValue) -> (String, String) {
         let shown = self.show(debuggee, key).text;
         (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
     }
@@ -227,7 +227,7 @@ impl TypeSystem {
     /// Positions of a page of the used entries. Memory is read in large pieces to find them.
     fn live_entries(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         cancel: &CancellationToken,
         array: &Array,
         used: u32,
@@ -265,19 +265,19 @@ impl TypeSystem {
         Some(found)
     }
 
-    fn layout(&self, value: &ClrValue, name: &str) -> Option<Layout> {
+    fn layout(&self, value: &ClrValue, name: &str) -> Option<ItemLayout> {
         let number = |field: &str| self.number_field(value, field);
         Some(match name {
             "System.Collections.Generic.List`1" | "System.Collections.ArrayList" => {
-                Layout::Front("_items", number("_size")?)
+                ItemLayout::Front("_items", number("_size")?)
             }
             "System.Collections.Generic.Queue`1" | "System.Collections.Queue" => {
-                Layout::Ring("_array", number("_head")?, number("_size")?)
+                ItemLayout::Ring("_array", number("_head")?, number("_size")?)
             }
             "System.Collections.Generic.Stack`1" | "System.Collections.Stack" => {
-                Layout::Stack("_array", number("_size").or_else(|| number("_count"))?)
+                ItemLayout::Stack("_array", number("_size").or_else(|| number("_count"))?)
             }
-            "System.Collections.Generic.Dictionary`2" => Layout::Entries {
+            "System.Collections.Generic.Dictionary`2" => ItemLayout::Entries {
                 array: "_entries",
                 used: number("_count")?,
                 free: number("_freeCount")?,
@@ -287,7 +287,7 @@ impl TypeSystem {
                 value: "value",
             },
             "System.Collections.Generic.HashSet`1" => match number("_lastIndex") {
-                Some(used) => Layout::Entries {
+                Some(used) => ItemLayout::Entries {
                     array: "_slots",
                     used,
                     free: used.saturating_sub(number("_count")?),
@@ -296,7 +296,7 @@ impl TypeSystem {
                     key: None,
                     value: "value",
                 },
-                None => Layout::Entries {
+                None => ItemLayout::Entries {
                     array: "_entries",
                     used: number("_count")?,
                     free: number("_freeCount")?,
@@ -306,7 +306,7 @@ impl TypeSystem {
                     value: "Value",
                 },
             },
-            "System.Collections.Generic.OrderedDictionary`2" => Layout::Entries {
+            "System.Collections.Generic.OrderedDictionary`2" => ItemLayout::Entries {
                 array: "_entries",
                 used: number("_count")?,
                 free: 0,
@@ -315,14 +315,14 @@ impl TypeSystem {
                 key: Some("Key"),
                 value: "Value",
             },
-            "System.Collections.Generic.LinkedList`1" => Layout::Linked(Chain {
+            "System.Collections.Generic.LinkedList`1" => ItemLayout::Linked(LinkedNodes {
                 first: &["head"],
                 next: "next",
                 length: number("count")?,
                 key: None,
                 value: Some("item"),
             }),
-            "System.Linq.Lookup`2" | "System.Linq.CollectionLookup`2" => Layout::Linked(Chain {
+            "System.Linq.Lookup`2" | "System.Linq.CollectionLookup`2" => ItemLayout::Linked(LinkedNodes {
                 first: &["_lastGrouping", "_next"],
                 next: "_next",
                 length: number("_count")?,
@@ -330,18 +330,18 @@ impl TypeSystem {
                 value: None,
             }),
             // A grouping has no indexer.
-            "System.Linq.Grouping`2" => Layout::Ring("_elements", 0, number("_count")?),
-            "System.ArraySegment`1" => Layout::Part("_array", number("_offset")?, number("_count")?, ""),
+            "System.Linq.Grouping`2" => ItemLayout::Ring("_elements", 0, number("_count")?),
+            "System.ArraySegment`1" => ItemLayout::Part("_array", number("_offset")?, number("_count")?, ""),
             "System.Memory`1" | "System.ReadOnlyMemory`1" => {
                 // Memory over a string, or from another allocator, is not an array.
                 bare(&self.field_named(value, "_object")?)?.as_array()?;
-                Layout::Part("_object", number("_index")? & PLACE, number("_length")?, ".Span")
+                ItemLayout::Part("_object", number("_index")? & PLACE, number("_length")?, ".Span")
             }
-            "System.Collections.ObjectModel.ReadOnlyDictionary`2" => Layout::Inner("m_dictionary"),
-            "System.Collections.Immutable.ImmutableArray`1" => Layout::Inner("array"),
-            "System.Collections.ObjectModel.ReadOnlyCollection`1" => Layout::Inner("list"),
+            "System.Collections.ObjectModel.ReadOnlyDictionary`2" => ItemLayout::Inner("m_dictionary"),
+            "System.Collections.Immutable.ImmutableArray`1" => ItemLayout::Inner("array"),
+            "System.Collections.ObjectModel.ReadOnlyCollection`1" => ItemLayout::Inner("list"),
             "System.Collections.ObjectModel.Collection`1"
-            | "System.Collections.ObjectModel.ObservableCollection`1" => Layout::Inner("items"),
+            | "System.Collections.ObjectModel.ObservableCollection`1" => ItemLayout::Inner("items"),
             _ => return None,
         })
     }

@@ -5,8 +5,8 @@
 use cordebug::value::Value as ClrValue;
 
 use super::path::bare;
-use crate::engine::coreclr::debuggee::Debuggee;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Class of the object that keeps the code of such a method alive.
 const RESOLVER: &str = "System.Reflection.Emit.DynamicResolver";
@@ -22,10 +22,10 @@ const MAX_PARAMETERS: u32 = 32;
 /// Most such methods of one exception.
 const MAX_METHODS: u32 = 1000;
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// `Light(object, int)` for a `DynamicMethod`. `None` for any other object, and for a name that would not
     /// fit into a line.
-    pub(super) fn lightweight_method(&self, debuggee: &Debuggee, made: &ClrValue) -> Option<String> {
+    pub(super) fn lightweight_method(&self, debuggee: &ClrDebuggee, made: &ClrValue) -> Option<String> {
         let owner = match self.core_name(made)?.as_str() {
             METHOD => made.clone(),
             GIVEN_OUT => bare(&self.field_named(made, "m_owner")?)?,
@@ -50,12 +50,16 @@ impl TypeSystem {
     }
 
     /// The same for a delegate.
-    pub(super) fn lightweight_target(&self, debuggee: &Debuggee, delegate: &ClrValue) -> Option<String> {
+    pub(super) fn lightweight_target(&self, debuggee: &ClrDebuggee, delegate: &ClrValue) -> Option<String> {
         self.lightweight_method(debuggee, &bare(&self.field_named(delegate, "_methodBase")?)?)
     }
 
     /// The same for those that an exception passed, innermost first; `None` for one whose name is not known.
-    pub(crate) fn lightweight_places(&self, debuggee: &Debuggee, thrown: &ClrValue) -> Vec<Option<String>> {
+    pub(crate) fn lightweight_places(
+        &self,
+        debuggee: &ClrDebuggee,
+        thrown: &ClrValue,
+    ) -> Vec<Option<String>> {
         // .NET 9 stores them in the stack array.
         let kept = ["_dynamicMethods", "_stackTrace"].into_iter().find_map(|field| {
             let list = bare(&self.field_named(thrown, field)?)?.as_array()?;

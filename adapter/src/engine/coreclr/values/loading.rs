@@ -4,18 +4,18 @@ use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::path::{Path, Root, Step, bare, class_up};
-use crate::engine::coreclr::at_stop::AtStop;
+use super::path::{Path, PathRoot, PathSegment, bare, class_up};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val, failed};
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::OBJECT;
 
 /// Longest string in computations, UTF-16 units.
 const MAX_TEXT_LEN: u32 = 1 << 24;
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// A value by its path, with its declared type.
     pub(crate) fn val_at(&self, path: Path) -> Result<Val, Failure> {
         let value = match self.fetch(&path) {
@@ -40,7 +40,7 @@ impl AtStop<'_> {
             read.is_err_and(|error| error.hresult == CORDBG_E_CLASS_NOT_LOADED).then_some(())
         };
         Some(match (path.steps.split_last(), &path.root) {
-            (Some((Step::Field { up, token }, before)), _) => {
+            (Some((PathSegment::Field { up, token }, before)), _) => {
                 let of = Path { steps: before.to_vec(), ..path.clone() };
                 let of = bare(&self.fetch(&of).ok()?)?;
                 is_unloaded(of.field(&class_up(&of, *up).ok()?, *token))?;
@@ -49,11 +49,11 @@ impl AtStop<'_> {
                 let declared = loaded.image()?.metadata.field_type(*token)?;
                 self.types.ty_of(&loaded, &declared).with(owner.arguments(), &[])
             }
-            (None, Root::Local { thread, frame, slot }) => {
+            (None, PathRoot::Local { thread, frame, slot }) => {
                 is_unloaded(self.frame_at(*thread, *frame).ok()?.local(*slot))?;
                 self.variable_ty(path)?
             }
-            (None, Root::Argument { thread, frame, index }) => {
+            (None, PathRoot::Argument { thread, frame, index }) => {
                 is_unloaded(self.frame_at(*thread, *frame).ok()?.argument(*index))?;
                 self.variable_ty(path)?
             }
@@ -72,10 +72,10 @@ impl AtStop<'_> {
         let metadata = &loaded.image()?.metadata;
         let token = function.token().ok()?;
         let signature = match path.root {
-            Root::Local { slot, .. } => {
+            PathRoot::Local { slot, .. } => {
                 metadata.local_types(function.locals_token().ok()?).into_iter().nth(slot as usize)?
             }
-            Root::Argument { index, .. } => {
+            PathRoot::Argument { index, .. } => {
                 let signature = metadata.method_signature(token)?;
                 let position = (index as usize).checked_sub(usize::from(signature.has_this))?;
                 signature.parameters.into_iter().nth(position)?
@@ -98,7 +98,7 @@ impl AtStop<'_> {
     pub(crate) fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
         match &val.data {
             Data::Constant(constant) => Ok(Some(constant.clone())),
-            Data::At(Path { root: Root::Memory { address, ty }, .. }) => {
+            Data::At(Path { root: PathRoot::Memory { address, ty }, .. }) => {
                 self.types.read_number(self.debuggee, *address, ty).map(Some)
             }
             Data::At(path) => match self.fetch(path) {
@@ -117,7 +117,7 @@ impl AtStop<'_> {
                 (None, Constant::Decimal(_)) => self.types.ty_named("System.Decimal").unwrap_or(OBJECT),
                 (None, constant) => constant.ty(),
             },
-            Data::At(Path { root: Root::Memory { ty, .. }, .. }) => (**ty).clone(),
+            Data::At(Path { root: PathRoot::Memory { ty, .. }, .. }) => (**ty).clone(),
             Data::At(path) => {
                 let ty = match self.fetch(path) {
                     Ok(value) => self.types.actual_ty(&value),
@@ -131,7 +131,7 @@ impl AtStop<'_> {
     pub(crate) fn is_null_val(&self, val: &Val) -> Result<bool, Failure> {
         Ok(match &val.data {
             Data::Constant(constant) => *constant == Constant::Null,
-            Data::At(Path { root: Root::Memory { .. }, .. }) => false,
+            Data::At(Path { root: PathRoot::Memory { .. }, .. }) => false,
             Data::At(path) => {
                 let value = match self.fetch(path) {
                     Ok(value) => value,
@@ -182,7 +182,7 @@ impl AtStop<'_> {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The constant in a value: primitives, strings, decimals, enums as their numbers, nullables as their
     /// values. `None` for other objects.
     pub(crate) fn constant_of(&self, value: &ClrValue) -> Option<Constant> {

@@ -7,22 +7,22 @@ use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
 use dap_wire::Failure;
 
-use super::Stack;
+use super::ThreadStack;
 use super::hoisted::{Alive, holds_closure};
-use super::inside::{Row, What};
-use super::path::{Path, Root, Step};
+use super::inside::{VariableEntry, What};
+use super::path::{Path, PathRoot, PathSegment};
 use super::references::Node;
 use super::tuples::tuple_names;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, written_name};
 use crate::engine::coreclr::stack::MAX_DEPTH;
+use crate::engine::coreclr::stop_context::StopContext;
 
 /// Prefix of the fields of `Static` locals.
 const KEPT: &str = "$STATIC$";
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// A frame of a thread, counted from the top; looked up once per stop.
     pub(crate) fn frame_at(&self, thread: u32, index: usize) -> Result<Frame, Failure> {
         let resumes = self.debuggee.process()?.resumes();
@@ -37,7 +37,7 @@ impl AtStop<'_> {
             let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { asked };
             let frames = self.debuggee.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
             let frames = self.debuggee.threads.without_left(thread, frames);
-            *stack = Some(Stack { resumes, thread, asked, frames });
+            *stack = Some(ThreadStack { resumes, thread, asked, frames });
         }
         stack
             .as_ref()
@@ -65,7 +65,7 @@ impl AtStop<'_> {
         let Some(image) = loaded.image() else { return Ok(Vec::new()) };
         let metadata = &image.metadata;
         let at = |root, name: &str| Path::new(root, &written_name(name));
-        let argument = |index| Root::Argument { thread, frame: index, index: 0 };
+        let argument = |index| PathRoot::Argument { thread, frame: index, index: 0 };
         let pdb = loaded.pdb.as_ref().ok();
         let mut found: Vec<(String, Path)> = Vec::new();
         let il = frame.il_offset();
@@ -86,7 +86,7 @@ impl AtStop<'_> {
         }
         for (position, name) in metadata.parameters(token).iter().enumerate() {
             let position = position as u32 + u32::from(has_this);
-            let path = at(Root::Argument { thread, frame: index, index: position }, name);
+            let path = at(PathRoot::Argument { thread, frame: index, index: position }, name);
             // The variables that a local function captures from the enclosing method.
             if takes_closure(metadata, token, position - u32::from(has_this)) {
                 self.hoisted(&path, &Alive::Everything, &mut found);
@@ -100,7 +100,7 @@ impl AtStop<'_> {
         }
         if let Some(pdb) = pdb {
             for local in pdb.locals(token, il.unwrap_or(0)) {
-                let path = at(Root::Local { thread, frame: index, slot: local.slot }, &local.name);
+                let path = at(PathRoot::Local { thread, frame: index, slot: local.slot }, &local.name);
                 if holds_closure(&local.name) {
                     self.hoisted(&path, &Alive::Everything, &mut found);
                 } else {
@@ -127,11 +127,11 @@ impl AtStop<'_> {
     }
 
     /// The row that opens to them; `None` for code without any.
-    pub(super) fn type_variables_row(&self, thread: u32, index: usize) -> Option<Row> {
+    pub(super) fn type_variables_row(&self, thread: u32, index: usize) -> Option<VariableEntry> {
         let all = self.type_variables(thread, index).into_iter();
         let all: Vec<String> = all.map(|(name, text)| format!("{name} = {text}")).collect();
         let group = What::Group(Node::Types { thread, index }, all.join(", "), None);
-        (!all.is_empty()).then(|| Row::new("Type variables", group, "virtual"))
+        (!all.is_empty()).then(|| VariableEntry::new("Type variables", group, "virtual"))
     }
 
     /// `Static` locals of Visual Basic, which keep their values from call to call: fields named after the method, its signature and the
@@ -163,10 +163,10 @@ impl AtStop<'_> {
                         .class_at(thread, frame)
                         .and_then(|ty| self.types.runtime_type(self.debuggee, thread, &ty).ok());
                     let Some(ty) = ty else { continue };
-                    Path::new(Root::Static { thread, frame, ty, token: field.token }, name)
+                    Path::new(PathRoot::Static { thread, frame, ty, token: field.token }, name)
                 }
-                false => Path::new(Root::Argument { thread, frame, index: 0 }, "this")
-                    .step(Step::Field { up: 0, token: field.token }, name.to_owned()),
+                false => Path::new(PathRoot::Argument { thread, frame, index: 0 }, "this")
+                    .step(PathSegment::Field { up: 0, token: field.token }, name.to_owned()),
             };
             found.push((name.to_owned(), way));
         }

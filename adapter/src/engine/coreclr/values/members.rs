@@ -7,18 +7,18 @@ use cordebug::types::Type;
 use cordebug::value::Value as ClrValue;
 
 use super::MAX_TEXT_LEN;
-use super::path::{Step, bare, class_up};
+use super::path::{PathSegment, bare, class_up};
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Deepest chain of base types that is followed.
 pub(crate) const MAX_BASE_DEPTH: usize = 64;
 
 /// A field of an object, declared in its class or a base.
-pub(crate) struct Member {
+pub(crate) struct InstanceField {
     /// Its name in the source: for an auto-property's field, the property's.
     pub(crate) name: String,
-    pub(crate) step: Step,
+    pub(crate) step: PathSegment,
     pub(crate) loaded: Rc<Loaded>,
     /// TypeDef token of the class that declares it.
     pub(crate) class: u32,
@@ -28,9 +28,9 @@ pub(crate) struct Member {
     pub(crate) read_only: bool,
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The instance fields of an object, its base types' last.
-    pub(crate) fn members(&self, value: &ClrValue) -> Vec<Member> {
+    pub(crate) fn members(&self, value: &ClrValue) -> Vec<InstanceField> {
         let mut members = Vec::new();
         let mut kind = value.exact_type().ok();
         for up in 0..MAX_BASE_DEPTH {
@@ -40,9 +40,9 @@ impl TypeSystem {
             {
                 let metadata = &image.metadata;
                 for field in metadata.fields(class).into_iter().filter(|field| !field.is_static) {
-                    members.push(Member {
+                    members.push(InstanceField {
                         name: source_name(&field.name).to_owned(),
-                        step: Step::Field { up, token: field.token },
+                        step: PathSegment::Field { up, token: field.token },
                         loaded: loaded.clone(),
                         class,
                         token: field.token,
@@ -62,14 +62,14 @@ impl TypeSystem {
     }
 
     /// The step to a field by its name.
-    pub(crate) fn member(&self, value: &ClrValue, name: &str) -> Option<Step> {
+    pub(crate) fn member(&self, value: &ClrValue, name: &str) -> Option<PathSegment> {
         let mut kind = value.exact_type().ok()?;
         for up in 0..MAX_BASE_DEPTH {
             let (loaded, class) = self.class_of(&kind)?;
             let fields = loaded.image()?.metadata.fields(class);
             let hit = fields.into_iter().find(|field| !field.is_static && source_name(&field.name) == name);
             if let Some(field) = hit {
-                return Some(Step::Field { up, token: field.token });
+                return Some(PathSegment::Field { up, token: field.token });
             }
             kind = kind.base().ok()?;
         }
@@ -77,10 +77,10 @@ impl TypeSystem {
     }
 
     /// The field of a step.
-    pub(crate) fn field_at(&self, value: &ClrValue, step: Step) -> Option<ClrValue> {
+    pub(crate) fn field_at(&self, value: &ClrValue, step: PathSegment) -> Option<ClrValue> {
         match step {
-            Step::Field { up, token } => value.field(&class_up(value, up).ok()?, token).ok(),
-            Step::Element(_) | Step::Behind => None,
+            PathSegment::Field { up, token } => value.field(&class_up(value, up).ok()?, token).ok(),
+            PathSegment::Element(_) | PathSegment::Behind => None,
         }
     }
 

@@ -11,19 +11,19 @@ use cordebug::value::{Handle, Value as ClrValue, element};
 use dap_wire::Failure;
 
 use super::Holder;
-use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::stack::WAITING;
+use crate::engine::coreclr::stop_context::StopContext;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
-use crate::engine::coreclr::values::Values;
+use crate::engine::coreclr::values::ValueStore;
 
 /// Longest path whose values are kept for the next one with the same beginning, steps.
 const MAX_KEPT_LEN: usize = 64;
 
 /// Start of a path.
 #[derive(Clone)]
-pub(crate) enum Root {
+pub(crate) enum PathRoot {
     Argument {
         thread: u32,
         frame: usize,
@@ -56,7 +56,7 @@ pub(crate) enum Root {
 
 /// One step of a path, into a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathSegment {
     /// A field declared `up` base types above.
     Field { up: usize, token: u32 },
     /// An element of an array, in row-major order.
@@ -68,8 +68,8 @@ pub(crate) enum Step {
 /// A path to a value in the program.
 #[derive(Clone)]
 pub(crate) struct Path {
-    pub(crate) root: Root,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) root: PathRoot,
+    pub(crate) steps: Vec<PathSegment>,
     /// The expression that evaluates to the same value.
     pub(crate) name: String,
     /// Names of its elements, if it is a tuple with names.
@@ -81,7 +81,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(root: Root, name: &str) -> Self {
+    pub(crate) fn new(root: PathRoot, name: &str) -> Self {
         Self {
             root,
             steps: Vec::new(),
@@ -92,7 +92,7 @@ impl Path {
         }
     }
 
-    pub(crate) fn step(&self, step: Step, name: String) -> Self {
+    pub(crate) fn step(&self, step: PathSegment, name: String) -> Self {
         let mut steps = self.steps.clone();
         steps.push(step);
         let (root, is_copy) = (self.root.clone(), self.is_copy);
@@ -101,25 +101,25 @@ impl Path {
 
     /// The same for a struct that a call returned: a copy, not the program's own.
     pub(crate) fn given_away(self, ty: &Ty) -> Self {
-        let is_copy =
-            self.is_copy || matches!(self.root, Root::Handle(_)) && self.steps.is_empty() && ty.is_value();
+        let is_copy = self.is_copy
+            || matches!(self.root, PathRoot::Handle(_)) && self.steps.is_empty() && ty.is_value();
         Self { is_copy, ..self }
     }
 
     /// The frame it starts in.
     pub(crate) fn frame(&self) -> Option<(u32, usize)> {
         match self.root {
-            Root::Argument { thread, frame, .. }
-            | Root::Local { thread, frame, .. }
-            | Root::Static { thread, frame, .. } => Some((thread, frame)),
-            Root::Handle(_) | Root::Exception { .. } | Root::Memory { .. } => None,
+            PathRoot::Argument { thread, frame, .. }
+            | PathRoot::Local { thread, frame, .. }
+            | PathRoot::Static { thread, frame, .. } => Some((thread, frame)),
+            PathRoot::Handle(_) | PathRoot::Exception { .. } | PathRoot::Memory { .. } => None,
         }
     }
 
     /// The address of a number without a variable.
     pub(crate) fn memory(&self) -> Option<u64> {
         match self.root {
-            Root::Memory { address, .. } => Some(address),
+            PathRoot::Memory { address, .. } => Some(address),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ impl std::fmt::Debug for Path {
     }
 }
 
-impl Root {
+impl PathRoot {
     /// Whether both have the same start, as far as that is cheap to determine.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -149,15 +149,17 @@ impl Root {
     }
 }
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// Walks a path to its value.
     pub(crate) fn fetch(&self, path: &Path) -> Result<ClrValue, Failure> {
         let Some((last, before)) = path.steps.split_last() else { return self.start(path) };
-        if path.steps.contains(&Step::Behind) || before.len() > MAX_KEPT_LEN {
+        if path.steps.contains(&PathSegment::Behind) || before.len() > MAX_KEPT_LEN {
             return self.types.one_step(&self.walked(path, before)?, *last, path);
         }
         let holder = self.holder(path, before)?;
-        let Step::Field { up, token } = *last else { return self.types.one_step(&holder, *last, path) };
+        let PathSegment::Field { up, token } = *last else {
+            return self.types.one_step(&holder, *last, path);
+        };
         let what = || format!("read `{}`", path.name);
         let class = self.values.class_of_holder(&holder, up).map_err(cor(what()))?;
         holder.field(&class, token).map_err(cor(what()))
@@ -165,7 +167,7 @@ impl AtStop<'_> {
 
     /// The holder of the value at the end of a path, walked from where the path differs from the previous
     /// one.
-    pub(crate) fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
+    pub(crate) fn holder(&self, path: &Path, before: &[PathSegment]) -> Result<ClrValue, Failure> {
         let resumes = self.debuggee.process()?.resumes();
         let null = || null_on_the_way(path);
         let known = self.values.holder.take();
@@ -200,7 +202,7 @@ impl AtStop<'_> {
         found
     }
 
-    fn walked(&self, path: &Path, steps: &[Step]) -> Result<ClrValue, Failure> {
+    fn walked(&self, path: &Path, steps: &[PathSegment]) -> Result<ClrValue, Failure> {
         steps.iter().try_fold(self.start(path)?, |value, step| self.types.one_step(&value, *step, path))
     }
 
@@ -208,18 +210,18 @@ impl AtStop<'_> {
     fn start(&self, path: &Path) -> Result<ClrValue, Failure> {
         let what = || format!("read `{}`", path.name);
         match &path.root {
-            Root::Argument { thread, frame, index } => {
+            PathRoot::Argument { thread, frame, index } => {
                 self.frame_at(*thread, *frame)?.argument(*index).map_err(cor(what()))
             }
-            Root::Local { thread, frame, slot } => {
+            PathRoot::Local { thread, frame, slot } => {
                 self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))
             }
-            Root::Handle(handle) => handle.value().map_err(cor(what())),
-            Root::Memory { .. } => Err(Failure::invalid(format!("`{}` is not a variable", path.name))),
-            Root::Exception { thread } => {
+            PathRoot::Handle(handle) => handle.value().map_err(cor(what())),
+            PathRoot::Memory { .. } => Err(Failure::invalid(format!("`{}` is not a variable", path.name))),
+            PathRoot::Exception { thread } => {
                 self.debuggee.threads.exception_of(&self.debuggee.thread(*thread)?).map_err(cor(what()))
             }
-            Root::Static { thread, frame, ty, token } => {
+            PathRoot::Static { thread, frame, ty, token } => {
                 // An async caller has no thread.
                 let frame = if *frame < WAITING { *frame } else { 0 };
                 let frame = self.frame_at(*thread, frame)?;
@@ -229,7 +231,7 @@ impl AtStop<'_> {
     }
 }
 
-impl Values {
+impl ValueStore {
     /// The class of the value that [`Self::holder`] returned last, `up` base types above: fields of one
     /// object are fetched one after the other.
     fn class_of_holder(&self, value: &ClrValue, up: usize) -> cordebug::Result<Class> {
@@ -248,24 +250,24 @@ impl Values {
     }
 }
 
-impl TypeSystem {
-    fn one_step(&self, value: &ClrValue, step: Step, path: &Path) -> Result<ClrValue, Failure> {
+impl ClrTypeSystem {
+    fn one_step(&self, value: &ClrValue, step: PathSegment, path: &Path) -> Result<ClrValue, Failure> {
         let what = || format!("read `{}`", path.name);
         let null = || null_on_the_way(path);
         match step {
-            Step::Field { up, token } => {
+            PathSegment::Field { up, token } => {
                 let inner = bare(value).ok_or_else(null)?;
                 let class = class_up(&inner, up).map_err(cor(what()))?;
                 inner.field(&class, token).map_err(cor(what()))
             }
-            Step::Element(position) => {
+            PathSegment::Element(position) => {
                 let inner = bare(value).ok_or_else(null)?;
                 let array = inner.as_array();
                 let array =
                     array.ok_or_else(|| Failure::invalid(format!("`{}` is not an array", path.name)))?;
                 array.element(position).map_err(cor(what()))
             }
-            Step::Behind => {
+            PathSegment::Behind => {
                 let pointer = value.as_reference().ok_or_else(null)?;
                 if pointer.is_null().map_err(cor(what()))? {
                     return Err(null());

@@ -3,24 +3,24 @@
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::groups::{NON_PUBLIC, Part, is_grouped};
-use super::inside::{BROWSABLE, NEVER, Row, What};
+use super::groups::{MemberSelection, NON_PUBLIC, is_grouped};
+use super::inside::{BROWSABLE, NEVER, VariableEntry, What};
 use super::path::{Path, bare};
 use super::references::Node;
-use super::rows::Page;
+use super::rows::VariablesPage;
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Format, Val};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 /// Most items of a sequence that must run to enumerate them.
 const MAX_RESULTS: usize = 10_000;
 
-impl Session {
+impl ClrSession {
     /// The items of a sequence, which runs to enumerate them.
-    pub(super) fn results(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+    pub(super) fn results(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<VariableEntry>, Failure> {
         let val = self.at_stop().val_at(path.clone())?;
         let items = self.sequence(&val, MAX_RESULTS + 1, site)?;
         let name = |at: usize| format!("[{at}]");
@@ -31,31 +31,42 @@ impl Session {
                 Some(inner) => What::At(Path { name: way, ..inner.clone() }),
                 None => What::Here(item, way),
             };
-            Row::new(name(at), what, "data")
+            VariableEntry::new(name(at), what, "data")
         });
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<VariableEntry> = rows.collect();
         if is_cut {
             let text = format!("more than {MAX_RESULTS} items: the others are not asked for");
-            rows.push(Row::new("…", What::Said(text), "virtual"));
+            rows.push(VariableEntry::new("…", What::Said(text), "virtual"));
         }
         Ok(rows)
     }
 
     /// Static fields and properties of a type and its bases.
-    pub(super) fn statics(&mut self, ty: &Ty, part: Part, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+    pub(super) fn statics(
+        &mut self,
+        ty: &Ty,
+        part: MemberSelection,
+        site: &EvalContext,
+    ) -> Result<Vec<VariableEntry>, Failure> {
         let (mut rows, mut has_hidden) = (Vec::new(), false);
         for owner in self.types.chain(ty) {
             has_hidden |= self.statics_of(&owner, part, &mut rows, site);
         }
-        if has_hidden && part == Part::Shown {
-            let node = Node::Statics(ty.clone(), Part::NonPublic);
-            rows.push(Row::new(NON_PUBLIC, What::Group(node, String::new(), None), "virtual"));
+        if has_hidden && part == MemberSelection::Shown {
+            let node = Node::Statics(ty.clone(), MemberSelection::NonPublic);
+            rows.push(VariableEntry::new(NON_PUBLIC, What::Group(node, String::new(), None), "virtual"));
         }
         Ok(rows)
     }
 
     /// Adds those of one class; returns whether any of them belongs to the group of non-public members.
-    fn statics_of(&mut self, ty: &Ty, part: Part, rows: &mut Vec<Row>, site: &EvalContext) -> bool {
+    fn statics_of(
+        &mut self,
+        ty: &Ty,
+        part: MemberSelection,
+        rows: &mut Vec<VariableEntry>,
+        site: &EvalContext,
+    ) -> bool {
         let Some((loaded, token)) = self.types.definition(ty) else { return false };
         let Some(image) = loaded.image() else { return false };
         let metadata = &image.metadata;
@@ -81,10 +92,12 @@ impl Session {
             let way = format!("{spelled}.{name}");
             let mut row = match self.static_value(&loaded, ty, &field, site) {
                 Ok(val) => match val.path() {
-                    Some(path) => Row::new(name, What::At(Path { name: way, ..path.clone() }), "data"),
-                    None => Row::new(name, What::Here(val, way), "data"),
+                    Some(path) => {
+                        VariableEntry::new(name, What::At(Path { name: way, ..path.clone() }), "data")
+                    }
+                    None => VariableEntry::new(name, What::Here(val, way), "data"),
                 },
-                Err(failure) => Row::new(name, What::Failed(failure), "data"),
+                Err(failure) => VariableEntry::new(name, What::Failed(failure), "data"),
             };
             row.access = Some(access);
             row.attributes.push("static");
@@ -99,15 +112,15 @@ impl Session {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The elements of a span of primitives, read from memory.
     pub(super) fn span_rows(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         path: &Path,
-        page: &Page<'_>,
-    ) -> Option<Vec<Row>> {
+        page: &VariablesPage<'_>,
+    ) -> Option<Vec<VariableEntry>> {
         let ty = self.declared_ty(value);
         let name = self.full_name(&ty);
         matches!(name.as_str(), "System.Span`1" | "System.ReadOnlySpan`1").then_some(())?;
@@ -131,9 +144,13 @@ impl TypeSystem {
             let at = start + at as u64;
             let constant = Constant::from_bytes(*kind, bytes)?;
             let val = Val::constant_of(constant, Ty::Primitive(*kind));
-            Some(Row::new(format!("[{at}]"), What::Here(val, format!("{}[{at}]", path.name)), "data"))
+            Some(VariableEntry::new(
+                format!("[{at}]"),
+                What::Here(val, format!("{}[{at}]", path.name)),
+                "data",
+            ))
         });
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<VariableEntry> = rows.collect();
         if is_cut {
             rows.push(super::inside::rest(path, &Format::default(), page.start.saturating_add(rows.len())));
         }
@@ -141,7 +158,7 @@ impl TypeSystem {
     }
 
     /// Static properties that must run.
-    fn static_properties(&self, ty: &Ty, part: Part, rows: &mut Vec<Row>) -> bool {
+    fn static_properties(&self, ty: &Ty, part: MemberSelection, rows: &mut Vec<VariableEntry>) -> bool {
         let Some((loaded, token)) = self.definition(ty) else { return false };
         let Some(image) = loaded.image() else { return false };
         let metadata = &image.metadata;
@@ -161,7 +178,7 @@ impl TypeSystem {
             }
             let way = format!("{spelled}.{}", info.name);
             let node = Node::Evaluated { name: info.name.clone(), way: way.clone() };
-            let mut row = Row::new(info.name, What::Lazy(node, way), "property");
+            let mut row = VariableEntry::new(info.name, What::Lazy(node, way), "property");
             row.access = Some(access);
             row.attributes.push("static");
             if info.setter.is_none() {

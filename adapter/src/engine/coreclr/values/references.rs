@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use cordebug::value::Handle;
 
-use super::groups::Part;
+use super::groups::MemberSelection;
 use super::path::Path;
 use crate::engine::coreclr::evaluator::{Format, Val};
-use crate::engine::coreclr::stack::awaiting::Waiting;
+use crate::engine::coreclr::stack::awaiting::AwaitingMethod;
 use crate::engine::coreclr::types::Ty;
 
 /// The target of a `variablesReference`.
@@ -34,7 +34,7 @@ pub(crate) enum Node {
     /// The members that a dynamic object reports.
     Dynamic(Path),
     /// Static members of a type.
-    Statics(Ty, Part),
+    Statics(Ty, MemberSelection),
     /// A static property, which runs code of the program when a client requests it: its name, and the
     /// expression.
     Evaluated { name: String, way: String },
@@ -43,7 +43,7 @@ pub(crate) enum Node {
 impl Node {
     /// The static members of a type; the non-public ones of a library are in their group.
     pub(crate) fn statics(ty: Ty) -> Self {
-        Self::Statics(ty, Part::Shown)
+        Self::Statics(ty, MemberSelection::Shown)
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct References {
     nodes: Vec<Node>,
     handles: RefCell<Vec<Rc<Handle>>>,
     /// Async callers by thread, if they were searched for.
-    waiting: RefCell<HashMap<u32, Rc<Vec<Waiting>>>>,
+    waiting: RefCell<HashMap<u32, Rc<Vec<AwaitingMethod>>>>,
     /// Return values of calls, and the thread whose top frame shows them.
     pub(crate) returned: Option<(u32, Vec<Returned>)>,
 }
@@ -91,11 +91,11 @@ impl References {
         self.frames.get(usize::try_from(id).ok()?.checked_sub(1)?).copied()
     }
 
-    pub(crate) fn waiting(&self, thread: u32) -> Option<Rc<Vec<Waiting>>> {
+    pub(crate) fn waiting(&self, thread: u32) -> Option<Rc<Vec<AwaitingMethod>>> {
         self.waiting.borrow().get(&thread).cloned()
     }
 
-    pub(crate) fn keep_waiting(&self, thread: u32, list: Vec<Waiting>) -> Rc<Vec<Waiting>> {
+    pub(crate) fn keep_waiting(&self, thread: u32, list: Vec<AwaitingMethod>) -> Rc<Vec<AwaitingMethod>> {
         let list = Rc::new(list);
         self.waiting.borrow_mut().insert(thread, list.clone());
         list

@@ -5,9 +5,9 @@ use cordebug::value::Value as ClrValue;
 
 use super::lightweight;
 use super::path::bare;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 /// How many bits of its token a method description stores itself: .NET 8 and later, 6 and 7, before.
 const LOW_BITS: [u32; 3] = [12, 13, 14];
@@ -17,9 +17,9 @@ const BLOCK: u64 = 24;
 /// Set in the handle of a type that is not a class or array.
 const DESCRIBED: u64 = 2;
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The text of a `System.Type`, `MethodInfo`, `FieldInfo` or the like, by the class in its chain that the name is of.
-    pub(super) fn member_text(&self, debuggee: &Debuggee, value: &ClrValue, name: &str) -> Option<String> {
+    pub(super) fn member_text(&self, debuggee: &ClrDebuggee, value: &ClrValue, name: &str) -> Option<String> {
         match name {
             "System.RuntimeType" => {
                 Some(format!("typeof({})", self.csharp(&self.type_behind(debuggee, value)?)))
@@ -48,7 +48,7 @@ impl TypeSystem {
     }
 
     /// The type of a `System.RuntimeType`.
-    pub(super) fn type_behind(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<Ty> {
+    pub(super) fn type_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> Option<Ty> {
         // A user class with the same name may have anything in such a field.
         self.definition(&self.declared_ty(value)).filter(|(loaded, _)| loaded.is_core())?;
         let handle = self.word_field(value, "m_handle")?;
@@ -59,7 +59,7 @@ impl TypeSystem {
         Some(self.ty_of_runtime(&kind)).filter(|ty| *ty != Ty::Other)
     }
 
-    fn declaring(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<Ty> {
+    fn declaring(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> Option<Ty> {
         self.type_behind(debuggee, &bare(&self.field_named(value, "m_declaringType")?)?)
     }
 
@@ -67,7 +67,7 @@ impl TypeSystem {
     /// identifies it: the low bits of its token are in the description, the others in its block. The number
     /// of low bits depends on the runtime; a token that does not match exactly one of the class's methods is
     /// rejected.
-    fn method_behind(&self, debuggee: &Debuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
+    fn method_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_handle")?;
         let process = debuggee.process().ok()?;
         let described = process.read_memory(handle, 4).ok()?;
@@ -94,7 +94,7 @@ impl TypeSystem {
 
     /// The same for a field: its description in the runtime begins with its class, then come the 24 bits of
     /// its token.
-    fn field_behind(&self, debuggee: &Debuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
+    fn field_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_fieldHandle")?;
         let described = debuggee.process().ok()?.read_memory(handle.checked_add(8)?, 4).ok()?;
         let row = u32::from_le_bytes(described.get(..4)?.try_into().ok()?) & 0x00ff_ffff;

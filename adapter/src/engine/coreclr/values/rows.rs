@@ -1,23 +1,23 @@
 //! Rows of the variables view.
 
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use std::time::{Duration, Instant};
 
 use clr_metadata::members::Access;
 use dap_wire::Failure;
 use serde_json::{Map, Value, json};
 
-use super::inside::{Row, What, rest};
+use super::inside::{VariableEntry, What, rest};
 use super::path::{Path, bare};
 use super::references::Node;
-use super::show::Shown;
+use super::show::FormattedValue;
 use super::together::is_number;
 use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
 use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, EvalContext};
-use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::debuggee::RunState;
 use crate::engine::coreclr::evaluator::{Data, Format, Val};
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::values::Values;
+use crate::engine::coreclr::session::ClrSession;
+use crate::engine::coreclr::values::ValueStore;
 
 /// Time limit of reading items for one answer, and its size limit, bytes.
 const READING: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ const MAX_TEXT: usize = 4 << 20;
 /// Time limit of displays in one list of rows; later rows are shown without.
 const DISPLAYS: Duration = Duration::from_secs(1);
 
-impl Session {
+impl ClrSession {
     pub(crate) fn variables(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let node = arguments["variablesReference"].as_i64().and_then(|id| self.values.references.node(id));
         let Some(node) = node else {
@@ -36,7 +36,7 @@ impl Session {
         };
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
         let count = number("count").filter(|count| *count > 0);
-        let page = Page {
+        let page = VariablesPage {
             start: number("start").unwrap_or(0),
             count: count.unwrap_or(usize::MAX),
             most: if count.is_some() { MAX_ROWS } else { MAX_UNASKED },
@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// A row as clients get it.
-    fn render(&mut self, row: &Row, hex: bool, is_variable: bool, site: &EvalContext) -> Value {
+    fn render(&mut self, row: &VariableEntry, hex: bool, is_variable: bool, site: &EvalContext) -> Value {
         let mut told = match &row.what {
             What::At(path) => {
                 let format = Format { hex, ..Format::default() };
@@ -165,7 +165,7 @@ impl Session {
         path: &Path,
         format: &Format,
         site: &EvalContext,
-    ) -> Result<(Shown, Value), Failure> {
+    ) -> Result<(FormattedValue, Value), Failure> {
         let mut fetched = self.at_stop().fetch(path);
         if fetched.is_err() && self.load_type_of(path, site) {
             fetched = self.at_stop().fetch(path);
@@ -174,7 +174,7 @@ impl Session {
             Ok(value) => value,
             Err(failure) => {
                 let kind = self.at_stop().unloaded(path).map(|ty| self.types.csharp(&ty)).ok_or(failure)?;
-                let null = Shown { text: "null".into(), kind, items: 0, opens: false, name: None };
+                let null = FormattedValue { text: "null".into(), kind, items: 0, opens: false, name: None };
                 return Ok((null, json!({})));
             }
         };
@@ -208,9 +208,9 @@ impl Session {
     }
 }
 
-impl Values {
+impl ValueStore {
     /// Makes a row or an evaluation's answer expandable, if its value is.
-    pub(crate) fn open(&mut self, row: &mut Value, shown: &Shown, path: &Path, format: &Format) {
+    pub(crate) fn open(&mut self, row: &mut Value, shown: &FormattedValue, path: &Path, format: &Format) {
         let mut add = || self.references.add(Node::Inside(path.clone(), *format));
         let reference = if shown.opens { add() } else { 0 };
         row["variablesReference"] = json!(reference);
@@ -220,11 +220,11 @@ impl Values {
     }
 }
 
-impl Debuggee {
+impl ClrDebuggee {
     /// Where code of the program runs for a node, and in which scope.
     pub(super) fn site_of(&self, node: &Node) -> EvalContext {
         let stopped = match self.run {
-            Run::Stopped { thread } => thread,
+            RunState::Stopped { thread } => thread,
             _ => 0,
         };
         let (thread, frame) = match node {
@@ -243,7 +243,7 @@ impl Debuggee {
 }
 
 /// The rows that a client requests.
-pub(crate) struct Page<'a> {
+pub(crate) struct VariablesPage<'a> {
     pub(crate) start: usize,
     pub(crate) count: usize,
     /// Limit of one answer, whatever the client requests.
@@ -251,7 +251,7 @@ pub(crate) struct Page<'a> {
     pub(crate) filter: Option<&'a str>,
 }
 
-impl Page<'_> {
+impl VariablesPage<'_> {
     pub(super) fn wants_named(&self) -> bool {
         self.filter != Some("indexed")
     }
@@ -261,19 +261,20 @@ impl Page<'_> {
     }
 
     /// Truncates rows that are not items; the last row has the number of others.
-    pub(super) fn cut(&self, rows: Vec<Row>) -> Vec<Row> {
+    pub(super) fn cut(&self, rows: Vec<VariableEntry>) -> Vec<VariableEntry> {
         let left = rows.len().saturating_sub(self.start);
-        let mut rows: Vec<Row> = rows.into_iter().skip(self.start).take(self.count.min(self.most)).collect();
+        let mut rows: Vec<VariableEntry> =
+            rows.into_iter().skip(self.start).take(self.count.min(self.most)).collect();
         if left > rows.len() && rows.len() < self.count {
             let text = format!("{} more: ask for them with `start` and `count`", left - rows.len());
-            rows.push(Row::new("…", What::Said(text), "virtual"));
+            rows.push(VariableEntry::new("…", What::Said(text), "virtual"));
         }
         rows
     }
 }
 
 /// The common fields of rows: `json!` would copy each text and let the object grow.
-fn body(name: String, shown: &mut Shown, way: String) -> Value {
+fn body(name: String, shown: &mut FormattedValue, way: String) -> Value {
     let mut told = Map::with_capacity(8);
     told.insert("name".into(), name.into());
     told.insert("value".into(), std::mem::take(&mut shown.text).into());

@@ -7,12 +7,12 @@ use super::UNNAMED;
 use super::inside::{EVERYTHING, What};
 use super::path::Path;
 use super::references::Node;
-use super::rows::Page;
+use super::rows::VariablesPage;
 use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
 use crate::engine::coreclr::evaluator::{Data, Format, Val};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::session::ClrSession;
 
-impl Session {
+impl ClrSession {
     pub(crate) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (name, new) = (text(arguments, "name")?, text(arguments, "value")?);
         let node = arguments["variablesReference"].as_i64().and_then(|id| self.values.references.node(id));
@@ -25,7 +25,7 @@ impl Session {
             name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|at| at.parse().ok());
         let page = match position {
             Some(start) if matches!(node, Node::Inside(..) | Node::Rest(..)) => {
-                Page { start, count: 1, most: 1, filter: Some("indexed") }
+                VariablesPage { start, count: 1, most: 1, filter: Some("indexed") }
             }
             _ => EVERYTHING,
         };

@@ -5,11 +5,11 @@ use cordebug::value::{Value as ClrValue, element};
 use super::path::bare;
 use super::primitive::{character, hexadecimal, quoted};
 use super::together::is_number;
-use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Format, longest};
 use crate::engine::coreclr::stack::LIGHTWEIGHT;
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 /// Most chunks of a StringBuilder that are followed.
 const MAX_CHUNKS: usize = 20_000;
@@ -17,7 +17,7 @@ const MAX_CHUNKS: usize = 20_000;
 const MAX_DEPTH: usize = 3;
 
 /// A value that is ready to be shown.
-pub(crate) struct Shown {
+pub(crate) struct FormattedValue {
     pub(crate) text: String,
     pub(crate) kind: String,
     /// Number of items, if it is an array or collection.
@@ -28,19 +28,19 @@ pub(crate) struct Shown {
     pub(crate) name: Option<String>,
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// A value's text and type.
-    pub(crate) fn show(&self, debuggee: &Debuggee, value: &ClrValue) -> Shown {
+    pub(crate) fn show(&self, debuggee: &ClrDebuggee, value: &ClrValue) -> FormattedValue {
         self.show_as(debuggee, value, &Format::default(), MAX_DEPTH)
     }
 
     pub(crate) fn show_as(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         format: &Format,
         deeper: usize,
-    ) -> Shown {
+    ) -> FormattedValue {
         // Most rows are numbers, and each call of the debugging library takes time.
         if let Ok(kind) = value.element_type()
             && is_number(kind)
@@ -51,11 +51,12 @@ impl TypeSystem {
         let declared = self.declared_ty(value);
         let Some(inner) = bare(value) else {
             let ty = if declared == Ty::Other { "object".into() } else { self.csharp(&declared) };
-            return Shown { text: "null".into(), kind: ty, items: 0, opens: false, name: None };
+            return FormattedValue { text: "null".into(), kind: ty, items: 0, opens: false, name: None };
         };
         let ty = self.declared_ty(&inner);
         let kind = self.csharp(&ty);
-        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
+        let plain =
+            |text: String| FormattedValue { text, kind: kind.clone(), items: 0, opens: false, name: None };
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
             let text = string.text(longest(format)).unwrap_or_default();
@@ -69,12 +70,12 @@ impl TypeSystem {
             let (element, rest) = kind.split_once('[').unwrap_or((&kind, ""));
             let rest = rest.split_once(']').map_or("", |(_, rest)| rest);
             let text = format!("{{{element}[{}]{rest}}}", lengths.join(", "));
-            return Shown { text, kind, items, opens: items > 0, name: None };
+            return FormattedValue { text, kind, items, opens: items > 0, name: None };
         }
         if let Ty::Pointer(_) = ty {
             let target = inner.as_reference().and_then(|pointer| pointer.target().ok()).unwrap_or(0);
             let opens = target != 0 && kind != "void*";
-            return Shown { text: format!("0x{target:016x}"), kind, items: 0, opens, name: None };
+            return FormattedValue { text: format!("0x{target:016x}"), kind, items: 0, opens, name: None };
         }
         if inner.element_type() == Ok(element::FNPTR) {
             let bytes = inner.bytes().unwrap_or_default();
@@ -83,29 +84,31 @@ impl TypeSystem {
         }
         if let Some(constant) = self.constant_of(&inner) {
             let shown = self.show_constant(&constant, &ty, format);
-            return Shown { kind, ..shown };
+            return FormattedValue { kind, ..shown };
         }
         self.show_object(debuggee, &inner, &ty, kind, format, deeper)
     }
 
     fn show_object(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         inner: &ClrValue,
         ty: &Ty,
         kind: String,
         format: &Format,
         deeper: usize,
-    ) -> Shown {
+    ) -> FormattedValue {
         // A nullable is shown as its value.
         if self.nullable(ty).is_some()
             && let Some(value) = self.field_named(inner, "value")
         {
-            return Shown { kind, ..self.show_as(debuggee, &value, format, deeper) };
+            return FormattedValue { kind, ..self.show_as(debuggee, &value, format, deeper) };
         }
         let name = self.full_name(ty);
-        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
-        let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true, name: None };
+        let plain =
+            |text: String| FormattedValue { text, kind: kind.clone(), items: 0, opens: false, name: None };
+        let opens =
+            |text: String| FormattedValue { text, kind: kind.clone(), items: 0, opens: true, name: None };
         let nested = |name: &str| {
             let deeper = deeper.checked_sub(1)?;
             Some(self.show_as(debuggee, &self.field_named(inner, name)?, format, deeper).text)
@@ -127,11 +130,11 @@ impl TypeSystem {
             {
                 text = format!("Key = {key}, {text}");
             }
-            return Shown { text, kind, items, opens: true, name: None };
+            return FormattedValue { text, kind, items, opens: true, name: None };
         }
         if let Some(elements) = self.contiguous(inner, ty) {
             let text = format!("Length = {}", elements.count);
-            return Shown { text, kind, items: elements.count, opens: true, name: None };
+            return FormattedValue { text, kind, items: elements.count, opens: true, name: None };
         }
         if let Some(items) = self.counted(inner, &name) {
             return opens(format!("Count = {items}"));
@@ -170,7 +173,7 @@ impl TypeSystem {
     /// The text of a StringBuilder, whose chunks are linked backwards. Only those at the start are read.
     pub(super) fn built_text(
         &self,
-        debuggee: &Debuggee,
+        debuggee: &ClrDebuggee,
         value: &ClrValue,
         format: &Format,
     ) -> Option<String> {
@@ -201,7 +204,7 @@ impl TypeSystem {
     }
 
     /// A constant's text and type.
-    pub(crate) fn show_constant(&self, constant: &Constant, ty: &Ty, format: &Format) -> Shown {
+    pub(crate) fn show_constant(&self, constant: &Constant, ty: &Ty, format: &Format) -> FormattedValue {
         let inside = self.nullable(ty).unwrap_or_else(|| ty.clone());
         let text = match constant {
             Constant::Null => "null".into(),
@@ -228,7 +231,7 @@ impl TypeSystem {
             }
             (_, ty) => self.csharp(ty),
         };
-        Shown { text, kind, items: 0, opens: false, name: None }
+        FormattedValue { text, kind, items: 0, opens: false, name: None }
     }
 
     /// `Green`, or `Read | Write` for flags, or the number.

@@ -3,25 +3,25 @@
 
 use cordebug::value::element;
 
-use super::path::{Path, Step};
-use crate::engine::coreclr::at_stop::AtStop;
+use super::path::{Path, PathSegment};
 use crate::engine::coreclr::evaluator::{Constant, width};
+use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::Ty;
 
 /// Most memory in one read, bytes.
 const MAX_READ: u32 = 1 << 20;
 
-impl AtStop<'_> {
+impl StopContext<'_> {
     /// The items at the ends of these paths, which have a common start; `None` unless they are numbers of one
     /// array.
     pub(super) fn read_together(&self, items: &[(String, Path)]) -> Option<(Ty, Vec<Constant>)> {
         let first = items.first().map(|(_, path)| path)?;
         let (_, before) = first.steps.split_last()?;
-        if first.steps.contains(&Step::Behind) {
+        if first.steps.contains(&PathSegment::Behind) {
             return None;
         }
         let position = |path: &Path| match path.steps.split_last()? {
-            (Step::Element(at), outer) if outer == before => Some(*at),
+            (PathSegment::Element(at), outer) if outer == before => Some(*at),
             _ => None,
         };
         let positions: Vec<u32> = items.iter().map(|(_, path)| position(path)).collect::<Option<_>>()?;

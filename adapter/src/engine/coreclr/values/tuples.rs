@@ -5,8 +5,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::TypeSystem;
 
 /// Most parts of a type that are visited.
 const MAX_PARTS: usize = 256;
@@ -28,7 +28,7 @@ fn parts(ty: &Ty) -> &[Ty] {
     }
 }
 
-impl TypeSystem {
+impl ClrTypeSystem {
     /// The number of elements in a tuple; 0 for any other type.
     pub(crate) fn arity(&self, ty: &Ty) -> usize {
         if !self.full_name(ty).starts_with("System.ValueTuple`") {
