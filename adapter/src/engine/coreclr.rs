@@ -113,8 +113,8 @@ pub const DESCRIPTION: Description = Description {
 /// project first. Also for other .NET debuggers. `tell` receives the build's events.
 ///
 /// # Errors
-/// `INVALID_PARAMETER`, `LAUNCH_FAILED`, `NOT_DEBUGGABLE`, `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` without a
-/// `dotnet`, `CANCELLED`.
+/// `INVALID_PARAMETER`, `LAUNCH_FAILED`, `NOT_DEBUGGABLE`, `BUILD_FAILED` with `data.diagnostics`,
+/// `ENGINE_NOT_FOUND` without a `dotnet`, `CANCELLED`.
 pub(super) fn program_of(
     attributes: &Value,
     tell: Tell<'_>,
@@ -123,8 +123,8 @@ pub(super) fn program_of(
     Ok(program::resolve(&program::Attributes(attributes), tell, give_up)?.spec)
 }
 
-/// Runs as the watchdog of the child processes of a session, until stdin ends: it ends those of `root` if the host was killed, and
-/// releases runtimes that are still held.
+/// Runs as the watchdog of the child processes of a session, until stdin ends: it ends those of `root` if the
+/// host was killed, and releases runtimes that are still held.
 ///
 /// # Errors
 /// Why one could not be released; its process was ended.

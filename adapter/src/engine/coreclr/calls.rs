@@ -29,9 +29,9 @@ use crate::engine::coreclr::values::ValueStore;
 use stuck::StuckCalls;
 
 /// Time limit of a call that a client requested.
-pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit of a call that only improves how a row looks.
-pub(super) const DISPLAY_LIMIT: Duration = Duration::from_millis(400);
+pub(super) const DISPLAY_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// The location and the conditions under which code of the program may run.
 #[derive(Clone, Copy)]

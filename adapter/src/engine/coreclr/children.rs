@@ -44,7 +44,7 @@ const INHERITED: [&str; 10] = [
 ];
 
 /// Maximum time for the end of all child processes.
-const END_LIMIT: Duration = Duration::from_secs(3);
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The process that is debugged.
 #[derive(Debug, Clone, Copy)]
@@ -143,14 +143,14 @@ impl Children {
         record_breakpoints(&self.breakpoints, command, arguments);
     }
 
-    /// The number of child processes that are debugged now, or soon will be. When none is left, the engine's thread gets
-    /// [`EngineInput::ChildrenEnded`].
+    /// The number of child processes that are debugged now, or soon will be. When none is left, the engine's
+    /// thread gets [`EngineInput::ChildrenEnded`].
     pub(super) fn count(&self) -> usize {
         let Some(follower) = &self.follower else { return 0 };
         let (counted, count) = channel();
         // A thread that has ended follows nothing.
         drop(follower.send(FollowerCommand::Count(counted)));
-        count.recv_timeout(END_LIMIT).unwrap_or(0)
+        count.recv_timeout(END_TIMEOUT).unwrap_or(0)
     }
 
     /// Ends all child processes, if they are debugged.
@@ -166,7 +166,7 @@ impl Children {
     fn finish(&mut self, order: fn(Sender<()>) -> FollowerCommand) {
         let Some(follower) = self.follower.take() else { return };
         let (done, is_done): (_, Receiver<()>) = channel();
-        if follower.send(order(done)).is_ok() && is_done.recv_timeout(END_LIMIT * 2).is_err() {
+        if follower.send(order(done)).is_ok() && is_done.recv_timeout(END_TIMEOUT * 2).is_err() {
             tracing::warn!("the child processes have not ended in time");
         }
     }

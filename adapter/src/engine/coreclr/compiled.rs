@@ -42,14 +42,14 @@ pub(super) use loading::is_injected;
 
 /// How long the compiler's process may take to report that it is ready, and to answer a request. The first
 /// takes seconds on a busy machine.
-const START_LIMIT: Duration = Duration::from_secs(20);
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Version of the messages.
 const PROTOCOL: u32 = 1;
 /// The exception of compiled code when one of its `await`s takes too long, and the length of one wait.
 /// `helper/Wrapper.cs` has both, too.
 const LATE: &str = "__tandemLate";
-const WAIT: Duration = Duration::from_millis(50);
+const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest expression, bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
@@ -397,7 +397,7 @@ impl Compiler {
             tracing::warn!(%failure, "the C# compiler's process cannot be started");
             NoAnswer::Ended
         })?;
-        let hello = process.answer(START_LIMIT, &|| gives_up(session)).inspect_err(|_| {
+        let hello = process.answer(START_TIMEOUT, &|| gives_up(session)).inspect_err(|_| {
             tracing::warn!(complaint = process.complaint(), "the C# compiler's process does not answer");
         })?;
         if Parts::of(&hello).number() != Some(PROTOCOL) {
@@ -420,7 +420,7 @@ impl Compiler {
     fn ask(&mut self, session: &ClrSession, request: HelperMessage) -> Result<CompilerResponse, Failure> {
         let Some(helper) = &self.helper else { return Err(self.broken("it is gone")) };
         helper.process.send(request.done());
-        let answer = helper.process.answer(ANSWER_LIMIT, &|| gives_up(session));
+        let answer = helper.process.answer(ANSWER_TIMEOUT, &|| gives_up(session));
         match answer {
             Ok(message) => match CompilerResponse::read(&message) {
                 Some(answer) => Ok(answer),
@@ -433,7 +433,7 @@ impl Compiler {
             Err(NoAnswer::Late) => {
                 self.helper = None;
                 let message =
-                    format!("the C# compiler did not answer within {} ms", ANSWER_LIMIT.as_millis());
+                    format!("the C# compiler did not answer within {} ms", ANSWER_TIMEOUT.as_millis());
                 Err(Failure::new(ErrorCode::EvaluationTimeout, message))
             }
             Err(NoAnswer::Ended) => {
@@ -487,7 +487,7 @@ fn could_not_start(no: NoAnswer) -> Failure {
     match no {
         NoAnswer::Cancelled => Failure::cancelled(),
         NoAnswer::Late => {
-            failed(format!("the C# compiler's process did not start within {} s", START_LIMIT.as_secs()))
+            failed(format!("the C# compiler's process did not start within {} s", START_TIMEOUT.as_secs()))
         }
         NoAnswer::Ended => failed("the C# compiler's process ended as soon as it was started"),
     }
@@ -566,7 +566,7 @@ fn reference(module: &Loaded) -> Vec<u8> {
 /// How many waits an `await` may take before the call would be aborted.
 fn waits(site: &EvalContext) -> u32 {
     let limit = site.limit.saturating_sub(site.limit / 10);
-    u32::try_from(limit.as_millis() / WAIT.as_millis()).unwrap_or(u32::MAX)
+    u32::try_from(limit.as_millis() / WAIT_INTERVAL.as_millis()).unwrap_or(u32::MAX)
 }
 
 fn number(id: usize) -> u32 {

@@ -22,16 +22,16 @@ use crate::io::child::{is_suspended, signal_group};
 
 /// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for that,
 /// before detaching.
-const QUIET: Duration = Duration::from_millis(50);
-const QUIET_LIMIT: Duration = Duration::from_secs(2);
+const QUIET_INTERVAL: Duration = Duration::from_millis(50);
+const QUIET_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a call that could not be aborted may take to end before the detach.
-const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
+const LAST_CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a killed program may take to end.
-const KILL_LIMIT: Duration = Duration::from_secs(3);
+const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long after SIGTERM a suspended program is resumed, so that it receives the signal.
-const WAKE_LIMIT: Duration = Duration::from_secs(3);
+const WAKE_DELAY: Duration = Duration::from_secs(3);
 /// Pause between two checks in that time.
-const WAKE_LOOK: Duration = Duration::from_millis(50);
+const WAKE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// How often a program that is suspended again is resumed.
 const MAX_SUSPENSIONS: u32 = 5;
 
@@ -94,7 +94,7 @@ impl ClrSession {
     /// Waits until the debugging library has noticed the end of the program and can be shut down: this
     /// process continues, and an instance that was not shut down keeps its threads, descriptors and memory.
     fn library_rests(&mut self, process: &Process) {
-        let deadline = Instant::now() + KILL_LIMIT;
+        let deadline = Instant::now() + KILL_TIMEOUT;
         while self.debuggee.debugger.is_some() {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(EngineInput::Callback(Callback::ExitProcess)) => self.process_ended(),
@@ -136,7 +136,7 @@ impl ClrSession {
     /// to report it when the debugger leaves crashes or blocks for ever. The program is stopped at the end;
     /// `false` if it has exited.
     fn settle(&mut self, process: &Rc<Process>) -> Result<bool, Failure> {
-        let deadline = Instant::now() + QUIET_LIMIT;
+        let deadline = Instant::now() + QUIET_TIMEOUT;
         let resume = || process.resume().map_err(cor("resume the program"));
         // The callback of the current stop needs an answer, too; a program that is not configured is held at
         // the first one.
@@ -145,7 +145,7 @@ impl ClrSession {
             resume()?;
         }
         loop {
-            match self.inbox.recv_timeout(QUIET) {
+            match self.inbox.recv_timeout(QUIET_INTERVAL) {
                 Ok(EngineInput::Callback(Callback::ExitProcess)) => {
                     self.inbox.postpone(EngineInput::Callback(Callback::ExitProcess));
                     return Ok(false);
@@ -168,7 +168,7 @@ impl ClrSession {
     /// Detaches from the stopped program. While a call of an evaluation is still on a thread, the runtime
     /// refuses: then the program runs until the call has ended.
     fn detach(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
-        let deadline = Instant::now() + LAST_CALL_LIMIT;
+        let deadline = Instant::now() + LAST_CALL_TIMEOUT;
         loop {
             match process.detach() {
                 Err(error) if error.hresult == CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS => {}
@@ -243,10 +243,10 @@ impl ClrSession {
         let wake = move || {
             let runtime = broker.runtime();
             let ignores_signal = runtime.block_on(async {
-                let patience = tokio::time::Instant::now() + WAKE_LIMIT;
+                let patience = tokio::time::Instant::now() + WAKE_DELAY;
                 let mut suspended = 0;
                 loop {
-                    let look = tokio::time::Instant::now() + WAKE_LOOK;
+                    let look = tokio::time::Instant::now() + WAKE_CHECK_INTERVAL;
                     match tokio::time::timeout_at(look, exit.wait_for(Option::is_some)).await {
                         Ok(_) => return false,
                         // A program that reads in the background of its terminal is suspended again and again
@@ -356,7 +356,7 @@ impl ClrSession {
 /// comes.
 fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
     child.signal(Signal::KILL);
-    let deadline = Instant::now() + KILL_LIMIT;
+    let deadline = Instant::now() + KILL_TIMEOUT;
     let mut pause = Duration::from_millis(1);
     // Another thread notices the exit; this one cannot wait asynchronously.
     while child.exited().is_none() && Instant::now() < deadline {
@@ -365,7 +365,7 @@ fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
     }
     child.exited().ok_or_else(|| {
         let message =
-            format!("process {} did not end within {} s of SIGKILL", child.pid(), KILL_LIMIT.as_secs());
+            format!("process {} did not end within {} s of SIGKILL", child.pid(), KILL_TIMEOUT.as_secs());
         Failure::new(ErrorCode::EngineFailed, message)
             .hint("it may be waiting for a disk or a file server; it ends when that answers")
     })

@@ -158,7 +158,7 @@ impl ClrSession {
         let (name, mut message) = self.types.exception_summary(&self.debuggee, thread);
         let is_fatal = at == ExceptionStage::Unhandled && name == FATAL;
         if is_fatal {
-            self.exceptions.thrown.reason = fatal::reason(&self.broker.stderr_tail(fatal::LOOKED_AT));
+            self.exceptions.thrown.reason = fatal::reason(&self.broker.stderr_tail(fatal::MAX_OUTPUT_BYTES));
             message = self.exceptions.thrown.reason.clone().or(message);
         }
         let description = match at {

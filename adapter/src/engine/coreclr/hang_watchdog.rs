@@ -27,17 +27,17 @@ use super::overflow;
 use crate::engine::Reply;
 
 /// Time between two samples.
-const PAUSE: Duration = Duration::from_secs(1);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How many consecutive samples must show the same hang before it is fixed, and before it is reported.
-const FIX: u32 = 2;
-const TELL: u32 = 5;
+const SAMPLES_BEFORE_FIX: u32 = 2;
+const SAMPLES_BEFORE_REPORT: u32 = 5;
 /// Name of the runtime's debugging threads (.NET 5 and later).
 const HELPER: &str = ".NET Debugger";
 /// Name of the engine's thread, and of those that the debugging library starts from it.
 pub(super) const ENGINE: &str = "coreclr-engine";
 /// How often they wake between two samples while they try to stop the threads: every 20 ms, less on a busy
 /// machine.
-const FEWEST_TRIES: u64 = 5;
+const MIN_TRIES: u64 = 5;
 
 /// Shared by the engine's thread, the engine's handle, and the watchdog's thread.
 #[derive(Default)]
@@ -98,14 +98,14 @@ impl HangWatchdog {
     fn look_on(&self, tasks: &Tasks, fix: &dyn Fn(), note: &dyn Fn(&str)) {
         let (mut before, mut found) = (ActivitySample::take(tasks, None), 0);
         while !self.over.load(Ordering::Relaxed) && tasks.folder.exists() {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(SAMPLE_INTERVAL);
             let now = ActivitySample::take(tasks, Some(&before));
             found = if now.is_hung_since(&before) { found + 1 } else { 0 };
             if now.activity != before.activity && self.hangs.swap(false, Ordering::Relaxed) {
                 note("The program's runtime has resumed.");
-            } else if found == FIX && now.tries > before.tries {
+            } else if found == SAMPLES_BEFORE_FIX && now.tries > before.tries {
                 fix();
-            } else if found == TELL && !self.hangs() {
+            } else if found == SAMPLES_BEFORE_REPORT && !self.hangs() {
                 tracing::warn!(?now, latest = activity::latest(), "the runtime hangs");
                 self.hangs.store(true, Ordering::Relaxed);
                 note(&format!(
@@ -153,7 +153,7 @@ impl ActivitySample {
 
     /// Whether nothing was reported although something is in progress.
     fn is_silent_since(&self, before: &Self) -> bool {
-        let trying = self.tries.saturating_sub(before.tries) >= FEWEST_TRIES;
+        let trying = self.tries.saturating_sub(before.tries) >= MIN_TRIES;
         self.activity == before.activity && (self.activity.is_inside() || trying)
     }
 

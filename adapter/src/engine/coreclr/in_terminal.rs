@@ -16,9 +16,9 @@ use crate::engine::console::Console;
 use crate::io::Child;
 
 /// How long a new terminal may take to start the program: its shell first reads its start-up files.
-const COME_LIMIT: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval between two checks for a cancelled launch.
-const SLICE: Duration = Duration::from_millis(20);
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl ClrSession {
     /// Starts the program held, with Tandem's pipes or in a client's terminal.
@@ -39,11 +39,11 @@ impl ClrSession {
         let mut deadline = None;
         // The program may start before the client answers; then the answer is not needed.
         let child = loop {
-            if let Some(child) = self.broker.accept(&launch, SLICE)? {
+            if let Some(child) = self.broker.accept(&launch, CANCEL_CHECK_INTERVAL)? {
                 break child;
             }
             match self.inbox.client_answer() {
-                Ok(Ok(_)) => deadline = Some(Instant::now() + COME_LIMIT),
+                Ok(Ok(_)) => deadline = Some(Instant::now() + START_TIMEOUT),
                 Ok(Err(failure)) => return Err(no_terminal(&title, failure)),
                 // The engine has ended, and its host with it.
                 Err(TryRecvError::Disconnected) => return Err(Failure::cancelled()),
@@ -55,7 +55,7 @@ impl ClrSession {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 let message = format!(
                     "the client opened a terminal for `{title}`, but nothing in it came back to the debugger within {} s",
-                    COME_LIMIT.as_secs()
+                    START_TIMEOUT.as_secs()
                 );
                 return Err(Failure::new(ErrorCode::LaunchFailed, message)
                     .hint("the terminal must be on the debugger's machine; check its output"));

@@ -10,7 +10,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 /// Largest file read, bytes.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Settings of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<Laun
             .hint("correct it, or launch with `launchSettingsProfile: \"\"` to ignore it")
     };
     let size = file.metadata().map_err(|error| unusable(error.to_string()))?.len();
-    if size > LARGEST {
+    if size > MAX_FILE_BYTES {
         return Err(unusable(format!("it has {size} bytes")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;

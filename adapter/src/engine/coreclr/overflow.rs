@@ -12,11 +12,11 @@ use crate::io::Broker;
 /// The beginning of the runtime's message.
 const SAID: &[u8] = b"Stack overflow.\n";
 /// Pause between two checks of a program whose output is not visible.
-const BLIND_PAUSE: Duration = Duration::from_secs(2);
+const BLIND_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Pause between two checks of a program that is in such a handler, or has printed the message, and how many
 /// checks must find it there.
-const PAUSE: Duration = Duration::from_millis(400);
-const LOOKS: u32 = 4;
+const CHECK_INTERVAL: Duration = Duration::from_millis(400);
+const MIN_CHECKS: u32 = 4;
 /// x86-64 system calls: `nanosleep`, `clock_nanosleep`.
 const SLEEPING_CALLS: [&str; 2] = ["35", "230"];
 /// SIGSEGV in a set of signals: 11 (signal(7)), counted from bit 0.
@@ -31,8 +31,8 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
             return;
         }
         let mut found = 0;
-        while found < LOOKS {
-            tokio::time::sleep(if in_terminal && found == 0 { BLIND_PAUSE } else { PAUSE }).await;
+        while found < MIN_CHECKS {
+            tokio::time::sleep(if in_terminal && found == 0 { BLIND_CHECK_INTERVAL } else { CHECK_INTERVAL }).await;
             if own.has_ended() {
                 return;
             }

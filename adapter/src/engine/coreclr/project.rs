@@ -24,7 +24,7 @@ use sdk::{Properties, folder_of};
 use test_project::TestRunner;
 
 /// The first SDK that runs a C# file without a project.
-const RUNS_FILES: u32 = 10;
+const MIN_FILE_PROGRAM_SDK: u32 = 10;
 
 /// The command that starts a project's program.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ pub(super) struct Launchable {
 /// Builds the target of a launch, unless the launch disables that, and determines the command that starts it.
 ///
 /// # Errors
-/// `BUILD_FAILED` with `data.diagnostics`; `LAUNCH_FAILED` when nothing of it can be started, or several things (`data.programs`);
-/// `CANCELLED`.
+/// `BUILD_FAILED` with `data.diagnostics`; `LAUNCH_FAILED` when nothing of it can be started, or several
+/// things (`data.programs`); `CANCELLED`.
 pub(super) fn launchable(
     sdk: &DotnetSdk<'_>,
     kind: &LaunchTargetKind,
@@ -64,7 +64,7 @@ pub(super) fn launchable(
         LaunchTargetKind::Solution(solution) => {
             of_solution(sdk, solution, options, DotnetSdk::answers(version))
         }
-        LaunchTargetKind::File(file) if version >= RUNS_FILES => of_project(sdk, file, options),
+        LaunchTargetKind::File(file) if version >= MIN_FILE_PROGRAM_SDK => of_project(sdk, file, options),
         LaunchTargetKind::File(file) => {
             let has =
                 if version == 0 { "there is none".into() } else { format!("the one here is {version}") };

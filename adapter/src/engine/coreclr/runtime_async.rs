@@ -15,7 +15,7 @@ use dap_wire::{ErrorCode, Failure};
 use super::services;
 
 /// The first runtime whose debugging library supports such methods.
-pub(super) const FIRST_KNOWING: u32 = 11;
+pub(super) const MIN_RUNTIME: u32 = 11;
 /// .NET 10 loads types with such methods only when one of these is not 0.
 const SWITCHES: [&str; 2] = ["DOTNET_RuntimeAsync", "COMPlus_RuntimeAsync"];
 /// Most assemblies that are checked.
@@ -25,7 +25,7 @@ const MAX_ASSEMBLIES: usize = 1000;
 pub(super) fn is_known_to(runtime: &Runtime) -> bool {
     let version = runtime.version();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    major.is_some_and(|major| major >= FIRST_KNOWING)
+    major.is_some_and(|major| major >= MIN_RUNTIME)
 }
 
 /// Refuses a process that would crash the debugging library. `entry` is its first assembly, if that is a
@@ -63,7 +63,7 @@ pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Resul
     );
     Err(Failure::new(ErrorCode::NotDebuggable, message).hint(format!(
         "build it without <Features>runtime-async=on</Features> and leave `{switch}` out, or run it on .NET \
-         {FIRST_KNOWING}; `noDebug: true` runs it as it is"
+         {MIN_RUNTIME}; `noDebug: true` runs it as it is"
     )))
 }
 

@@ -31,8 +31,8 @@ use crate::engine::{BY_FORCE, EngineRequest, LOOK_ONLY};
 use crate::io::Broker;
 
 /// How long a pause waits for callbacks that the runtime has already queued, and for one of them.
-const SETTLE_LIMIT: Duration = Duration::from_secs(3);
-const SETTLE_SLICE: Duration = Duration::from_millis(50);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
+const CALLBACK_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// One debugged program.
 pub(super) struct ClrSession {
@@ -240,7 +240,7 @@ impl ClrSession {
     /// modules and threads. Returns whether the program is at this stop; otherwise one of those callbacks
     /// stopped it.
     fn stop_settled(&mut self, process: &Process) -> Result<bool, Failure> {
-        let deadline = Instant::now() + SETTLE_LIMIT;
+        let deadline = Instant::now() + SETTLE_TIMEOUT;
         loop {
             self.debuggee.stop(process).map_err(cor("pause the program"))?;
             let told = self.inbox.try_recv();
@@ -250,7 +250,7 @@ impl ClrSession {
                 return Ok(true);
             }
             process.resume().map_err(cor("resume the program"))?;
-            match told.or_else(|| self.inbox.recv_timeout(SETTLE_SLICE).ok()) {
+            match told.or_else(|| self.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
                 Some(EngineInput::Callback(callback)) => self.called_back(callback),
                 other => other.into_iter().for_each(|other| self.inbox.postpone(other)),
             }

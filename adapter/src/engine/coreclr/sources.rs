@@ -295,8 +295,8 @@ impl SourceLocator {
     }
 }
 
-/// Whether the text of a `Source` from [`SourceLocator::source_body`] is available immediately: its file exists, or
-/// its PDB contains it.
+/// Whether the text of a `Source` from [`SourceLocator::source_body`] is available immediately: its file
+/// exists, or its PDB contains it.
 pub(super) fn is_here(source: &Value) -> bool {
     let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
     source["adapterData"]["notHere"] != true

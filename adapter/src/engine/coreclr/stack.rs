@@ -32,11 +32,11 @@ pub(super) const MAX_DEPTH: usize = 10_000;
 /// The last row of a stack whose walk ended early.
 const MORE: &str = "[More Frames]";
 /// Numbers of frames from here on belong to async callers; those of the thread's own frames count from 0.
-pub(super) const WAITING: usize = 1 << 20;
+pub(super) const FIRST_AWAITING_FRAME: usize = 1 << 20;
 /// Numbers from here on belong to rows that are not frames.
-pub(super) const MARK: usize = 2 << 20;
+pub(super) const FIRST_LABEL_FRAME: usize = 2 << 20;
 /// Numbers from here on belong to methods that have thrown and ended.
-const ENDED: usize = 3 << 20;
+const FIRST_ENDED_FRAME: usize = 3 << 20;
 
 /// One row of a stack as clients see it.
 enum StackEntry {
@@ -52,7 +52,7 @@ enum StackEntry {
 
 /// Refuses a frame whose method has ended.
 pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
-    if frame < ENDED {
+    if frame < FIRST_ENDED_FRAME {
         return Ok(());
     }
     let text = "this method has thrown the exception and ended: it has no variables any more";
@@ -145,7 +145,7 @@ impl ClrSession {
                     body
                 }),
                 StackEntry::Waiting(index) => waiting.get(*index).map(|at| {
-                    let reference = self.values.references.frame(thread, WAITING + index);
+                    let reference = self.values.references.frame(thread, FIRST_AWAITING_FRAME + index);
                     let arguments: Vec<String> =
                         at.arguments.iter().map(|ty| self.types.csharp(ty)).collect();
                     self.types.method_body(
@@ -157,7 +157,7 @@ impl ClrSession {
                     )
                 }),
                 StackEntry::Ended(index) => origin.get(*index).map(|at| {
-                    let reference = self.values.references.frame(thread, ENDED + index);
+                    let reference = self.values.references.frame(thread, FIRST_ENDED_FRAME + index);
                     let mut body = self.types.method_body(
                         &self.options,
                         &self.sources,
@@ -169,7 +169,7 @@ impl ClrSession {
                     body
                 }),
                 StackEntry::Mark(text) => {
-                    let reference = self.values.references.frame(thread, MARK + place);
+                    let reference = self.values.references.frame(thread, FIRST_LABEL_FRAME + place);
                     Some(json!({ "id": reference, "name": text, "line": 0, "column": 0,
                         "presentationHint": "label" }))
                 }
@@ -271,7 +271,7 @@ impl ValueStore {
             return Err(Failure::invalid(format!("there is no frame {}", arguments["frameId"])));
         };
         is_alive(index)?;
-        if index >= MARK {
+        if index >= FIRST_LABEL_FRAME {
             return Ok(json!({ "scopes": [] }));
         }
         let reference = self.references.add(Node::Locals { thread, index });

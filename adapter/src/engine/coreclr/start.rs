@@ -34,11 +34,11 @@ use crate::engine::env_file;
 use crate::engine::process_name;
 
 /// How long a runtime may take to start. A cold disk is slow.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the debugging library may take to shake hands with a runtime that has started.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a debugger that has detached from a process may take to disconnect.
-const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
+const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ClrSession {
     pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
@@ -75,7 +75,7 @@ impl ClrSession {
         child.release()?;
         tracing::debug!(pid, "the program begins");
         let starting = preload(pid);
-        let started = hold.wait(START_LIMIT, &|| child.exited().is_none() && !give_up());
+        let started = hold.wait(START_TIMEOUT, &|| child.exited().is_none() && !give_up());
         starting.wanted.store(false, Ordering::Relaxed);
         if started != Started::Held {
             let has_runtime = starting.found.load(Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl ClrSession {
     /// Waits for the first callback: the debugging library does not survive the program's end before its
     /// handshake is over, which that callback shows.
     fn wait_for_first_callback(&mut self) {
-        let deadline = Instant::now() + HANDSHAKE_LIMIT;
+        let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
         while !self.inbox.has_deferred() {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(EngineInput::Callback(callback)) => self.inbox.defer(callback),
@@ -194,7 +194,7 @@ impl ClrSession {
                 failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))
                     .hint("run it without a debugger to see whether it starts; is it a .NET program?")
             }
-            _ => failed(format!("no .NET runtime started in it within {} s", START_LIMIT.as_secs()))
+            _ => failed(format!("no .NET runtime started in it within {} s", START_TIMEOUT.as_secs()))
                 .hint("is it a .NET program?"),
         }
     }
@@ -327,7 +327,7 @@ fn reach(
     program: Option<&Path>,
 ) -> Result<Runtime, Failure> {
     if hold.is_none() {
-        if !cordebug::startup::wait_until_hung_up(pid, HANG_UP_LIMIT) {
+        if !cordebug::startup::wait_until_hung_up(pid, HANG_UP_TIMEOUT) {
             let message = format!("another debugger is attached to process {pid}");
             return Err(Failure::new(ErrorCode::AlreadyAttached, message).hint("detach it first"));
         }

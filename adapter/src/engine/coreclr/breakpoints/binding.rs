@@ -304,8 +304,8 @@ pub(super) fn why_pending(types: &ClrTypeSystem, sources: &SourceLocator, place:
     reasons.join("; ")
 }
 
-/// Whether a breakpoint that names an assembly means this one: by its file name, or by its path, where a copy of the same file is
-/// the same.
+/// Whether a breakpoint that names an assembly means this one: by its file name, or by its path, where a copy
+/// of the same file is the same.
 fn is_meant(named: Option<&str>, loaded: &Loaded) -> bool {
     let Some(named) = named.map(Path::new) else { return true };
     if named.file_name() != loaded.path.file_name() {

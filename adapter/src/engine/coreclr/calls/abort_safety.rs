@@ -51,8 +51,8 @@ impl ClrTypeSystem {
         if constructs { Reached::ClassConstructor } else { Reached::Method }
     }
 
-    /// Whether the outermost method can be the one that was called. An override has the same name; a delegate calls any method.
-    /// The runtime itself calls static constructors and methods of the core library.
+    /// Whether the outermost method can be the one that was called. An override has the same name; a delegate
+    /// calls any method. The runtime itself calls static constructors and methods of the core library.
     fn is_called(&self, outermost: &Function, called: Option<&Function>) -> bool {
         let Some((is_core, name)) = self.name_of(outermost) else { return false };
         let is_same = || {

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 /// How long a call may take to reach its method. It must not be aborted before.
-const BEGIN_LIMIT: Duration = Duration::from_millis(500);
+const BEGIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long an aborted call may take to end.
-const ABORT_LIMIT: Duration = Duration::from_secs(1);
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// State of a call. Times are counted from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl EvalPhase {
                 (Self::Wanted { since: now }, CallAction::Look)
             }
             (Self::Wanted { .. }, CallEvent::Waited { is_wanted: true }) => (self, CallAction::Look),
-            (Self::Aborting { since, .. }, CallEvent::Waited { .. }) if now - since > ABORT_LIMIT => {
+            (Self::Aborting { since, .. }, CallEvent::Waited { .. }) if now - since > ABORT_TIMEOUT => {
                 (self, CallAction::LookWhatKeepsIt)
             }
             (Self::Wanted { .. }, CallEvent::Looked(Safety::Safe)) => (self, CallAction::Abort),
@@ -141,7 +141,7 @@ impl EvalPhase {
                 given_up(GivenUp::WaitsRepeatedly)
             }
             (Self::Wanted { since }, CallEvent::Looked(Safety::NotBegun) | CallEvent::AbortRefused)
-                if now - since > BEGIN_LIMIT =>
+                if now - since > BEGIN_TIMEOUT =>
             {
                 given_up(GivenUp::NotBegun)
             }
@@ -165,8 +165,8 @@ impl EvalPhase {
 mod tests {
     use super::*;
 
-    const SOON: Duration = Duration::from_millis(100);
-    const LATE: Duration = Duration::from_secs(5);
+    const SHORT_DELAY: Duration = Duration::from_millis(100);
+    const LONG_DELAY: Duration = Duration::from_secs(5);
     const WANTED: CallEvent = CallEvent::Waited { is_wanted: true };
 
     /// Sends events, each with its time and the expected action.
@@ -180,25 +180,28 @@ mod tests {
 
     #[test]
     fn call_that_ends_by_itself_returns_its_result_or_exception() {
-        let going = (SOON, CallEvent::Waited { is_wanted: false }, CallAction::GoOn);
-        tell(&[going, (SOON, CallEvent::Completed, CallAction::TakeResult)]);
-        tell(&[going, (SOON, CallEvent::Threw, CallAction::TakeException)]);
+        let going = (SHORT_DELAY, CallEvent::Waited { is_wanted: false }, CallAction::GoOn);
+        tell(&[going, (SHORT_DELAY, CallEvent::Completed, CallAction::TakeResult)]);
+        tell(&[going, (SHORT_DELAY, CallEvent::Threw, CallAction::TakeException)]);
         // Its end was requested, and it has just ended by itself.
-        tell(&[(LATE, WANTED, CallAction::Look), (LATE, CallEvent::Completed, CallAction::TakeResult)]);
+        tell(&[
+            (LONG_DELAY, WANTED, CallAction::Look),
+            (LONG_DELAY, CallEvent::Completed, CallAction::TakeResult),
+        ]);
     }
 
     #[test]
     fn slow_call_is_aborted_then_rudely_then_given_up() {
-        let later = LATE + ABORT_LIMIT + SOON;
-        let last = later + ABORT_LIMIT + SOON;
+        let later = LONG_DELAY + ABORT_TIMEOUT + SHORT_DELAY;
+        let last = later + ABORT_TIMEOUT + SHORT_DELAY;
         let phase = tell(&[
-            (LATE, WANTED, CallAction::Look),
-            (LATE, CallEvent::Looked(Safety::Safe), CallAction::Abort),
-            (LATE, CallEvent::AbortTaken, CallAction::GoOn),
-            (LATE + ABORT_LIMIT, WANTED, CallAction::GoOn),
+            (LONG_DELAY, WANTED, CallAction::Look),
+            (LONG_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
+            (LONG_DELAY + ABORT_TIMEOUT, WANTED, CallAction::GoOn),
             (later, WANTED, CallAction::LookWhatKeepsIt),
             (later, CallEvent::Kept(None), CallAction::AbortRudely),
-            (later + SOON, WANTED, CallAction::GoOn),
+            (later + SHORT_DELAY, WANTED, CallAction::GoOn),
             (last, WANTED, CallAction::LookWhatKeepsIt),
             (last, CallEvent::Kept(None), CallAction::GiveUp(GivenUp::Wait)),
         ]);
@@ -208,30 +211,33 @@ mod tests {
     #[test]
     fn aborted_call_never_returns_its_result_or_exception() {
         let aborted = [
-            (LATE, WANTED, CallAction::Look),
-            (LATE, CallEvent::Looked(Safety::Safe), CallAction::Abort),
-            (LATE, CallEvent::AbortTaken, CallAction::GoOn),
+            (LONG_DELAY, WANTED, CallAction::Look),
+            (LONG_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
         ];
         for end in [CallEvent::Completed, CallEvent::Threw] {
-            tell(&[aborted.as_slice(), &[(LATE, end, CallAction::TellAborted)]].concat());
+            tell(&[aborted.as_slice(), &[(LONG_DELAY, end, CallAction::TellAborted)]].concat());
         }
     }
 
     #[test]
     fn cancelled_call_is_aborted_before_its_time_limit() {
-        tell(&[(SOON, WANTED, CallAction::Look), (SOON, CallEvent::Looked(Safety::Safe), CallAction::Abort)]);
+        tell(&[
+            (SHORT_DELAY, WANTED, CallAction::Look),
+            (SHORT_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+        ]);
     }
 
     #[test]
     fn call_that_never_reaches_its_method_is_given_up_without_an_abort() {
         for obstacle in [CallEvent::Looked(Safety::NotBegun), CallEvent::AbortRefused] {
             tell(&[
-                (LATE, WANTED, CallAction::Look),
-                (LATE, obstacle, CallAction::GoOn),
-                (LATE + BEGIN_LIMIT, WANTED, CallAction::Look),
-                (LATE + BEGIN_LIMIT, obstacle, CallAction::GoOn),
-                (LATE + BEGIN_LIMIT + SOON, WANTED, CallAction::Look),
-                (LATE + BEGIN_LIMIT + SOON, obstacle, CallAction::GiveUp(GivenUp::NotBegun)),
+                (LONG_DELAY, WANTED, CallAction::Look),
+                (LONG_DELAY, obstacle, CallAction::GoOn),
+                (LONG_DELAY + BEGIN_TIMEOUT, WANTED, CallAction::Look),
+                (LONG_DELAY + BEGIN_TIMEOUT, obstacle, CallAction::GoOn),
+                (LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY, WANTED, CallAction::Look),
+                (LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY, obstacle, CallAction::GiveUp(GivenUp::NotBegun)),
             ]);
         }
     }
@@ -239,8 +245,12 @@ mod tests {
     #[test]
     fn call_that_waits_repeatedly_is_never_aborted() {
         tell(&[
-            (LATE, WANTED, CallAction::Look),
-            (LATE, CallEvent::Looked(Safety::WaitsRepeatedly), CallAction::GiveUp(GivenUp::WaitsRepeatedly)),
+            (LONG_DELAY, WANTED, CallAction::Look),
+            (
+                LONG_DELAY,
+                CallEvent::Looked(Safety::WaitsRepeatedly),
+                CallAction::GiveUp(GivenUp::WaitsRepeatedly),
+            ),
         ]);
     }
 
@@ -250,11 +260,11 @@ mod tests {
             [(Keeper::Wait, GivenUp::Wait), (Keeper::StaticConstructor, GivenUp::StaticConstructor)]
         {
             tell(&[
-                (LATE, WANTED, CallAction::Look),
-                (LATE, CallEvent::Looked(Safety::Safe), CallAction::Abort),
-                (LATE, CallEvent::AbortTaken, CallAction::GoOn),
-                (LATE * 2, WANTED, CallAction::LookWhatKeepsIt),
-                (LATE * 2, CallEvent::Kept(Some(keeper)), CallAction::GiveUp(why)),
+                (LONG_DELAY, WANTED, CallAction::Look),
+                (LONG_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+                (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
+                (LONG_DELAY * 2, WANTED, CallAction::LookWhatKeepsIt),
+                (LONG_DELAY * 2, CallEvent::Kept(Some(keeper)), CallAction::GiveUp(why)),
             ]);
         }
     }

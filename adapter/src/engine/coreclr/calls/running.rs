@@ -24,9 +24,9 @@ use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::values::Path;
 
 /// How often a call checks whether the session ends.
-const SLICE: Duration = Duration::from_millis(50);
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Shortest wait for an input.
-const SHORTEST: Duration = Duration::from_millis(1);
+const MIN_WAIT: Duration = Duration::from_millis(1);
 
 enum CallOutcome {
     Value(Option<ClrValue>),
@@ -101,39 +101,43 @@ impl ClrSession {
         let mut waits = Waits::of(self.debuggee.pid, site.thread);
         let mut phase = EvalPhase::Running;
         let outcome = loop {
-            let patience =
-                if phase.is_running() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
-            let (event, result) = match self.inbox.recv_timeout(patience.clamp(SHORTEST, SLICE)) {
-                // An earlier call that was given up may end on another thread now.
-                Ok(EngineInput::Callback(callback))
-                    if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) =>
-                {
-                    call.resume()?;
-                    (None, None)
-                }
-                Ok(EngineInput::Callback(Callback::EvalComplete { eval, .. })) => {
-                    (Some(CallEvent::Completed), eval.result())
-                }
-                Ok(EngineInput::Callback(Callback::EvalException { eval, .. })) => {
-                    (Some(CallEvent::Threw), eval.result())
-                }
-                Ok(EngineInput::Callback(callback @ Callback::ExitProcess)) => {
-                    self.inbox.postpone(EngineInput::Callback(callback));
-                    self.debuggee.dead = true;
-                    return Err(ended(what));
-                }
-                Ok(EngineInput::Callback(callback)) => {
-                    self.bookkeeping(callback);
-                    call.resume()?;
-                    (None, None)
-                }
-                Ok(other) => {
-                    self.inbox.postpone(other);
-                    (None, None)
-                }
-                Err(RecvTimeoutError::Timeout) => (None, None),
-                Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit, "")),
+            let patience = if phase.is_running() {
+                site.limit.saturating_sub(start.elapsed())
+            } else {
+                CANCEL_CHECK_INTERVAL
             };
+            let (event, result) =
+                match self.inbox.recv_timeout(patience.clamp(MIN_WAIT, CANCEL_CHECK_INTERVAL)) {
+                    // An earlier call that was given up may end on another thread now.
+                    Ok(EngineInput::Callback(callback))
+                        if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) =>
+                    {
+                        call.resume()?;
+                        (None, None)
+                    }
+                    Ok(EngineInput::Callback(Callback::EvalComplete { eval, .. })) => {
+                        (Some(CallEvent::Completed), eval.result())
+                    }
+                    Ok(EngineInput::Callback(Callback::EvalException { eval, .. })) => {
+                        (Some(CallEvent::Threw), eval.result())
+                    }
+                    Ok(EngineInput::Callback(callback @ Callback::ExitProcess)) => {
+                        self.inbox.postpone(EngineInput::Callback(callback));
+                        self.debuggee.dead = true;
+                        return Err(ended(what));
+                    }
+                    Ok(EngineInput::Callback(callback)) => {
+                        self.bookkeeping(callback);
+                        call.resume()?;
+                        (None, None)
+                    }
+                    Ok(other) => {
+                        self.inbox.postpone(other);
+                        (None, None)
+                    }
+                    Err(RecvTimeoutError::Timeout) => (None, None),
+                    Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit, "")),
+                };
             let action = match event {
                 Some(event) => phase.next(start.elapsed(), event),
                 None => {

@@ -7,17 +7,17 @@
 use std::time::{Duration, Instant};
 
 /// Age up to which waits count.
-const LONG_AGO: Duration = Duration::from_secs(2);
+const MAX_WAIT_AGE: Duration = Duration::from_secs(2);
 /// Longest wait for the next wait to begin if there is no history, and pause between two samples.
-const PATIENCE: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(5);
+const NEXT_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The waits of a thread since the beginning of a call.
 pub(super) struct Waits {
     pid: Option<u32>,
     thread: u32,
     /// Samples of when the thread was checked, and how many waits it had begun: the last one before
-    /// `LONG_AGO`, and those since.
+    /// `MAX_WAIT_AGE`, and those since.
     looks: Vec<(Instant, Option<u64>)>,
 }
 
@@ -32,21 +32,22 @@ impl Waits {
     pub(super) fn look(&mut self) {
         let now = Instant::now();
         self.looks.push((now, self.begun()));
-        let old = self.looks.iter().take_while(|(at, _)| now.duration_since(*at) >= LONG_AGO).count();
+        let old = self.looks.iter().take_while(|(at, _)| now.duration_since(*at) >= MAX_WAIT_AGE).count();
         self.looks.drain(..old.saturating_sub(1));
     }
 
     /// Whether it has begun more than one wait recently; samples for a moment if the history is too short.
     ///
     /// A call that has just begun also waits for locks of the runtime until its code is compiled, on a busy
-    /// machine several times. So a call younger than `LONG_AGO` waits repeatedly only if it does not stop
+    /// machine several times. So a call younger than `MAX_WAIT_AGE` waits repeatedly only if it does not stop
     /// doing so.
     pub(super) fn again_and_again(&self) -> bool {
         let Some((first, Some(before))) = self.looks.first().copied() else { return false };
-        let mut again = self.begins_more_than_one(before, first + LONG_AGO.min(first.elapsed() + PATIENCE));
-        while again && first.elapsed() < LONG_AGO {
+        let mut again =
+            self.begins_more_than_one(before, first + MAX_WAIT_AGE.min(first.elapsed() + NEXT_WAIT_TIMEOUT));
+        while again && first.elapsed() < MAX_WAIT_AGE {
             let Some(before) = self.begun() else { return false };
-            let until = (first + LONG_AGO).max(Instant::now() + PATIENCE);
+            let until = (first + MAX_WAIT_AGE).max(Instant::now() + NEXT_WAIT_TIMEOUT);
             again = self.begins_more_than_one(before, until);
         }
         again
@@ -61,7 +62,7 @@ impl Waits {
             if Instant::now() >= until {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(SAMPLE_INTERVAL);
         }
     }
 

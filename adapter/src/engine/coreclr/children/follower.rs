@@ -1,8 +1,9 @@
 //! The thread that finds child processes, holds each .NET runtime before its first code until a debugger is
 //! attached to it, and reports which are debugged and which are not.
 //!
-//! Each process gets the two semaphores of [`StartupHold`] within a tick of executing its program; a .NET runtime takes several ticks
-//! to reach the place where it looks for them. Other programs never look. Not here: attaching.
+//! Each process gets the two semaphores of [`StartupHold`] within a tick of executing its program; a .NET
+//! runtime takes several ticks to reach the place where it looks for them. Other programs never look. Not
+//! here: attaching.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,21 +26,21 @@ use crate::io::descendants::Descendants;
 
 /// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the point
 /// where it can be.
-const HOLD_TICK: Duration = Duration::from_millis(1);
+const HOLD_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval between two checks while child processes are only reported.
-const REPORT_TICK: Duration = Duration::from_millis(25);
+const REPORT_INTERVAL: Duration = Duration::from_millis(25);
 /// How often a process is checked for another executable, in ticks: while it is young, and later.
-const YOUNG_TICKS: u64 = 2;
-const OLD_TICKS: u64 = 64;
+const EARLY_CHECK_TICKS: u64 = 2;
+const LATE_CHECK_TICKS: u64 = 64;
 /// How long a process counts as young.
-const YOUNG: Duration = Duration::from_secs(2);
+const MAX_EARLY_AGE: Duration = Duration::from_secs(2);
 /// How long a .NET program may take to start its runtime.
-const SILENT: Duration = Duration::from_secs(5);
+const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a runtime that has its debugging pipes may take until it is held. After that it was too late to
 /// hold it.
-const COMING: Duration = Duration::from_millis(100);
+const HOLD_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long a runtime that has found the semaphores may take until it is held.
-const GRACE: Duration = Duration::from_millis(50);
+const HOLD_DELAY: Duration = Duration::from_millis(50);
 /// Child processes debugged at a time; each has its own host process, which takes about 20 MiB.
 const MAX_FOLLOWED: usize = 64;
 /// Child processes that are not .NET programs and are reported.
@@ -131,7 +132,7 @@ impl Follower {
 
     /// Checks processes until an order ends it.
     pub(super) fn run(mut self, orders: &Receiver<FollowerCommand>) {
-        let tick = if self.following.follow { HOLD_TICK } else { REPORT_TICK };
+        let tick = if self.following.follow { HOLD_INTERVAL } else { REPORT_INTERVAL };
         if self.following.follow {
             // Before there is a process to hold, the time this takes does not matter.
             self.watchdog.ensure_started();
@@ -250,7 +251,8 @@ impl Follower {
         }
         let age = ready.since.elapsed();
         let may_change = !matches!(ready.identity, Identity::Dotnet(_));
-        let looks = self.ticks.is_multiple_of(if age < YOUNG { YOUNG_TICKS } else { OLD_TICKS });
+        let looks =
+            self.ticks.is_multiple_of(if age < MAX_EARLY_AGE { EARLY_CHECK_TICKS } else { LATE_CHECK_TICKS });
         if may_change
             && looks
             && let Some(now) = self.identities.of(pid).filter(|now| *now != ready.identity)
@@ -258,7 +260,7 @@ impl Follower {
             // A shell has executed its program.
             return self.executed_again(pid, ready.hold, now);
         }
-        if age > SILENT && !std::mem::replace(&mut ready.silent, true) {
+        if age > RUNTIME_START_TIMEOUT && !std::mem::replace(&mut ready.silent, true) {
             self.report_silent(pid, &ready.identity);
         }
         Stage::Ready(ready)
@@ -295,7 +297,7 @@ impl Follower {
         let Some(hold) = early.or(late) else { return Stage::NotDebugged };
         // Its runtime may have started already, or may be about to check the semaphores.
         let is_up = matches!(identity, Identity::Dotnet(_)) && has_pipes(pid);
-        let late = is_up.then(|| Instant::now() + COMING);
+        let late = is_up.then(|| Instant::now() + HOLD_TIMEOUT);
         Stage::Ready(StartingProcess { hold, identity, since: Instant::now(), late, silent: false })
     }
 
@@ -458,7 +460,7 @@ impl Follower {
         if !self.following.follow {
             return;
         }
-        self.tree.end_all(super::END_LIMIT);
+        self.tree.end_all(super::END_TIMEOUT);
         if self.tree.count() > 0 {
             tracing::warn!(count = self.tree.count(), "child processes that were killed have not ended");
         }
@@ -520,5 +522,5 @@ impl Follower {
 /// Stops holding runtimes in the process, unless one has just found the semaphores.
 fn withdrawn(hold: StartupHold) -> Stage {
     hold.withdraw();
-    Stage::Withdrawn { hold, until: Instant::now() + GRACE }
+    Stage::Withdrawn { hold, until: Instant::now() + HOLD_DELAY }
 }

@@ -30,10 +30,10 @@ const HOST_OPTIONS: [&str; 8] = [
     "--roll-forward-on-no-candidate-fx-to",
 ];
 /// Where an executable that finds its runtime by itself names the hosting library, bytes from its beginning.
-const HOST_CODE: u64 = 256 * 1024;
+const MAX_HOST_CODE_BYTES: u64 = 256 * 1024;
 const HOST_LIBRARY: &[u8] = b"libhostfxr.so";
 /// An executable that contains a runtime is larger than this, bytes.
-const SMALL: u64 = 1024 * 1024;
+const MIN_BUNDLE_BYTES: u64 = 1024 * 1024;
 /// Most executables in the cache.
 const MAX_KNOWN: usize = 256;
 
@@ -121,7 +121,7 @@ impl Identities {
     /// held, because nothing could release it.
     pub(super) fn may_lack_its_debugger(pid: u32) -> bool {
         let executable = PathBuf::from(format!("/proc/{pid}/exe"));
-        let is_large = executable.metadata().is_ok_and(|found| found.len() > SMALL);
+        let is_large = executable.metadata().is_ok_and(|found| found.len() > MIN_BUNDLE_BYTES);
         is_large || executable.read_link().is_ok_and(|path| path.with_file_name("libcoreclr.so").exists())
     }
 
@@ -160,9 +160,9 @@ impl Identities {
 
     fn read(&self, file: &Path, path: &Path) -> Executable {
         let Ok(opened) = File::open(file) else { return Executable::Native };
-        let is_large = opened.metadata().is_ok_and(|found| found.len() > SMALL);
+        let is_large = opened.metadata().is_ok_and(|found| found.len() > MIN_BUNDLE_BYTES);
         let mut start = Vec::new();
-        let read = opened.take(HOST_CODE).read_to_end(&mut start);
+        let read = opened.take(MAX_HOST_CODE_BYTES).read_to_end(&mut start);
         if read.is_err() || !start.starts_with(b"\x7fELF") {
             return Executable::Native;
         }

@@ -1,8 +1,8 @@
-//! The watchdog of child processes: a process that outlives the session's host. It ends the child processes of a host that was killed,
-//! and releases runtimes that are held for a debugger which does not attach.
+//! The watchdog of child processes: a process that outlives the session's host. It ends the child processes
+//! of a host that was killed, and releases runtimes that are held for a debugger which does not attach.
 //!
-//! A held runtime resumes only when a debugger attaches to it and detaches again. The host writes lines to the watchdog's stdin. Not
-//! here: which runtimes are held ([`super::follower`]).
+//! A held runtime resumes only when a debugger attaches to it and detaches again. The host writes lines to
+//! the watchdog's stdin. Not here: which runtimes are held ([`super::follower`]).
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
@@ -24,17 +24,18 @@ use super::RootProcess;
 use crate::io::descendants::Descendants;
 
 /// How long a runtime that has found the semaphores may take until it is held.
-const GRACE: Duration = Duration::from_millis(50);
-/// How long the host of a child session may take to attach, once its parent has ended, and how often that is checked.
-const ATTACH_LIMIT: Duration = Duration::from_secs(5);
+const HOLD_DELAY: Duration = Duration::from_millis(50);
+/// How long the host of a child session may take to attach, once its parent has ended, and how often that is
+/// checked.
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the callbacks must pause before a runtime counts as quiet, and the limit of waiting for that.
-const QUIET: Duration = Duration::from_millis(200);
-const QUIET_LIMIT: Duration = Duration::from_secs(10);
+const QUIET_INTERVAL: Duration = Duration::from_millis(200);
+const QUIET_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a runtime may take to be released.
-const RELEASE_LIMIT: Duration = Duration::from_secs(15);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long the end of all child processes may take.
-const END_LIMIT: Duration = Duration::from_secs(3);
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The host's side. Dropping it ends the watchdog, which releases the runtimes that are still held.
 pub(super) struct Watchdog {
@@ -147,7 +148,7 @@ pub(in super::super) fn run(root: Option<u32>, symbol_paths: &[PathBuf]) -> anyh
         }
     }
     if is_killed && let Some(mut tree) = tree {
-        tree.end_all(END_LIMIT);
+        tree.end_all(END_TIMEOUT);
     }
     Ok(outcome.and(release_all(held.into_iter(), symbol_paths))?)
 }
@@ -158,9 +159,9 @@ fn release_all(held: impl Iterator<Item = u32>, symbol_paths: &[PathBuf]) -> Res
         held.filter_map(|pid| Some((pid, StartupHold::join(pid).ok()?))).collect();
     holds.iter().for_each(|(_, hold)| hold.withdraw());
     if !holds.is_empty() {
-        std::thread::sleep(GRACE);
+        std::thread::sleep(HOLD_DELAY);
     }
-    let until = Instant::now() + ATTACH_LIMIT;
+    let until = Instant::now() + ATTACH_TIMEOUT;
     let mut outcome = Ok(());
     for (pid, hold) in holds {
         if !StartupHold::is_waited_on(pid) {
@@ -185,8 +186,8 @@ fn release_or_kill(pid: u32, symbol_paths: &[PathBuf]) -> Result<(), Failure> {
     let symbol_paths = symbol_paths.to_vec();
     // The debugging library waits without a limit for a process that is suspended.
     std::thread::spawn(move || drop(done.send(release(pid, hold, &symbol_paths))));
-    let outcome = outcome.recv_timeout(RELEASE_LIMIT).unwrap_or_else(|_| {
-        let seconds = RELEASE_LIMIT.as_secs();
+    let outcome = outcome.recv_timeout(RELEASE_TIMEOUT).unwrap_or_else(|_| {
+        let seconds = RELEASE_TIMEOUT.as_secs();
         Err(Failure::new(ErrorCode::Timeout, format!("process {pid} was not released within {seconds} s")))
     });
     if let (Err(failure), Some(process)) = (&outcome, i32::try_from(pid).ok().and_then(Pid::from_raw)) {
@@ -217,11 +218,12 @@ fn release(pid: u32, hold: StartupHold, symbol_paths: &[PathBuf]) -> Result<(), 
     Ok(())
 }
 
-/// Continues after each callback until the runtime is stopped and has no more; `false` when the program has ended.
+/// Continues after each callback until the runtime is stopped and has no more; `false` when the program has
+/// ended.
 fn resume_until_quiet(process: &Process, called: &Receiver<Callback>) -> cordebug::Result<bool> {
-    let until = Instant::now() + QUIET_LIMIT;
+    let until = Instant::now() + QUIET_TIMEOUT;
     loop {
-        match called.recv_timeout(QUIET) {
+        match called.recv_timeout(QUIET_INTERVAL) {
             Ok(Callback::ExitProcess) => return Ok(false),
             Ok(_) => process.resume()?,
             Err(RecvTimeoutError::Disconnected) => return Ok(false),

@@ -17,7 +17,7 @@ use crate::engine::coreclr::methods::written;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, is_generated};
 use crate::engine::coreclr::session::ClrSession;
-use crate::engine::coreclr::stack::WAITING;
+use crate::engine::coreclr::stack::FIRST_AWAITING_FRAME;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::hoisted::holds_closure;
 use crate::engine::coreclr::values::locals::takes_closure;
@@ -223,7 +223,7 @@ fn start(
     let generic: Vec<EncodedType> = (own..all).map(EncodedType::Parameter).collect();
     let arguments = GenericArguments { class: &class, method: &generic };
     let this = || EncodedType::Named { module: loaded.id, token: owner, arguments: class.clone() };
-    if site.frame >= WAITING {
+    if site.frame >= FIRST_AWAITING_FRAME {
         let steps =
             session.values.waiting_at(site.thread, site.frame, |waiting| waiting.machine.steps.len())?;
         return Some((this(), Vec::new(), steps));
@@ -255,7 +255,8 @@ fn start(
     }
 }
 
-/// Whether a word is the name of a local function of the class around a method, which may need its method's closures.
+/// Whether a word is the name of a local function of the class around a method, which may need its method's
+/// closures.
 fn calls_local_function(metadata: &Metadata, method: u32, words: &HashSet<&str>) -> bool {
     let mut owner = metadata.owner_of(method);
     while is_generated(metadata.simple_name(owner))
@@ -282,7 +283,7 @@ fn closures(
     let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return Vec::new() };
     let (thread, frame) = (site.thread, site.frame);
     let mut waiting: Vec<Path> = Vec::new();
-    if frame < WAITING {
+    if frame < FIRST_AWAITING_FRAME {
         let is_static = metadata.is_static(method);
         if !is_static && is_generated(metadata.simple_name(metadata.owner_of(method))) {
             waiting.push(Path::new(PathRoot::Argument { thread, frame, index: 0 }, CLOSURE));

@@ -13,9 +13,9 @@ use crate::io::{Broker, Child, SpawnSpec};
 /// Largest answer, bytes: an emitted assembly has a few thousand.
 const MAX_ANSWER: u32 = 64 << 20;
 /// Most answers that wait to be read; there is one for each request.
-const WAITING: usize = 4;
+const MAX_UNREAD_ANSWERS: usize = 4;
 /// How often to check whether the request was cancelled.
-const LOOK: Duration = Duration::from_millis(20);
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Most bytes of its stderr that are kept.
 const MAX_COMPLAINT: usize = 4096;
 /// How long to wait for the end of its stderr, which may come after its last answer.
@@ -51,7 +51,7 @@ impl CompilerProcess {
         let (mut child, pipes) = broker.spawn_helper(spec)?;
         child.release()?;
         let (requests, to_write) = channel::<Vec<u8>>();
-        let (read, answers) = sync_channel(WAITING);
+        let (read, answers) = sync_channel(MAX_UNREAD_ANSWERS);
         let complaint = Arc::new(Mutex::new(String::new()));
         let kept = complaint.clone();
         let (complains_on, complained) = sync_channel(0);
@@ -111,7 +111,7 @@ impl CompilerProcess {
     pub(super) fn answer(&self, limit: Duration, give_up: &dyn Fn() -> bool) -> Result<Vec<u8>, NoAnswer> {
         let deadline = Instant::now() + limit;
         loop {
-            match self.answers.recv_timeout(LOOK) {
+            match self.answers.recv_timeout(CANCEL_CHECK_INTERVAL) {
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Ended),
                 Err(RecvTimeoutError::Timeout) if give_up() => return Err(NoAnswer::Cancelled),

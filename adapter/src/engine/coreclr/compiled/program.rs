@@ -45,13 +45,13 @@ const SOURCES: [(&str, &str); 18] = [
 ];
 const NAME: &str = "tandem-expressions";
 /// Time limit of building it. A cold disk is slow.
-const BUILD_LIMIT: Duration = Duration::from_secs(90);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(90);
 /// It exits after this many seconds without a request.
-const PATIENCE: u32 = 60;
+const IDLE_TIMEOUT_SECONDS: u32 = 60;
 /// Heap limit, bytes: an expression that the compiler cannot finish ends there.
 const MAX_HEAP: u64 = 1 << 30;
 /// Age at which an unfinished part of a cache is a leftover.
-const UNFINISHED: Duration = Duration::from_secs(60 * 60);
+const MAX_UNFINISHED_AGE: Duration = Duration::from_secs(60 * 60);
 /// Variables that the process needs from Tandem's environment. The debugged program's settings, profilers and
 /// start-up hooks do not apply to it.
 const KEPT: [&str; 5] = ["HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"];
@@ -109,7 +109,7 @@ impl CompilerHelper {
                 "exec".into(),
                 self.folder.join(format!("{NAME}.dll")).into(),
                 self.sdk.compiler.clone().into(),
-                OsString::from(PATIENCE.to_string()),
+                OsString::from(IDLE_TIMEOUT_SECONDS.to_string()),
             ],
             cwd: "/".into(),
             env: environment(),
@@ -193,7 +193,7 @@ fn sweep(cache: &Path) {
     for entry in std::fs::read_dir(cache).into_iter().flatten().flatten() {
         let is_half = entry.file_name().to_string_lossy().starts_with("unfinished-");
         let changed = entry.metadata().and_then(|found| found.modified()).ok();
-        let is_old = changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > UNFINISHED);
+        let is_old = changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > MAX_UNFINISHED_AGE);
         if is_half && is_old {
             drop(std::fs::remove_dir_all(entry.path()));
         }
@@ -265,7 +265,7 @@ fn compile(sdk: &CompilerSdk, response: &Path, give_up: &dyn Fn() -> bool) -> Re
         };
     }
     let mut first = None;
-    let status = builds::command::run(command, BUILD_LIMIT, give_up, &failed, &mut |line| {
+    let status = builds::command::run(command, BUILD_TIMEOUT, give_up, &failed, &mut |line| {
         if line.contains("error") || first.is_none() {
             first.get_or_insert_with(|| line.trim().to_owned());
         }

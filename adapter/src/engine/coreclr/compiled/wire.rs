@@ -1,6 +1,7 @@
 //! The compiler process's protocol: messages of numbers, texts and lists. Not the pipes ([`super::process`]).
 //!
-//! Numbers are four bytes, little-endian; texts, bytes and lists begin with their length. `helper/Wire.cs` is the other end.
+//! Numbers are four bytes, little-endian; texts, bytes and lists begin with their length. `helper/Wire.cs` is
+//! the other end.
 
 /// A message that is being written.
 #[derive(Debug, Default)]

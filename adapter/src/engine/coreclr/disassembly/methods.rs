@@ -12,14 +12,14 @@ use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Most bytes of one method that are shown.
-const LARGEST: u32 = 1 << 20;
+const MAX_METHOD_BYTES: u32 = 1 << 20;
 /// Most threads, and frames of each, that are searched for an address.
 const MAX_THREADS: usize = 256;
 const MAX_FRAMES: usize = 1024;
 /// Most memory that is read around an address outside of all methods, bytes.
 const MAX_AROUND: u64 = 256 * 1024;
 /// Memory is mapped in pages.
-const PAGE: u64 = 4096;
+const PAGE_SIZE: u64 = 4096;
 
 /// The machine code of a method.
 pub(in crate::engine::coreclr) struct CompiledMethod {
@@ -125,7 +125,8 @@ impl ClrDebuggee {
         let Ok(process) = self.process() else { return Vec::new() };
         let mut list = Vec::new();
         for chunk in &method.chunks {
-            let bytes = process.read_memory(chunk.start, chunk.size.min(LARGEST)).unwrap_or_default();
+            let bytes =
+                process.read_memory(chunk.start, chunk.size.min(MAX_METHOD_BYTES)).unwrap_or_default();
             list.extend(instructions::decode(&bytes, chunk.start));
         }
         list.sort_by_key(|instruction| instruction.address);
@@ -150,7 +151,7 @@ impl ClrDebuggee {
                 break;
             }
             before.clear();
-            start = (start / PAGE + 1) * PAGE;
+            start = (start / PAGE_SIZE + 1) * PAGE_SIZE;
         }
         let begin = address - before.len() as u64;
         instructions::decode_around(&[before, after].concat(), begin, address)

@@ -5,7 +5,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::evaluation::ExpressionEvaluation;
-use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
 use crate::engine::coreclr::session::ClrSession;
 
 /// Most suggestions of one answer.
@@ -24,7 +24,7 @@ impl ClrSession {
         });
         let cursor = end.map_or(text.len(), |(at, _)| at);
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
-        let site = EvalContext { thread, frame, runs: false, limit: CALL_LIMIT };
+        let site = EvalContext { thread, frame, runs: false, limit: CALL_TIMEOUT };
         // All names in scope are needed.
         let sight = self.at_stop().sight_at(&site, "")?;
         let evaluation = ExpressionEvaluation::new(self, &site, &sight, Effects::None, None);

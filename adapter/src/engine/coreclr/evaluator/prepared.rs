@@ -133,7 +133,7 @@ impl ClrSession {
 impl StopContext<'_> {
     /// The context of a frame; `None` for a frame whose names are looked up each time.
     pub(super) fn place_of(&self, site: &EvalContext) -> Option<BindContext> {
-        if site.frame >= crate::engine::coreclr::stack::WAITING {
+        if site.frame >= crate::engine::coreclr::stack::FIRST_AWAITING_FRAME {
             return None;
         }
         let (loaded, method, il) = self.place_at(site.thread, site.frame)?;

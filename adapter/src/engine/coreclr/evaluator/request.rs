@@ -13,15 +13,15 @@ use super::evaluation::ExpressionEvaluation;
 use super::prepared::{BindContext, Prepared, Unprepared, diagnostic_failure, in_value, with_meaning};
 use super::scope::ResolvedScope;
 use super::{Constant, Data, Format, Val, failed};
-use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
 use crate::engine::coreclr::session::ClrSession;
-use crate::engine::coreclr::stack::MARK;
+use crate::engine::coreclr::stack::FIRST_LABEL_FRAME;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::{Node, Path, UNNAMED};
 
 /// Time limit of getters for a hover.
-const HOVER_LIMIT: Duration = Duration::from_secs(2);
+const HOVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Effects that an evaluation may have on the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl ClrSession {
             () if arguments["allowSideEffects"] == false => Allowed::NoSideEffects,
             () => Allowed::Everything,
         };
-        let limit = if allowed == Allowed::Hovering { HOVER_LIMIT } else { CALL_LIMIT };
+        let limit = if allowed == Allowed::Hovering { HOVER_TIMEOUT } else { CALL_TIMEOUT };
         let site = EvalContext { thread, frame, runs: true, limit };
         let (text, mut format) = Format::split(text);
         format.hex |= arguments["format"]["hex"] == true;
@@ -244,7 +244,7 @@ impl ClrSession {
 
     /// For log messages: strings without quotes.
     pub(crate) fn evaluate_to_text(&mut self, text: &str, thread: u32) -> Result<String, Failure> {
-        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_LIMIT };
+        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
         let (text, format) = Format::split(text);
         let kept = self.values.references.kept();
         let told = self.evaluate_text(text, &format, &site);
@@ -271,7 +271,7 @@ impl ClrSession {
         thread: u32,
         at: (usize, u32, Option<u32>),
     ) -> Result<bool, Failure> {
-        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_LIMIT };
+        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
         let (module, method, il) = at;
         let place = match il {
             Some(il) => self.at_stop().place_in(module, method, il, &site),
@@ -398,7 +398,7 @@ impl StopContext<'_> {
                 let known = id.as_i64().and_then(|id| self.values.references.frame_of(id));
                 known.map_or(Ok(()), |(_, frame)| crate::engine::coreclr::stack::is_alive(frame))?;
                 known
-                    .filter(|(_, frame)| *frame < MARK)
+                    .filter(|(_, frame)| *frame < FIRST_LABEL_FRAME)
                     .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))
             }
         }

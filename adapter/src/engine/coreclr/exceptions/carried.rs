@@ -24,7 +24,7 @@ const MAX_KEPT: usize = 32;
 /// Most other exceptions that are reported because of one.
 const MAX_OTHERS: u32 = 200;
 /// Most bytes of a method's exception clauses that are read.
-const LARGEST_SECTION: u32 = 64 * 1024;
+const MAX_SECTION_BYTES: u32 = 64 * 1024;
 /// The exception that ends a task without a failure.
 const CANCELLATION: &str = "System.OperationCanceledException";
 /// Attribute on methods of libraries that catch exceptions which do not concern the user.
@@ -315,7 +315,7 @@ impl ClrDebuggee {
         }
         let section = code.checked_add(size)?.checked_next_multiple_of(4)?;
         let size = il::section_size(&process.read_memory(section, 4).ok()?)?;
-        Some(il::catches(&process.read_memory(section, size.min(LARGEST_SECTION)).ok()?))
+        Some(il::catches(&process.read_memory(section, size.min(MAX_SECTION_BYTES)).ok()?))
     }
 }
 

@@ -6,7 +6,7 @@
 const BEGINS: [&str; 2] = ["Process terminated.", "Fatal error."];
 const STACK: &str = "\n   at ";
 /// Most printed output that is searched, and longest reason that is reported, bytes.
-pub(super) const LOOKED_AT: usize = 64 * 1024;
+pub(super) const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 const MAX_REASON_LEN: usize = 4096;
 
 /// The reason in the program's latest output: the argument of `Environment.FailFast`, or the runtime's

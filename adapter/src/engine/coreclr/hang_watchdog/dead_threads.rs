@@ -17,9 +17,9 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, MemorySize, OpKind, Registe
 /// Highest plausible count; a larger number is something else.
 const MAX_THREADS: i32 = 10_000;
 /// How many instructions after the one that loads the count's address the counting one may be.
-const NEAR: usize = 4;
+const MAX_INSTRUCTIONS_BETWEEN: usize = 4;
 /// Larger files are not a runtime, bytes.
-const LARGEST: u64 = 256 * 1024 * 1024;
+const MAX_RUNTIME_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Ends the wait; returns whether it was such a wait. Only for a program whose threads are all stopped.
 pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
@@ -28,7 +28,7 @@ pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
         return Ok(false);
     }
     let path = runtime.folder.join("libcoreclr.so");
-    if std::fs::metadata(&path)?.len() > LARGEST {
+    if std::fs::metadata(&path)?.len() > MAX_RUNTIME_BYTES {
         return Ok(false);
     }
     let Some(image) = ElfImage::parse(std::fs::read(&path)?) else { return Ok(false) };
@@ -152,7 +152,7 @@ fn locked_behind(code: &[u8], address: u64, words: &BTreeSet<u64>) -> Option<u64
         let plain = instruction.memory_index() == Register::None && instruction.memory_displacement64() == 0;
         counts(&instruction) && plain && instruction.memory_base() == place.op0_register()
     };
-    decoder.iter().take(NEAR).any(counts_there).then_some(word)
+    decoder.iter().take(MAX_INSTRUCTIONS_BETWEEN).any(counts_there).then_some(word)
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ use crate::engine::coreclr::session::ClrSession;
 const FINALIZER: &str = ".NET Finalizer";
 const RUNTIMES: &str = ".NET ";
 /// How long a thread's first call may take until it is reported.
-const LIMIT: Duration = Duration::from_millis(100);
-const LOOK: Duration = Duration::from_millis(1);
+const FIRST_CALL_TIMEOUT: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(1);
 /// How many consecutive samples must find a thread asleep at the same point before it counts as waiting for
 /// something else than the debugger.
-const UNMOVED: u32 = 10;
+const IDLE_SAMPLES: u32 = 10;
 /// Most remembered wait locations.
 const MAX_KEPT: usize = 16;
 
@@ -164,10 +164,10 @@ impl ClrSession {
         process: &Process,
         (task, place): (&Path, &str),
     ) -> cordebug::Result<()> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + FIRST_CALL_TIMEOUT;
         let (mut is_stopped, mut unmoved) = (false, 0);
         loop {
-            match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { LOOK }) {
+            match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { SAMPLE_INTERVAL }) {
                 Ok(EngineInput::Callback(callback)) if is_bookkeeping(&callback) => {
                     self.bookkeeping(callback);
                     // The callback itself stops the program: one stop is enough.
@@ -199,7 +199,7 @@ impl ClrSession {
                 Err(RecvTimeoutError::Timeout) => {
                     let now = busy_at(task);
                     unmoved = if now.as_deref() == Some(place) { unmoved + 1 } else { 0 };
-                    if now.is_none() || unmoved == UNMOVED || Instant::now() > deadline {
+                    if now.is_none() || unmoved == IDLE_SAMPLES || Instant::now() > deadline {
                         self.debuggee.stop(process)?;
                         is_stopped = true;
                     }

@@ -15,11 +15,11 @@ use crate::engine::coreclr::children::is_of_sdk;
 use crate::engine::coreclr::compiled::is_injected;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::options::SessionOptions;
-use crate::engine::coreclr::runtime_async::FIRST_KNOWING;
+use crate::engine::coreclr::runtime_async::MIN_RUNTIME;
 use crate::engine::coreclr::session::ClrSession;
 
 /// Largest assembly that is read from the program's memory, bytes.
-const LARGEST_IMAGE: u32 = 256 * 1024 * 1024;
+const MAX_IMAGE_BYTES: u32 = 256 * 1024 * 1024;
 /// Attributes whose methods steps always pass over.
 const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThroughAttribute"];
 
@@ -102,7 +102,7 @@ impl ClrSession {
             self.outbox.note(&format!(
                 "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The debugging library of this \
                  runtime crashes when one of them is on a stack, and the session ends with it. Build the assembly without \
-                 <Features>runtime-async=on</Features>, or run it on .NET {FIRST_KNOWING}.",
+                 <Features>runtime-async=on</Features>, or run it on .NET {MIN_RUNTIME}.",
                 loaded.path.display()
             ));
         }
@@ -144,7 +144,7 @@ impl ClrDebuggee {
         }
         // A module generated at run time has metadata only in the runtime, and no address.
         let (address, size) = (module.base_address().ok()?, module.size().ok()?);
-        let bytes = self.process.as_ref()?.read_memory(address, size.min(LARGEST_IMAGE)).ok()?;
+        let bytes = self.process.as_ref()?.read_memory(address, size.min(MAX_IMAGE_BYTES)).ok()?;
         Image::parse(Path::new(&module.name().ok()?), &bytes).ok()
     }
 }

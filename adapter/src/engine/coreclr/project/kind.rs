@@ -7,9 +7,9 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
 /// How many folders above a C# file are searched for its project.
-const ABOVE: usize = 16;
+const MAX_FOLDERS_ABOVE: usize = 16;
 /// Most bytes of a file that are read to classify it.
-const START: usize = 4096;
+const MAX_START_BYTES: usize = 4096;
 
 /// Kind of a launch target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,8 @@ fn has_ending(path: &Path, endings: &[&str]) -> bool {
 fn start_of(path: &Path) -> String {
     use std::io::Read;
     let mut start = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(START as u64).read_to_end(&mut start));
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(MAX_START_BYTES as u64).read_to_end(&mut start));
     if read.is_err() {
         String::new()
     } else {
@@ -144,7 +145,7 @@ pub(super) fn only_tests(solution: &Path, projects: &[PathBuf], folder: &Path) -
 
 /// The project that a C# file belongs to: the nearest one above it.
 fn project_above(file: &Path, open: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
-    for folder in file.ancestors().skip(1).take(ABOVE) {
+    for folder in file.ancestors().skip(1).take(MAX_FOLDERS_ABOVE) {
         match listed(folder, is_project).as_slice() {
             [] => {}
             [project] => return Ok(Some(project.clone())),

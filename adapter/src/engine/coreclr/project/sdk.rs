@@ -14,13 +14,13 @@ use super::findings::{self, Output};
 use crate::engine::builds::{self, Tell, Telling};
 
 /// How long a build may take.
-const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Time limit of an evaluation by MSBuild. The first after an installation is slow.
-const QUERY_LIMIT: Duration = Duration::from_secs(2 * 60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 /// Most lines of an answer that are kept.
 const MAX_LINES: usize = 10_000;
 /// The first SDK whose MSBuild evaluates properties during a build (17.8).
-const ANSWERS: u32 = 8;
+const MIN_PROPERTY_SDK: u32 = 8;
 
 /// Properties of a project that are evaluated.
 const PROPERTIES: [&str; 12] = [
@@ -97,7 +97,7 @@ impl DotnetSdk<'_> {
 
     /// Whether an SDK of this version can report what it will start.
     pub(super) const fn answers(version: u32) -> bool {
-        version >= ANSWERS
+        version >= MIN_PROPERTY_SDK
     }
 
     /// Builds a project, solution or folder; with `asks`, returns its properties.
@@ -132,7 +132,7 @@ impl DotnetSdk<'_> {
         let folder = folder_of(target);
         let (mut diagnostics, mut last, mut outputs) = (Vec::new(), String::new(), Vec::new());
         let telling = Telling::begin(self.tell, target);
-        let status = self.run(folder, arguments, BUILD_LIMIT, &failed, &mut |line| {
+        let status = self.run(folder, arguments, BUILD_TIMEOUT, &failed, &mut |line| {
             telling.line(line);
             outputs.extend(findings::output(line));
             if let Some(found) = findings::diagnostic(line, target, folder)
@@ -198,7 +198,7 @@ impl DotnetSdk<'_> {
     ) -> Result<Option<(ExitStatus, Vec<String>)>, Failure> {
         let mut lines = Vec::new();
         let failed = |reason: String| builds::failure(folder, reason);
-        let status = self.run(folder, arguments, QUERY_LIMIT, &failed, &mut |line| {
+        let status = self.run(folder, arguments, QUERY_TIMEOUT, &failed, &mut |line| {
             if lines.len() < MAX_LINES {
                 lines.push(line.to_owned());
             }

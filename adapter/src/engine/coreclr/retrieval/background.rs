@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// How long to wait for the end of work that cannot be dropped, such as a DNS lookup.
-const END_LIMIT: Duration = Duration::from_millis(500);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A handle to the thread.
 pub(super) struct Background {
@@ -34,7 +34,7 @@ impl Background {
         let work = move || {
             // An error means that the handle was dropped.
             drop(runtime.block_on(ended));
-            runtime.shutdown_timeout(END_LIMIT);
+            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         };
         let thread = std::thread::Builder::new().name("retrieval".into()).spawn(work)?;
         let over = Arc::new(AtomicBool::new(false));

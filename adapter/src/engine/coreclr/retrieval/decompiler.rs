@@ -25,13 +25,13 @@ const TOOLS: &str = ".dotnet/tools";
 /// Command that installs the decompiler.
 pub(in crate::engine::coreclr) const INSTALL: &str = "dotnet tool install --global ilspycmd";
 /// Time limit of its `--help`, and of decompiling one assembly.
-const HELP_LIMIT: Duration = Duration::from_secs(30);
-const LIMIT: Duration = Duration::from_secs(180);
+const HELP_TIMEOUT: Duration = Duration::from_secs(30);
+const DECOMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 /// Largest PDB that is read, bytes.
-const LARGEST: u64 = 256 * 1024 * 1024;
+const MAX_PDB_BYTES: u64 = 256 * 1024 * 1024;
 /// Most lines of its output that are kept, for when it fails, and most folders with assemblies that are
 /// passed to it.
-const LAST_LINES: usize = 3;
+const MAX_OUTPUT_LINES: usize = 3;
 const MAX_FOLDERS: usize = 32;
 /// Folder of decompiled sources in the cache.
 const FOLDER: &str = "decompiled";
@@ -172,7 +172,8 @@ pub(super) fn decompile(
     for names in ways {
         let mut command = of(program);
         command.args(&arguments).args(names).arg(&assembly.path);
-        let (success, said) = run(command, LIMIT, give_up, &|reason| failed(program, assembly, &reason))?;
+        let (success, said) =
+            run(command, DECOMPILE_TIMEOUT, give_up, &|reason| failed(program, assembly, &reason))?;
         let made = success.then(|| read(&scratch.0, &assembly.path, &assembly.identity));
         match made {
             Some(Ok((pdb, file))) => return Ok(keep(cache, &assembly.identity, pdb, &file)),
@@ -195,7 +196,7 @@ fn abilities(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failu
         )
         .hint("run it with `--help` to see why; is the .NET runtime that it needs installed?")
     };
-    command::run(command, HELP_LIMIT, give_up, &cannot, &mut |line| {
+    command::run(command, HELP_TIMEOUT, give_up, &cannot, &mut |line| {
         help.push_str(line);
         help.push('\n');
     })?;
@@ -230,7 +231,7 @@ fn run(
         let line: String = line.trim().chars().take(300).collect();
         if !line.is_empty() {
             last.push_back(line);
-            last.drain(..last.len().saturating_sub(LAST_LINES));
+            last.drain(..last.len().saturating_sub(MAX_OUTPUT_LINES));
         }
     })?;
     let said = Vec::from(last).join(" / ");
@@ -249,7 +250,7 @@ fn read(folder: &Path, assembly: &Path, identity: &PdbIdentity) -> Result<(Pdb, 
     name.push(".pdb");
     let path = folder.join(name);
     let about = path.metadata().map_err(|_| "it wrote no PDB")?;
-    if !about.is_file() || about.len() > LARGEST {
+    if !about.is_file() || about.len() > MAX_PDB_BYTES {
         return Err("it wrote a PDB that is too large");
     }
     let file = std::fs::read(path).map_err(|_| "its PDB cannot be read")?;

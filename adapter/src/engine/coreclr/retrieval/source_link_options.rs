@@ -23,8 +23,8 @@ struct UrlPattern {
 }
 
 impl SourceLinkOptions {
-    /// Reads `{ "https://raw.githubusercontent.com/*": { "enabled": true }, "*": { "enabled": false } }`; `enabled` is true when it is
-    /// absent.
+    /// Reads `{ "https://raw.githubusercontent.com/*": { "enabled": true }, "*": { "enabled": false } }`;
+    /// `enabled` is true when it is absent.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, naming the invalid part.

@@ -20,7 +20,7 @@ use crate::engine::coreclr::checksums;
 const LIMITS: Limits =
     Limits { bytes: 256 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(300) };
 /// Most downloads at a time.
-const AT_A_TIME: usize = 4;
+const MAX_DOWNLOADS: usize = 4;
 /// Consecutive failures after which a server is not asked any more.
 const MAX_FAILURES: u32 = 2;
 
@@ -92,7 +92,7 @@ impl SymbolServers {
         let named = options.cache.clone().map(|folder| (Cache::at(folder), PathBuf::new()));
         let cache = named.or_else(|| Some((Cache::of_user()?, PathBuf::from("symbols"))));
         let failures = options.servers.iter().map(|_| AtomicU32::new(0)).collect();
-        Self { options, cache, failures, places: Semaphore::new(AT_A_TIME) }
+        Self { options, cache, failures, places: Semaphore::new(MAX_DOWNLOADS) }
     }
 
     /// Finds the PDB of a module.

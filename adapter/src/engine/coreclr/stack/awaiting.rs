@@ -7,7 +7,7 @@ use clr_metadata::il::state_at_yield;
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
-use super::WAITING;
+use super::FIRST_AWAITING_FRAME;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::stop_context::StopContext;
@@ -142,7 +142,7 @@ impl StopContext<'_> {
 
     /// The module, method and generic arguments of a frame, or of an async caller.
     pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
-        if frame >= WAITING {
+        if frame >= FIRST_AWAITING_FRAME {
             let take = |at: &AwaitingMethod| (at.loaded.clone(), at.method, at.arguments.clone());
             return self.values.waiting_at(thread, frame, take);
         }
@@ -154,7 +154,7 @@ impl StopContext<'_> {
 
     /// The module, method and IL offset of a frame, or of an async caller; `None` if the offset is not known.
     pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
-        if frame >= WAITING {
+        if frame >= FIRST_AWAITING_FRAME {
             let take = |at: &AwaitingMethod| Some((at.loaded.clone(), at.method, at.il?));
             return self.values.waiting_at(thread, frame, take)?;
         }
@@ -195,7 +195,7 @@ impl ValueStore {
         frame: usize,
         look: impl FnOnce(&AwaitingMethod) -> T,
     ) -> Option<T> {
-        let index = frame.checked_sub(WAITING)?;
+        let index = frame.checked_sub(FIRST_AWAITING_FRAME)?;
         self.references.waiting(thread)?.get(index).map(look)
     }
 }

@@ -17,7 +17,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::{ActiveStep, CodePosition, StepKind};
-use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::RunState;
 use crate::engine::coreclr::modules::Loaded;
@@ -212,7 +212,7 @@ impl ClrSession {
             core.module.function(token).map_err(cor(format!("find `{name}`")))
         };
         let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
-        let site = EvalContext { thread: step.thread, frame: 0, runs: true, limit: CALL_LIMIT };
+        let site = EvalContext { thread: step.thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
         self.run_in(&site, NOTIFY, Some(&notify), |eval| {
             let on = eval.create_value(element::BOOLEAN)?;
             on.set_bytes(&[1])?;

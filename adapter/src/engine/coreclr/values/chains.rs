@@ -15,7 +15,7 @@ const MAX_CHAIN_LEN: u32 = 2_000_000;
 /// Most steps of a path before it restarts at a handle: each step is walked whenever the value is read.
 const MAX_WAY_LEN: usize = 32;
 /// Nodes between two checks whether a client still waits for a long walk.
-const LOOKS: u32 = 1 << 12;
+const CANCEL_CHECK_NODES: u32 = 1 << 12;
 /// Most locks of a dictionary, each of which counts its items.
 const MAX_LOCKS: u32 = 1 << 16;
 /// Size of a reference, bytes.
@@ -172,7 +172,7 @@ impl ClrTypeSystem {
         let mut at = node.address().ok()?;
         let offset = self.field_at(node, next)?.address().ok()?.checked_sub(at)?;
         for passed in 0..count {
-            if passed % LOOKS == 0 && cancel.is_cancelled() {
+            if passed % CANCEL_CHECK_NODES == 0 && cancel.is_cancelled() {
                 return None;
             }
             at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;

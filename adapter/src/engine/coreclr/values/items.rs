@@ -11,10 +11,10 @@ use crate::engine::coreclr::types::ClrTypeSystem;
 use tokio_util::sync::CancellationToken;
 
 /// Size of the pieces in which the program's memory is scanned, bytes.
-const CHUNK: u64 = 1 << 20;
+const CHUNK_SIZE: u64 = 1 << 20;
 
 /// `Memory` stores a flag in its start index; this mask removes it.
-pub(super) const PLACE: u32 = 0x7fff_ffff;
+pub(super) const INDEX_MASK: u32 = 0x7fff_ffff;
 
 /// Collections that must run to show their items, but store their number in a field: the path to it.
 const COUNTED: [(&str, &[&str]); 8] = [
@@ -243,7 +243,7 @@ impl ClrTypeSystem {
         };
         let process = debuggee.process().ok()?;
         let (mut passed, mut found) = (0, Vec::new());
-        let at_once = (CHUNK / size.max(1)).max(1);
+        let at_once = (CHUNK_SIZE / size.max(1)).max(1);
         for chunk in (0..u64::from(used)).step_by(usize::try_from(at_once).ok()?) {
             if cancel.is_cancelled() || found.len() >= count {
                 break;
@@ -335,7 +335,7 @@ impl ClrTypeSystem {
             "System.Memory`1" | "System.ReadOnlyMemory`1" => {
                 // Memory over a string, or from another allocator, is not an array.
                 bare(&self.field_named(value, "_object")?)?.as_array()?;
-                ItemLayout::Part("_object", number("_index")? & PLACE, number("_length")?, ".Span")
+                ItemLayout::Part("_object", number("_index")? & INDEX_MASK, number("_length")?, ".Span")
             }
             "System.Collections.ObjectModel.ReadOnlyDictionary`2" => ItemLayout::Inner("m_dictionary"),
             "System.Collections.Immutable.ImmutableArray`1" => ItemLayout::Inner("array"),

@@ -134,8 +134,8 @@ impl StopContext<'_> {
         (!all.is_empty()).then(|| VariableEntry::new("Type variables", group, "virtual"))
     }
 
-    /// `Static` locals of Visual Basic, which keep their values from call to call: fields named after the method, its signature and the
-    /// variable.
+    /// `Static` locals of Visual Basic, which keep their values from call to call: fields named after the
+    /// method, its signature and the variable.
     fn kept_locals(
         &self,
         loaded: &Rc<Loaded>,

@@ -12,7 +12,7 @@ use dap_wire::Failure;
 
 use super::Holder;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::stack::WAITING;
+use crate::engine::coreclr::stack::FIRST_AWAITING_FRAME;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -223,7 +223,7 @@ impl StopContext<'_> {
             }
             PathRoot::Static { thread, frame, ty, token } => {
                 // An async caller has no thread.
-                let frame = if *frame < WAITING { *frame } else { 0 };
+                let frame = if *frame < FIRST_AWAITING_FRAME { *frame } else { 0 };
                 let frame = self.frame_at(*thread, frame)?;
                 ty.static_field(*token, &frame).map_err(cor(what()))
             }

@@ -97,7 +97,8 @@ pub(crate) const DAY: i64 = 864_000_000_000;
 
 /// The day of a time in 100 ns since year 1: `2020-02-29`.
 pub(crate) fn date(ticks: i64) -> Option<String> {
-    // Days since 0000-03-01, so that a leap day is the last day of its year (Howard Hinnant's civil calendar).
+    // Days since 0000-03-01, so that a leap day is the last day of its year (Howard Hinnant's civil
+    // calendar).
     let day = u64::try_from(ticks / DAY).ok()? + 306;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -13,12 +13,13 @@ use crate::engine::coreclr::types::Ty;
 const LOW_BITS: [u32; 3] = [12, 13, 14];
 /// Descriptions of a class's methods lie in blocks: their alignment and the size of a block's header, bytes.
 const METHOD_ALIGNMENT: u64 = 8;
-const BLOCK: u64 = 24;
+const BLOCK_HEADER_SIZE: u64 = 24;
 /// Set in the handle of a type that is not a class or array.
-const DESCRIBED: u64 = 2;
+const TYPE_DESC_FLAG: u64 = 2;
 
 impl ClrTypeSystem {
-    /// The text of a `System.Type`, `MethodInfo`, `FieldInfo` or the like, by the class in its chain that the name is of.
+    /// The text of a `System.Type`, `MethodInfo`, `FieldInfo` or the like, by the class in its chain that the
+    /// name is of.
     pub(super) fn member_text(&self, debuggee: &ClrDebuggee, value: &ClrValue, name: &str) -> Option<String> {
         match name {
             "System.RuntimeType" => {
@@ -54,7 +55,7 @@ impl ClrTypeSystem {
         let handle = self.word_field(value, "m_handle")?;
         // A type that is not a class or array, such as a generic parameter, has this mark; the debugging
         // library would treat it as a class and crash.
-        (handle & DESCRIBED == 0).then_some(())?;
+        (handle & TYPE_DESC_FLAG == 0).then_some(())?;
         let kind = debuggee.process().ok()?.type_at(handle).ok()?;
         Some(self.ty_of_runtime(&kind)).filter(|ty| *ty != Ty::Other)
     }
@@ -73,7 +74,9 @@ impl ClrTypeSystem {
         let described = process.read_memory(handle, 4).ok()?;
         let low = u16::from_le_bytes(described.get(..2)?.try_into().ok()?);
         let before = u64::from(*described.get(2)?) * METHOD_ALIGNMENT;
-        let block = process.read_memory(handle.checked_sub(before + BLOCK)? + BLOCK - 2, 2).ok()?;
+        let block = process
+            .read_memory(handle.checked_sub(before + BLOCK_HEADER_SIZE)? + BLOCK_HEADER_SIZE - 2, 2)
+            .ok()?;
         let high = u16::from_le_bytes(block.get(..2)?.try_into().ok()?);
         let (loaded, class) = self.definition(owner)?;
         let metadata = &loaded.image()?.metadata;

@@ -13,17 +13,17 @@ use super::references::Node;
 use super::show::FormattedValue;
 use super::together::is_number;
 use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
-use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, EvalContext};
+use crate::engine::coreclr::calls::{CALL_TIMEOUT, DISPLAY_TIMEOUT, EvalContext};
 use crate::engine::coreclr::debuggee::RunState;
 use crate::engine::coreclr::evaluator::{Data, Format, Val};
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::values::ValueStore;
 
 /// Time limit of reading items for one answer, and its size limit, bytes.
-const READING: Duration = Duration::from_secs(3);
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_TEXT: usize = 4 << 20;
 /// Time limit of displays in one list of rows; later rows are shown without.
-const DISPLAYS: Duration = Duration::from_secs(1);
+const DISPLAYS_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl ClrSession {
     pub(crate) fn variables(&mut self, arguments: &Value) -> Result<Value, Failure> {
@@ -46,7 +46,7 @@ impl ClrSession {
         let hex = arguments["format"]["hex"] == true;
         let rows = self.rows_of(&node, &page, &site)?;
         let since = Instant::now();
-        let (until, mut given) = (since + DISPLAYS, 0);
+        let (until, mut given) = (since + DISPLAYS_TIMEOUT, 0);
         let mut told = Vec::with_capacity(rows.len());
         for row in rows {
             if self.cancel.is_cancelled() {
@@ -56,7 +56,7 @@ impl ClrSession {
             // Other requests wait: slow or large answers are split.
             if let Node::Inside(path, format) | Node::Rest(path, format, _) = &node
                 && row.name.starts_with('[')
-                && (since.elapsed() > READING || given > MAX_TEXT)
+                && (since.elapsed() > READ_TIMEOUT || given > MAX_TEXT)
             {
                 let before = if let Node::Rest(_, _, from) = &node { *from } else { 0 };
                 let row = rest(path, format, before.saturating_add(page.start).saturating_add(told.len()));
@@ -195,7 +195,7 @@ impl ClrSession {
                 more["presentationHint"] = json!({ "attributes": ["rawString"] });
             }
             if shown.opens && shown.items == 0 && !format.raw {
-                let site = EvalContext { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
+                let site = EvalContext { limit: site.limit.min(DISPLAY_TIMEOUT), ..*site };
                 // A nullable is shown as its value.
                 let is_nullable = self.types.nullable(&self.types.declared_ty(&inner)).is_some();
                 let held = self.types.member(&inner, "value").filter(|_| is_nullable);
@@ -238,7 +238,7 @@ impl ClrDebuggee {
             | Node::Property { of: path, .. } => path.frame().unwrap_or((stopped, 0)),
             Node::Statics(..) | Node::Evaluated { .. } => (stopped, 0),
         };
-        EvalContext { thread, frame, runs: true, limit: CALL_LIMIT }
+        EvalContext { thread, frame, runs: true, limit: CALL_TIMEOUT }
     }
 }
 

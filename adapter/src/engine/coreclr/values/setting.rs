@@ -8,7 +8,7 @@ use super::inside::{EVERYTHING, What};
 use super::path::Path;
 use super::references::Node;
 use super::rows::VariablesPage;
-use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
 use crate::engine::coreclr::evaluator::{Data, Format, Val};
 use crate::engine::coreclr::session::ClrSession;
 
@@ -76,7 +76,7 @@ impl ClrSession {
     pub(crate) fn set_expression(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (expression, new) = (text(arguments, "expression")?, text(arguments, "value")?);
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
-        let site = EvalContext { thread, frame, runs: true, limit: CALL_LIMIT };
+        let site = EvalContext { thread, frame, runs: true, limit: CALL_TIMEOUT };
         let (expression, _) = Format::split(&expression);
         let value = self.assigned_to(expression, &new, &site)?;
         self.answer_set(&value, &value, arguments, &site)

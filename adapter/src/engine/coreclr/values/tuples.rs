@@ -11,7 +11,8 @@ use crate::engine::coreclr::types::Ty;
 /// Most parts of a type that are visited.
 const MAX_PARTS: usize = 256;
 
-/// Names of the elements of all tuples in a type, from the outside in and from left to right (TupleElementNamesAttribute).
+/// Names of the elements of all tuples in a type, from the outside in and from left to right
+/// (TupleElementNamesAttribute).
 pub(crate) type TupleNames = Rc<Vec<Option<String>>>;
 
 /// The names, or `None` if there are none.
