@@ -68,7 +68,11 @@ impl ClrSession {
     }
 
     /// The result of an object's `ToString`; `None` if it is null.
-    pub(super) fn to_string_of(&mut self, val: &Val, site: &EvalContext) -> Result<Option<String>, Failure> {
+    pub(super) fn call_to_string(
+        &mut self,
+        val: &Val,
+        site: &EvalContext,
+    ) -> Result<Option<String>, Failure> {
         let actual = self.at_stop().actual(val)?;
         let chain = self.types.chain(&actual);
         let method =

@@ -386,7 +386,7 @@ impl Target for ExpressionEvaluation<'_> {
     }
 
     fn text_of(&self, val: &Val) -> Result<String, Failure> {
-        self.session().to_string_of(val, &self.site()).map(Option::unwrap_or_default)
+        self.session().call_to_string(val, &self.site()).map(Option::unwrap_or_default)
     }
 
     fn formatted(&self, val: &Val, format: &str) -> Result<String, Failure> {

@@ -42,7 +42,7 @@ impl ClrSession {
         if owner.is_none_or(|owner| matches!(owner.as_str(), "System.Object" | "System.ValueType")) {
             return Ok(None);
         }
-        self.to_string_of(&Val::at(path.clone(), ty.clone()), site)
+        self.call_to_string(&Val::at(path.clone(), ty.clone()), site)
     }
 
     /// The value of a property, if nothing must run for it.
