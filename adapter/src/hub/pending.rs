@@ -143,9 +143,11 @@ impl Pending {
         self.tickets_where(|waiter| waiter.is_of(client))
     }
 
-    /// Removes and returns all requests to the engine.
+    /// Removes and returns all requests to the engine, except the one that ends the session: a host whose last request is forgotten
+    /// would never exit.
     pub fn take_engine_requests(&mut self) -> Vec<(Ticket, Waiter)> {
-        let to_engine = |waiter: &Waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. });
+        let to_engine =
+            |waiter: &Waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. } | Waiter::SessionEnd(_));
         self.waiters.extract_if(.., |_, waiter| to_engine(waiter)).collect()
     }
 

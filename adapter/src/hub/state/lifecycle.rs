@@ -131,6 +131,9 @@ impl State {
     fn forget_launch(&mut self, launcher: ClientId) {
         self.end_progress();
         self.abandon_reverse_requests();
+        self.abandon_following();
+        self.abandon_checks();
+        self.terminating = None;
         self.phase = Phase::Idle;
         self.engine = None;
         (self.engine_initialized, self.configuration) = (false, Configuration::Open);
@@ -141,6 +144,7 @@ impl State {
         if let Some(client) = self.clients.get_mut(launcher) {
             (client.stage, client.launched) = (HandshakeStage::Initialized, false);
         }
+        self.refuse_engine_requests("the launch failed");
     }
 
     /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on that. It does not wait for

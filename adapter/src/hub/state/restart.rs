@@ -65,7 +65,7 @@ impl State {
     fn forget_program(&mut self, by: &str) {
         self.abandon_reverse_requests();
         self.abandon_following();
-        self.refuse_engine_requests(by);
+        self.refuse_engine_requests(&format!("{by} restarted the program"));
         self.terminating = None;
         self.checks.stopped_at.clear();
         if self.is_stopped() {
@@ -83,16 +83,15 @@ impl State {
         self.engine_initialized = false;
     }
 
-    /// Refuses all requests in flight: the engine of the old program replies to nothing any more.
-    fn refuse_engine_requests(&mut self, by: &str) {
+    /// Refuses all requests in flight after `happened`: the engine that they were sent to replies to nothing any more.
+    pub(super) fn refuse_engine_requests(&mut self, happened: &str) {
         for (ticket, waiter) in self.pending.take_engine_requests() {
             self.effects.push(Effect::Cancel { ticket });
             match waiter {
                 Waiter::SessionInfo(request) => self.respond_with_session_info(&request, None),
                 other => {
                     if let Some(request) = other.request() {
-                        let message =
-                            format!("{by} restarted the program before `{}` was answered", request.command);
+                        let message = format!("{happened} before `{}` was answered", request.command);
                         self.refuse(request, Failure::new(ErrorCode::Cancelled, message).quiet());
                     }
                 }
@@ -110,7 +109,10 @@ impl State {
     pub(super) fn relaunch(&mut self) {
         let Some(mut restart) = self.restart.take() else { return };
         // Requests that came meanwhile.
-        self.refuse_engine_requests(&self.name_of(restart.request.client));
+        self.refuse_engine_requests(&format!(
+            "{} restarted the program",
+            self.name_of(restart.request.client)
+        ));
         restart.relaunched = true;
         self.configuration = Configuration::Repeat;
         self.launch = restart.launch.clone();

@@ -133,6 +133,13 @@ impl Scenario {
         self.feed(Event::EngineReplied { ticket, result: Ok(body) });
     }
 
+    /// The engine answers the first request of this command.
+    fn reply_to(&mut self, command: &str, result: Result<Value, Failure>) {
+        let at = self.requests.iter().position(|(_, asked, _)| asked == command).unwrap();
+        let (ticket, ..) = self.requests.remove(at);
+        self.feed(Event::EngineReplied { ticket, result });
+    }
+
     /// The timer of the first reverse request.
     fn reverse_request_timer(&self) -> Timer {
         *self.timers.iter().find(|timer| matches!(timer, Timer::ReverseRequest(_))).unwrap()
@@ -289,6 +296,30 @@ fn a_client_that_disconnects_has_all_its_answers_first() {
         let expected = commands.map(|command| (command, command == "disconnect"));
         assert_eq!(answered.collect::<Vec<_>>(), expected);
     }
+}
+
+#[test]
+fn requests_in_flight_are_refused_when_their_launch_fails() {
+    for command in ["pause", "terminate"] {
+        let mut scenario = Scenario::new();
+        scenario.request(FIRST, "initialize", json!({}));
+        scenario.request(FIRST, "launch", json!({ "program": "x" }));
+        scenario.request(FIRST, command, json!({ "threadId": 1 }));
+        scenario.reply_to("launch", Err(Failure::cancelled()));
+        assert!(scenario.unanswered.is_empty(), "{command}: {:?}", scenario.unanswered);
+    }
+}
+
+#[test]
+fn a_session_that_ends_while_its_launch_fails_has_ended() {
+    let mut scenario = Scenario::new();
+    scenario.request(FIRST, "initialize", json!({}));
+    scenario.request(FIRST, "launch", json!({ "program": "x" }));
+    scenario.request(FIRST, "disconnect", json!({}));
+    scenario.reply_to("launch", Err(Failure::cancelled()));
+    scenario.reply_to("disconnect", Ok(Value::Null));
+    assert!(scenario.unanswered.is_empty(), "{:?}", scenario.unanswered);
+    assert!(scenario.ended);
 }
 
 #[test]
