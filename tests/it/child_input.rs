@@ -114,6 +114,7 @@ async fn ctrl_c(subject: Subject) -> anyhow::Result<()> {
     let mut stopped = editor.event("stopped").await?;
     if subject == Subject::Gdb {
         assert_eq!((&stopped["reason"], &stopped["text"]), (&json!("signal"), &json!("signal SIGINT")));
+        assert_eq!(stopped["signal"], "SIGINT");
         editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
         stopped = editor.event("stopped").await?;
     }

@@ -274,6 +274,9 @@ async fn an_abort_is_shown_where_the_program_called_it_8000_calls_deep() -> anyh
         launch["run"] = json!(true);
         let stop = agent.call("debug_launch", launch).await?;
         assert_eq!(stop["event"]["line"], line_of(DEEP, "abort()")?, "{subject:?}: {stop}");
+        for (key, value) in [("type", "exception"), ("signal", "SIGABRT"), ("exceptionType", "SIGABRT")] {
+            assert_eq!(stop["event"][key], value, "{subject:?}: {stop}");
+        }
         let locals = stop["event"]["locals"].as_array().context("no locals")?;
         assert!(
             locals.iter().any(|row| row["name"] == "here" && row["value"] == "16000"),

@@ -213,6 +213,9 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
     if let Some(text) = stop["text"].as_str() {
         event["message"] = json!(text);
     }
+    if let Some(signal) = stop["signal"].as_str() {
+        event["signal"] = json!(signal);
+    }
     name_breakpoint(session, stop, &mut event);
     if let Some(by) = &snapshot.resumed_by
         && *by != session.client
@@ -333,7 +336,7 @@ fn name_exception(info: &Value, event: &mut Value) {
 pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Result<(Value, Value), Failure> {
     let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
     let own = session.own_folder();
-    if has_source(&top) && own.as_ref().is_none_or(|own| is_in(&top, own)) {
+    if has_source(&top) && own.as_ref().map_or_else(|| !is_library(&top), |own| is_in(&top, own)) {
         return Ok((top.clone(), top));
     }
     let deeper = stack(session, thread, 0, MAX_FRAME_DEPTH).await?;
@@ -347,10 +350,15 @@ pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Resul
 
 /// The frame of these that helps most. A library's frame may name a source of the machine it was built on.
 fn nearest(frames: &[Value]) -> Option<&Value> {
-    let is_users = |frame: &&Value| has_source(frame) && frame["presentationHint"] != "subtle";
+    let is_users = |frame: &&Value| has_source(frame) && !is_library(frame);
     let named = |frame: &&Value| !frame["source"]["path"].is_null();
     let readable = || frames.iter().find(|frame| has_source(frame));
     frames.iter().find(is_users).or_else(readable).or_else(|| frames.iter().find(named))
+}
+
+/// Whether a frame is none of the user's own. Some adapters mark only its source.
+fn is_library(frame: &Value) -> bool {
+    frame["presentationHint"] == "subtle" || frame["source"]["presentationHint"] == "deemphasize"
 }
 
 /// Folders of a project that have others' sources.
@@ -535,7 +543,10 @@ mod tests {
         let shown = |frames: &[Value]| nearest(frames).map(|frame| frame["id"].clone()).unwrap_or_default();
         let (bare, gone) = (json!({ "id": 1 }), at(2, "/_/src/EqualityAsserts.cs", Value::Null));
         let (library, own) = (at(3, &here, json!("subtle")), at(4, &here, Value::Null));
-        assert_eq!(shown(&[bare.clone(), gone.clone(), library.clone(), own]), 4);
+        assert_eq!(shown(&[bare.clone(), gone.clone(), library.clone(), own.clone()]), 4);
+        let mut runtime = at(5, &here, Value::Null);
+        runtime["source"]["presentationHint"] = json!("deemphasize");
+        assert_eq!(shown(&[runtime, own]), 4);
         assert_eq!(
             shown(&[bare.clone(), gone.clone(), library]),
             3,

@@ -402,6 +402,16 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
+    /// Whether a stop may be at a signal, which each adapter describes differently.
+    fn reports_signals(&self) -> bool {
+        self.is_native()
+    }
+
+    /// Whether a stop at a panic may come without the panic's message.
+    fn loses_panics(&self) -> bool {
+        false
+    }
+
     /// The function that every Rust panic calls, spelled for this adapter; for one that debugs Rust.
     fn panic_function(&self) -> Option<&'static str> {
         None

@@ -292,6 +292,11 @@ impl Session {
                 {
                     return Ok(info);
                 }
+                if command == "exceptionInfo"
+                    && let Some(info) = self.signal_info(&arguments)
+                {
+                    return self.more_of_signal(info, arguments, &cancel).await;
+                }
                 if requests::resumes(&command) && self.is_core() {
                     return Err(requests::core_does_not_run(&command));
                 }

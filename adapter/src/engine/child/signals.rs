@@ -1,10 +1,11 @@
 //! What native debuggers do with the program's signals, in one table: a signal that others send goes to the program, and does not stop it.
-//! A signal that the program causes stops it, and then goes to it.
+//! A signal that the program causes stops it, and then goes to it. A stop at a signal is described in one way, whatever the debugger says.
 //!
 //! Only for debuggers that hold the program (gdb, lldb). Those inside the program (Python, Ruby, Node, Bash, .NET) leave its handlers alone,
-//! and Delve passes signals on by itself.
+//! and Delve passes signals on by itself. Go turns SIGSEGV into a panic, which Delve reports.
 
 use Rule::{Debugger, Pass, Stop};
+use serde_json::{Value, json};
 
 /// What happens to a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +65,15 @@ const GDB_STOPS: &str = r#"python exec("""
 def tandem():
     import gdb, gdb.dap.events, os
     name = [None]
+    place = [None]
     def stopped(event):
         name[0] = event.stop_signal if isinstance(event, gdb.SignalEvent) else None
+        place[0] = None
+        if name[0] in ('SIGSEGV', 'SIGBUS'):
+            try:
+                place[0] = int(gdb.parse_and_eval('$_siginfo._sifields._sigfault.si_addr'))
+            except gdb.error:
+                pass
         if name[0] != 'SIGINT':
             return
         try:
@@ -81,7 +89,10 @@ def tandem():
     send = gdb.dap.events.send_event
     def send_event(event, body=None):
         if event == 'stopped' and name[0] and body and body.get('reason') == 'signal':
-            body['description'] = body['text'] = 'signal ' + name[0]
+            body['description'] = 'signal ' + name[0]
+            if place[0] is not None:
+                body['description'] += ' (fault address: ' + hex(place[0]) + ')'
+            body['text'] = body['description']
         return send(event, body)
     gdb.dap.events.send_event = send_event
 try:
@@ -114,6 +125,67 @@ pub(super) fn for_lldb() -> [String; 2] {
     })
 }
 
+/// What Go's runtime calls when the program has done something wrong, and its message: an older Delve cannot read the message in a program
+/// of a newer Go.
+const GO_FAULTS: [(&str, &str); 3] = [
+    ("runtime.panicmem", "runtime error: invalid memory address or nil pointer dereference"),
+    ("runtime.panicmemAddr", "runtime error: invalid memory address or nil pointer dereference"),
+    ("runtime.panicdivide", "runtime error: integer divide by zero"),
+];
+
+/// How many frames of Go's runtime are above the code that panicked.
+pub(super) const GO_FAULT_FRAMES: u64 = 6;
+
+/// The message of a panic without one, by the frames above it.
+pub(super) fn go_fault(stack: &Value) -> Option<&'static str> {
+    let frames = stack["stackFrames"].as_array()?;
+    let known = |frame: &Value| GO_FAULTS.iter().find(|(name, _)| frame["name"] == *name);
+    frames.iter().find_map(known).map(|(_, message)| *message)
+}
+
+/// The words of debuggers that report a signal without its name.
+const UNNAMED: [(&str, &str); 2] = [
+    // Delve: Go's own message for a panic that the signal caused.
+    ("runtime error: invalid memory address or nil pointer dereference", "SIGSEGV"),
+    // Delve, of a thread that the system stopped.
+    ("bad access", "SIGSEGV"),
+];
+
+/// Describes a stop at a signal in the one way that clients get: `signal` is its name; the reason is `exception` if the program caused the
+/// signal, else `signal`; both texts name it. Returns what `exceptionInfo` says of it.
+pub(super) fn describe(body: &mut Value) -> Option<Value> {
+    if !matches!(body["reason"].as_str(), Some("signal" | "exception")) {
+        return None;
+    }
+    let said: Vec<String> =
+        ["text", "description"].iter().filter_map(|key| body[key].as_str().map(str::to_owned)).collect();
+    let name = said.iter().find_map(|text| name_in(text))?.to_owned();
+    // The longer one says more, such as the address.
+    let text = said.into_iter().max_by_key(String::len)?;
+    let is_fault = RULES.iter().any(|(of, rule)| *of == name && *rule == Stop);
+    body["reason"] = json!(if is_fault { "exception" } else { "signal" });
+    for key in ["description", "text"] {
+        if body[key].is_null() {
+            body[key] = json!(text);
+        }
+    }
+    let info = json!({ "exceptionId": name, "description": text, "breakMode": "always" });
+    body["signal"] = json!(name);
+    Some(info)
+}
+
+/// The signal that a debugger's text is about. Texts of the program, which may name signals, are not.
+fn name_in(text: &str) -> Option<&str> {
+    if let Some((_, name)) = UNNAMED.iter().find(|(words, _)| text.trim_matches('"').starts_with(words)) {
+        return Some(name);
+    }
+    // Go's runtime writes it in brackets, below its own message.
+    let below = text.split_once("[signal ").map(|(_, name)| name);
+    let name = text.strip_prefix("signal ").or(below)?;
+    let name = name.split(|after: char| !after.is_ascii_alphanumeric() && after != '+').next()?;
+    name.starts_with("SIG").then_some(name)
+}
+
 fn names(rule: Rule) -> impl Iterator<Item = &'static str> {
     RULES.into_iter().filter(move |(_, of)| *of == rule).map(|(name, _)| name)
 }
@@ -121,6 +193,68 @@ fn names(rule: Rule) -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stop_at_a_signal_names_it_whatever_the_debugger_says() {
+        let stop = |reason: &str, description: Value, text: Value| {
+            let mut body = json!({ "reason": reason, "description": description, "text": text });
+            let info = describe(&mut body);
+            assert_eq!(info.is_some(), body["signal"].is_string(), "{body}");
+            assert!(info.is_none_or(|info| info["exceptionId"] == body["signal"]), "{body}");
+            assert!(body["signal"].is_null() || body["description"].is_string() && body["text"].is_string());
+            (body["reason"].as_str().unwrap().to_owned(), body["signal"].as_str().map(str::to_owned))
+        };
+        let nil = "runtime error: invalid memory address or nil pointer dereference";
+        let trace = "fatal error: unexpected signal during runtime execution\n[signal SIGBUS: bus error code=0x2 addr=0x0 pc=0x1]";
+        let mapped = "signal SIGSEGV: address not mapped to object (fault address: 0x0)";
+        let none = Value::Null;
+        for (reason, description, text, expected) in [
+            // lldb-dap 19 and 22.
+            ("exception", json!(mapped), none.clone(), ("exception", Some("SIGSEGV"))),
+            ("exception", json!(mapped), json!(mapped), ("exception", Some("SIGSEGV"))),
+            (
+                "exception",
+                json!("signal SIGFPE: integer divide by zero"),
+                none.clone(),
+                ("exception", Some("SIGFPE")),
+            ),
+            ("exception", json!("signal SIGABRT"), none.clone(), ("exception", Some("SIGABRT"))),
+            ("exception", json!("signal SIGINT"), none.clone(), ("signal", Some("SIGINT"))),
+            ("exception", json!("signal SIGRTMIN+2"), none.clone(), ("signal", Some("SIGRTMIN+2"))),
+            ("exception", json!("Exception 0xc0000005 encountered"), none.clone(), ("exception", None)),
+            // gdb, with what is added to it here.
+            (
+                "signal",
+                json!("signal SIGSEGV (fault address: 0x0)"),
+                json!("signal SIGSEGV"),
+                ("exception", Some("SIGSEGV")),
+            ),
+            ("signal", json!("signal SIGINT"), json!("signal SIGINT"), ("signal", Some("SIGINT"))),
+            ("signal", json!("signal SIG34"), json!("signal SIG34"), ("signal", Some("SIG34"))),
+            ("signal", none.clone(), none.clone(), ("signal", None)),
+            // Delve.
+            ("exception", json!("panic"), json!(nil), ("exception", Some("SIGSEGV"))),
+            ("exception", json!("panic"), json!(format!("\"{nil}\"")), ("exception", Some("SIGSEGV"))),
+            ("exception", json!("fatal error"), json!(trace), ("exception", Some("SIGBUS"))),
+            ("exception", json!("bad access"), none.clone(), ("exception", Some("SIGSEGV"))),
+            ("exception", json!("panic"), json!("the child got signal SIGTERM"), ("exception", None)),
+            // Not at a signal.
+            ("pause", json!("signal SIGSTOP"), none.clone(), ("pause", None)),
+            ("breakpoint", json!("breakpoint 1.1"), json!("signal SIGSEGV"), ("breakpoint", None)),
+        ] {
+            let (as_reason, signal) = stop(reason, description.clone(), text.clone());
+            assert_eq!((as_reason.as_str(), signal.as_deref()), expected, "{reason} {description} {text}");
+        }
+    }
+
+    #[test]
+    fn the_frames_of_a_panic_name_its_message() {
+        let stack = |name: &str| json!({ "stackFrames": [{ "name": "runtime.gopanic" }, { "name": name }] });
+        assert_eq!(name_in(go_fault(&stack("runtime.panicmem")).unwrap()), Some("SIGSEGV"));
+        assert_eq!(name_in(go_fault(&stack("runtime.panicdivide")).unwrap()), None);
+        assert_eq!(go_fault(&stack("main.panicmem")), None);
+        assert_eq!(go_fault(&Value::Null), None);
+    }
 
     #[test]
     fn each_signal_has_one_rule_and_each_debugger_the_same() {

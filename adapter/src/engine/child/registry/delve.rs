@@ -86,6 +86,15 @@ impl Profile for Delve {
     }
 
     /// A condition that fails is a runtime error to it.
+    fn reports_signals(&self) -> bool {
+        true
+    }
+
+    /// Version 1.20 in programs of a newer Go.
+    fn loses_panics(&self) -> bool {
+        true
+    }
+
     fn correct_stop(&self, body: &mut Value, _pausing: bool) {
         let failed = body["text"].as_str().filter(|text| text.starts_with("error evaluating expression: "));
         if let Some(reason) = failed.filter(|_| body["reason"] == "exception").map(str::to_owned) {

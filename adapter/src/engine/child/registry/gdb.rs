@@ -146,7 +146,14 @@ impl Profile for Gdb {
 
     /// It reads memory; pretty-printers that come with it run in the debugger.
     fn look_only_requests(&self) -> LookOnlyRequests {
-        LookOnlyRequests::Known(&["variables", "source", "readMemory", "disassemble", "locations"])
+        LookOnlyRequests::Known(&[
+            "variables",
+            "source",
+            "readMemory",
+            "disassemble",
+            "locations",
+            "exceptionInfo",
+        ])
     }
 
     fn condition_language(&self) -> ConditionLanguage {

@@ -182,6 +182,10 @@ impl Session {
         }
         self.profile.complete_capabilities(&mut known);
         self.offer_panics(&mut known);
+        if self.profile.is_native() {
+            // Of a panic and a signal we know it ourselves.
+            known["supportsExceptionInfoRequest"] = Value::Bool(true);
+        }
         if !self.profile.counts_hits()
             && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")
         {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection::STDERR_TAIL_LEN;
 use super::super::profile::FailedCondition;
+use super::super::signals;
 use super::super::state::Event;
 use super::super::translate;
 use super::Session;
@@ -21,7 +22,7 @@ use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 /// How long a check of a condition's text may take.
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
 /// How long the question why a condition failed may take.
-const QUERY_LIMIT: Duration = Duration::from_secs(2);
+pub(super) const QUERY_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum length of a condition's error message, in characters.
 const SAID: usize = 400;
 
@@ -155,7 +156,10 @@ impl Session {
     /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
     pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
         self.profile.correct_stop(&mut body, paused);
+        self.complete_panic(&mut body).await;
+        let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
         let said = self.learn(|known| {
+            known.signal = signal.map(|info| (body["threadId"].clone(), info));
             known.panics.describe(&mut body, || self.broker.stderr_tail(STDERR_TAIL_LEN));
             known.conditions.take_failed()
         });

@@ -1,13 +1,16 @@
 //! Rust panics as exceptions: Tandem's filter `rust_panic` is a breakpoint on the function that each panic
-//! calls. Clients' own function breakpoints go to the adapter in the same list.
+//! calls. Clients' own function breakpoints go to the adapter in the same list. Also the answers to `exceptionInfo` about signals.
 
 use std::sync::Arc;
 
+use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::rust::{PANIC, panic_filter};
+use super::super::signals::{GO_FAULT_FRAMES, go_fault};
 use super::Session;
+use super::conditions::QUERY_LIMIT;
 
 impl Session {
     fn may_panic(&self) -> Option<&'static str> {
@@ -82,5 +85,49 @@ impl Session {
     /// The panic message of the thread, if the program is stopped because of it.
     pub(super) fn panic_info(&self, arguments: &Value) -> Option<Value> {
         self.known(|known| known.panics.info(&arguments["threadId"]))
+    }
+
+    /// Adds the message to a stop at a panic of Go's runtime whose message Delve could not read.
+    pub(super) async fn complete_panic(&self, body: &mut Value) {
+        let is_silent = body["reason"] == "exception" && body["text"].as_str().is_none_or(str::is_empty);
+        if !is_silent || !self.profile.loses_panics() {
+            return;
+        }
+        let asked = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": GO_FAULT_FRAMES });
+        let never = CancellationToken::new();
+        let stack = tokio::time::timeout(QUERY_LIMIT, self.ask("stackTrace", asked, &never)).await;
+        if let Ok(Ok(stack)) = stack
+            && let Some(message) = go_fault(&stack)
+        {
+            body["text"] = json!(message);
+        }
+    }
+
+    /// The answer to `exceptionInfo` about the signal at which this thread is stopped.
+    pub(super) fn signal_info(&self, arguments: &Value) -> Option<Value> {
+        let of_thread =
+            |(thread, info): &(Value, Value)| (*thread == arguments["threadId"]).then(|| info.clone());
+        self.known(|known| known.signal.as_ref().and_then(of_thread))
+    }
+
+    /// Answers `exceptionInfo` about a signal: with what the adapter adds to it, if it can be asked.
+    pub(super) async fn more_of_signal(
+        &self,
+        info: Value,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        if !self.can("supportsExceptionInfoRequest") {
+            return Ok(info);
+        }
+        let mut answer = self.ask("exceptionInfo", arguments, cancel).await?;
+        // lldb-dap's id is `signal` for each of them; Delve's says what Go makes of it.
+        if answer["exceptionId"] == "signal" {
+            answer["exceptionId"] = info["exceptionId"].clone();
+        }
+        if answer["description"].as_str().is_none_or(|told| told.starts_with("Error getting panic message")) {
+            answer["description"] = info["description"].clone();
+        }
+        Ok(answer)
     }
 }

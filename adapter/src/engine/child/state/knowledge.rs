@@ -23,6 +23,8 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) correction: Correction,
     pub(in super::super) step: KeptStep,
     pub(in super::super) scopes: Scopes,
+    /// The thread that is stopped at a signal, and what `exceptionInfo` says of it.
+    pub(in super::super) signal: Option<(Value, Value)>,
 }
 
 /// Frames by the references of their scopes, at this stop.
