@@ -71,6 +71,8 @@ pub struct Snapshot {
     /// The engine's last message on the debug console since the last stop or restart, cut at
     /// [`MAX_CONSOLE_CHARS`].
     pub said: String,
+    /// The session's advice about why the program stopped or ended, since it last ran.
+    pub hint: Option<String>,
     /// The `news` of the stop from which a step ends nowhere.
     pub step_lost: Option<u64>,
     /// Capabilities that the engine has announced since `initialize`.
@@ -193,12 +195,18 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
             let text = event.body["output"].as_str().unwrap_or_default().trim();
             snapshot.said = text.chars().take(MAX_CONSOLE_CHARS).collect();
+            if let Some(hint) = event.body["hint"].as_str() {
+                snapshot.hint = Some(hint.to_owned());
+            }
             if event.body["stepEndsNowhere"] != true {
                 return false;
             }
             snapshot.step_lost = Some(snapshot.news);
         }
-        "continued" => snapshot.state = ProgramState::Running,
+        "continued" => {
+            snapshot.state = ProgramState::Running;
+            snapshot.hint = None;
+        }
         "sessionChanged" if event.body["change"] == "child" => {
             let (newest, count) = &mut snapshot.started;
             newest.push(event.body["child"].clone());
@@ -213,6 +221,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
             snapshot.state = ProgramState::Running;
             snapshot.stop = Value::Null;
             snapshot.said.clear();
+            snapshot.hint = None;
             snapshot.restarts += 1;
             snapshot.restarted_at = snapshot.news;
         }

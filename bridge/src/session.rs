@@ -329,6 +329,7 @@ impl AgentSession {
         self.listener.snapshot.send_modify(|snapshot| {
             if snapshot.state == ProgramState::Stopped {
                 snapshot.state = ProgramState::Running;
+                snapshot.hint = None;
             }
         });
         let answer = self.ask_or_cancel(command, arguments, deadline, cancel).await;
@@ -336,6 +337,7 @@ impl AgentSession {
             self.listener.snapshot.send_modify(|snapshot| {
                 if snapshot.news == before.news && snapshot.state == ProgramState::Running {
                     snapshot.state = before.state;
+                    snapshot.hint.clone_from(&before.hint);
                 }
             });
         }

@@ -166,3 +166,34 @@ async fn replaces_itself(subject: Subject, name: &str, text: &str) -> anyhow::Re
     );
     editor.finish().await
 }
+
+#[tokio::test]
+async fn a_program_that_dies_for_want_of_a_terminal_says_how_to_launch_it() -> anyhow::Result<()> {
+    let raw = "import termios, sys\ntermios.tcgetattr(sys.stdin)\n";
+    let keys = "require 'io/console'\n$stdin.getch\n";
+    let programs = [
+        (Subject::Js, "keys.js", "process.stdin.setRawMode(true);\n"),
+        (Subject::Rdbg, "keys.rb", keys),
+        (Subject::Python, "keys.py", raw),
+    ];
+    for (subject, name, text) in programs {
+        let folder = tempfile::tempdir()?;
+        let program = folder.path().join(name);
+        std::fs::write(&program, text)?;
+        let mut editor = launched(subject.with(json!({ "program": program })), &program, &[]).await?;
+        let mut hints = 0;
+        loop {
+            let (event, body) = editor.any_event(&["output", "exited"]).await?;
+            if event == "exited" {
+                break;
+            }
+            if body["hint"].is_string() {
+                assert_eq!(body["category"], "console", "{subject:?}: {body}");
+                hints += 1;
+            }
+        }
+        assert_eq!(hints, 1, "{subject:?}");
+        editor.finish().await?;
+    }
+    Ok(())
+}

@@ -10,6 +10,7 @@ dotnet_tests! {
     keys_that_are_polled_are_waited_for_and_the_screen_is_text,
     keys_that_are_read_are_waited_for_too,
     a_program_that_is_stopped_or_works_waits_for_no_key,
+    a_program_that_has_pipes_and_reads_keys_says_how_to_launch_it,
 }
 
 net8_tests! { keys_that_are_polled_are_waited_for_and_the_screen_is_text }
@@ -66,5 +67,26 @@ async fn a_program_that_is_stopped_or_works_waits_for_no_key(runtime: Runtime) -
     agent.call("debug_launch", json!({ "program": fixture::program("echo") })).await?;
     let refused = agent.call("process_read_output", json!({ "screen": true })).await?;
     assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{refused}");
+    agent.finish().await
+}
+
+async fn a_program_that_has_pipes_and_reads_keys_says_how_to_launch_it(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let launch = json!({ "program": fixture::program("keys"), "args": ["read"], "run": true });
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["event"]["exceptionType"], "System.InvalidOperationException", "{stop}");
+    assert_eq!(
+        stop["event"]["hint"].as_str().map(|hint| hint.contains("\"pty\": true")),
+        Some(true),
+        "{stop}"
+    );
+    let ended = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(
+        (&ended["event"]["type"], &ended["event"]["hint"]),
+        (&json!("exited"), &json!(null)),
+        "{ended}"
+    );
     agent.finish().await
 }

@@ -17,6 +17,7 @@ use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
 use super::drain::{Stream, wait_readable};
 use super::exec_shim::ExecShim;
 use super::named_pipes::NamedPipes;
+use super::needs_terminal;
 use super::pace::Pace;
 use super::redirection::Redirection;
 use super::stdin::{Given, Stdin};
@@ -199,6 +200,7 @@ impl Broker {
         streams.stdout.copy_to(copies.0);
         streams.stderr.copy_to(copies.1);
         streams.ownership = Ownership::Ours { pid, reader: pid, stdin: stdin.clone(), exit };
+        streams.hinted = false;
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
@@ -305,6 +307,18 @@ impl Broker {
     /// The program's stdio does not belong to us: every request answers `IO_NOT_OWNED`.
     pub fn set_not_owned(&self) {
         self.lock().ownership = Ownership::NotOurs;
+    }
+
+    /// The advice about a text of the program that says it needs a terminal; nothing if it has one.
+    pub fn terminal_hint(&self, text: &str) -> Option<&'static str> {
+        let has_pipes = self.lock().stdin().is_ok_and(|stdin| !stdin.is_terminal());
+        (has_pipes && needs_terminal::says_so(text)).then_some(needs_terminal::HINT)
+    }
+
+    /// The same, once for each program: for a line on the console.
+    pub fn first_terminal_hint(&self, text: &str) -> Option<&'static str> {
+        let hint = self.terminal_hint(text)?;
+        (!std::mem::replace(&mut self.lock().hinted, true)).then_some(hint)
     }
 
     /// Takes in what the program has printed until now, at most [`SETTLED`] blocks of each stream: one that runs may print forever.

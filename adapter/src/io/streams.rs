@@ -66,6 +66,8 @@ pub(super) struct Streams {
     /// Where each client's reading begins, when not with the first byte.
     pub(super) starts: HashMap<ClientKey, Positions>,
     pub(super) ownership: Ownership,
+    /// Clients know that the program needs a terminal.
+    pub(super) hinted: bool,
 }
 
 impl Streams {
@@ -75,6 +77,7 @@ impl Streams {
             stderr: Stream::new(buffer_bytes),
             starts: HashMap::new(),
             ownership: Ownership::NoProgram,
+            hinted: false,
         }
     }
 

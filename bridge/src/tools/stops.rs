@@ -196,6 +196,9 @@ fn exit_event(snapshot: &Snapshot) -> Value {
     if snapshot.lost {
         event["message"] = json!("the debug adapter went away; the program was ended with it");
     }
+    if let Some(hint) = &snapshot.hint {
+        event["hint"] = json!(hint);
+    }
     event
 }
 
@@ -228,6 +231,11 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
             Ok(info) => name_exception(&info, &mut event),
             Err(_) => whole = false,
         }
+    }
+    if kind == "exception"
+        && let Some(hint) = &snapshot.hint
+    {
+        event["hint"] = json!(hint);
     }
     let placed = add_place(session, &stop["threadId"], &mut event).await;
     // A location that is shown anyway is not repeated.
@@ -307,6 +315,9 @@ fn name_exception(info: &Value, event: &mut Value) {
     event["isUnhandled"] = json!(info["breakMode"] == "unhandled");
     if info["breakMode"] == "userUnhandled" {
         event["isUserUnhandled"] = json!(true);
+    }
+    if info["hint"].is_string() {
+        event["hint"] = info["hint"].clone();
     }
     if info["thrownAt"].is_object() {
         let mut thrown = json!({});

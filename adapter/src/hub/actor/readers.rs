@@ -5,6 +5,7 @@ use dap_wire::codec::DapCodec;
 use dap_wire::types::{self, ExitedEventBody};
 use dap_wire::{Failure, Message, MessageError, Response};
 use futures::StreamExt;
+use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;
@@ -16,6 +17,9 @@ use crate::hub::event::{ClientId, Event};
 use crate::hub::inbox::Inbox;
 use crate::hub::reverse_seqs::ReverseSeqs;
 use crate::io::Broker;
+
+/// Where the message is looked for of which a program has died, bytes: a trace may be below it.
+const COMPLAINT: usize = 4096;
 
 /// Passes on the events of an engine, and behind them its reply to `disconnect`. All that was printed before an end is in
 /// the rings before the end is reported.
@@ -57,7 +61,24 @@ impl EventPump {
             self.exited_sent |= name == "exited";
             self.drain().await;
         }
+        if let EngineEvent::Dap { event: name, body } = &event
+            && let Some(hint) = self.broker.first_terminal_hint(&self.complaint(name, body))
+        {
+            self.inbox.engine_event(self.engine, hint_event(hint)).await;
+        }
         self.inbox.engine_event(self.engine, event).await;
+    }
+
+    /// The text that says why the program stopped or ended, if it did so because of an error; else empty.
+    fn complaint(&self, event: &str, body: &Value) -> String {
+        let text = |key: &str| body[key].as_str().unwrap_or_default();
+        match event {
+            "stopped" if body["reason"] == "exception" => {
+                format!("{}\n{}", text("text"), text("description"))
+            }
+            "exited" if body["exitCode"] != 0 => self.broker.stderr_tail(COMPLAINT),
+            _ => String::new(),
+        }
     }
 
     /// Waits for the rest of the output. A program from which the engine only detached keeps printing.
@@ -89,6 +110,12 @@ impl EventPump {
         }
         self.inbox.event(reply).await;
     }
+}
+
+/// A line on the console with advice: `hint` marks it for clients that show it elsewhere.
+pub(super) fn hint_event(hint: &str) -> EngineEvent {
+    let body = json!({ "category": "console", "output": format!("{hint}\n"), "hint": hint });
+    EngineEvent::Dap { event: "output".into(), body }
 }
 
 /// A response of the client that cannot be parsed counts as a refusal: who sent the reverse request gets no other.

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Actor;
 use super::deadlines::{Due, TimedOut};
+use super::readers::hint_event;
 use crate::engine::{Engine, EngineReply, EngineRequest, Reply};
 use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
 use crate::hub::host::Host;
@@ -64,9 +65,25 @@ impl<H: Host> Actor<H> {
         }
     }
 
+    /// Adds what helps a program that needs a terminal: some adapters name the message only here, not at the stop.
+    fn advise(&mut self, info: &mut Value) {
+        let text = |key: &str| info[key].as_str().unwrap_or_default();
+        let told = format!("{}\n{}", text("exceptionId"), text("description"));
+        let Some(hint) = self.broker.terminal_hint(&told) else { return };
+        info["hint"] = json!(hint);
+        if let Some(first) = self.broker.first_terminal_hint(&told) {
+            self.handle(Event::EngineEvent(hint_event(first)));
+        }
+    }
+
     /// The engine replied, or its time is up.
     pub(super) fn receive_reply(&mut self, reply: EngineReply) {
-        let EngineReply { number, command, result } = reply;
+        let EngineReply { number, command, mut result } = reply;
+        if command == "exceptionInfo"
+            && let Ok(info) = &mut result
+        {
+            self.advise(info);
+        }
         match &result {
             Ok(body) => tracing::trace!(number, command, body = shape(body), "reply of the engine"),
             Err(failure) => {
