@@ -102,6 +102,8 @@ async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Res
     let (one, two) = (first["event"]["session"].clone(), second["event"]["session"].clone());
     assert!(one.is_string() && two.is_string() && one != two, "{first} {second}");
     assert_eq!(second["alsoStopped"][0]["session"], one, "{second}");
+    assert_eq!(second["alsoStopped"][0]["pid"], first["event"]["pid"], "{second}");
+    assert!(first["event"]["pid"].is_u64() && first["event"]["pid"] != second["event"]["pid"], "{second}");
     // It continues with the named one, and reports of the other only what it does next.
     let ended = agent.call("debug_continue", json!({ "session": one })).await?;
     assert_eq!(ended["state"], "exited", "{ended}");

@@ -83,11 +83,21 @@ async fn finish_report(
     }
     // Of a family it matters which program this is.
     if session.kin.root.is_some() {
-        event["session"] = json!(session.id);
-        event["program"] = json!(session.kin.title);
+        name_program(session, &mut event);
     }
     answer["event"] = event;
     answer
+}
+
+/// Names the session, the program and the process of an event in a family of programs.
+fn name_program(session: &AgentSession, event: &mut Value) {
+    event["session"] = json!(session.id);
+    event["program"] = json!(session.kin.title);
+    let pid = &session.snapshot().process["systemProcessId"];
+    // A forked process that shares the session has been named already.
+    if event["pid"].is_null() && !pid.is_null() {
+        event["pid"] = pid.clone();
+    }
 }
 
 /// An answer that begins with what is most important to know about it.
@@ -104,8 +114,7 @@ pub(super) fn begin_with(message: &str, answer: Value) -> Value {
 pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) -> Value {
     let mut answer = report(found).await;
     let named = !call.arguments.value("session").is_null();
-    answer["event"]["session"] = json!(found.id);
-    answer["event"]["program"] = json!(found.kin.title);
+    name_program(found, &mut answer["event"]);
     let what = match found.kin.root {
         Some(_) => "a program that was started stopped",
         None => "the program that was launched stopped",
@@ -134,6 +143,10 @@ pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &Age
         }
         let mut one =
             json!({ "session": other.id, "program": other.kin.title, "reason": snapshot.stop["reason"] });
+        let pid = [&snapshot.stop["processId"], &snapshot.process["systemProcessId"]];
+        if let Some(pid) = pid.into_iter().find(|pid| !pid.is_null()) {
+            one["pid"] = pid.clone();
+        }
         let event = other.agent_view.event(snapshot.news);
         for key in ["file", "line"] {
             if let Some(value) = event.as_ref().map(|event| &event[key]).filter(|value| !value.is_null()) {
@@ -215,6 +228,9 @@ async fn stop_event(session: &AgentSession, snapshot: &Snapshot) -> Value {
     let mut event = json!({ "type": kind, "reason": stop["reason"], "threadId": stop["threadId"] });
     if let Some(text) = stop["text"].as_str() {
         event["message"] = json!(text);
+    }
+    if let Some(pid) = stop["processId"].as_u64() {
+        event["pid"] = json!(pid);
     }
     if let Some(signal) = stop["signal"].as_str() {
         event["signal"] = json!(signal);

@@ -18,7 +18,11 @@ ends = TracePoint.new(:end) do |point|
   ends.disable
   original = dap.instance_method(:send)
   dap.send(:remove_method, :send)
-  dap.send(:define_method, :send) { |**told| original.bind(self).call(**plain.call(told)) }
+  dap.send(:define_method, :send) do |**told|
+    # A forked process shares the session of its parent.
+    told[:body] = (told[:body] || {}).merge(processId: Process.pid) if told[:event].to_s == "stopped"
+    original.bind(self).call(**plain.call(told))
+  end
   corrected.call(dap, false)
 end
 ends.enable
