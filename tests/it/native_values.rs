@@ -325,3 +325,32 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// A file name without a folder means each source of that name, and the answer says so.
+#[tokio::test]
+async fn a_file_name_that_several_sources_have_is_named_with_all_of_them() -> anyhow::Result<()> {
+    for subject in ENGINES {
+        let folder = tempfile::tempdir()?;
+        for name in ["a", "b"] {
+            std::fs::create_dir(folder.path().join(name))?;
+            let text = format!("int {name}_value(int n) {{\n    int more = n * 2;\n    return more;\n}}\n");
+            std::fs::write(folder.path().join(name).join("util.c"), text)?;
+        }
+        let main = "#include \"a/util.c\"\n#include \"b/util.c\"\nint main(void) { return a_value(2) + b_value(3); }\n";
+        let (_, program) = compiled(folder.path(), "main.c", main)?;
+        let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+        let mut launch = subject.with(json!({ "program": program, "run": true }));
+        launch["breakpoints"] = json!([{ "sourceFile": "util.c", "line": 2 }]);
+        let stop = agent.call("debug_launch", launch).await?;
+        let set = &stop["breakpoints"][0];
+        assert_eq!(set["files"].as_array().map(Vec::len), Some(2), "{subject:?}: {stop}");
+        assert!(set["message"].as_str().is_some_and(|message| message.contains("each source")), "{stop}");
+        let second = agent.call("debug_continue", json!({})).await?;
+        assert!(
+            stop["event"]["file"].is_string() && stop["event"]["file"] != second["event"]["file"],
+            "{second}"
+        );
+        agent.finish().await?;
+    }
+    Ok(())
+}

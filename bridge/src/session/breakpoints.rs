@@ -2,7 +2,7 @@
 //! that are meant. [`crate::breakpoint_requests`] defines breakpoints and requests.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
@@ -141,6 +141,24 @@ impl AgentSession {
             return RequestedBreakpoint::read(&by_text(arguments, roots)?);
         }
         RequestedBreakpoint::read(arguments)
+    }
+
+    /// Names the files of a breakpoint whose file is only the end of a path: engines bind it in each source that ends so.
+    pub fn name_files(&self, body: &mut Value) {
+        let is_end = |named: &&str| !named.is_empty() && Path::new(named).is_relative();
+        let Some(named) = body["file"].as_str().filter(is_end).map(str::to_owned) else { return };
+        let folders = self.root().with_plan(|plan| plan.folders());
+        let files = below(&named, folders.iter().map(PathBuf::as_path));
+        if body["verified"] != true || files.len() < 2 {
+            return;
+        }
+        body["files"] = json!(files);
+        if body["message"].is_null() {
+            let message = format!(
+                "it stops in each source of the program that ends in `{named}`; give more of the path for one of them"
+            );
+            body["message"] = json!(message);
+        }
     }
 
     /// Paths of sources as the debugger knows them.

@@ -118,6 +118,7 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
         return Err(failure);
     }
     let mut answer = explain(describe(&asked, find(&session, id).as_ref()), &asked.0);
+    session.name_files(&mut answer);
     if ignored {
         answer["ignored"] = json!(["dllPath"]);
     }
@@ -269,6 +270,7 @@ async fn list(call: &ToolCall) -> Result<Value, Failure> {
 /// This agent's breakpoints in a session. Where the program has ended nothing is bound any more.
 pub fn bodies(session: &AgentSession) -> Vec<Value> {
     let mut own = session.with_requested(|requested| requested.bodies());
+    own.iter_mut().for_each(|one| session.name_files(one));
     if session.snapshot().state == ProgramState::Exited {
         for one in &mut own {
             one["verified"] = json!(false);

@@ -361,7 +361,8 @@ pub(super) fn describe(answer: &mut Value, session: &AgentSession) {
     answer["session"] = json!(session.id);
     answer["pid"] = session.snapshot().process["systemProcessId"].clone();
     // Those of a program hold in every program that it starts.
-    let set = session.root().with_requested(|requested| requested.bodies());
+    let mut set = session.root().with_requested(|requested| requested.bodies());
+    set.iter_mut().for_each(|one| session.name_files(one));
     if !set.is_empty() {
         answer["breakpoints"] = json!(set);
     }
