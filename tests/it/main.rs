@@ -79,6 +79,7 @@ mod campaigns;
 mod cancelling;
 mod cancelling_early;
 mod carried;
+mod cases;
 mod child_adapters;
 mod child_attach;
 mod child_cancel;
