@@ -11,9 +11,9 @@ use super::session::ClrSession;
 use crate::engine::hit_condition::CONDITION_FAILED;
 
 impl ClrSession {
-    pub(super) fn called_back(&mut self, callback: Callback) {
+    pub(super) fn on_callback(&mut self, callback: Callback) {
         if matches!(callback, Callback::ExitProcess) {
-            return self.process_ended();
+            return self.on_process_ended();
         }
         self.debuggee.threads.forget_list();
         match self.debuggee.run {
@@ -43,7 +43,7 @@ impl ClrSession {
         self.debuggee.run = RunState::Stopped { thread };
         if let Err(failure) = self.step(&command, &arguments) {
             self.outbox.note(&format!("The step could not be made: {failure}"));
-            self.stopped("step", thread, Value::Null);
+            self.report_stop("step", thread, Value::Null);
         }
         true
     }
@@ -53,9 +53,9 @@ impl ClrSession {
         // The callback may have been deferred, and a thread list cached since.
         self.debuggee.threads.forget_list();
         match callback {
-            Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint),
+            Callback::Breakpoint { thread, breakpoint } => self.on_breakpoint_hit(&thread, &breakpoint),
             Callback::StepComplete { thread, stepper, reason } => {
-                self.step_completed(&thread, &stepper, reason);
+                self.on_step_complete(&thread, &stepper, reason);
             }
             // The step was requested at this very call, so reporting it would be redundant.
             Callback::Break { thread } if self.stepping.steps_over_here(&self.types.modules, &thread) => {}
@@ -63,13 +63,13 @@ impl ClrSession {
                 self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
             }
             Callback::Exception { thread, frame, il, kind } => {
-                self.thrown(&thread, frame.as_ref().map(|frame| (frame, il)), kind);
+                self.on_exception(&thread, frame.as_ref().map(|frame| (frame, il)), kind);
             }
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
             Callback::LoadModule { module } => self.module_loaded(module),
             Callback::UnloadModule { module } => self.module_unloaded(&module),
-            Callback::UpdateModuleSymbols { module, symbols } => self.symbols_given(&module, &symbols),
+            Callback::UpdateModuleSymbols { module, symbols } => self.on_symbols_updated(&module, &symbols),
             Callback::LogMessage { category, message } => {
                 let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
                 let body = json!({ "category": "console", "output": format!("{prefix}{message}"), "from": "program" });
@@ -91,7 +91,7 @@ impl ClrSession {
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
             Callback::LoadModule { module } => self.module_loaded(module),
-            Callback::UpdateModuleSymbols { module, symbols } => self.symbols_given(&module, &symbols),
+            Callback::UpdateModuleSymbols { module, symbols } => self.on_symbols_updated(&module, &symbols),
             _ => {}
         }
     }
@@ -111,10 +111,10 @@ impl ClrSession {
     }
 
     pub(super) fn stop_at(&mut self, thread: &Thread, reason: &str, more: Value) {
-        self.stopped(reason, thread.id().unwrap_or(0), more);
+        self.report_stop(reason, thread.id().unwrap_or(0), more);
     }
 
-    fn hit(&mut self, thread: &Thread, breakpoint: &Breakpoint) {
+    fn on_breakpoint_hit(&mut self, thread: &Thread, breakpoint: &Breakpoint) {
         if self.step_breakpoint(thread, breakpoint)
             || self.call_returned(thread, breakpoint)
             || self.callback_entered(thread, breakpoint)
@@ -125,10 +125,10 @@ impl ClrSession {
             return self.stop_at(thread, "entry", Value::Null);
         }
         if self.breakpoints.is_heard(breakpoint) {
-            return self.about_to_be_heard(thread);
+            return self.on_handler_search(thread);
         }
         if self.breakpoints.asked.as_ref().is_some_and(|own| own.is(breakpoint)) {
-            return self.asked_to_stop(thread);
+            return self.on_requested_stop(thread);
         }
         let id = thread.id().unwrap_or(0);
         match self.evaluate_hit(id, breakpoint) {
@@ -140,12 +140,12 @@ impl ClrSession {
                     more["description"] = json!(CONDITION_FAILED);
                     more["text"] = json!(failed.join("\n"));
                 }
-                self.stopped("breakpoint", id, more);
+                self.report_stop("breakpoint", id, more);
             }
         }
     }
 
-    pub(super) fn process_ended(&mut self) {
+    pub(super) fn on_process_ended(&mut self) {
         if let Some(debugger) = self.debuggee.debugger.take() {
             self.values.references.clear();
             self.stepping.forget();
@@ -157,7 +157,7 @@ impl ClrSession {
         }
         // A program that Tandem has started is over when its exit code is known.
         if self.debuggee.child.is_none() {
-            self.ended_by_itself(None);
+            self.on_program_exited(None);
         }
     }
 }

@@ -75,7 +75,7 @@ impl FuncEval {
 
 impl StopContext<'_> {
     /// The result of a call, as a value: primitives inline, objects by a handle.
-    pub(super) fn given(&self, value: Option<ClrValue>, ty: &Ty, name: &str) -> Result<Val, Failure> {
+    pub(super) fn wrap_result(&self, value: Option<ClrValue>, ty: &Ty, name: &str) -> Result<Val, Failure> {
         let Some(value) = value else { return Ok(Val::null()) };
         let ty = match ty.direct() {
             Ty::Other | Ty::Null | Ty::Var(_) | Ty::MethodVar(_) => self.types.actual_ty(&value),
@@ -93,7 +93,7 @@ impl StopContext<'_> {
         {
             return Ok(Val::constant_of(constant, ty));
         }
-        match self.values.held(&value, name) {
+        match self.values.hold_object(&value, name) {
             Some(path) => Ok(Val { data: Data::At(path), ty }),
             None => Err(Failure::new(
                 ErrorCode::EvaluationFailed,
@@ -105,7 +105,7 @@ impl StopContext<'_> {
 
 impl ValueStore {
     /// A path to an object, valid until the program resumes.
-    pub(super) fn held(&self, value: &ClrValue, name: &str) -> Option<Path> {
+    pub(super) fn hold_object(&self, value: &ClrValue, name: &str) -> Option<Path> {
         let heap = value.as_reference().filter(|reference| reference.is_null() == Ok(false));
         let object = match heap {
             Some(reference) => reference.dereference().ok()?,

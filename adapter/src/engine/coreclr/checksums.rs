@@ -8,7 +8,7 @@ use clr_metadata::pdb::documents::Checksum;
 use sha1::Digest;
 
 /// A checksum's algorithm, in DAP's spelling, and its digits.
-pub(super) fn spelled(checksum: &Checksum) -> (&'static str, String) {
+pub(super) fn spell_checksum(checksum: &Checksum) -> (&'static str, String) {
     match checksum {
         Checksum::Sha1(hash) => ("SHA1", digits(hash)),
         Checksum::Sha256(hash) => ("SHA256", digits(hash)),

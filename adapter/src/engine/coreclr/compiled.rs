@@ -106,7 +106,7 @@ impl Unavailable {
     }
 
     /// Refuses something that only a compiler understands.
-    pub(super) fn needed_for(&self, what: &str) -> Failure {
+    pub(super) fn compiler_required(&self, what: &str) -> Failure {
         let message = format!("{what} needs the C# compiler of a .NET SDK: {}", self.why);
         let failure = Failure::new(ErrorCode::EvaluationFailed, message);
         match self.hint {
@@ -232,12 +232,12 @@ impl Compiler {
         self.make_room(session, site)?;
         self.number += 1;
         let name = format!("{}{}", loading::EXPRESSION, self.number);
-        let (ids, answer) = match self.asked(session, site, frame, text) {
+        let (ids, answer) = match self.request_expression(session, site, frame, text) {
             // It may have ended long ago, or may be ending during this request.
             Err(NoOutcome::Failed(failure))
                 if self.helper.is_none() && failure.code == ErrorCode::EngineFailed =>
             {
-                self.asked(session, site, frame, text)?
+                self.request_expression(session, site, frame, text)?
             }
             asked => asked?,
         };
@@ -267,19 +267,21 @@ impl Compiler {
                 keep(self, CompileResult::Failed(why.clone()));
                 Err(failed(why).into())
             }
-            CompilerResponse::Library(_) => Err(self.broken("its answer does not match the request").into()),
+            CompilerResponse::Library(_) => {
+                Err(self.drop_process("its answer does not match the request").into())
+            }
         }
     }
 
     /// Asks the compiler about an expression; also returns the modules that the compiler knows.
-    fn asked(
+    fn request_expression(
         &mut self,
         session: &mut ClrSession,
         site: &EvalContext,
         frame: &CompilationContext,
         text: &str,
     ) -> Result<(Vec<u32>, CompilerResponse), NoOutcome> {
-        let ids = self.prepared(session, site, &frame.loaded)?;
+        let ids = self.load_modules(session, site, &frame.loaded)?;
         let mut request = HelperMessage::new(b'E');
         request.number(self.number).number(waits(site)).text(text);
         let is_users =
@@ -305,7 +307,7 @@ impl Compiler {
 
     /// Makes sure that the compiler's process knows the program's modules. Returns their ids, the most
     /// important first.
-    fn prepared(
+    fn load_modules(
         &mut self,
         session: &mut ClrSession,
         site: &EvalContext,
@@ -331,14 +333,14 @@ impl Compiler {
             .partition(|module| module.pdb.is_ok());
         modules.extend(users.into_iter().chain(others));
         modules.retain(|module| !module.is_dynamic() && !is_injected(&module.path));
-        let Some(helper) = &mut self.helper else { return Err(self.broken("it is gone").into()) };
+        let Some(helper) = &mut self.helper else { return Err(self.drop_process("it is gone").into()) };
         let gone: Vec<usize> =
             helper.sent.iter().copied().filter(|id| !modules.iter().any(|module| module.id == *id)).collect();
         for id in gone {
             helper.sent.remove(&id);
             let mut message = HelperMessage::new(b'R');
             message.number(number(id));
-            helper.process.send(message.done());
+            helper.process.send(message.finish());
         }
         for module in &modules {
             if helper.sent.insert(module.id) {
@@ -411,20 +413,20 @@ impl Compiler {
             message.text(path);
         });
         message.text(&bundle.to_string_lossy());
-        process.send(message.done());
+        process.send(message.finish());
         Ok(Helper { process, sent: HashSet::new() })
     }
 
     /// Sends a request and waits for its answer. A process that does not answer is killed; the next request
     /// starts another.
     fn ask(&mut self, session: &ClrSession, request: HelperMessage) -> Result<CompilerResponse, Failure> {
-        let Some(helper) = &self.helper else { return Err(self.broken("it is gone")) };
-        helper.process.send(request.done());
+        let Some(helper) = &self.helper else { return Err(self.drop_process("it is gone")) };
+        helper.process.send(request.finish());
         let answer = helper.process.answer(ANSWER_TIMEOUT, &|| gives_up(session));
         match answer {
             Ok(message) => match CompilerResponse::read(&message) {
                 Some(answer) => Ok(answer),
-                None => Err(self.broken("its answer cannot be read")),
+                None => Err(self.drop_process("its answer cannot be read")),
             },
             Err(NoAnswer::Cancelled) => {
                 self.helper = None;
@@ -443,13 +445,13 @@ impl Compiler {
                 } else {
                     format!("its process ended: {complaint}")
                 };
-                Err(self.broken(&why))
+                Err(self.drop_process(&why))
             }
         }
     }
 
     /// Drops the compiler's process, which is no longer usable.
-    fn broken(&mut self, why: &str) -> Failure {
+    fn drop_process(&mut self, why: &str) -> Failure {
         self.helper = None;
         Failure::new(ErrorCode::EngineFailed, format!("cannot query the C# compiler: {why}"))
             .hint("the next expression restarts it")
@@ -477,7 +479,7 @@ impl Compiler {
                 tracing::debug!(why, "the program lacks what the loader of expressions needs");
                 LoadStrategy::Plain
             }
-            _ => return Err(self.broken("its answer does not match the request")),
+            _ => return Err(self.drop_process("its answer does not match the request")),
         };
         Ok(self.way.insert(way).clone())
     }
@@ -551,15 +553,15 @@ fn reference(module: &Loaded) -> Vec<u8> {
         (Some(path), _) => {
             let mut message = HelperMessage::new(b'F');
             message.number(number(module.id)).text(&path.to_string_lossy());
-            message.done()
+            message.finish()
         }
         // The bytes as they were loaded: the file may have changed.
         (None, Some(image)) => {
             let mut message = HelperMessage::new(b'M');
             message.number(number(module.id)).bytes(image.metadata.bytes());
-            message.done()
+            message.finish()
         }
-        (None, None) => HelperMessage::new(b'R').done(),
+        (None, None) => HelperMessage::new(b'R').finish(),
     }
 }
 

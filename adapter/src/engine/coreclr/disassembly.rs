@@ -66,7 +66,7 @@ impl Disassembly {
             let index = (at as i64).checked_add(place).and_then(|index| usize::try_from(index).ok());
             rows.push(match index.and_then(|index| list.get(index)) {
                 Some(instruction) => sources.row(retrieval, instruction, method.as_deref(), &mut shown),
-                None => nothing(&list, address, at as i64 + place),
+                None => placeholder_row(&list, address, at as i64 + place),
             });
         }
         Ok(json!({ "instructions": rows }))
@@ -84,7 +84,7 @@ impl SourceLocator {
         shown: &mut Option<u32>,
     ) -> Value {
         let mut row = json!({ "address": memory::reference(instruction.address),
-            "instructionBytes": instruction.spelled_bytes(), "instruction": instruction.text });
+            "instructionBytes": instruction.bytes_text(), "instruction": instruction.text });
         if !instruction.is_valid {
             row["presentationHint"] = json!("invalid");
         }
@@ -111,7 +111,7 @@ impl SourceLocator {
 
 /// A row without an instruction, at an address that differs from all others, as far from the last row as its
 /// index is.
-fn nothing(list: &[Instruction], asked: u64, index: i64) -> Value {
+fn placeholder_row(list: &[Instruction], asked: u64, index: i64) -> Value {
     let address = match (list.first(), list.last()) {
         (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),
         (_, Some(last)) => last.end().wrapping_add_signed(index - list.len() as i64),

@@ -21,7 +21,7 @@ const SWITCHES: [&str; 6] =
 
 /// The attributes that a launch of `dotnet` with arguments is equivalent to; `None` if it is a program like
 /// any other.
-pub(super) fn meant(attributes: &Value) -> Option<Value> {
+pub(super) fn equivalent_launch(attributes: &Value) -> Option<Value> {
     let program = Path::new(attributes["program"].as_str()?);
     if program.file_name()? != "dotnet" {
         return None;
@@ -125,8 +125,10 @@ mod tests {
     use super::*;
 
     fn of(words: &[&str]) -> Value {
-        meant(&json!({ "program": "/usr/bin/dotnet", "args": words, "cwd": "/p", "stopOnEntry": true }))
-            .unwrap_or_default()
+        equivalent_launch(
+            &json!({ "program": "/usr/bin/dotnet", "args": words, "cwd": "/p", "stopOnEntry": true }),
+        )
+        .unwrap_or_default()
     }
 
     #[test]
@@ -167,7 +169,7 @@ mod tests {
         for other in [&["test"][..], &["watch", "run"], &[], &["--version"]] {
             assert_eq!(of(other), Value::Null, "{other:?}");
         }
-        assert_eq!(meant(&json!({ "program": "app.dll", "args": ["run"] })), None);
+        assert_eq!(equivalent_launch(&json!({ "program": "app.dll", "args": ["run"] })), None);
     }
 
     #[test]

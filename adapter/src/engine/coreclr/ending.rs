@@ -97,7 +97,7 @@ impl ClrSession {
         let deadline = Instant::now() + KILL_TIMEOUT;
         while self.debuggee.debugger.is_some() {
             match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(EngineInput::Callback(Callback::ExitProcess)) => self.process_ended(),
+                Ok(EngineInput::Callback(Callback::ExitProcess)) => self.on_process_ended(),
                 // Callbacks from before the end block it. The program is gone, so resuming cannot fail in a
                 // way that matters.
                 Ok(EngineInput::Callback(_)) => process.resume().unwrap_or_default(),
@@ -283,12 +283,12 @@ impl ClrSession {
 
     /// The program has ended.
     pub(super) fn exited(&mut self, info: ExitInfo) {
-        self.ended_by_itself(Some(info));
+        self.on_program_exited(Some(info));
     }
 
     /// The program has ended; the session lasts until its debugged child processes, whose input and output it
     /// carries, have ended.
-    pub(super) fn ended_by_itself(&mut self, info: Option<ExitInfo>) {
+    pub(super) fn on_program_exited(&mut self, info: Option<ExitInfo>) {
         self.close(info);
         let how = info.map_or_else(String::new, |info| format!(" with exit code {}", info.code));
         match self.children.count() {

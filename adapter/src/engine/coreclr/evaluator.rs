@@ -43,7 +43,7 @@ use super::values::{MAX_COPY, MAX_TEXT_LEN, Path};
 pub(super) type Val = csharp_expr::eval::Val<Path>;
 
 /// Longest text, UTF-16 units.
-pub(super) fn longest(format: &Format) -> u32 {
+pub(super) fn max_text_len(format: &Format) -> u32 {
     if format.copies { MAX_COPY } else { MAX_TEXT_LEN }
 }
 

@@ -74,7 +74,7 @@ struct Thrown {
 
 impl ClrSession {
     /// The runtime reports one point of an exception's life.
-    pub(super) fn thrown(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
+    pub(super) fn on_exception(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
         let id = thread.id().unwrap_or(0);
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
             self.exceptions.watch_for_handlers(&self.types, &mut self.breakpoints);
@@ -113,18 +113,18 @@ impl ClrSession {
                 }
                 ExceptionStage::UserUnhandled
             }
-            exception::UNHANDLED if self.exceptions.was_heard(thread) => return,
+            exception::UNHANDLED if self.exceptions.was_reported_before_handlers(thread) => return,
             exception::UNHANDLED => ExceptionStage::Unhandled,
             _ => return,
         };
-        self.throws(thread, at);
+        self.stop_if_filtered(thread, at);
     }
 
     /// `setExceptionBreakpoints`.
     pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let answer = self.exceptions.filters.set(arguments);
-        let is_to_hear =
-            self.exceptions.thrown.is_only_users && self.exceptions.minds_all(self.options.just_my_code);
+        let is_to_hear = self.exceptions.thrown.is_only_users
+            && self.exceptions.wants_all_exceptions(self.options.just_my_code);
         if is_to_hear || self.debuggee.process.is_some() && self.exceptions.is_to_watch_for_requests() {
             self.while_stopped(|session| {
                 session.exceptions.watch_for_requested_stops(&session.types, &mut session.breakpoints);
@@ -139,19 +139,19 @@ impl ClrSession {
     }
 
     /// Stops the program at this point of an exception's life, if a filter matches.
-    fn throws(&mut self, thread: &Thread, at: ExceptionStage) {
+    fn stop_if_filtered(&mut self, thread: &Thread, at: ExceptionStage) {
         if !self.exceptions.filters.mind(at) {
             return;
         }
         let lineage =
             thread.current_exception().map(|thrown| self.types.exception_types(&thrown)).unwrap_or_default();
         if self.exceptions.filters.stop(at, &lineage) {
-            self.stopped_at_exception(thread, at, None);
+            self.stop_with_exception(thread, at, None);
         }
     }
 
     /// `given`: the exception, if the thread throws none.
-    fn stopped_at_exception(&mut self, thread: &Thread, at: ExceptionStage, given: Option<Handle>) {
+    fn stop_with_exception(&mut self, thread: &Thread, at: ExceptionStage, given: Option<Handle>) {
         let id = thread.id().unwrap_or(0);
         self.exceptions.throwing = Some((id, at));
         self.debuggee.threads.stop_at_exception(id, given);
@@ -172,7 +172,7 @@ impl ClrSession {
             Some(origin) => format!("{text}\n{origin}"),
             None => text,
         };
-        self.stopped(
+        self.report_stop(
             "exception",
             id,
             json!({ "description": format!("{description}: {name}"), "text": text }),
@@ -253,7 +253,7 @@ impl Exceptions {
     }
 
     /// Whether exceptions that no user code sees matter.
-    fn minds_all(&self, just_my_code: bool) -> bool {
+    fn wants_all_exceptions(&self, just_my_code: bool) -> bool {
         let thrown = !just_my_code && self.filters.mind(ExceptionStage::Thrown);
         thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
     }
@@ -269,7 +269,7 @@ impl Exceptions {
     /// Has the runtime report only exceptions that user code sees, unless others matter; the program is
     /// stopped.
     fn report_user_exceptions_only(&mut self, process: Option<&Process>, just_my_code: bool) {
-        if self.thrown.is_only_users || self.minds_all(just_my_code) {
+        if self.thrown.is_only_users || self.wants_all_exceptions(just_my_code) {
             return;
         }
         let Some(process) = process else { return };

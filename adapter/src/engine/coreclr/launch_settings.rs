@@ -44,8 +44,8 @@ pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<Laun
         return Err(unusable(format!("it has {size} bytes")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-    let settings: Value =
-        serde_json::from_str(&strict(&text)).map_err(|error| unusable(format!("it is not JSON: {error}")))?;
+    let settings: Value = serde_json::from_str(&strip_comments(&text))
+        .map_err(|error| unusable(format!("it is not JSON: {error}")))?;
     let profiles = settings["profiles"].as_object();
     let runs = |profile: &Value| profile["commandName"] == "Project";
     let found = match wanted {
@@ -76,7 +76,7 @@ pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<Laun
     for (name, value) in profile["environmentVariables"].as_object().into_iter().flatten() {
         let value =
             value.as_str().ok_or_else(|| unusable(format!("`{name}` of `{value}` is not a string")))?;
-        env.push((name.clone(), expanded(value)));
+        env.push((name.clone(), expand_variables(value)));
     }
     // The file lies in the project's `Properties`.
     let project = file.parent().and_then(Path::parent).unwrap_or(Path::new("."));
@@ -84,12 +84,12 @@ pub(super) fn read(file: &Path, wanted: LaunchProfile<'_>) -> Result<Option<Laun
         origin: format!("`{name}` of `{}`", file.display()),
         args: text("commandLineArgs").map(split).unwrap_or_default(),
         env,
-        cwd: text("workingDirectory").map(|folder| project.join(expanded(folder))),
+        cwd: text("workingDirectory").map(|folder| project.join(expand_variables(folder))),
     }))
 }
 
 /// JSON without the comments, trailing commas and byte order mark that these files may contain.
-fn strict(text: &str) -> String {
+fn strip_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.trim_start_matches('\u{feff}').chars().peekable();
     let (mut quoted, mut escaped) = (false, false);
@@ -126,7 +126,7 @@ fn strict(text: &str) -> String {
 }
 
 /// Replaces `%NAME%` by the value of the variable, if it is set.
-fn expanded(text: &str) -> String {
+fn expand_variables(text: &str) -> String {
     let mut parts = text.split('%');
     let mut whole = parts.next().unwrap_or_default().to_owned();
     // Whether the next part follows a `%` that may open a name.
@@ -188,15 +188,15 @@ mod tests {
     #[test]
     fn comments_and_trailing_commas_are_removed_before_parsing() {
         let text = "\u{feff}{ // one, }\n \"a//b\": [1, 2, ], /* \" , } */ \"c\\\"/*\": {\"d\": 1,}, }";
-        let read: Value = serde_json::from_str(&strict(text)).unwrap();
+        let read: Value = serde_json::from_str(&strip_comments(text)).unwrap();
         assert_eq!(read, serde_json::json!({ "a//b": [1, 2], "c\"/*": { "d": 1 } }));
     }
 
     #[test]
     fn existing_variables_are_expanded() {
         let home = std::env::var("PATH").unwrap();
-        assert_eq!(expanded("%PATH%:x%"), format!("{home}:x%"));
-        assert_eq!(expanded("100% of %TANDEM_NO_SUCH% and %%"), "100% of %TANDEM_NO_SUCH% and %%");
-        assert_eq!(expanded("plain"), "plain");
+        assert_eq!(expand_variables("%PATH%:x%"), format!("{home}:x%"));
+        assert_eq!(expand_variables("100% of %TANDEM_NO_SUCH% and %%"), "100% of %TANDEM_NO_SUCH% and %%");
+        assert_eq!(expand_variables("plain"), "plain");
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct SourceMethod {
 }
 
 /// Finds the source names of a method.
-pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> SourceMethod {
+pub(super) fn find_source_name(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> SourceMethod {
     // The `finally` of an iterator is a method beside its `MoveNext`.
     let step = match metadata.method_name(method).starts_with("<>m__Finally") {
         true => {
@@ -100,7 +100,7 @@ fn split_brackets(text: &str) -> Option<(&str, &str)> {
 
 /// `Namespace.Outer.Inner.Method` without generic parameters, for comparison with function breakpoints.
 pub(super) fn qualified(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> String {
-    let written = written(metadata, pdb, method);
+    let written = find_source_name(metadata, pdb, method);
     let owner = without_arity(&metadata.type_name(written.owner));
     format!("{owner}.{}", constructor(metadata, &written))
 }
@@ -132,7 +132,7 @@ impl Loaded {
         }
         let Some(image) = self.image() else { return format!("[method 0x{method:08x}]") };
         let metadata = &image.metadata;
-        let written = written(metadata, self.pdb.as_ref().ok(), method);
+        let written = find_source_name(metadata, self.pdb.as_ref().ok(), method);
         // Closures copy the generic parameters of the enclosing code, with their own numbers; a state machine
         // has those of its method's class and then its method's, like the method itself.
         let is_plain = [method, written.method].iter().any(|at| metadata.owner_of(*at) == written.owner);

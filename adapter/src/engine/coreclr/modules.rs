@@ -95,7 +95,7 @@ impl Loaded {
     }
 
     /// Methods that are not the user's code, though their module is.
-    pub(super) fn hidden(&self) -> &HashSet<u32> {
+    pub(super) fn hidden_methods(&self) -> &HashSet<u32> {
         self.hidden.get_or_init(|| {
             let image = self.image();
             image
@@ -166,7 +166,7 @@ impl Loaded {
 
     /// The same module with other symbols, as if it was just loaded: neither the user's nor known to the
     /// runtime.
-    fn again(
+    fn with_other_symbols(
         &self,
         image: Arc<OnceLock<Option<Image>>>,
         pdb: Result<Pdb, PdbProblem>,
@@ -360,7 +360,7 @@ impl Modules {
         let loaded = Rc::new(Loaded {
             is_user_code: !is_optimized && !entry.is_framework && origin == SymbolOrigin::Builder,
             is_optimized,
-            ..entry.again(entry.image.clone(), Ok(pdb), origin)
+            ..entry.with_other_symbols(entry.image.clone(), Ok(pdb), origin)
         });
         *entry = loaded.clone();
         Some(loaded)
@@ -369,7 +369,11 @@ impl Modules {
     /// The program resumes: dynamic modules may have grown at the next stop.
     pub(super) fn forget_dynamic(&mut self) {
         for entry in self.list.iter_mut().filter(|entry| entry.is_dynamic && entry.image.get().is_some()) {
-            *entry = Rc::new(entry.again(Arc::default(), Err(not_looked_for()), SymbolOrigin::Builder));
+            *entry = Rc::new(entry.with_other_symbols(
+                Arc::default(),
+                Err(not_looked_for()),
+                SymbolOrigin::Builder,
+            ));
         }
     }
 
@@ -423,7 +427,7 @@ impl Modules {
         }
         if loaded.pdb.is_err()
             && let Some(identity) = loaded.identity()
-            && let Some(pdb) = retrieval.decompiled_before(&identity)
+            && let Some(pdb) = retrieval.open_decompiled(&identity)
         {
             (loaded.pdb, loaded.origin) = (Ok(pdb), SymbolOrigin::Decompiler);
         }

@@ -84,7 +84,7 @@ const RESERVED: [&str; 77] = [
 ];
 
 /// The name of a variable or member in an expression: `@class`.
-pub(super) fn written_name(name: &str) -> String {
+pub(super) fn escape_keyword(name: &str) -> String {
     // `this` is Tandem's name for the object itself.
     match RESERVED.contains(&name) && name != "this" {
         true => format!("@{name}"),
@@ -117,7 +117,7 @@ pub(super) fn without_arity(name: &str) -> String {
 }
 
 /// A generic type's full metadata name with its arguments in their places: `List<int>.Enumerator`.
-pub(super) fn spelled_generic(name: &str, arguments: &[String]) -> String {
+pub(super) fn spell_generic(name: &str, arguments: &[String]) -> String {
     if arguments.is_empty() {
         return without_arity(name);
     }

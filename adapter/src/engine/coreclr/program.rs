@@ -101,7 +101,7 @@ pub(super) fn resolve(
     give_up: &dyn Fn() -> bool,
 ) -> Result<LaunchSpec, Failure> {
     let runs_sdk = dotnet_command::starts_programs(attributes.0);
-    let meant = dotnet_command::meant(attributes.0);
+    let meant = dotnet_command::equivalent_launch(attributes.0);
     let attributes = &meant.as_ref().map_or(Attributes(attributes.0), Attributes);
     let console = Console::parse(attributes.text("console")?)?;
     let debugged = !attributes.flag("noDebug", false)?;
@@ -122,7 +122,7 @@ pub(super) fn resolve(
         named => there(named),
     };
     if !target.exists() {
-        return Err(absent(named, &target));
+        return Err(missing_program(named, &target));
     }
     let target = target.canonicalize().unwrap_or(target);
     let options = BuildOptions::of(attributes)?;
@@ -187,7 +187,7 @@ fn refuse_native(program: &Path) -> Result<(), Failure> {
 }
 
 /// The error for a program that does not exist; without a .NET extension its kind is unknown.
-fn absent(given: &str, target: &Path) -> Failure {
+fn missing_program(given: &str, target: &Path) -> Failure {
     let failure = executable::absent(given, target);
     let ending = target.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if project::is_buildable(target) || ["dll", "exe"].contains(&ending) {

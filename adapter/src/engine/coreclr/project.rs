@@ -16,7 +16,7 @@ use dap_wire::{ErrorCode, Failure};
 use super::launch_settings;
 use crate::engine::builds;
 pub(super) use kind::{LaunchTargetKind, is_buildable};
-use kind::{only_tests, several};
+use kind::{ambiguous_programs, only_tests};
 pub(super) use options::BuildOptions;
 use outputs::{is_its, is_of_tests, is_runnable, newest};
 pub(super) use sdk::DotnetSdk;
@@ -53,7 +53,7 @@ pub(super) fn launchable(
 ) -> Result<Launchable, Failure> {
     let version = sdk.version(folder_of(kind.path()))?;
     match kind {
-        LaunchTargetKind::Project(project) if DotnetSdk::answers(version) => {
+        LaunchTargetKind::Project(project) if DotnetSdk::reports_outputs(version) => {
             of_project(sdk, project, options)
         }
         LaunchTargetKind::Project(project) => {
@@ -62,7 +62,7 @@ pub(super) fn launchable(
             Ok(assembly_of(project, newest(project, &outputs, options)?))
         }
         LaunchTargetKind::Solution(solution) => {
-            of_solution(sdk, solution, options, DotnetSdk::answers(version))
+            of_solution(sdk, solution, options, DotnetSdk::reports_outputs(version))
         }
         LaunchTargetKind::File(file) if version >= MIN_FILE_PROGRAM_SDK => of_project(sdk, file, options),
         LaunchTargetKind::File(file) => {
@@ -97,16 +97,16 @@ fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Re
         }
     }
     let Some(runner) = test_project::runner(&properties) else {
-        return started(project, &properties, &options);
+        return start_command(project, &properties, &options);
     };
     builds::say(sdk.tell, &test_project::announcement(project, runner));
     match runner {
-        TestRunner::Itself => started(project, &properties, &options),
+        TestRunner::Itself => start_command(project, &properties, &options),
         // The project's own program, if it has one, does nothing.
         TestRunner::VsTest => {
             let assembly = PathBuf::from(properties.text("TargetPath"));
             let cwd = assembly.parent().map(Path::to_path_buf);
-            let arguments = test_project::vstest(existing(project, assembly, &options)?);
+            let arguments = test_project::vstest(check_assembly(project, assembly, &options)?);
             let path = sdk.dotnet.clone();
             Ok(Launchable { path, arguments, project: project.to_path_buf(), cwd, starts_programs: true })
         }
@@ -114,14 +114,14 @@ fn of_project(sdk: &DotnetSdk<'_>, project: &Path, options: &BuildOptions) -> Re
 }
 
 /// The assembly of a project, if it exists.
-fn existing(project: &Path, assembly: PathBuf, options: &BuildOptions) -> Result<PathBuf, Failure> {
+fn check_assembly(project: &Path, assembly: PathBuf, options: &BuildOptions) -> Result<PathBuf, Failure> {
     if assembly.is_file() {
         return Ok(assembly);
     }
     let message = format!(
         "cannot start `{}`: it is not built{}: there is no `{}`",
         project.display(),
-        options.described(),
+        options.describe(),
         assembly.display()
     );
     Err(Failure::new(ErrorCode::LaunchFailed, message).hint(
@@ -130,7 +130,11 @@ fn existing(project: &Path, assembly: PathBuf, options: &BuildOptions) -> Result
 }
 
 /// The command that starts a project with these properties.
-fn started(project: &Path, properties: &Properties, options: &BuildOptions) -> Result<Launchable, Failure> {
+fn start_command(
+    project: &Path,
+    properties: &Properties,
+    options: &BuildOptions,
+) -> Result<Launchable, Failure> {
     let failed = |reason: String, hint: &str| {
         let message = format!("cannot start `{}`: {reason}", project.display());
         Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
@@ -159,7 +163,7 @@ fn started(project: &Path, properties: &Properties, options: &BuildOptions) -> R
     let is_usual = command == host || executes || command.as_os_str().is_empty();
     let path = match (is_program, is_usual) {
         (true, true) if properties.is("SelfContained") && command.is_file() && target.is_file() => command,
-        (true, true) => existing(project, target, options)?,
+        (true, true) => check_assembly(project, target, options)?,
         (_, false) if by_dotnet => {
             // A server (Blazor's, for one) starts the project: `dotnet server.dll …`.
             let assembly = arguments.iter().position(|word| word.ends_with(".dll"));
@@ -230,7 +234,7 @@ fn of_solution(
             Err(Failure::new(ErrorCode::LaunchFailed, message)
                 .hint("name a project, also one of tests, or a built .dll as `program`"))
         }
-        programs => Err(several(solution, programs, folder_of(solution))),
+        programs => Err(ambiguous_programs(solution, programs, folder_of(solution))),
     }
 }
 

@@ -262,7 +262,7 @@ impl Retrieval {
         }
         let started = self.start_decompiling(loaded, folders);
         if let Err(failure) = started {
-            self.decompiled(loaded.id, Err(failure));
+            self.take_decompiled(loaded.id, Err(failure));
             return false;
         }
         true
@@ -293,7 +293,7 @@ impl Retrieval {
 
     /// Takes the requests that wait for a module, which was decompiled or not. After a failure, those that
     /// wait for it are answered.
-    fn decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<PendingSourceRequest> {
+    fn take_decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<PendingSourceRequest> {
         let waiting = self.decompiling.remove(&module).unwrap_or_default();
         let Err(failure) = made else { return waiting };
         for waiting in waiting {
@@ -304,7 +304,7 @@ impl Retrieval {
     }
 
     /// Answers cancelled requests.
-    fn given_up(&mut self, module: usize) {
+    fn answer_cancelled(&mut self, module: usize) {
         let Some(waiting) = self.decompiling.get_mut(&module) else { return };
         for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
             given_up.reply.send(Err(Failure::cancelled()));
@@ -312,11 +312,11 @@ impl Retrieval {
     }
 
     /// The decompiled symbols of an earlier session, for a module without symbols.
-    pub(super) fn decompiled_before(&self, identity: &PdbIdentity) -> Option<Pdb> {
+    pub(super) fn open_decompiled(&self, identity: &PdbIdentity) -> Option<Pdb> {
         if self.decompiler.is_off() {
             return None;
         }
-        decompiler::kept(self.cache.as_deref()?, identity)
+        decompiler::open_cached(self.cache.as_deref()?, identity)
     }
 }
 

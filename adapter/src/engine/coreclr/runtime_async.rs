@@ -46,7 +46,7 @@ pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Resul
     };
     let beside = entry.and_then(Path::parent).and_then(|folder| folder.read_dir().ok());
     let files = beside.into_iter().flatten().flatten().map(|file| file.path());
-    let candidates = entry.map(Path::to_path_buf).into_iter().chain(files).chain(mapped(pid));
+    let candidates = entry.map(Path::to_path_buf).into_iter().chain(files).chain(mapped_assemblies(pid));
     let is_assembly = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "dll");
     let Some(found) = candidates
         .filter(is_assembly)
@@ -68,7 +68,7 @@ pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Resul
 }
 
 /// The assemblies that a process has mapped.
-fn mapped(pid: u32) -> BTreeSet<PathBuf> {
+fn mapped_assemblies(pid: u32) -> BTreeSet<PathBuf> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let files = maps.lines().filter_map(|line| Some(PathBuf::from(line.get(line.find('/')?..)?)));
     files.collect()

@@ -70,7 +70,7 @@ pub(super) fn libraries_for(needs: &Needs, named: &[PathBuf]) -> Option<PathBuf>
 
 /// The folders of the runtimes that a user has installed, by version, each once.
 pub(crate) fn installed_runtimes() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = shared().filter_map(|folder| folder.canonicalize().ok()).collect();
+    let mut found: Vec<PathBuf> = shared_runtimes().filter_map(|folder| folder.canonicalize().ok()).collect();
     found.sort();
     found.dedup();
     found
@@ -81,7 +81,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 }
 
 /// Folders of installed runtimes, one for each version of each installation.
-fn shared() -> impl Iterator<Item = PathBuf> {
+fn shared_runtimes() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // A library is code: relative folders are not searched.
     let on_path: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
@@ -103,7 +103,7 @@ fn folders(named: &[PathBuf]) -> Vec<PathBuf> {
     let packages =
         variable("NUGET_PACKAGES").or_else(|| variable("HOME").map(|home| home.join(".nuget/packages")));
     let mut folders = named.to_vec();
-    folders.extend(shared());
+    folders.extend(shared_runtimes());
     let packaged = packages.into_iter().flat_map(|packages| below(&packages.join(PACKAGE)));
     folders.extend(packaged.map(|version| version.join("runtimes/linux-x64/native")));
     folders

@@ -37,7 +37,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
 
 /// The ports, rewritten so that the runtime waits for none; `None` if it waits for none already. The first of
 /// contradicting options of a port applies.
-fn without_waiting(ports: &str) -> Option<String> {
+fn rewrite_ports(ports: &str) -> Option<String> {
     let waits = |port: &str| {
         let mut said = port.split(',').skip(1).map(|word| word.trim().to_ascii_lowercase());
         !port.trim().is_empty()
@@ -84,7 +84,7 @@ pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<
         }
     }
     for name in PORTS {
-        if let Some(ports) = variable_in(env, name).and_then(|value| without_waiting(&value)) {
+        if let Some(ports) = variable_in(env, name).and_then(|value| rewrite_ports(&value)) {
             said.push(format!(
                 "`{name}` is `{ports}` for this launch: the runtime would wait for that tool before a debugger can reach it"
             ));
@@ -145,7 +145,7 @@ pub(super) fn refuse(pid: u32) -> Result<(), Failure> {
     refuse_without(&variable)?;
     let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
     refuse_without_folder(variable(TEMPORARY).as_deref(), &cwd)?;
-    match waits_because_of(&variable) {
+    match waits_for_port(&variable) {
         None => Ok(()),
         Some((name, value)) => Err(Failure::new(
             ErrorCode::NotDebuggable,
@@ -157,7 +157,7 @@ pub(super) fn refuse(pid: u32) -> Result<(), Failure> {
     }
 }
 
-fn waits_because_of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+fn waits_for_port(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
     let own = WAITING.into_iter().find_map(|name| {
         let value = variable(name)?;
         number(&value).is_some_and(|number| number != 0).then_some((name, value))
@@ -165,7 +165,7 @@ fn waits_because_of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'stat
     own.or_else(|| {
         PORTS.into_iter().find_map(|name| {
             let value = variable(name)?;
-            without_waiting(&value).is_some().then_some((name, value))
+            rewrite_ports(&value).is_some().then_some((name, value))
         })
     })
 }
@@ -186,7 +186,7 @@ pub(super) fn unreachable_because(pid: u32) -> Option<Failure> {
             "start it again without that variable",
         );
     }
-    if let Some((name, value)) = waits_because_of(&variable) {
+    if let Some((name, value)) = waits_for_port(&variable) {
         return refused(
             format!(
                 "process {pid} was started with `{name}={value}`: its runtime waits for another tool, and no debugger can reach it before"
@@ -233,10 +233,10 @@ mod tests {
             ("/a,nonsense", "/a,nosuspend,nonsense"),
             ("/a,nosuspend;/b;", "/a,nosuspend;/b,nosuspend;"),
         ] {
-            assert_eq!(without_waiting(ports).as_deref(), Some(expected), "{ports}");
+            assert_eq!(rewrite_ports(ports).as_deref(), Some(expected), "{ports}");
         }
         for ports in ["", ";", "/a,nosuspend", "/a,connect,nosuspend,suspend", "/a, NoSuspend"] {
-            assert_eq!(without_waiting(ports), None, "{ports}");
+            assert_eq!(rewrite_ports(ports), None, "{ports}");
         }
     }
 

@@ -116,9 +116,9 @@ impl ClrSession {
                     self.hang_watchdog.answer(answer);
                     self.end_request();
                 }
-                EngineInput::Callback(callback) => self.called_back(callback),
+                EngineInput::Callback(callback) => self.on_callback(callback),
                 EngineInput::Exited(info) => self.exited(info),
-                EngineInput::Retrieved(what) => self.retrieved(*what),
+                EngineInput::Retrieved(what) => self.on_retrieved(*what),
                 EngineInput::ChildrenEnded => self.children_ended(),
                 EngineInput::Shutdown => break,
             }
@@ -251,7 +251,7 @@ impl ClrSession {
             }
             process.resume().map_err(cor("resume the program"))?;
             match told.or_else(|| self.inbox.recv_timeout(CALLBACK_TIMEOUT).ok()) {
-                Some(EngineInput::Callback(callback)) => self.called_back(callback),
+                Some(EngineInput::Callback(callback)) => self.on_callback(callback),
                 other => other.into_iter().for_each(|other| self.inbox.postpone(other)),
             }
             if self.debuggee.run != RunState::Running {
@@ -284,7 +284,7 @@ impl ClrSession {
         while self.debuggee.run == RunState::Running
             && let Some(callback) = self.inbox.take_deferred()
         {
-            self.called_back(callback);
+            self.on_callback(callback);
         }
     }
 
@@ -336,12 +336,12 @@ impl ClrSession {
             })
             .or(ids.first().copied())
             .unwrap_or(0);
-        self.stopped("pause", thread, json!({}));
+        self.report_stop("pause", thread, json!({}));
         Ok(Value::Null)
     }
 
     /// The program has stopped: notifies clients.
-    pub(super) fn stopped(&mut self, reason: &str, thread: u32, more: Value) {
+    pub(super) fn report_stop(&mut self, reason: &str, thread: u32, more: Value) {
         self.debuggee.run = RunState::Stopped { thread };
         tracing::debug!(reason, thread, "the program has stopped");
         self.calls.stuck.forget_step();

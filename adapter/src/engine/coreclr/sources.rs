@@ -92,7 +92,7 @@ impl SourceLocator {
             None => body["origin"] = json!("not found here; `sourceFileMap` can map it"),
         }
         if let Some(checksum) = pdb.checksum(document) {
-            let (algorithm, digits) = checksums::spelled(&checksum);
+            let (algorithm, digits) = checksums::spell_checksum(&checksum);
             body["checksums"] = json!([{ "algorithm": algorithm, "checksum": digits }]);
         }
         self.bodies.borrow_mut().insert(key, body.clone());
@@ -169,7 +169,7 @@ impl SourceLocator {
     }
 
     /// A source was fetched: it keeps its path, and can be read now.
-    pub(super) fn fetched(&self, document: Document) {
+    pub(super) fn add_fetched(&self, document: Document) {
         if let Some(body) = self.bodies.borrow_mut().get_mut(&document)
             && let Some(body) = body.as_object_mut()
         {
@@ -184,14 +184,14 @@ impl SourceLocator {
 
     /// The local path of a compiled path, in the clients' spelling.
     pub(super) fn local(&self, compiled: &str) -> String {
-        let here = self.mapped(compiled);
+        let here = self.map_path(compiled);
         let links = self.links.borrow();
-        links.iter().find_map(|(from, to)| replaced(&here, from, to)).unwrap_or(here)
+        links.iter().find_map(|(from, to)| replace_prefix(&here, from, to)).unwrap_or(here)
     }
 
     /// The path to which `sourceFileMap` maps a compiled path.
-    fn mapped(&self, compiled: &str) -> String {
-        let found = self.map.iter().find_map(|(from, to)| replaced(compiled, from, to));
+    fn map_path(&self, compiled: &str) -> String {
+        let found = self.map.iter().find_map(|(from, to)| replace_prefix(compiled, from, to));
         found.unwrap_or_else(|| compiled.to_owned())
     }
 
@@ -205,17 +205,18 @@ impl SourceLocator {
     /// The same, and whether it is a guess: no file is at the path, and a document's path has the same end.
     /// The file name alone is not sufficient if the document exists here: every program has a `Program.cs`.
     pub(super) fn find_or_guess(&self, pdb: &Pdb, path: &str) -> Option<(u32, bool)> {
-        let exact = pdb.documents().find(|(_, document)| *document == path || self.mapped(document) == path);
+        let exact =
+            pdb.documents().find(|(_, document)| *document == path || self.map_path(document) == path);
         let exact = exact.or_else(|| self.find_kept(pdb, path));
         if let Some((row, document)) = exact {
-            self.keep_plain(self.mapped(document));
+            self.keep_plain(self.map_path(document));
             return Some((row, false));
         }
         let given = Path::new(path);
         let here = given.canonicalize().ok();
         let linked = here.as_ref().and_then(|here| {
             pdb.documents().find_map(|(row, document)| {
-                let compiled = self.mapped(document);
+                let compiled = self.map_path(document);
                 // Names are compared first: resolving every document's links takes time.
                 let may_be = Path::new(&compiled).file_name() == here.file_name()
                     || Path::new(&compiled).file_name() == given.file_name();
@@ -237,7 +238,7 @@ impl SourceLocator {
             .filter(|(_, document)| alike(document) > 0)
             .max_by_key(|(row, document)| (alike(document), std::cmp::Reverse(*row)))?;
         // Two files with the same name: the one that exists at the compiled path is another file.
-        let (is_here, is_given) = (Path::new(&self.mapped(document)).exists(), given.exists());
+        let (is_here, is_given) = (Path::new(&self.map_path(document)).exists(), given.exists());
         let is_another = is_here && (is_given || alike(document) < 2 && given.is_absolute());
         (!is_another).then_some((row, !is_given))
     }
@@ -246,7 +247,7 @@ impl SourceLocator {
     fn find_kept<'a>(&self, pdb: &'a Pdb, path: &str) -> Option<(u32, &'a str)> {
         if let Some(wanted) = self.cache.as_deref().and_then(|cache| source_files::checksum_in(cache, path)) {
             let has = |row: u32| {
-                pdb.checksum(row).is_some_and(|checksum| checksums::spelled(&checksum).1 == wanted)
+                pdb.checksum(row).is_some_and(|checksum| checksums::spell_checksum(&checksum).1 == wanted)
             };
             return pdb.documents().find(|(row, _)| has(*row));
         }
@@ -264,7 +265,7 @@ impl SourceLocator {
             (from, to) = (one, other);
         }
         let link = (from.display().to_string(), to.display().to_string());
-        if self.plain.borrow().iter().any(|file| replaced(file, &link.0, &link.1).is_some()) {
+        if self.plain.borrow().iter().any(|file| replace_prefix(file, &link.0, &link.1).is_some()) {
             return;
         }
         let mut links = self.links.borrow_mut();
@@ -281,7 +282,7 @@ impl SourceLocator {
         }
         let mut links = self.links.borrow_mut();
         let before = links.len();
-        links.retain(|(from, to)| replaced(&compiled, from, to).is_none());
+        links.retain(|(from, to)| replace_prefix(&compiled, from, to).is_none());
         if links.len() != before {
             self.bodies.borrow_mut().clear();
         }
@@ -446,7 +447,7 @@ fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
 }
 
 /// A path below another one, moved to the replacement.
-fn replaced(path: &str, from: &str, to: &str) -> Option<String> {
+fn replace_prefix(path: &str, from: &str, to: &str) -> Option<String> {
     let rest = path.strip_prefix(from)?;
     let whole = rest.is_empty() || rest.starts_with(['/', '\\']);
     whole.then(|| format!("{to}{}", rest.replace('\\', "/")))

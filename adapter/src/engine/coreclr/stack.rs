@@ -83,7 +83,7 @@ impl ClrSession {
             |key: &str| arguments[key].as_u64().map_or(0, |number| usize::try_from(number).unwrap_or(0));
         let (start, levels) = (number("startFrame"), number("levels"));
         let frames = self.debuggee.frames(id)?;
-        let mut rows = self.debuggee.marked(id, &frames);
+        let mut rows = self.debuggee.insert_transitions(id, &frames);
         if frames.len() == MAX_DEPTH {
             rows.push(StackEntry::Mark(MORE));
         }
@@ -97,7 +97,7 @@ impl ClrSession {
             let list = self.page(id, &rows, start, wanted, &frames, &[], &origin);
             return Ok(json!({ "stackFrames": list, "totalFrames": total }));
         }
-        let waiting = self.at_stop().waiting(id, &frames);
+        let waiting = self.at_stop().async_callers(id, &frames);
         if !waiting.is_empty() {
             rows.push(StackEntry::Mark("[Async Call Stack]"));
             rows.extend((0..waiting.len()).map(StackEntry::Waiting));
@@ -238,7 +238,7 @@ impl ClrTypeSystem {
         if self.modules.is_users(loaded, method) {
             return body;
         }
-        let is_shown = !options.just_my_code && !loaded.hidden().contains(&method);
+        let is_shown = !options.just_my_code && !loaded.hidden_methods().contains(&method);
         if !is_shown {
             body["presentationHint"] = json!("subtle");
         }
@@ -285,7 +285,7 @@ impl ValueStore {
 impl Modules {
     /// Whether a method is the user's own code.
     pub(super) fn is_users(&self, loaded: &Loaded, method: u32) -> bool {
-        loaded.is_user_code && !loaded.hidden().contains(&method)
+        loaded.is_user_code && !loaded.hidden_methods().contains(&method)
     }
 
     /// Whether a frame is in the user's own code; `None` if that is unknown.

@@ -267,7 +267,7 @@ impl ClrSession {
         }
         let follow = Attributes(arguments).flag("followChildren", false)?;
         let hold = match arguments[HELD] == true {
-            true => Some(held(pid)?),
+            true => Some(take_hold(pid)?),
             false => None,
         };
         let program = arguments[PROGRAM].as_str().map(Path::new);
@@ -343,7 +343,7 @@ fn reach(
 }
 
 /// The hold on a child process that the parent session has found, once its runtime is idle.
-fn held(pid: u32) -> Result<StartupHold, Failure> {
+fn take_hold(pid: u32) -> Result<StartupHold, Failure> {
     let hold = StartupHold::join(pid).map_err(|error| {
         let message = format!("cannot attach to process {pid} at its start: {error}");
         Failure::new(ErrorCode::ProcessNotFound, message)

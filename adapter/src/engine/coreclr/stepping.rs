@@ -46,7 +46,7 @@ enum StepKind {
 }
 
 /// Start of a step: the step must not end there again as if it were the next statement.
-struct Began {
+struct StepStart {
     module: usize,
     method: u32,
     point: SequencePoint,
@@ -68,7 +68,7 @@ pub(super) struct ActiveStep {
     way: StepKind,
     thread: u32,
     stepper: Option<Stepper>,
-    began: Option<Began>,
+    began: Option<StepStart>,
     origin: Option<StepOrigin>,
     /// It covers one machine instruction, and ends wherever that leads.
     is_instruction: bool,
@@ -122,7 +122,7 @@ impl Stepping {
     /// Whether a thread is in a call of the very statement that it steps over or into.
     pub(super) fn steps_over_here(&self, modules: &Modules, thread: &Thread) -> bool {
         let Some(step) = self.step.as_ref().filter(|step| step.way != StepKind::Out) else { return false };
-        let place = modules.calling_statement(thread).as_ref().and_then(CodePosition::began);
+        let place = modules.calling_statement(thread).as_ref().and_then(CodePosition::step_start);
         step.thread == thread.id().unwrap_or(0)
             && step.began.as_ref().zip(place).is_some_and(|(began, at)| {
                 (began.module, began.method, began.point, began.frame)
@@ -180,15 +180,15 @@ impl CodePosition {
         is_inside && (il::only_leads_on(&body(), self.il, end) || self.finally_ahead().is_some())
     }
 
-    fn began(&self) -> Option<Began> {
+    fn step_start(&self) -> Option<StepStart> {
         let point = self.loaded.pdb.as_ref().ok()?.point_at(self.method, self.il)?;
-        Some(Began { module: self.loaded.id, method: self.method, point, frame: self.frame })
+        Some(StepStart { module: self.loaded.id, method: self.method, point, frame: self.frame })
     }
 
     /// Whether the source here is the statement where a step began, whose code the compiler split into
     /// several pieces: control has moved from an earlier piece to a later one. It reaches an earlier piece,
     /// or the same one, through a loop.
-    fn is_later_piece_of(&self, began: &Began, is_async: bool) -> bool {
+    fn is_later_piece_of(&self, began: &StepStart, is_async: bool) -> bool {
         let point = self.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(self.method, self.il));
         let place = |at: &SequencePoint| (at.document, at.line, at.column, at.end_line, at.end_column);
         (self.loaded.id, self.method) == (began.module, began.method)
@@ -258,7 +258,7 @@ impl ClrSession {
         match self.types.modules.position(&thread) {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
-                step.began = position.began();
+                step.began = position.step_start();
                 self.set_out(&mut step, &thread, &position)?;
             }
             _ => {

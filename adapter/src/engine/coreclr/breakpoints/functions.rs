@@ -103,7 +103,7 @@ impl FunctionName {
             if !may_be && !raw.ends_with("ctor") {
                 continue;
             }
-            let names = called(metadata, pdb, method);
+            let names = requested_names(metadata, pdb, method);
             let fits = |path: &String| names.iter().any(|name| ends_with_path(name, path));
             if !self.paths.iter().any(fits) {
                 continue;
@@ -148,8 +148,8 @@ impl FunctionName {
 
 /// The names by which a method may be requested: as written in the source, as in the metadata, an accessor as
 /// its property or event, an indexer's accessor as `this[]`.
-fn called(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Vec<String> {
-    let written = methods::written(metadata, pdb, method);
+fn requested_names(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Vec<String> {
+    let written = methods::find_source_name(metadata, pdb, method);
     let owner = without_arity(&metadata.type_name(written.owner));
     let qualified = methods::qualified(metadata, pdb, method);
     let accessors = [".get", ".set", ".add", ".remove"];

@@ -22,7 +22,7 @@ pub(crate) enum HitOutcome {
 }
 
 impl Breakpoints {
-    fn counts(&mut self, id: i64, condition: &Value) -> bool {
+    fn count_hit(&mut self, id: i64, condition: &Value) -> bool {
         let wanted = self.places.values_mut().flatten().find(|wanted| wanted.id == id);
         let Some(wanted) = wanted else { return false };
         wanted.hits += 1;
@@ -78,7 +78,7 @@ impl ClrSession {
                 }
                 _ => {}
             }
-            if !self.breakpoints.counts(id, &request["hitCondition"]) {
+            if !self.breakpoints.count_hit(id, &request["hitCondition"]) {
                 continue;
             }
             match request["logMessage"].as_str() {

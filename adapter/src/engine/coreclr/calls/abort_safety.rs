@@ -28,7 +28,7 @@ pub(super) enum Reached {
 impl ClrTypeSystem {
     /// How far a call of `function` on a thread has come; `below` is the frame under the call. The program
     /// must be stopped. If it is unknown: nothing.
-    pub(super) fn reached(
+    pub(super) fn eval_progress(
         &self,
         debuggee: &ClrDebuggee,
         thread: u32,

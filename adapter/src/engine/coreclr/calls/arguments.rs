@@ -69,13 +69,13 @@ impl ClrSession {
         what: &str,
         together: bool,
     ) -> Result<Val, Failure> {
-        let values = self.ready(site, method, this, arguments)?;
+        let values = self.marshal_arguments(site, method, this, arguments)?;
         let (function, types) = self.types.function_of(&self.debuggee, site, method)?;
         let fetched = self.at_stop().all(&values)?;
         let given = self.run_among_others(site, what, Some(&function), together, |eval| {
             eval.call(&function, &types, &finish(fetched, eval)?)
         })?;
-        self.at_stop().given(given, &method.result, what)
+        self.at_stop().wrap_result(given, &method.result, what)
     }
 
     /// Creates an object with a constructor.
@@ -86,16 +86,16 @@ impl ClrSession {
         arguments: &[Val],
         what: &str,
     ) -> Result<Val, Failure> {
-        let values = self.ready(site, constructor, None, arguments)?;
+        let values = self.marshal_arguments(site, constructor, None, arguments)?;
         let (function, types) = self.types.function_of(&self.debuggee, site, constructor)?;
         let fetched = self.at_stop().all(&values)?;
         let given = self.run_in(site, what, Some(&function), |eval| {
             eval.new_object(&function, &types, &finish(fetched, eval)?)
         })?;
-        self.at_stop().given(given, &constructor.owner, what)
+        self.at_stop().wrap_result(given, &constructor.owner, what)
     }
 
-    fn ready(
+    fn marshal_arguments(
         &mut self,
         site: &EvalContext,
         method: &MethodInstance,
@@ -108,7 +108,7 @@ impl ClrSession {
             values.push(self.receiver(site, this, method)?);
         }
         for (argument, ty) in arguments.iter().zip(&method.parameters) {
-            let ready = self.supplied(site, argument, ty.direct())?;
+            let ready = self.marshal_argument(site, argument, ty.direct())?;
             values.push(match (ready, ty) {
                 (ready, Ty::Reference(_)) => ready,
                 (MarshalledArgument::Inside(path), _) => MarshalledArgument::Copy(path),
@@ -145,7 +145,7 @@ impl ClrSession {
                 if let (Ty::Primitive(_), true, Some(constant)) =
                     (&actual, is_struct, self.types.constant_of(&inner))
                 {
-                    return self.boxed(site, &constant, &actual).map(unboxed);
+                    return self.box_constant(site, &constant, &actual).map(unboxed);
                 }
                 Ok(if is_struct && !(wants_box && value.as_reference().is_some()) {
                     MarshalledArgument::Inside(path.clone())
@@ -155,7 +155,7 @@ impl ClrSession {
             }
             Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(MarshalledArgument::As),
             Data::Constant(Constant::Null) => Err(failed("NullReferenceException: the object is null")),
-            Data::Constant(constant) => self.boxed(site, constant, &this.ty).map(unboxed),
+            Data::Constant(constant) => self.box_constant(site, constant, &this.ty).map(unboxed),
         }
     }
 
@@ -168,14 +168,14 @@ impl ClrSession {
             return Ok(None);
         }
         match self.at_stop().load(this)? {
-            Some(Constant::Null) => self.zeroed(site, ty).map(Some),
+            Some(Constant::Null) => self.new_zeroed(site, ty).map(Some),
             Some(constant) => self.filled_nullable(site, &constant, ty).map(Some),
             None => Ok(None),
         }
     }
 
     /// An argument in the form that a parameter of this type requires.
-    fn supplied(
+    fn marshal_argument(
         &mut self,
         site: &EvalContext,
         argument: &Val,
@@ -188,7 +188,7 @@ impl ClrSession {
         let is_nullable = self.types.nullable(to).is_some();
         match &argument.data {
             Data::Constant(Constant::Null) if is_nullable => {
-                self.zeroed(site, to).map(MarshalledArgument::Inside)
+                self.new_zeroed(site, to).map(MarshalledArgument::Inside)
             }
             Data::Constant(Constant::Null) => Ok(MarshalledArgument::Null),
             Data::Constant(constant) if is_nullable => {
@@ -202,21 +202,21 @@ impl ClrSession {
                         bits.ok_or_else(|| misfit(&self.types.csharp(&argument.ty), &self.types.csharp(to)))?;
                     Ok(MarshalledArgument::Bits(kind, bytes))
                 }
-                to if to.is_value() => self.boxed(site, constant, to).map(MarshalledArgument::Inside),
-                _ => self.boxed(site, constant, &argument.ty).map(MarshalledArgument::As),
+                to if to.is_value() => self.box_constant(site, constant, to).map(MarshalledArgument::Inside),
+                _ => self.box_constant(site, constant, &argument.ty).map(MarshalledArgument::As),
             },
             Data::At(path) => {
                 let value = self.at_stop().fetch(path)?;
                 let Some(inner) = bare(&value) else {
                     return match is_nullable {
-                        true => self.zeroed(site, to).map(MarshalledArgument::Inside),
+                        true => self.new_zeroed(site, to).map(MarshalledArgument::Inside),
                         false => Ok(MarshalledArgument::Null),
                     };
                 };
                 let actual = self.types.declared_ty(&inner);
                 if is_nullable && self.types.nullable(&actual).is_none() {
                     // The runtime would read beyond a value that is shorter than the parameter.
-                    let made = self.zeroed(site, to)?;
+                    let made = self.new_zeroed(site, to)?;
                     self.at_stop().write(&made, argument, to)?;
                     return Ok(MarshalledArgument::Inside(made));
                 }
@@ -225,7 +225,7 @@ impl ClrSession {
                 }
                 if actual.is_value() && value.as_reference().is_none() {
                     if let (Ty::Primitive(_), Some(constant)) = (&actual, self.types.constant_of(&inner)) {
-                        return self.boxed(site, &constant, &actual).map(MarshalledArgument::As);
+                        return self.box_constant(site, &constant, &actual).map(MarshalledArgument::As);
                     }
                     return self.boxed_copy(site, path).map(MarshalledArgument::As);
                 }
@@ -235,7 +235,7 @@ impl ClrSession {
     }
 
     /// A new box of a primitive, enum or decimal.
-    pub(crate) fn boxed(
+    pub(crate) fn box_constant(
         &mut self,
         site: &EvalContext,
         constant: &Constant,
@@ -252,14 +252,14 @@ impl ClrSession {
         };
         let bytes = self.types.bytes_as(constant, &ty);
         let bytes = bytes.ok_or_else(|| misfit(&constant.plain(), &self.types.csharp(&ty)))?;
-        let path = self.zeroed(site, &ty)?;
+        let path = self.new_zeroed(site, &ty)?;
         let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
         place.set_bytes(&bytes).map_err(cor("fill a box"))?;
         Ok(path)
     }
 
     /// A new zeroed object; a struct in a box.
-    pub(crate) fn zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
+    pub(crate) fn new_zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
         let name = self.types.csharp(ty);
         let lost = || failed(format!("no object of `{name}` can be made"));
         let (loaded, token) = self.types.definition(ty).ok_or_else(lost)?;
@@ -267,20 +267,20 @@ impl ClrSession {
         let types = ty.arguments().iter().map(|of| self.types.runtime_type(&self.debuggee, site.thread, of));
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let made = self.run_in(site, &format!("new {name}"), None, |eval| eval.new_zeroed(&class, &types))?;
-        self.values.held(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
+        self.values.hold_object(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
     }
 
     /// Has the runtime load the type of a value that it cannot read before. Returns whether it did.
     pub(crate) fn load_type_of(&mut self, path: &Path, site: &EvalContext) -> bool {
         let unloaded = self.at_stop().type_not_loaded(path).filter(|ty| site.runs && ty.is_value());
-        unloaded.is_some_and(|ty| self.zeroed(site, &ty).is_ok())
+        unloaded.is_some_and(|ty| self.new_zeroed(site, &ty).is_ok())
     }
 
     fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
         let inner = self.types.nullable(to).unwrap_or(OBJECT);
         let lost = || misfit(&constant.plain(), &self.types.csharp(to));
         let bytes = self.types.bytes_as(constant, &inner).ok_or_else(lost)?;
-        let path = self.zeroed(site, to)?;
+        let path = self.new_zeroed(site, to)?;
         let place = self.at_stop().fetch(&path)?;
         let fill = || {
             self.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
@@ -297,7 +297,7 @@ impl ClrSession {
         let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
         let made =
             self.run_in(site, &path.name, Some(&function), |eval| eval.call(&function, &[], &[value]))?;
-        self.values.held(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
+        self.values.hold_object(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
     }
 }
 
@@ -314,7 +314,7 @@ impl StopContext<'_> {
                 MarshalledArgument::Inside(path) => EvalArgument::Value(inside(path)?),
                 MarshalledArgument::Copy(path) => {
                     let inner = inside(path)?;
-                    match padded(&inner).map_err(cor(format!("read `{}`", path.name)))? {
+                    match pad_struct(&inner).map_err(cor(format!("read `{}`", path.name)))? {
                         Some(bytes) => EvalArgument::Bits(element::U8, bytes),
                         None => EvalArgument::Value(inner),
                     }
@@ -369,7 +369,7 @@ enum EvalArgument {
 /// The bytes of a struct as the integer that is passed in a register. The runtime copies only structs of 1,
 /// 2, 4 and 8 bytes, and larger ones; for others it would pass the address in that register. None of them
 /// contains a reference.
-fn padded(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
+fn pad_struct(value: &ClrValue) -> cordebug::Result<Option<Vec<u8>>> {
     if !matches!(value.size()?, 3 | 5 | 6 | 7) {
         return Ok(None);
     }

@@ -116,12 +116,12 @@ impl EvalPhase {
 
     /// Handles an event at time `now`, and returns the next action.
     pub(super) fn next(&mut self, now: Duration, event: CallEvent) -> CallAction {
-        let (next, action) = self.decided(now, event);
+        let (next, action) = self.decide(now, event);
         *self = next;
         action
     }
 
-    fn decided(self, now: Duration, event: CallEvent) -> (Self, CallAction) {
+    fn decide(self, now: Duration, event: CallEvent) -> (Self, CallAction) {
         let given_up = |why| (Self::Over, CallAction::GiveUp(why));
         match (self, event) {
             (Self::Aborting { .. }, CallEvent::Completed | CallEvent::Threw) => {

@@ -88,7 +88,7 @@ impl ClrSession {
     ) -> Result<Path, Failure> {
         let made = self.run_in(site, "new string", None, |eval| eval.new_string(text))?;
         let lost = || Failure::new(ErrorCode::EvaluationFailed, "the program could not make a string");
-        self.values.held(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
+        self.values.hold_object(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
     }
 
     /// Runs the program until the call is complete, or is given up.
@@ -256,10 +256,10 @@ impl RunningCall<'_> {
     ) -> Result<Safety, Failure> {
         if !self.is_core {
             self.halt(debuggee, "stop a call that is to be aborted")?;
-            let reached = types.reached(debuggee, self.site.thread, self.top, self.function);
+            let reached = types.eval_progress(debuggee, self.site.thread, self.top, self.function);
             return Ok(if reached == Reached::Nothing { Safety::NotBegun } else { Safety::Safe });
         }
-        if waits.again_and_again() {
+        if waits.waits_repeatedly() {
             self.halt(debuggee, "stop a call that waits again and again")?;
             if self.thread_waits(debuggee) {
                 return Ok(Safety::WaitsRepeatedly);
@@ -293,7 +293,7 @@ impl RunningCall<'_> {
     /// end on the first abort does not end on the second, and an unfinished static constructor would block
     /// other threads for ever.
     fn keeper(&self, debuggee: &ClrDebuggee, types: &ClrTypeSystem) -> Option<Keeper> {
-        let reached = || types.reached(debuggee, self.site.thread, self.top, self.function);
+        let reached = || types.eval_progress(debuggee, self.site.thread, self.top, self.function);
         if !self.is_core && reached() != Reached::Method {
             return Some(Keeper::StaticConstructor);
         }

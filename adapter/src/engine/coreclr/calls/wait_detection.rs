@@ -31,7 +31,7 @@ impl Waits {
     /// Takes a sample, as history to compare with.
     pub(super) fn look(&mut self) {
         let now = Instant::now();
-        self.looks.push((now, self.begun()));
+        self.looks.push((now, self.count_waits()));
         let old = self.looks.iter().take_while(|(at, _)| now.duration_since(*at) >= MAX_WAIT_AGE).count();
         self.looks.drain(..old.saturating_sub(1));
     }
@@ -41,12 +41,12 @@ impl Waits {
     /// A call that has just begun also waits for locks of the runtime until its code is compiled, on a busy
     /// machine several times. So a call younger than `MAX_WAIT_AGE` waits repeatedly only if it does not stop
     /// doing so.
-    pub(super) fn again_and_again(&self) -> bool {
+    pub(super) fn waits_repeatedly(&self) -> bool {
         let Some((first, Some(before))) = self.looks.first().copied() else { return false };
         let mut again =
             self.begins_more_than_one(before, first + MAX_WAIT_AGE.min(first.elapsed() + NEXT_WAIT_TIMEOUT));
         while again && first.elapsed() < MAX_WAIT_AGE {
-            let Some(before) = self.begun() else { return false };
+            let Some(before) = self.count_waits() else { return false };
             let until = (first + MAX_WAIT_AGE).max(Instant::now() + NEXT_WAIT_TIMEOUT);
             again = self.begins_more_than_one(before, until);
         }
@@ -56,7 +56,7 @@ impl Waits {
     /// Whether it begins a second wait by then. The first is the wait it is in now.
     fn begins_more_than_one(&self, before: u64, until: Instant) -> bool {
         loop {
-            if self.begun().is_some_and(|now| now > before + 1) {
+            if self.count_waits().is_some_and(|now| now > before + 1) {
                 return true;
             }
             if Instant::now() >= until {
@@ -67,7 +67,7 @@ impl Waits {
     }
 
     /// How many waits the thread has begun (proc(5): `voluntary_ctxt_switches`); `None` if it has ended.
-    fn begun(&self) -> Option<u64> {
+    fn count_waits(&self) -> Option<u64> {
         let status =
             std::fs::read_to_string(format!("/proc/{}/task/{}/status", self.pid?, self.thread)).ok()?;
         let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
@@ -91,10 +91,10 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        assert!(Waits::of(Some(own), told.recv().unwrap()).again_and_again());
+        assert!(Waits::of(Some(own), told.recv().unwrap()).waits_repeatedly());
         assert!(!waiter.is_finished());
-        assert!(!Waits::of(Some(own), 1).again_and_again());
-        assert!(!Waits::of(None, own).again_and_again());
+        assert!(!Waits::of(Some(own), 1).waits_repeatedly());
+        assert!(!Waits::of(None, own).waits_repeatedly());
         let mut long = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let is_called = |name: &str| {
             std::fs::read_to_string(format!("/proc/{}/stat", long.id()))
@@ -104,7 +104,7 @@ mod tests {
         while !is_called("sleep") {
             std::thread::yield_now();
         }
-        assert!(!Waits::of(Some(long.id()), long.id()).again_and_again());
+        assert!(!Waits::of(Some(long.id()), long.id()).waits_repeatedly());
         long.kill().unwrap();
         long.wait().unwrap();
     }

@@ -141,11 +141,11 @@ impl Follower {
         }
         loop {
             for pid in self.tree.wait(tick) {
-                self.ended(pid);
+                self.on_process_ended(pid);
             }
             self.look();
             match orders.try_recv() {
-                Ok(FollowerCommand::DebuggerEnded(pid, end)) => self.debugger_ended(pid, end),
+                Ok(FollowerCommand::DebuggerEnded(pid, end)) => self.on_debugger_ended(pid, end),
                 Ok(FollowerCommand::Count(counted)) => {
                     self.look();
                     // The engine's thread may have given up.
@@ -188,7 +188,7 @@ impl Follower {
         }
     }
 
-    fn ended(&mut self, pid: u32) {
+    fn on_process_ended(&mut self, pid: u32) {
         tracing::debug!(pid, "a child process has ended");
         self.watchdog.unhold(pid);
         let Some(Stage::Ready(StartingProcess { identity: Identity::Dotnet(program), .. })) =
@@ -196,7 +196,7 @@ impl Follower {
         else {
             return;
         };
-        self.not_debugged(
+        self.report_not_debugged(
             pid,
             &program.name,
             &format!("{} ended before the debugger could attach to it.", program.name),
@@ -220,11 +220,11 @@ impl Follower {
     fn next_stage(&mut self, pid: u32, stage: Stage) -> Stage {
         match stage {
             Stage::Copy => match self.tree.is_copy(pid) {
-                Some(false) => self.executed(pid),
+                Some(false) => self.on_exec(pid),
                 // Its end is seen later.
                 Some(true) | None => Stage::Copy,
             },
-            Stage::Ready(ready) => self.starting(pid, ready),
+            Stage::Ready(ready) => self.check_starting(pid, ready),
             Stage::Withdrawn { hold, .. } if hold.has_started() => self.release(pid, hold),
             Stage::Withdrawn { until, .. } if Instant::now() > until && !StartupHold::is_waited_on(pid) => {
                 self.watchdog.unhold(pid);
@@ -242,12 +242,12 @@ impl Follower {
     }
 
     /// It may start a runtime, or have started one.
-    fn starting(&mut self, pid: u32, mut ready: StartingProcess) -> Stage {
+    fn check_starting(&mut self, pid: u32, mut ready: StartingProcess) -> Stage {
         if ready.hold.has_started() {
-            return self.held(pid, ready.hold, ready.identity);
+            return self.on_runtime_held(pid, ready.hold, ready.identity);
         }
         if ready.late.is_some_and(|late| Instant::now() > late) {
-            return self.came_late(pid, ready.hold, ready.identity);
+            return self.on_late_runtime(pid, ready.hold, ready.identity);
         }
         let age = ready.since.elapsed();
         let may_change = !matches!(ready.identity, Identity::Dotnet(_));
@@ -258,7 +258,7 @@ impl Follower {
             && let Some(now) = self.identities.of(pid).filter(|now| *now != ready.identity)
         {
             // A shell has executed its program.
-            return self.executed_again(pid, ready.hold, now);
+            return self.on_second_exec(pid, ready.hold, now);
         }
         if age > RUNTIME_START_TIMEOUT && !std::mem::replace(&mut ready.silent, true) {
             self.report_silent(pid, &ready.identity);
@@ -271,12 +271,12 @@ impl Follower {
         if let Identity::Dotnet(ProgramInfo { name, .. }) = identity
             && let Some(failure) = services::unreachable_because(pid)
         {
-            self.not_debugged(pid, name, &format!("{name} is not debugged: {}", failure.message));
+            self.report_not_debugged(pid, name, &format!("{name} is not debugged: {}", failure.message));
         }
     }
 
     /// It has executed a program.
-    fn executed(&mut self, pid: u32) -> Stage {
+    fn on_exec(&mut self, pid: u32) -> Stage {
         let follows = self.following.follow;
         // First, because it can be undone: a runtime may start while the executable is being examined.
         let is_first = follows && !Identities::may_lack_its_debugger(pid);
@@ -291,7 +291,7 @@ impl Follower {
         tracing::debug!(pid, ?identity, "a child process has executed a program");
         self.report(pid, &identity);
         if !identity.may_start_a_runtime() {
-            return early.map_or(Stage::NotDebugged, withdrawn);
+            return early.map_or(Stage::NotDebugged, withdraw);
         }
         let late = if follows && !is_first { self.prepare(pid) } else { None };
         let Some(hold) = early.or(late) else { return Stage::NotDebugged };
@@ -310,10 +310,14 @@ impl Follower {
             }
             Identity::Undebuggable(name) => {
                 let why = "its runtime comes without the library that debugs it";
-                self.not_debugged(pid, name, &format!("{name} cannot be debugged: {why}."));
+                self.report_not_debugged(pid, name, &format!("{name} cannot be debugged: {why}."));
             }
             Identity::OtherUser { name, is_dotnet: true } => {
-                self.not_debugged(pid, name, &format!("{name} runs as another user and is not debugged."));
+                self.report_not_debugged(
+                    pid,
+                    name,
+                    &format!("{name} runs as another user and is not debugged."),
+                );
             }
             Identity::OtherUser { name, .. } if self.following.follow => {
                 self.minor(pid, &format!("{name} runs as another user and is not debugged."));
@@ -326,7 +330,7 @@ impl Follower {
         }
     }
 
-    fn executed_again(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
+    fn on_second_exec(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
         tracing::debug!(pid, ?identity, "a child process has executed another program");
         self.report(pid, &identity);
         match identity.may_start_a_runtime() {
@@ -337,7 +341,7 @@ impl Follower {
                 late: None,
                 silent: false,
             }),
-            false => withdrawn(hold),
+            false => withdraw(hold),
         }
     }
 
@@ -363,7 +367,7 @@ impl Follower {
     }
 
     /// Its runtime has started and is held.
-    fn held(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
+    fn on_runtime_held(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
         match self.identities.of(pid).unwrap_or(identity) {
             Identity::Dotnet(program) | Identity::Other(program) => self.follow(pid, program, Some(hold)),
             // It has just executed another program.
@@ -378,7 +382,7 @@ impl Follower {
     }
 
     /// Its runtime had started before it could be held.
-    fn came_late(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
+    fn on_late_runtime(&mut self, pid: u32, hold: StartupHold, identity: Identity) -> Stage {
         hold.withdraw();
         if hold.has_started() || StartupHold::is_waited_on(pid) {
             // It has just found the semaphores, and is about to be held.
@@ -419,16 +423,16 @@ impl Follower {
     }
 
     /// Its session has ended, or has never started. The process may still run.
-    fn debugger_ended(&mut self, pid: u32, end: DebuggerEnd) {
+    fn on_debugger_ended(&mut self, pid: u32, end: DebuggerEnd) {
         let Some(Stage::Followed { hold, name }) = self.processes.remove(&pid) else { return };
         let hold = hold.filter(|_| StartupHold::is_open(pid));
         match end {
             DebuggerEnd::Detached => {}
             DebuggerEnd::Refused(why) => {
-                self.not_debugged(pid, &name, &format!("{name} is not debugged: {why}"))
+                self.report_not_debugged(pid, &name, &format!("{name} is not debugged: {why}"))
             }
             DebuggerEnd::Died(how) if hold.is_some() => {
-                self.not_debugged(
+                self.report_not_debugged(
                     pid,
                     &name,
                     &format!(
@@ -486,11 +490,11 @@ impl Follower {
             false => "; launch with `followChildren: true` to debug such programs",
             true => "",
         };
-        self.not_debugged(pid, name, &format!("{name} is a .NET program and is not debugged{how}."));
+        self.report_not_debugged(pid, name, &format!("{name} is a .NET program and is not debugged{how}."));
     }
 
     /// Reports why a program is not debugged, if a user may want to debug it.
-    fn not_debugged(&self, pid: u32, name: &str, what: &str) {
+    fn report_not_debugged(&self, pid: u32, name: &str, what: &str) {
         self.console(&format!("Child process {pid}: {what}"));
         drop(self.channels.hub.send(EngineEvent::ChildNotDebugged { pid, name: name.to_owned() }));
     }
@@ -520,7 +524,7 @@ impl Follower {
 }
 
 /// Stops holding runtimes in the process, unless one has just found the semaphores.
-fn withdrawn(hold: StartupHold) -> Stage {
+fn withdraw(hold: StartupHold) -> Stage {
     hold.withdraw();
     Stage::Withdrawn { hold, until: Instant::now() + HOLD_DELAY }
 }

@@ -178,7 +178,7 @@ mod tests {
     fn diagnostics_keep_the_format_of_the_compiler() {
         let mut message = super::super::wire::HelperMessage::new(b'D');
         message.number(1).text("CS0103").text("The name 'x' does not exist").number(4).number(5);
-        let message = message.done();
+        let message = message.finish();
         let Some(CompilerResponse::Findings(findings)) = CompilerResponse::read(&message) else {
             panic!("{message:?}")
         };

@@ -13,7 +13,7 @@ use super::wire::HelperMessage;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
-use crate::engine::coreclr::methods::written;
+use crate::engine::coreclr::methods::find_source_name;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, is_generated};
 use crate::engine::coreclr::session::ClrSession;
@@ -76,7 +76,7 @@ impl CompilationContext {
         for (name, path) in session.at_stop().locals(thread, index)? {
             let is_new = !variables.iter().any(|known| known.name == name);
             if is_new && (name == "this" || words.contains(name.as_str())) {
-                let (code, dynamics) = declared(session, site, &loaded, method, &path);
+                let (code, dynamics) = declared_type(session, site, &loaded, method, &path);
                 variables.push(ExpressionVariable { name, path: Some(path), code, dynamics, constant: None });
             }
         }
@@ -134,7 +134,7 @@ impl CompilationContext {
 
     /// The type of the running method, and the type and name in the source.
     fn owners(&self, metadata: &Metadata) -> (u32, u32, String) {
-        let written = written(metadata, self.loaded.pdb.as_ref().ok(), self.method);
+        let written = find_source_name(metadata, self.loaded.pdb.as_ref().ok(), self.method);
         (metadata.owner_of(self.method), written.owner, metadata.method_name(written.method).to_owned())
     }
 
@@ -178,7 +178,7 @@ fn words(text: &str) -> HashSet<&str> {
 }
 
 /// The type that a variable was declared with, and which of its parts are `dynamic`.
-fn declared(
+fn declared_type(
     session: &ClrSession,
     site: &EvalContext,
     loaded: &Rc<Loaded>,
@@ -309,7 +309,7 @@ fn closures(
     }
     let mut found = Vec::new();
     while let Some(path) = waiting.pop().filter(|_| found.len() < MAX_CLOSURES) {
-        let (code, dynamics) = declared(session, site, loaded, method, &path);
+        let (code, dynamics) = declared_type(session, site, loaded, method, &path);
         let Some(value) = session.at_stop().fetch(&path).ok().as_ref().and_then(bare) else { continue };
         for field in session.types.members(&value) {
             if holds_closure(&field.name) || field.name.starts_with("<>8__") || field.name == "<>4__this" {

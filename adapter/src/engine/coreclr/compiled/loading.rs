@@ -63,7 +63,7 @@ pub(super) fn load_plainly(
     let load = load_of_bytes(session).ok_or_else(|| failed("the program cannot load assemblies"))?;
     let bytes = bytes(session, site, image)?;
     session.call(site, &load, None, &[bytes], "Assembly.Load(byte[])")?;
-    loaded(session, name)
+    find_loaded(session, name)
 }
 
 /// Loads an assembly into the load context of a module.
@@ -84,7 +84,7 @@ pub(super) fn load(
     let bytes = bytes(session, site, image)?;
     let anchor = anchor.map_or_else(Val::null, |path| Val::at(path, OBJECT));
     session.call(site, &method, None, &[bytes, anchor], "load a compiled expression")?;
-    loaded(session, name)
+    find_loaded(session, name)
 }
 
 /// Unloads all assemblies of expressions.
@@ -171,7 +171,7 @@ fn anchor(session: &mut ClrSession, site: &EvalContext, beside: &Loaded) -> Opti
     let ty = session.types.defined(beside, token, Some(false), Vec::new());
     let of = session.types.runtime_type(&session.debuggee, site.thread, &ty).ok()?;
     let made = session.run_in(site, "new array", None, |eval| eval.new_array(&of, 0)).ok()?;
-    session.values.held(&made?, "new array")
+    session.values.hold_object(&made?, "new array")
 }
 
 /// An array of bytes in the program.
@@ -180,7 +180,7 @@ fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<V
     let length = u32::try_from(bytes.len()).map_err(|_| lost())?;
     let of = session.types.runtime_type(&session.debuggee, site.thread, &BYTES)?;
     let made = session.run_in(site, "new byte[]", None, |eval| eval.new_array(&of, length))?;
-    let path = session.values.held(&made.ok_or_else(lost)?, "new byte[]").ok_or_else(lost)?;
+    let path = session.values.hold_object(&made.ok_or_else(lost)?, "new byte[]").ok_or_else(lost)?;
     let array = crate::engine::coreclr::values::bare(&session.at_stop().fetch(&path)?)
         .and_then(|value| value.as_array());
     let first = array.ok_or_else(lost)?.element(0).and_then(|element| element.address());
@@ -194,7 +194,7 @@ fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<V
 }
 
 /// The module of an assembly that was just loaded for an expression.
-fn loaded(session: &ClrSession, name: &str) -> Result<Rc<Loaded>, Failure> {
+fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<Loaded>, Failure> {
     let found = session.types.modules.all().iter().rev().find(|loaded| loaded.path == FilePath::new(name));
     found
         .cloned()

@@ -46,7 +46,7 @@ impl HelperMessage {
         self
     }
 
-    pub(super) fn done(self) -> Vec<u8> {
+    pub(super) fn finish(self) -> Vec<u8> {
         self.0
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         message.number(7).text("naïve").flag(true).list(&["a", "bc"], |message, text| {
             message.text(text);
         });
-        let bytes = message.done();
+        let bytes = message.finish();
         let mut parts = Parts::of(&bytes);
         assert_eq!((parts.byte(), parts.number(), parts.text()), (Some(b'E'), Some(7), Some("naïve".into())));
         assert_eq!(parts.byte(), Some(1));

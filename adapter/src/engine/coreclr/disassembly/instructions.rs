@@ -23,7 +23,7 @@ impl Instruction {
         self.address.wrapping_add(self.bytes.len() as u64)
     }
 
-    pub(super) fn spelled_bytes(&self) -> String {
+    pub(super) fn bytes_text(&self) -> String {
         let bytes: Vec<String> = self.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         bytes.join(" ")
     }
@@ -87,7 +87,7 @@ mod tests {
         let texts: Vec<&str> = list.iter().map(|at| at.text.as_str()).collect();
         assert_eq!(texts, ["push rbp", "mov rbp, rsp", "lea rdi, [0x101b]", "call 0x1020", "ret"]);
         assert_eq!(
-            (list[3].address, list[3].end(), list[3].spelled_bytes()),
+            (list[3].address, list[3].end(), list[3].bytes_text()),
             (0x100b, 0x1010, "e8 10 00 00 00".into())
         );
         // Cut off in its middle.

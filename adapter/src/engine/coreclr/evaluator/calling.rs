@@ -15,7 +15,7 @@ use crate::engine::coreclr::values::Path;
 
 impl ClrSession {
     /// Calls a method of a typed tree; `None` if it is `void`.
-    pub(super) fn called_by_name(
+    pub(super) fn call_method(
         &mut self,
         method: &MethodRef,
         of: Option<&Val>,
@@ -81,7 +81,11 @@ impl ClrSession {
         let method = method.ok_or_else(|| failed("`ToString` was not found"))?;
         let of = val.path().map_or("", |path| path.name.as_str());
         let said = self.call(site, &method, Some(val), &[], &format!("{of}.ToString()"))?;
-        if self.at_stop().is_null_val(&said)? { Ok(None) } else { self.at_stop().text_given(&said).map(Some) }
+        if self.at_stop().is_null_val(&said)? {
+            Ok(None)
+        } else {
+            self.at_stop().returned_text(&said).map(Some)
+        }
     }
 
     /// A value with a format string, formatted by the program in its culture.
@@ -94,7 +98,7 @@ impl ClrSession {
         let given = [Val::text(format!("{{0:{format}}}")), val.clone()];
         let takes = ["System.String", "System.Object"];
         let said = self.call_known("System.String", "Format", Vec::new(), &takes, None, &given, site)?;
-        self.at_stop().text_given(&said)
+        self.at_stop().returned_text(&said)
     }
 
     /// Whether two strings are equal that are too long to be read: identical objects are; otherwise the
@@ -116,7 +120,7 @@ impl ClrSession {
         let name =
             self.at_stop().actual(val).map_or_else(|_| "an exception".into(), |ty| self.types.csharp(&ty));
         let message = val.path().cloned().and_then(|path| self.property_value(&path, "Message", site).ok());
-        match message.and_then(|message| self.at_stop().text_given(&message).ok()) {
+        match message.and_then(|message| self.at_stop().returned_text(&message).ok()) {
             Some(message) => failed(format!("{name}: {message}")),
             None => failed(name),
         }
@@ -164,7 +168,7 @@ impl StopContext<'_> {
     }
 
     /// The string that a call returned.
-    pub(super) fn text_given(&self, said: &Val) -> Result<String, Failure> {
+    pub(super) fn returned_text(&self, said: &Val) -> Result<String, Failure> {
         match self.load(said)? {
             Some(constant) => Ok(constant.plain()),
             None => Err(failed("the text is longer than what is computed with here")),
@@ -226,10 +230,10 @@ impl ClrTypeSystem {
 }
 
 /// The result of a call in a typed tree, under its name there.
-pub(super) fn called(val: Val, name: &str) -> Val {
+pub(super) fn with_call_name(val: Val, name: &str) -> Val {
     match val.data {
         Data::At(path) => {
-            let path = Path { name: name.to_owned(), ..path }.given_away(&val.ty);
+            let path = Path { name: name.to_owned(), ..path }.as_call_result(&val.ty);
             Val { data: Data::At(path), ..val }
         }
         data => Val { data, ..val },

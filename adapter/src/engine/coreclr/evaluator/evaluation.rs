@@ -86,7 +86,7 @@ impl<'a> ExpressionEvaluation<'a> {
     }
 
     /// Values in the form in which they are passed and stored.
-    fn all_here(&self, vals: &[Val]) -> Result<Vec<Val>, Failure> {
+    fn load_all(&self, vals: &[Val]) -> Result<Vec<Val>, Failure> {
         let session = self.session();
         let one = |val: &Val| {
             if matches!(val.ty, Ty::Reference(_)) {
@@ -192,13 +192,13 @@ impl Target for ExpressionEvaluation<'_> {
         let at = at as usize;
         let variable = self.sight.scope.variables.get(at).ok_or_else(lost)?;
         let way = self.sight.ways.get(at).and_then(Option::as_ref).ok_or_else(lost)?;
-        Ok(Val::at(self.sight.placed(way, &self.site), variable.ty.clone()))
+        Ok(Val::at(self.sight.rebase(way, &self.site), variable.ty.clone()))
     }
 
     fn this(&self) -> Result<Val, Failure> {
         let ty = self.sight.scope.this.clone();
         match (self.about.or(self.sight.this.as_ref()), ty) {
-            (Some(way), Some(ty)) => Ok(Val::at(self.sight.placed(way, &self.site), ty)),
+            (Some(way), Some(ty)) => Ok(Val::at(self.sight.rebase(way, &self.site), ty)),
             _ => Err(self.sight.lost.clone().unwrap_or_else(|| failed("there is no `this` here"))),
         }
     }
@@ -259,8 +259,8 @@ impl Target for ExpressionEvaluation<'_> {
     }
 
     fn indexer(&self, of: &Val, property: &PropertyRef, arguments: &[Val]) -> Result<Val, Failure> {
-        let arguments = self.all_here(arguments)?;
-        self.session().indexed(of, property, &arguments, &self.site())
+        let arguments = self.load_all(arguments)?;
+        self.session().read_indexer(of, property, &arguments, &self.site())
     }
 
     fn length(&self, of: &Val) -> Result<i32, Failure> {
@@ -290,13 +290,13 @@ impl Target for ExpressionEvaluation<'_> {
         arguments: &[Val],
         is_base: bool,
     ) -> Result<Option<Val>, Failure> {
-        let arguments = self.all_here(arguments)?;
-        self.session().called_by_name(method, of, &arguments, is_base, &self.site())
+        let arguments = self.load_all(arguments)?;
+        self.session().call_method(method, of, &arguments, is_base, &self.site())
     }
 
     fn construct(&self, constructor: &MethodRef, arguments: &[Val]) -> Result<Val, Failure> {
-        let arguments = self.all_here(arguments)?;
-        self.session().made(constructor, &arguments, &self.site())
+        let arguments = self.load_all(arguments)?;
+        self.session().construct_object(constructor, &arguments, &self.site())
     }
 
     fn new_variable(&self, ty: &Ty) -> Result<Val, Failure> {
@@ -306,7 +306,7 @@ impl Target for ExpressionEvaluation<'_> {
     fn new_array(&self, of: &Ty, lengths: &[i64], items: Option<Vec<Val>>) -> Result<Val, Failure> {
         match items {
             Some(items) => {
-                let items = self.all_here(&items)?;
+                let items = self.load_all(&items)?;
                 self.session().array_with(of, lengths, items, &self.site())
             }
             None => self.session().array_of(of, lengths, &self.site()),
@@ -320,7 +320,7 @@ impl Target for ExpressionEvaluation<'_> {
     }
 
     fn new_tuple(&self, ty: &Ty, items: Vec<Val>) -> Result<Val, Failure> {
-        let items = self.all_here(&items)?;
+        let items = self.load_all(&items)?;
         self.session().tuple_of(ty, items, &self.site())
     }
 
@@ -343,7 +343,7 @@ impl Target for ExpressionEvaluation<'_> {
             Ty::Null | Ty::Other => &value.ty,
             ty => ty,
         };
-        self.session().stored(path, value, ty, &self.site())
+        self.session().store(path, value, ty, &self.site())
     }
 
     fn set_property(
@@ -353,7 +353,7 @@ impl Target for ExpressionEvaluation<'_> {
         arguments: &[Val],
         value: &Val,
     ) -> Result<(), Failure> {
-        let arguments = self.all_here(arguments)?;
+        let arguments = self.load_all(arguments)?;
         let mut session = self.session();
         let value = session.types.here(&session.debuggee, value)?;
         if let (Some(of), [_]) = (of, arguments.as_slice())
@@ -412,7 +412,7 @@ impl Target for ExpressionEvaluation<'_> {
     }
 
     fn alike(&self, keys: &[Val], comparer: Option<&Val>) -> Result<Vec<Vec<usize>>, Failure> {
-        self.session().alike_in(keys, comparer, &self.calling_site())
+        self.session().group_equal_keys(keys, comparer, &self.calling_site())
     }
 
     fn new_dictionary(
@@ -429,8 +429,8 @@ impl Target for ExpressionEvaluation<'_> {
     }
 
     fn refill(&self, of: &Val, items: Vec<Val>) -> Result<(), Failure> {
-        let items = self.all_here(&items)?;
-        self.session().refilled(of, items, &self.site())
+        let items = self.load_all(&items)?;
+        self.session().replace_items(of, items, &self.site())
     }
 }
 

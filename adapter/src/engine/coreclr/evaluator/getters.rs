@@ -23,11 +23,17 @@ const MAX_DEPTH: usize = 4;
 
 impl StopContext<'_> {
     /// The value of a getter, if it can be determined without running it.
-    pub(super) fn interpreted(&self, on: &Val, loaded: &Rc<Loaded>, owner: &Ty, getter: u32) -> Option<Val> {
-        self.interpreted_to(on, loaded, owner, getter, MAX_DEPTH)
+    pub(super) fn interpret_getter(
+        &self,
+        on: &Val,
+        loaded: &Rc<Loaded>,
+        owner: &Ty,
+        getter: u32,
+    ) -> Option<Val> {
+        self.interpret_getter_to(on, loaded, owner, getter, MAX_DEPTH)
     }
 
-    fn interpreted_to(
+    fn interpret_getter_to(
         &self,
         on: &Val,
         loaded: &Rc<Loaded>,
@@ -80,7 +86,7 @@ impl StopContext<'_> {
                         let property = self.types.property_of(&owner, name, false)?;
                         Some((property.loaded.clone(), owner, property.info.getter?))
                     })?;
-                    stack.push(self.interpreted_to(&target, &of.0, &of.1, of.2, deeper)?);
+                    stack.push(self.interpret_getter_to(&target, &of.0, &of.1, of.2, deeper)?);
                 }
                 0x2a => break stack.pop()?,
                 _ => return None,

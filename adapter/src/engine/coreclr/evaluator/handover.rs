@@ -5,7 +5,7 @@ use csharp_expr::eval::NO_PLACE;
 use csharp_expr::syntax::{Span, parse};
 use dap_wire::{ErrorCode, Failure};
 
-use super::calling::called;
+use super::calling::with_call_name;
 use super::failed;
 use super::memory::UNREADABLE;
 use super::prepared::{Prepared, at};
@@ -29,33 +29,33 @@ impl ClrSession {
     }
 
     /// The value of an expression that was compiled before; `None` if it was not.
-    pub(super) fn compiled_before(
+    pub(super) fn evaluate_cached(
         &mut self,
         asked: EvaluationRequest<'_>,
     ) -> Option<Result<ExpressionResult, Failure>> {
         let was = self.may_compile(asked) && self.was_compiled(asked.text, asked.site);
-        was.then(|| self.compiled(asked).map_err(|no| no.into_failure(asked.text)))
+        was.then(|| self.evaluate_by_compiler(asked).map_err(|no| no.into_failure(asked.text)))
     }
 
     /// Evaluates an expression that only the compiler understands.
-    pub(super) fn needing_compiler(
+    pub(super) fn evaluate_compiler_only(
         &mut self,
         what: &str,
         span: Span,
         asked: EvaluationRequest<'_>,
     ) -> Result<ExpressionResult, Failure> {
         if !self.may_compile(asked) {
-            return Err(at(self.not_compiled(what, asked), span, asked.text));
+            return Err(at(self.no_compiler(what, asked), span, asked.text));
         }
-        self.compiled(asked).map_err(|no| match no {
-            NoOutcome::Unavailable(why) => at(why.needed_for(what), span, asked.text),
+        self.evaluate_by_compiler(asked).map_err(|no| match no {
+            NoOutcome::Unavailable(why) => at(why.compiler_required(what), span, asked.text),
             no => no.into_failure(asked.text),
         })
     }
 
     /// Lambdas mean to the compiler exactly what they mean in C#; `None` if the compiler cannot be asked, or
     /// knows less than Tandem.
-    pub(super) fn compiled_for_lambdas(
+    pub(super) fn evaluate_lambdas_by_compiler(
         &mut self,
         prepared: &Prepared,
         asked: EvaluationRequest<'_>,
@@ -63,7 +63,7 @@ impl ClrSession {
         if !prepared.has_lambda || !self.may_compile(asked) {
             return None;
         }
-        match self.compiled(asked) {
+        match self.evaluate_by_compiler(asked) {
             Ok(outcome) => Some(Ok(outcome)),
             Err(NoOutcome::Unavailable(_)) => None,
             Err(NoOutcome::Findings(findings)) if findings.iter().any(is_missing) => None,
@@ -72,7 +72,7 @@ impl ClrSession {
     }
 
     /// Asks the compiler about an expression that is wrong as far as Tandem knows.
-    pub(super) fn compiled_though_wrong(
+    pub(super) fn recheck_by_compiler(
         &mut self,
         failure: Failure,
         asked: EvaluationRequest<'_>,
@@ -80,7 +80,7 @@ impl ClrSession {
         if !self.may_compile(asked) {
             return Err(failure);
         }
-        match self.compiled(asked) {
+        match self.evaluate_by_compiler(asked) {
             Ok(outcome) => Ok(outcome),
             // A method that takes a lambda may be in an assembly that is not loaded yet.
             Err(NoOutcome::Unavailable(why)) if asked.text.contains("=>") => Err(why.explain(failure)),
@@ -91,7 +91,7 @@ impl ClrSession {
 
     /// Asks the compiler about an expression whose evaluation here failed; `before` says how often the
     /// program had run, and was written to, until then.
-    pub(super) fn compiled_after(
+    pub(super) fn retry_by_compiler(
         &mut self,
         failure: Failure,
         prepared: &Prepared,
@@ -104,25 +104,25 @@ impl ClrSession {
         if has_changed || !may_be_written || !is_not_understood(&failure) || !self.may_compile(asked) {
             return Err(failure);
         }
-        self.compiled(asked).map_err(|no| match no {
+        self.evaluate_by_compiler(asked).map_err(|no| match no {
             NoOutcome::Failed(other) if other.code == ErrorCode::Cancelled => other,
             _ => failure,
         })
     }
 
-    fn compiled(&mut self, asked: EvaluationRequest<'_>) -> Result<ExpressionResult, NoOutcome> {
+    fn evaluate_by_compiler(&mut self, asked: EvaluationRequest<'_>) -> Result<ExpressionResult, NoOutcome> {
         Ok(match self.evaluate_compiled(asked.text, asked.site)? {
             compiled::CompiledOutcome::Value(val) => {
                 let is_primary = parse(asked.text).is_ok_and(|expr| expr.is_primary());
                 let name = if is_primary { asked.text.to_owned() } else { format!("({})", asked.text) };
-                ExpressionResult::Val(called(val, &name))
+                ExpressionResult::Val(with_call_name(val, &name))
             }
             compiled::CompiledOutcome::Nothing => ExpressionResult::Nothing,
         })
     }
 
     /// Why the compiler is not asked.
-    fn not_compiled(&self, what: &str, asked: EvaluationRequest<'_>) -> Failure {
+    fn no_compiler(&self, what: &str, asked: EvaluationRequest<'_>) -> Failure {
         let needs = format!("{what} needs the C# compiler, and what it compiles runs in the program");
         if self.calls.looks_only {
             let why = "agents may only look (`agentAccess` is `readOnly`)";

@@ -52,7 +52,7 @@ impl ClrSession {
     }
 
     /// Positions grouped by equal keys, in order of appearance.
-    pub(super) fn alike_in(
+    pub(super) fn group_equal_keys(
         &mut self,
         keys: &[Val],
         comparer: Option<&Val>,

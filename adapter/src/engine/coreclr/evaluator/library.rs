@@ -63,7 +63,7 @@ impl ClrTypeSystem {
         let is_enum_class = loaded.is_core() && full_name == "System.Enum";
         let kind = match base_name.as_deref() {
             _ if metadata.is_interface(def.token) => TypeKind::Interface,
-            Some("System.Enum") => TypeKind::Enum(self.stored_as(metadata, def.token)),
+            Some("System.Enum") => TypeKind::Enum(self.storage_of(metadata, def.token)),
             Some("System.ValueType") if !is_enum_class => TypeKind::Struct,
             Some("System.MulticastDelegate") => TypeKind::Delegate,
             _ => TypeKind::Class,
@@ -92,12 +92,12 @@ impl ClrTypeSystem {
             // TypeAttributes: abstract, which includes interfaces and static classes.
             is_abstract: metadata.type_flags(def.token) & 0x80 != 0,
             is_by_ref: kind == TypeKind::Struct && metadata.has_attribute(def.token, BY_REF),
-            elements: if kind == TypeKind::Struct { self.side_by_side(&loaded, def.token) } else { None },
+            elements: if kind == TypeKind::Struct { self.inline_elements(&loaded, def.token) } else { None },
             full_name: full_name.into(),
         })
     }
 
-    fn stored_as(&self, metadata: &Metadata, token: u32) -> u32 {
+    fn storage_of(&self, metadata: &Metadata, token: u32) -> u32 {
         let field = metadata.fields(token).into_iter().find(|field| !field.is_static);
         match field.and_then(|field| metadata.field_type(field.token)) {
             Some(Signature::Primitive(kind)) => kind,

@@ -22,7 +22,7 @@ const MAX_STRUCT_DEPTH: usize = 16;
 
 impl ClrSession {
     /// Creates an object with a constructor of a typed tree.
-    pub(super) fn made(
+    pub(super) fn construct_object(
         &mut self,
         constructor: &MethodRef,
         arguments: &[Val],
@@ -38,7 +38,7 @@ impl ClrSession {
     }
 
     /// Creates an object with the constructor that has these parameter types.
-    pub(super) fn made_with(
+    pub(super) fn construct_with(
         &mut self,
         ty: &Ty,
         takes: &[&str],
@@ -128,7 +128,7 @@ impl ClrSession {
         }
         let element = self.types.runtime_type(&self.debuggee, site.thread, of)?;
         let made = self.run_in(site, &what, None, |eval| eval.new_array(&element, length))?;
-        self.at_stop().given(made, &of.clone().vector(), &what)
+        self.at_stop().wrap_result(made, &of.clone().vector(), &what)
     }
 
     /// The runtime's evaluations cannot create arrays of structs; a list can.
@@ -142,7 +142,7 @@ impl ClrSession {
         let lost = || failed(format!("`{what}` cannot be made"));
         let list = self.types.ty_generic(LIST, vec![of.clone()]).ok_or_else(lost)?;
         let length = Val::plain(Constant::Int(element::I4, length.into()));
-        let list = self.made_with(&list, &["System.Int32"], &[length], site)?;
+        let list = self.construct_with(&list, &["System.Int32"], &[length], site)?;
         let path = list.path().ok_or_else(lost)?;
         let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
         let step = self.types.member(&value, "_items").ok_or_else(lost)?;
@@ -166,7 +166,7 @@ impl ClrSession {
     pub(super) fn list_of(&mut self, of: &Ty, array: Val, site: &EvalContext) -> Result<Val, Failure> {
         let list = self.types.ty_generic(LIST, vec![of.clone()]);
         let list = list.ok_or_else(|| failed("there are no lists here"))?;
-        self.made_with(&list, &[SEQUENCE], &[array], site)
+        self.construct_with(&list, &[SEQUENCE], &[array], site)
     }
 
     /// A new variable: evaluations have no locals, but an array with one element serves as one.
@@ -183,7 +183,7 @@ impl ClrSession {
         for (item, ty) in items.into_iter().zip(&types) {
             ready.push(self.in_program(item, ty, site)?);
         }
-        let path = self.zeroed(site, ty)?;
+        let path = self.new_zeroed(site, ty)?;
         let lost = || failed("the new tuple lacks an element");
         let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(lost)?;
         let places = self.types.tuple_elements(&value, &self.types.declared_ty(&value)).ok_or_else(lost)?;
@@ -199,7 +199,7 @@ impl ClrSession {
     pub(super) fn zero(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
         match self.types.zero_of(ty) {
             Some(zero) => Ok(zero),
-            None => self.zeroed(site, ty).map(|path| Val::at(path, ty.clone())),
+            None => self.new_zeroed(site, ty).map(|path| Val::at(path, ty.clone())),
         }
     }
 
@@ -221,14 +221,14 @@ impl ClrSession {
             )));
         }
         let lost = || failed(format!("the size of `{name}` cannot be read"));
-        let made = self.zeroed(site, ty)?;
+        let made = self.new_zeroed(site, ty)?;
         let size =
             bare(&self.at_stop().fetch(&made)?).and_then(|value| value.size().ok()).ok_or_else(lost)?;
         i32::try_from(size).map_err(|_| lost())
     }
 
     /// A new object of a class whose constructor takes the object at a path.
-    pub(crate) fn made_of(
+    pub(crate) fn wrap_object(
         &mut self,
         ty: &Ty,
         of: &Path,

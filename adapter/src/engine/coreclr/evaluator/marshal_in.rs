@@ -25,12 +25,12 @@ impl ClrSession {
         match &val.data {
             Data::Constant(Constant::Null) => Ok(val),
             Data::Constant(constant) if !to.is_value() => {
-                let path = self.boxed(site, constant, &val.ty)?;
+                let path = self.box_constant(site, constant, &val.ty)?;
                 Ok(Val::at(path, to.clone()))
             }
             Data::At(path) if !to.is_value() && self.at_stop().fetch(path)?.as_reference().is_none() => {
                 if let Some(constant) = self.at_stop().load(&val)? {
-                    let path = self.boxed(site, &constant, &val.ty)?;
+                    let path = self.box_constant(site, &constant, &val.ty)?;
                     return Ok(Val::at(path, to.clone()));
                 }
                 let path = self.boxed_copy(site, path)?;
@@ -41,7 +41,7 @@ impl ClrSession {
     }
 
     /// Writes a value to a location; returns the value there afterwards.
-    pub(super) fn stored(
+    pub(super) fn store(
         &mut self,
         path: &Path,
         val: &Val,
@@ -70,13 +70,13 @@ impl StopContext<'_> {
             return self.types.write_number(self.debuggee, *address, &constant, ty);
         }
         self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
-        let done = self.written(place, val, ty);
+        let done = self.write_value(place, val, ty);
         // The debugging library caches the contents of an object.
         self.values.holder.take();
         done
     }
 
-    fn written(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
+    fn write_value(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
         let what = || format!("set `{}`", place.name);
         if matches!(val.data, Data::Constant(Constant::Null)) && self.unloaded(place).is_some() {
             return Ok(());

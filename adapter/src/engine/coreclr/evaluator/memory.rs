@@ -20,7 +20,7 @@ const REFERENCE: u64 = 8;
 
 impl StopContext<'_> {
     /// The value that a pointer points to, offset by `index` elements.
-    pub(super) fn pointed_at(&self, path: &Path, to: &Ty, index: i64) -> Result<Val, Failure> {
+    pub(super) fn read_pointee(&self, path: &Path, to: &Ty, index: i64) -> Result<Val, Failure> {
         let name = if index == 0 { format!("(*{})", path.name) } else { format!("{}[{index}]", path.name) };
         if index == 0 {
             let path = path.step(PathSegment::Behind, name);
@@ -89,7 +89,7 @@ impl StopContext<'_> {
         }
         let object = process.object_at(target).map_err(cor(format!("read `{name}`")))?;
         let object = crate::engine::coreclr::values::bare(&object).ok_or_else(lost)?;
-        let held = self.values.held(&object, name).ok_or_else(lost)?;
+        let held = self.values.hold_object(&object, name).ok_or_else(lost)?;
         Ok(Val::at(held, of.clone()))
     }
 }

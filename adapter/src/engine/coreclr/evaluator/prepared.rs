@@ -90,7 +90,7 @@ impl From<Failure> for Unprepared {
 
 impl ClrSession {
     /// The cached expression of a context, or else a newly bound one in the scope that `look` returns.
-    pub(super) fn prepared(
+    pub(super) fn prepare(
         &mut self,
         asked: EvaluationRequest<'_>,
         look: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
@@ -101,7 +101,7 @@ impl ClrSession {
             return Ok(known.clone());
         }
         let sight = look(self)?;
-        let prepared = Rc::new(self.bound(asked, sight, None)?);
+        let prepared = Rc::new(self.parse_and_bind(asked, sight, None)?);
         if let Some(place) = asked.place
             && prepared.sight.stays()
         {
@@ -115,7 +115,7 @@ impl ClrSession {
     }
 
     /// Parses and binds an expression.
-    pub(super) fn bound(
+    pub(super) fn parse_and_bind(
         &mut self,
         asked: EvaluationRequest<'_>,
         sight: ResolvedScope,

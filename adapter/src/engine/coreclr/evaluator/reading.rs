@@ -7,7 +7,7 @@ use csharp_expr::bind::{FieldRef, PropertyRef};
 use csharp_expr::types::Def;
 use dap_wire::Failure;
 
-use super::calling::called;
+use super::calling::with_call_name;
 use super::{Constant, Data, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
@@ -39,7 +39,7 @@ impl ClrSession {
             return Ok(known);
         }
         let Some(getter) = property.property.getter else { return Err(only_written(on, name)) };
-        let val = self.gotten(on, (&loaded, &property.owner, getter), name, property.is_base, site)?;
+        let val = self.call_getter(on, (&loaded, &property.owner, getter), name, property.is_base, site)?;
         let ty = property.ty.direct();
         Ok(match ty.is_open() || *ty == Ty::Other || (val.ty.is_value() && !ty.is_value()) {
             true => val,
@@ -60,12 +60,12 @@ impl ClrSession {
             let own = image.metadata.tuple_names(property.info.token);
             if own.is_empty() { image.metadata.tuple_names_of_parameter(getter, None) } else { own }
         });
-        let val = self.gotten(on, (&property.loaded, &property.owner, getter), name, false, site)?;
+        let val = self.call_getter(on, (&property.loaded, &property.owner, getter), name, false, site)?;
         let ty = self.types.with_names(val.ty.clone(), names.unwrap_or_default());
         Ok(Val { ty, ..val })
     }
 
-    fn gotten(
+    fn call_getter(
         &mut self,
         on: &Val,
         (loaded, owner, getter): (&Rc<Loaded>, &Ty, u32),
@@ -77,9 +77,9 @@ impl ClrSession {
         let own = (loaded.clone(), owner.clone(), getter);
         let most = if is_base { Some(own) } else { self.at_stop().most_derived(own, on, name) };
         if let Some((loaded, owner, getter)) = most
-            && let Some(val) = self.at_stop().interpreted(on, &loaded, &owner, getter)
+            && let Some(val) = self.at_stop().interpret_getter(on, &loaded, &owner, getter)
         {
-            return Ok(called(val, &shown));
+            return Ok(with_call_name(val, &shown));
         }
         let method = self.types.method(loaded, owner, getter);
         let method = method.ok_or_else(|| failed(format!("`{shown}` has a getter that cannot be read")))?;
@@ -90,7 +90,7 @@ impl ClrSession {
     }
 
     /// The value of an indexer; a stored item is read at its location.
-    pub(super) fn indexed(
+    pub(super) fn read_indexer(
         &mut self,
         of: &Val,
         property: &PropertyRef,
@@ -120,7 +120,7 @@ impl StopContext<'_> {
         let Some(path) = of.path() else {
             return Err(failed(format!("`{name}` is a field of what is not in the program")));
         };
-        let Some(up) = self.up_to(path, field.field.owner)? else { return Ok(None) };
+        let Some(up) = self.base_distance(path, field.field.owner)? else { return Ok(None) };
         let shown = crate::engine::coreclr::values::members::source_name(name);
         let way =
             path.step(PathSegment::Field { up, token: field.field.token }, format!("{}.{shown}", path.name));
@@ -132,7 +132,7 @@ impl StopContext<'_> {
     }
 
     /// How many base types above the object's class a class is.
-    fn up_to(&self, path: &Path, owner: Def) -> Result<Option<usize>, Failure> {
+    fn base_distance(&self, path: &Path, owner: Def) -> Result<Option<usize>, Failure> {
         let value = self.holder(path, &path.steps)?;
         let Ok(mut kind) = value.exact_type() else { return Ok(None) };
         for up in 0..MAX_BASE_DEPTH {
@@ -269,7 +269,7 @@ impl StopContext<'_> {
     pub(super) fn element_in(&self, of: &Val, indexes: &[i64]) -> Result<Val, Failure> {
         let Some(path) = of.path() else { return Err(failed("this has no elements")) };
         if let (Ty::Pointer(to), [index]) = (&of.ty, indexes) {
-            return self.pointed_at(path, to, *index);
+            return self.read_pointee(path, to, *index);
         }
         let value = self.fetch(path)?;
         let inner = bare(&value).ok_or_else(|| {
@@ -381,7 +381,7 @@ impl StopContext<'_> {
         let (false, Some(path)) = (val.ty.is_value(), val.path()) else { return Ok(val.clone()) };
         // The variable may be assigned another object: the copy refers to this one.
         let value = self.fetch(path)?;
-        Ok(match self.values.held(&value, &path.name) {
+        Ok(match self.values.hold_object(&value, &path.name) {
             Some(held) => Val::at(held, val.ty.clone()),
             None => val.clone(),
         })

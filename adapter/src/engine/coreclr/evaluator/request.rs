@@ -8,7 +8,7 @@ use csharp_expr::syntax::parse;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::calling::called;
+use super::calling::with_call_name;
 use super::evaluation::ExpressionEvaluation;
 use super::prepared::{BindContext, Prepared, Unprepared, diagnostic_failure, in_value, with_meaning};
 use super::scope::ResolvedScope;
@@ -102,16 +102,16 @@ impl ClrSession {
         asked: EvaluationRequest<'_>,
         look: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
     ) -> Result<ExpressionResult, Failure> {
-        if let Some(outcome) = self.compiled_before(asked) {
+        if let Some(outcome) = self.evaluate_cached(asked) {
             return outcome;
         }
         let mut again = false;
         loop {
-            let prepared = match self.prepared(asked, look) {
+            let prepared = match self.prepare(asked, look) {
                 Ok(prepared) => prepared,
                 Err(unprepared) => return self.answer_unprepared(unprepared, asked),
             };
-            if let Some(outcome) = self.compiled_for_lambdas(&prepared, asked) {
+            if let Some(outcome) = self.evaluate_lambdas_by_compiler(&prepared, asked) {
                 return outcome;
             }
             let before = self.debuggee.times_changed();
@@ -120,7 +120,7 @@ impl ClrSession {
                 Ok(None) if again => return Err(changing()),
                 // The type of an object differs from the one at binding.
                 Ok(None) => self.values.forget(asked),
-                Err(failure) => return self.compiled_after(failure, &prepared, asked, before),
+                Err(failure) => return self.retry_by_compiler(failure, &prepared, asked, before),
             }
             again = true;
         }
@@ -133,8 +133,8 @@ impl ClrSession {
     ) -> Result<ExpressionResult, Failure> {
         match unprepared {
             Unprepared::Failed(failure) => Err(failure),
-            Unprepared::Wrong(failure) => self.compiled_though_wrong(failure, asked),
-            Unprepared::NeedsCompiler { what, span } => self.needing_compiler(&what, span, asked),
+            Unprepared::Wrong(failure) => self.recheck_by_compiler(failure, asked),
+            Unprepared::NeedsCompiler { what, span } => self.evaluate_compiler_only(&what, span, asked),
         }
     }
 
@@ -165,7 +165,7 @@ impl ClrSession {
             Some(val) => {
                 let text = asked.text;
                 let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
-                ExpressionResult::Val(called(self.types.here(&self.debuggee, &val)?, &name))
+                ExpressionResult::Val(with_call_name(self.types.here(&self.debuggee, &val)?, &name))
             }
             None => ExpressionResult::Nothing,
         }))
@@ -246,7 +246,7 @@ impl ClrSession {
     pub(crate) fn evaluate_to_text(&mut self, text: &str, thread: u32) -> Result<String, Failure> {
         let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_TIMEOUT };
         let (text, format) = Format::split(text);
-        let kept = self.values.references.kept();
+        let kept = self.values.references.count_kept();
         let told = self.evaluate_text(text, &format, &site);
         // A log point in a loop must not accumulate objects in the program.
         self.values.references.release_from(kept);
@@ -277,7 +277,7 @@ impl ClrSession {
             Some(il) => self.at_stop().place_in(module, method, il, &site),
             None => self.at_stop().place_of(&site),
         };
-        let kept = self.values.references.kept();
+        let kept = self.values.references.count_kept();
         let text = text.trim();
         let asked = EvaluationRequest {
             text,
@@ -301,7 +301,7 @@ impl ClrSession {
     }
 
     /// Assigns the value of one expression to another.
-    pub(crate) fn assigned_to(
+    pub(crate) fn assign_expression(
         &mut self,
         target: &str,
         new: &str,
@@ -311,12 +311,12 @@ impl ClrSession {
         // As one text, so that messages can refer to both parts.
         let text = format!("{target} = {new}");
         let start = text.len() - new.len();
-        let assigned = self.assigned_as(&text, target, start, site);
+        let assigned = self.run_assignment(&text, target, start, site);
         assigned.map_err(|failure| in_value(failure, &text, start))
     }
 
     /// Runs `text`, an assignment to `target` whose value begins at `start`.
-    fn assigned_as(
+    fn run_assignment(
         &mut self,
         text: &str,
         target: &str,
@@ -330,16 +330,16 @@ impl ClrSession {
         let evaluation = ExpressionEvaluation::new(self, site, &sight, Effects::None, None);
         let bound = bind_assignment(&to, &value, &sight.scope, &evaluation);
         let prepared = with_meaning(bound, sight, text);
-        self.value_prepared(prepared, everything(text, site))
+        self.evaluate_prepared(prepared, everything(text, site))
     }
 
     /// Writes the value of an expression to a place.
-    pub(crate) fn assigned(&mut self, place: &Val, new: &str, site: &EvalContext) -> Result<Val, Failure> {
+    pub(crate) fn assign(&mut self, place: &Val, new: &str, site: &EvalContext) -> Result<Val, Failure> {
         let new = new.trim();
         let sight = self.at_stop().sight_at(site, new)?;
         let expected = if matches!(place.ty, Ty::Other | Ty::Null) { None } else { Some(&place.ty) };
         let asked = everything(new, site);
-        let prepared = self.bound(asked, sight, expected);
+        let prepared = self.parse_and_bind(asked, sight, expected);
         let path = place.path().cloned();
         let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
         let prepared = match prepared {
@@ -348,17 +348,17 @@ impl ClrSession {
                 let assignment = format!("{} = {new}", path.name);
                 let start = assignment.len() - new.len();
                 let unprepared = unprepared.behind(&assignment, start);
-                let value = self.value_prepared(Err(unprepared), everything(&assignment, site));
+                let value = self.evaluate_prepared(Err(unprepared), everything(&assignment, site));
                 return value.map_err(|failure| in_value(failure, &assignment, start));
             }
             prepared => prepared,
         };
-        let val = self.value_prepared(prepared, asked)?;
+        let val = self.evaluate_prepared(prepared, asked)?;
         let ty = if expected.is_some() { place.ty.clone() } else { val.ty.clone() };
-        self.stored(&path, &val, &ty, site)
+        self.store(&path, &val, &ty, site)
     }
 
-    fn value_prepared(
+    fn evaluate_prepared(
         &mut self,
         prepared: Result<Prepared, Unprepared>,
         asked: EvaluationRequest<'_>,
@@ -367,7 +367,7 @@ impl ClrSession {
             Ok(prepared) => {
                 let before = self.debuggee.times_changed();
                 match self.run_prepared(&prepared, asked) {
-                    Err(failure) => Some(self.compiled_after(failure, &prepared, asked, before)?),
+                    Err(failure) => Some(self.retry_by_compiler(failure, &prepared, asked, before)?),
                     Ok(outcome) => outcome,
                 }
             }

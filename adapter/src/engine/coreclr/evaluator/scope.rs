@@ -29,7 +29,7 @@ impl ResolvedScope {
     }
 
     /// A path that begins in the frame of a site: paths are kept for later stops.
-    pub(super) fn placed(&self, way: &Path, site: &EvalContext) -> Path {
+    pub(super) fn rebase(&self, way: &Path, site: &EvalContext) -> Path {
         let (thread, frame) = (site.thread, site.frame);
         let root = match &way.root {
             PathRoot::Argument { index, .. } => PathRoot::Argument { thread, frame, index: *index },

@@ -37,7 +37,7 @@ impl ClrSession {
         let item = self.types.item_of(&of.ty).or_else(|| self.types.item_of(&actual));
         if !self.types.is_read(&actual) {
             let item = item.clone().unwrap_or(OBJECT);
-            of = self.list_made(of, &actual, &item, most, site)?;
+            of = self.make_list(of, &actual, &item, most, site)?;
             actual = self.at_stop().actual(&of)?;
         }
         let item = match &actual {
@@ -58,7 +58,7 @@ impl ClrSession {
     }
 
     /// A list of the items of a sequence. An endless sequence is truncated.
-    fn list_made(
+    fn make_list(
         &mut self,
         of: Val,
         actual: &Ty,
@@ -100,7 +100,12 @@ impl ClrSession {
     }
 
     /// Replaces the items of a list or array.
-    pub(super) fn refilled(&mut self, of: &Val, items: Vec<Val>, site: &EvalContext) -> Result<(), Failure> {
+    pub(super) fn replace_items(
+        &mut self,
+        of: &Val,
+        items: Vec<Val>,
+        site: &EvalContext,
+    ) -> Result<(), Failure> {
         let lost = || failed("the items cannot be written");
         let actual = self.at_stop().actual(of)?;
         let item = self.types.item_of(&actual).unwrap_or(OBJECT);

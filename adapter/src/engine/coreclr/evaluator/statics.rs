@@ -7,7 +7,7 @@ use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::{FieldRef, PropertyRef};
 use dap_wire::Failure;
 
-use super::calling::called;
+use super::calling::with_call_name;
 use super::{Constant, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::modules::Loaded;
@@ -53,7 +53,7 @@ impl ClrSession {
         if let Some(token) = property.property.backing {
             let field = Static { owner, token, name, ty: property.ty.clone() };
             if let Ok(val) = self.static_field(&field, site, initialises) {
-                return Ok(called(val, &shown));
+                return Ok(with_call_name(val, &shown));
             }
         }
         let method = self.types.method(&loaded, owner, getter).ok_or_else(lost)?;

@@ -31,16 +31,16 @@ impl ClrTypeSystem {
     /// arguments.
     fn reflection_name(&self, ty: &Ty) -> Option<String> {
         match ty {
-            Ty::Vector(of) => self.suffixed(of, "[]"),
+            Ty::Vector(of) => self.add_suffix(of, "[]"),
             Ty::Array(of, rank) => {
-                self.suffixed(of, &format!("[{}]", ",".repeat(rank.saturating_sub(1).min(32) as usize)))
+                self.add_suffix(of, &format!("[{}]", ",".repeat(rank.saturating_sub(1).min(32) as usize)))
             }
-            Ty::Pointer(of) => self.suffixed(of, "*"),
-            _ => self.suffixed(ty, ""),
+            Ty::Pointer(of) => self.add_suffix(of, "*"),
+            _ => self.add_suffix(ty, ""),
         }
     }
 
-    fn suffixed(&self, ty: &Ty, suffix: &str) -> Option<String> {
+    fn add_suffix(&self, ty: &Ty, suffix: &str) -> Option<String> {
         match ty {
             Ty::Vector(_) | Ty::Array(..) | Ty::Pointer(_) => {
                 let name = self.reflection_name(ty)?;

@@ -11,7 +11,7 @@ use cordebug::frame::{Frame, Function};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue};
 
-use super::unhandled::{object, same};
+use super::unhandled::{is_same_object, object};
 use super::{ExceptionStage, MAX_STACK_DEPTH};
 use crate::engine::coreclr::breakpoints::Breakpoints;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
@@ -90,7 +90,8 @@ impl Carried {
     }
 
     fn position(&self, thrown: &ClrValue) -> Option<usize> {
-        let is_this = |one: &One| one.exception.value().is_ok_and(|value| same(&value, thrown) == Some(true));
+        let is_this =
+            |one: &One| one.exception.value().is_ok_and(|value| is_same_object(&value, thrown) == Some(true));
         self.list.iter().position(is_this)
     }
 
@@ -117,7 +118,7 @@ impl One {
 
 impl ClrSession {
     /// A library requests a stop at an exception.
-    pub(in crate::engine::coreclr) fn asked_to_stop(&mut self, thread: &Thread) {
+    pub(in crate::engine::coreclr) fn on_requested_stop(&mut self, thread: &Thread) {
         let frames = thread.frames(1).unwrap_or_default();
         let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
         let Some(object) = object(&thrown) else { return };
@@ -136,7 +137,7 @@ impl ClrSession {
             self.exceptions.remember(&thrown, false, true);
         }
         if let Ok(handle) = object.handle() {
-            self.stopped_at_exception(thread, ExceptionStage::UserUnhandled, Some(handle));
+            self.stop_with_exception(thread, ExceptionStage::UserUnhandled, Some(handle));
         }
     }
 }

@@ -39,11 +39,11 @@ pub(super) struct Heard {
 impl ClrSession {
     /// Handlers are about to run for an exception; or code of the program calls the same method for other
     /// purposes.
-    pub(in crate::engine::coreclr) fn about_to_be_heard(&mut self, thread: &Thread) {
+    pub(in crate::engine::coreclr) fn on_handler_search(&mut self, thread: &Thread) {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
         let frames = thread.frames(2).unwrap_or_default();
         let exception = self.exceptions.thrown.heard.exception;
-        let is_thrown = |frame: &Frame| same(&frame.argument(exception).ok()?, &thrown);
+        let is_thrown = |frame: &Frame| is_same_object(&frame.argument(exception).ok()?, &thrown);
         let ranges: Vec<StackRange> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
         let [(_, above), below] = ranges.as_slice() else { return };
         // Managed callers have no frame of the runtime in between.
@@ -52,7 +52,7 @@ impl ClrSession {
         if !is_runtimes || frames.first().and_then(is_thrown) != Some(true) {
             return;
         }
-        self.throws(thread, ExceptionStage::Unhandled);
+        self.stop_if_filtered(thread, ExceptionStage::Unhandled);
         if self.debuggee.run != RunState::Running
             && let Some(handle) = object(&thrown).and_then(|object| object.handle().ok())
         {
@@ -99,10 +99,11 @@ impl Exceptions {
     }
 
     /// Whether the exception that a thread throws was reported before its handlers ran.
-    pub(super) fn was_heard(&mut self, thread: &Thread) -> bool {
+    pub(super) fn was_reported_before_handlers(&mut self, thread: &Thread) -> bool {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return false };
         let told = &mut self.thrown.heard.told;
-        let is_this = |handle: &Handle| handle.value().is_ok_and(|value| same(&value, &thrown) == Some(true));
+        let is_this =
+            |handle: &Handle| handle.value().is_ok_and(|value| is_same_object(&value, &thrown) == Some(true));
         let found = told.iter().position(|(of, handle)| *of == id && is_this(handle));
         found.map(|at| told.swap_remove(at)).is_some()
     }
@@ -117,6 +118,6 @@ pub(super) fn object(value: &Value) -> Option<Value> {
 }
 
 /// Whether both are the same object; `None` if that is unknown.
-pub(super) fn same(one: &Value, other: &Value) -> Option<bool> {
+pub(super) fn is_same_object(one: &Value, other: &Value) -> Option<bool> {
     Some(object(one)?.address().ok()? == object(other)?.address().ok()?)
 }

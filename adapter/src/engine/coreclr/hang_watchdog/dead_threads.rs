@@ -41,7 +41,7 @@ pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
     };
     // The initial data of the file leaves few words to search for in its code.
     let waiting: BTreeSet<u64> = image.words_of_ones().filter(waits).collect();
-    let counts = image.counted(&waiting);
+    let counts = image.find_counters(&waiting);
     tracing::debug!(?counts, "words that may count the threads that are waited for");
     let (Some(count), 1) = (counts.first(), counts.len()) else { return Ok(false) };
     memory.write_all_at(&(-1_i32).to_le_bytes(), runtime.base.saturating_add(*count))?;
@@ -98,7 +98,7 @@ impl ElfImage {
     }
 
     /// Those of the words that locked instructions count, as four-byte numbers.
-    fn counted(&self, words: &BTreeSet<u64>) -> BTreeSet<u64> {
+    fn find_counters(&self, words: &BTreeSet<u64>) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         for part in self.code.iter().filter(|_| !words.is_empty()) {
             let code = self.of(part);
@@ -128,7 +128,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
 }
 
 /// Whether an instruction atomically increments or decrements a four-byte number in memory.
-fn counts(instruction: &Instruction) -> bool {
+fn is_counter(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix()
         && instruction.op0_kind() == OpKind::Memory
         && matches!(instruction.memory_size(), MemorySize::UInt32 | MemorySize::Int32)
@@ -139,7 +139,7 @@ fn counts(instruction: &Instruction) -> bool {
 fn locked_at(code: &[u8], address: u64) -> Option<u64> {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let instruction = decoder.decode();
-    (counts(&instruction) && instruction.is_ip_rel_memory_operand())
+    (is_counter(&instruction) && instruction.is_ip_rel_memory_operand())
         .then(|| instruction.ip_rel_memory_address())
 }
 
@@ -150,7 +150,7 @@ fn locked_behind(code: &[u8], address: u64, words: &BTreeSet<u64>) -> Option<u64
     let word = Some(place.ip_rel_memory_address()).filter(|word| words.contains(word))?;
     let counts_there = |instruction: Instruction| {
         let plain = instruction.memory_index() == Register::None && instruction.memory_displacement64() == 0;
-        counts(&instruction) && plain && instruction.memory_base() == place.op0_register()
+        is_counter(&instruction) && plain && instruction.memory_base() == place.op0_register()
     };
     decoder.iter().take(MAX_INSTRUCTIONS_BETWEEN).any(counts_there).then_some(word)
 }
@@ -189,8 +189,8 @@ mod tests {
             words.iter().copied().collect::<Vec<_>>(),
             [0x2000, 0x2004, 0x2008, 0x200c, 0x2010, 0x2014]
         );
-        assert_eq!(image.counted(&words).into_iter().collect::<Vec<_>>(), [0x2000, 0x200c]);
-        assert!(image.counted(&BTreeSet::from([0x2004])).is_empty());
+        assert_eq!(image.find_counters(&words).into_iter().collect::<Vec<_>>(), [0x2000, 0x200c]);
+        assert!(image.find_counters(&BTreeSet::from([0x2004])).is_empty());
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl ClrSession {
     }
 
     /// The program supplied symbols for a module from bytes, after it was loaded.
-    pub(crate) fn symbols_given(&mut self, module: &Module, symbols: &Stream) {
+    pub(crate) fn on_symbols_updated(&mut self, module: &Module, symbols: &Stream) {
         let read = symbols.read().map_err(|error| error.to_string());
         let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no valid portable PDB".into()));
         let loaded = match parsed {
@@ -71,12 +71,12 @@ impl ClrSession {
         };
         // Otherwise symbols of another build, or an unloaded module.
         if let Some(loaded) = loaded {
-            self.given_symbols(&loaded);
+            self.add_symbols(&loaded);
         }
     }
 
     /// A module that was loaded without symbols has some now; the program is stopped.
-    pub(crate) fn given_symbols(&mut self, loaded: &Rc<Loaded>) {
+    pub(crate) fn add_symbols(&mut self, loaded: &Rc<Loaded>) {
         prepare_for_debugging(loaded, &self.options);
         if loaded.is_user_code {
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
@@ -173,7 +173,7 @@ fn mark_for_steps(loaded: &Loaded, options: &SessionOptions) {
     }
     let passed = match (options.just_my_code, loaded.image()) {
         (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
-        _ => loaded.hidden().iter().copied().collect(),
+        _ => loaded.hidden_methods().iter().copied().collect(),
     };
     for method in passed {
         let set = || loaded.module.function(method)?.set_user_code(false);

@@ -116,14 +116,14 @@ fn in_folder(folder: &Path) -> Result<LaunchTargetKind, Failure> {
         }
         (projects, solutions) => {
             let all = if projects.is_empty() { solutions } else { projects };
-            Err(several(folder, all, folder))
+            Err(ambiguous_programs(folder, all, folder))
         }
     }
 }
 
 /// The refusal to choose among several programs of `whole`, by their names below `folder`: `LAUNCH_FAILED`
 /// with `data.programs`.
-pub(super) fn several(whole: &Path, programs: &[PathBuf], folder: &Path) -> Failure {
+pub(super) fn ambiguous_programs(whole: &Path, programs: &[PathBuf], folder: &Path) -> Failure {
     let message = format!("`{}` has several programs: {}", whole.display(), names(programs, folder));
     Failure::new(ErrorCode::LaunchFailed, message)
         .hint("name one of them as `program`")
@@ -149,7 +149,7 @@ fn project_above(file: &Path, open: Option<&Path>) -> Result<Option<PathBuf>, Fa
         match listed(folder, is_project).as_slice() {
             [] => {}
             [project] => return Ok(Some(project.clone())),
-            projects => return Err(several(folder, projects, folder)),
+            projects => return Err(ambiguous_programs(folder, projects, folder)),
         }
         if open == Some(folder) {
             break;

@@ -51,7 +51,7 @@ impl BuildOptions {
     }
 
     /// The requested options, for people.
-    pub(super) fn described(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let parts = [&self.configuration, &self.framework, &self.runtime].into_iter().flatten();
         let parts: Vec<&str> = parts.map(String::as_str).collect();
         if parts.is_empty() { String::new() } else { format!(" for {}", parts.join(", ")) }
@@ -72,6 +72,6 @@ mod tests {
         };
         assert_eq!(options.of_question(), ["-c", "Release", "-f", "net10.0", "-p:X=1"]);
         assert_eq!(options.of_build().len(), 7);
-        assert_eq!(options.described(), " for Release, net10.0");
+        assert_eq!(options.describe(), " for Release, net10.0");
     }
 }

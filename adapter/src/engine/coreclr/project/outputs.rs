@@ -69,7 +69,7 @@ pub(super) fn newest(project: &Path, outputs: &[Output], options: &BuildOptions)
     }
     newest.map(|(_, assembly)| assembly).ok_or_else(|| {
         let built = if options.no_build { "is not built" } else { "was built" };
-        let for_what = options.described();
+        let for_what = options.describe();
         let message =
             format!("`{}` {built}{for_what}, and no program was found under `bin`", project.display());
         Failure::new(ErrorCode::LaunchFailed, message)

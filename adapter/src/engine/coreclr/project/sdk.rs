@@ -96,7 +96,7 @@ impl DotnetSdk<'_> {
     }
 
     /// Whether an SDK of this version can report what it will start.
-    pub(super) const fn answers(version: u32) -> bool {
+    pub(super) const fn reports_outputs(version: u32) -> bool {
         version >= MIN_PROPERTY_SDK
     }
 

@@ -16,19 +16,19 @@ use crate::engine::coreclr::session::ClrSession;
 
 impl ClrSession {
     /// Handles a result.
-    pub(in crate::engine::coreclr) fn retrieved(&mut self, what: Retrieved) {
+    pub(in crate::engine::coreclr) fn on_retrieved(&mut self, what: Retrieved) {
         match what {
             Retrieved::Source { document, text } => {
                 self.retrieval.keep_text(document, text);
-                self.sources.fetched(document);
+                self.sources.add_fetched(document);
             }
-            Retrieved::Symbols { module, found } => self.symbols_arrived(module, found),
-            Retrieved::Decompiled { module, made } => self.decompiled_arrived(module, made),
-            Retrieved::GivenUp { module } => self.retrieval.given_up(module),
+            Retrieved::Symbols { module, found } => self.on_symbols_found(module, found),
+            Retrieved::Decompiled { module, made } => self.on_decompiled(module, made),
+            Retrieved::GivenUp { module } => self.retrieval.answer_cancelled(module),
         }
     }
 
-    fn symbols_arrived(&mut self, module: usize, found: Result<Pdb, String>) {
+    fn on_symbols_found(&mut self, module: usize, found: Result<Pdb, String>) {
         let Some(loaded) = self.types.modules.by_id(module) else { return };
         match found {
             // Other symbols were faster.
@@ -46,7 +46,7 @@ impl ClrSession {
         }
     }
 
-    fn decompiled_arrived(&mut self, module: usize, made: Result<Pdb, Failure>) {
+    fn on_decompiled(&mut self, module: usize, made: Result<Pdb, Failure>) {
         let loaded = self.types.modules.by_id(module);
         let (made, failure) = match made {
             Ok(pdb) => (loaded.and_then(|loaded| self.take_up(&loaded, pdb, SymbolOrigin::Decompiler)), None),
@@ -56,7 +56,7 @@ impl ClrSession {
             self.outbox.note(&failure.to_string());
         }
         for PendingSourceRequest { method, reply, .. } in
-            self.retrieval.decompiled(module, failure.map_or(Ok(()), Err))
+            self.retrieval.take_decompiled(module, failure.map_or(Ok(()), Err))
         {
             let gone = || Failure::invalid("the module was unloaded while it was decompiled");
             reply.send(made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method)));
@@ -84,7 +84,7 @@ impl ClrSession {
         let taken = self.while_stopped(|session| {
             let Some(loaded) = session.types.modules.adopt(id, pdb, origin) else { return Ok(None) };
             session.sources.forget_module(id);
-            session.given_symbols(&loaded);
+            session.add_symbols(&loaded);
             Ok(Some(loaded))
         });
         let taken = taken.unwrap_or_else(|failure| {

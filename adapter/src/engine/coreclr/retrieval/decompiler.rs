@@ -112,7 +112,7 @@ pub(super) struct Assembly {
 }
 
 /// The cached PDB of an earlier decompilation, for the module with this identity.
-pub(in crate::engine::coreclr) fn kept(cache: &Cache, identity: &PdbIdentity) -> Option<Pdb> {
+pub(in crate::engine::coreclr) fn open_cached(cache: &Cache, identity: &PdbIdentity) -> Option<Pdb> {
     let folder = folder_of(identity)?;
     let name = folder.join(PDB);
     cache.path(&name).filter(|path| path.exists())?;
@@ -142,7 +142,7 @@ pub(super) fn decompile(
     assembly: &Assembly,
     give_up: &dyn Fn() -> bool,
 ) -> Result<Pdb, Failure> {
-    if let Some(pdb) = cache.and_then(|cache| kept(cache, &assembly.identity)) {
+    if let Some(pdb) = cache.and_then(|cache| open_cached(cache, &assembly.identity)) {
         return Ok(pdb);
     }
     let can = abilities(program, give_up)?;

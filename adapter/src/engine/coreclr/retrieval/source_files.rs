@@ -73,7 +73,7 @@ impl Remote {
 
 /// The path in the cache of a text with this checksum.
 fn name(checksum: &Checksum, document: &str) -> PathBuf {
-    Path::new(FOLDER).join(checksums::spelled(checksum).1).join(file_name(document))
+    Path::new(FOLDER).join(checksums::spell_checksum(checksum).1).join(file_name(document))
 }
 
 /// The file in the cache with this source, if it exists and is intact.
@@ -113,7 +113,7 @@ pub(super) async fn fetch(
         Some((wanted, compiled))
     });
     let Some((wanted, compiled)) = compiled else {
-        let algorithm = remote.checksum.as_ref().map_or("", |wanted| checksums::spelled(wanted).0);
+        let algorithm = remote.checksum.as_ref().map_or("", |wanted| checksums::spell_checksum(wanted).0);
         let message = format!(
             "what `{address}` sends is not the text that `{}` was compiled from (its {algorithm} checksum differs): it is not shown",
             remote.document

@@ -32,7 +32,7 @@ impl SourceLinkOptions {
         let map = match attribute {
             Value::Null => return Ok(Self::default()),
             Value::Object(map) if map.len() <= MAX_PATTERNS => map,
-            other => return Err(wrong(&format!("must map addresses to objects, not {other}"))),
+            other => return Err(invalid_option(&format!("must map addresses to objects, not {other}"))),
         };
         let mut rules = Vec::new();
         for (pattern, options) in map {
@@ -40,13 +40,15 @@ impl SourceLinkOptions {
                 (Value::Object(_), Value::Null) => true,
                 (_, Value::Bool(enabled)) => *enabled,
                 _ => {
-                    return Err(wrong(&format!(
+                    return Err(invalid_option(&format!(
                         "has `{pattern}: {options}`; it must be {{\"enabled\": true}} or false"
                     )));
                 }
             };
             let parsed = UrlPattern::parse(pattern).ok_or_else(|| {
-                wrong(&format!("has `{pattern}`, which is neither `*` nor an address with `https://`"))
+                invalid_option(&format!(
+                    "has `{pattern}`, which is neither `*` nor an address with `https://`"
+                ))
             })?;
             rules.push((parsed, enabled));
         }
@@ -64,15 +66,15 @@ impl SourceLinkOptions {
     /// Whether fetching from an address is allowed: the longest matching pattern decides. Of two equally long
     /// ones, the one that forbids.
     pub(in crate::engine::coreclr) fn allows(&self, address: &Address) -> bool {
-        self.decides(address) == Some(true)
+        self.is_enabled(address) == Some(true)
     }
 
     /// Whether fetching from an address is forbidden by a pattern, or in any case.
     pub(in crate::engine::coreclr) fn forbids(&self, url: &str) -> bool {
-        Address::parse(url).ok().is_none_or(|address| self.decides(&address) == Some(false))
+        Address::parse(url).ok().is_none_or(|address| self.is_enabled(&address) == Some(false))
     }
 
-    fn decides(&self, address: &Address) -> Option<bool> {
+    fn is_enabled(&self, address: &Address) -> Option<bool> {
         let fitting = self.rules.iter().filter(|(pattern, _)| pattern.fits(address));
         fitting.max_by_key(|(pattern, enabled)| (pattern.letters(), !enabled)).map(|(_, enabled)| *enabled)
     }
@@ -84,7 +86,7 @@ pub(in crate::engine::coreclr) fn pattern_for(address: &Address) -> String {
     format!("{scheme}://{}/*", address.authority())
 }
 
-fn wrong(what: &str) -> Failure {
+fn invalid_option(what: &str) -> Failure {
     Failure::invalid(format!("`sourceLinkOptions` {what}"))
         .hint("for example {\"https://raw.githubusercontent.com/*\": {\"enabled\": true}}")
 }

@@ -109,7 +109,7 @@ impl SymbolServers {
         };
         let identity = identity.ok_or_else(String::new)?;
         let key = identity.key().ok_or("the name of its PDB is not a file name")?;
-        if let Some(pdb) = self.kept(&identity, &key) {
+        if let Some(pdb) = self.open_cached(&identity, &key) {
             return Ok(pdb);
         }
         let mut reasons = Vec::new();
@@ -122,7 +122,7 @@ impl SymbolServers {
         Err(reasons.join("; "))
     }
 
-    fn kept(&self, identity: &PdbIdentity, key: &str) -> Option<Pdb> {
+    fn open_cached(&self, identity: &PdbIdentity, key: &str) -> Option<Pdb> {
         let (cache, folder) = self.cache.as_ref()?;
         let name = folder.join(key);
         let mut pdb = identity.read(&cache.read(&name)?).ok()?;

@@ -90,7 +90,7 @@ impl SymbolOptions {
                 "cachePath" => match value {
                     Value::Null => {}
                     Value::String(path) if !path.is_empty() => options.cache = Some(folder(path)),
-                    other => return Err(wrong("symbolOptions.cachePath", "a folder", other)),
+                    other => return Err(invalid_option("symbolOptions.cachePath", "a folder", other)),
                 },
                 "moduleFilter" => options.filter = filter(value, ignored)?,
                 other => ignored.push(format!("symbolOptions.{other}")),
@@ -176,9 +176,11 @@ fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<ModuleFilter, Fail
                 true,
             )?,
         }),
-        _ => {
-            Err(wrong(&format!("{NAME}.mode"), "`loadAllButExcluded` or `loadOnlyIncluded`", &value["mode"]))
-        }
+        _ => Err(invalid_option(
+            &format!("{NAME}.mode"),
+            "`loadAllButExcluded` or `loadOnlyIncluded`",
+            &value["mode"],
+        )),
     }
 }
 
@@ -191,7 +193,7 @@ fn folder(path: &str) -> PathBuf {
     }
 }
 
-fn wrong(name: &str, should_be: &str, value: &Value) -> Failure {
+fn invalid_option(name: &str, should_be: &str, value: &Value) -> Failure {
     Failure::invalid(format!("`{name}` must be {should_be}, not {value}"))
 }
 
@@ -199,7 +201,7 @@ fn object<'a>(name: &str, value: &'a Value) -> Result<Option<&'a Map<String, Val
     match value {
         Value::Null => Ok(None),
         Value::Object(map) => Ok(Some(map)),
-        other => Err(wrong(name, "an object", other)),
+        other => Err(invalid_option(name, "an object", other)),
     }
 }
 
@@ -207,12 +209,12 @@ fn flag(name: &str, value: &Value, default: bool) -> Result<bool, Failure> {
     match value {
         Value::Null => Ok(default),
         Value::Bool(value) => Ok(*value),
-        other => Err(wrong(name, "true or false", other)),
+        other => Err(invalid_option(name, "true or false", other)),
     }
 }
 
 fn texts(name: &str, value: &Value) -> Result<Vec<String>, Failure> {
-    let wrong = || wrong(name, &format!("an array of at most {MAX_ENTRIES} texts"), value);
+    let wrong = || invalid_option(name, &format!("an array of at most {MAX_ENTRIES} texts"), value);
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(list) if list.len() <= MAX_ENTRIES => {

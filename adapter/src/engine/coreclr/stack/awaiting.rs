@@ -64,8 +64,8 @@ pub(crate) enum Continuation {
 
 impl StopContext<'_> {
     /// The async callers of the method a thread was resumed in, innermost first; found once per stop.
-    pub(super) fn waiting(&self, thread: u32, frames: &[Frame]) -> Rc<Vec<AwaitingMethod>> {
-        if let Some(known) = self.values.references.waiting(thread) {
+    pub(super) fn async_callers(&self, thread: u32, frames: &[Frame]) -> Rc<Vec<AwaitingMethod>> {
+        if let Some(known) = self.values.references.kept_callers(thread) {
             return known;
         }
         let mut list = Vec::new();
@@ -185,7 +185,7 @@ impl StopContext<'_> {
 impl ValueStore {
     /// Whether a thread's async callers were searched for at this stop.
     pub(super) fn is_known_who_waits(&self, thread: u32) -> bool {
-        self.references.waiting(thread).is_some()
+        self.references.kept_callers(thread).is_some()
     }
 
     /// An async caller by the number of its frame.
@@ -196,7 +196,7 @@ impl ValueStore {
         look: impl FnOnce(&AwaitingMethod) -> T,
     ) -> Option<T> {
         let index = frame.checked_sub(FIRST_AWAITING_FRAME)?;
-        self.references.waiting(thread)?.get(index).map(look)
+        self.references.kept_callers(thread)?.get(index).map(look)
     }
 }
 

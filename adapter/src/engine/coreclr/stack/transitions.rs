@@ -22,7 +22,7 @@ impl ClrDebuggee {
 
     /// The frames of a thread with marks between them. None above the top, because a stop is in code; none
     /// below the bottom, because every thread begins in the runtime.
-    pub(super) fn marked(&self, thread: u32, frames: &[Frame]) -> Vec<StackEntry> {
+    pub(super) fn insert_transitions(&self, thread: u32, frames: &[Frame]) -> Vec<StackEntry> {
         let internal =
             self.thread(thread).ok().and_then(|thread| thread.internal_frames(MAX_RUNTIME_FRAMES).ok());
         let mut placed: Vec<(usize, &'static str)> = Vec::new();

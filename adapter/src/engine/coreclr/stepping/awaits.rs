@@ -238,7 +238,7 @@ impl ClrSession {
             Awaiting::Completion(_) => true,
             Awaiting::Nothing => false,
         };
-        let went = if arrived { self.arrived(&mut step, thread, hit) } else { Ok(()) };
+        let went = if arrived { self.on_await_reached(&mut step, thread, hit) } else { Ok(()) };
         if self.debuggee.run == RunState::Running {
             self.stepping.step = Some(step);
         }
@@ -250,7 +250,12 @@ impl ClrSession {
     }
 
     /// The step has reached the breakpoint that it waited for.
-    fn arrived(&mut self, step: &mut ActiveStep, thread: &Thread, hit: &Breakpoint) -> Result<(), Failure> {
+    fn on_await_reached(
+        &mut self,
+        step: &mut ActiveStep,
+        thread: &Thread,
+        hit: &Breakpoint,
+    ) -> Result<(), Failure> {
         match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
             Awaiting::Nothing => {}
             Awaiting::Yield { loaded, places, machine } => {

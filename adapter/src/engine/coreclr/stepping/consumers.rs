@@ -104,15 +104,15 @@ impl ClrTypeSystem {
     }
 
     /// The resume point of a consumer that does not wait yet, because it runs on another thread.
-    fn coming(&self, debuggee: &ClrDebuggee, thread: &Thread) -> Option<Awaiting> {
+    fn find_running_consumer(&self, debuggee: &ClrDebuggee, thread: &Thread) -> Option<Awaiting> {
         let (own, stream) = (thread.id().ok()?, place(&own_argument(thread)?)?);
         let others = debuggee.process().ok()?.threads().ok()?;
         let others = others.into_iter().filter(|other| other.id() != Ok(own)).take(MAX_THREADS);
-        others.into_iter().find_map(|other| self.coming_on(&other, stream))
+        others.into_iter().find_map(|other| self.find_consumer_on(&other, stream))
     }
 
     /// Searches one thread: the nearest async method below the stream's own, or one that stores the stream.
-    fn coming_on(&self, thread: &Thread, stream: u64) -> Option<Awaiting> {
+    fn find_consumer_on(&self, thread: &Thread, stream: u64) -> Option<Awaiting> {
         let mut is_called = false;
         for frame in thread.frames(MAX_FRAMES).ok()? {
             let Some(at) = self.modules.position_of(&frame).filter(|at| !at.loaded.is_framework) else {
@@ -155,7 +155,7 @@ impl StopContext<'_> {
             return None;
         }
         let Some((waiting, machine)) = self.waits_for_item(&frames) else {
-            return self.types.coming(self.debuggee, thread);
+            return self.types.find_running_consumer(self.debuggee, thread);
         };
         resumes(&waiting, &machine)
     }

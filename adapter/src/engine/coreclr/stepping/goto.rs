@@ -32,7 +32,7 @@ impl ClrSession {
         // Frames and values from before are stale, as if the program had run.
         self.forget_stop();
         self.values.stack.take();
-        self.stopped("goto", id, Value::Null);
+        self.report_stop("goto", id, Value::Null);
         Ok(Value::Null)
     }
 }

@@ -7,7 +7,7 @@ use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::{ActiveStep, Began, CodePosition, StepKind};
+use super::{ActiveStep, CodePosition, StepKind, StepStart};
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -26,7 +26,7 @@ enum StepAction {
 
 impl ClrSession {
     /// The runtime reports that a step is complete.
-    pub(crate) fn step_completed(&mut self, thread: &Thread, stepper: &Stepper, reason: u32) {
+    pub(crate) fn on_step_complete(&mut self, thread: &Thread, stepper: &Stepper, reason: u32) {
         let is_current = |step: &ActiveStep| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
         // It belongs to a step that was cancelled before it completed.
         let Some(mut step) = self.stepping.step.take_if(|step| is_current(step)) else { return };
@@ -34,7 +34,7 @@ impl ClrSession {
             && let Some(position) = self.types.modules.position(thread)
         {
             tracing::trace!(reason, method = position.method, il = position.il, "a step landed");
-            self.returned_at(&mut step, thread, &position, reason);
+            self.on_landing(&mut step, thread, &position, reason);
             match self.another_go(&mut step, thread, &position, reason) {
                 Ok(true) => return self.stepping.step = Some(step),
                 Ok(false) => {}
@@ -97,7 +97,7 @@ impl ClrTypeSystem {
 
 impl CodePosition {
     /// Whether a step began in a `finally` of the method here: that of an iterator is a separate method.
-    fn is_finally(&self, began: &Began) -> bool {
+    fn is_finally(&self, began: &StepStart) -> bool {
         let is_finally = |metadata: &Metadata| metadata.method_name(began.method).starts_with(FINALLY);
         began.module == self.loaded.id && self.loaded.image().is_some_and(|image| is_finally(&image.metadata))
     }
@@ -144,7 +144,7 @@ fn next_move(step: &mut ActiveStep, at: &CodePosition, reason: u32) -> StepActio
     if reason == step::RETURN && step.began.as_ref().is_some_and(|began| at.is_finally(began)) {
         return if step.way == StepKind::Out { StepAction::Go(StepKind::Out) } else { StepAction::SetOut };
     }
-    let is_same = |began: &Began| at.is_later_piece_of(began, step.is_async);
+    let is_same = |began: &StepStart| at.is_later_piece_of(began, step.is_async);
     let is_no_place = is_hidden || reason == step::NORMAL && at.only_leads_on();
     match is_no_place || step.began.as_ref().is_some_and(is_same) {
         true => StepAction::SetOut,

@@ -73,7 +73,7 @@ impl ClrSession {
     }
 
     /// Handles a landing of a step: it may be right after a call, or outside the method that was called.
-    pub(super) fn returned_at(
+    pub(super) fn on_landing(
         &mut self,
         step: &mut ActiveStep,
         thread: &Thread,
@@ -126,7 +126,7 @@ impl ClrSession {
             _ => true,
         };
         if is_readable {
-            match self.at_stop().given(Some(value), &Ty::Other, UNNAMED) {
+            match self.at_stop().wrap_result(Some(value), &Ty::Other, UNNAMED) {
                 Ok(val) => step.returns.add(Returned { il: call.il, name: call.name.clone(), val }),
                 Err(failure) => tracing::debug!(%failure, "what a call returned is not shown"),
             }

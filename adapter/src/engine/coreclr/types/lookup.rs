@@ -77,14 +77,15 @@ impl ClrTypeSystem {
         let Some(from) = self.modules.by_id(module).filter(|from| from.id != anywhere.0.id) else {
             return Some(anywhere);
         };
-        if let Some(own) = declared(&from, full) {
+        if let Some(own) = find_declared(&from, full) {
             return Some(own);
         }
         if anywhere.0.is_core() {
             return Some(anywhere);
         }
         let names = from.image().map(|image| image.metadata.assembly_references()).unwrap_or_default();
-        let mut found = names.into_iter().filter_map(|name| declared(&self.bound_to(&from, name)?, full));
+        let mut found =
+            names.into_iter().filter_map(|name| find_declared(&self.resolve_assembly(&from, name)?, full));
         found.next().or(Some(anywhere))
     }
 
@@ -96,13 +97,13 @@ impl ClrTypeSystem {
         full: &str,
     ) -> Option<(Rc<Loaded>, u32)> {
         let named = assembly.filter(|name| !matches!(*name, "System.Runtime" | "netstandard" | "mscorlib"));
-        let found = named.and_then(|name| declared(&self.bound_to(from, name)?, full));
+        let found = named.and_then(|name| find_declared(&self.resolve_assembly(from, name)?, full));
         found.or_else(|| self.type_named(full))
     }
 
     /// The module that a module's assembly reference means: of several, the one that the runtime has bound it
     /// to.
-    fn bound_to(&self, from: &Loaded, assembly: &str) -> Option<Rc<Loaded>> {
+    fn resolve_assembly(&self, from: &Loaded, assembly: &str) -> Option<Rc<Loaded>> {
         let is_named = |loaded: &&Rc<Loaded>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
         let named: Vec<_> = self.modules.all().iter().filter(is_named).cloned().collect();
         let first = named.first()?.clone();
@@ -143,7 +144,7 @@ impl ClrTypeSystem {
 }
 
 /// A type that a module declares.
-fn declared(loaded: &Rc<Loaded>, full: &str) -> Option<(Rc<Loaded>, u32)> {
+fn find_declared(loaded: &Rc<Loaded>, full: &str) -> Option<(Rc<Loaded>, u32)> {
     let token = loaded.image()?.metadata.find_type(full)?;
     Some((loaded.clone(), token))
 }

@@ -6,7 +6,7 @@ pub(crate) use csharp_expr::types::{
 };
 
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::names::{keyword, spelled_generic};
+use crate::engine::coreclr::names::{keyword, spell_generic};
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Longest name of a type, characters.
@@ -114,7 +114,7 @@ impl ClrTypeSystem {
 
     /// As C# spells it, with namespace; truncated at the longest readable length.
     pub(crate) fn csharp(&self, ty: &Ty) -> String {
-        let spelled = self.spelled(ty);
+        let spelled = self.spell(ty);
         match spelled.char_indices().nth(MAX_NAME_LEN) {
             Some((at, _)) => format!("{}…", spelled.get(..at).unwrap_or_default()),
             None => spelled,
@@ -133,7 +133,7 @@ impl ClrTypeSystem {
         }
     }
 
-    fn spelled(&self, ty: &Ty) -> String {
+    fn spell(&self, ty: &Ty) -> String {
         match ty {
             Ty::Primitive(kind) => keyword(*kind).unwrap_or("?").into(),
             Ty::Vector(_) | Ty::Array(..) => {
@@ -171,7 +171,7 @@ impl ClrTypeSystem {
                         let elements: Vec<String> = elements.map(|of| self.csharp(of)).collect();
                         format!("({})", elements.join(", "))
                     }
-                    (name, arguments) => spelled_generic(name, arguments),
+                    (name, arguments) => spell_generic(name, arguments),
                 }
             }
         }

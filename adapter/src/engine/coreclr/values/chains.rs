@@ -67,14 +67,14 @@ impl StopContext<'_> {
         if start > 0 {
             let address = self.types.node_after(self.debuggee, cancel, &value, next, start)?;
             value = self.debuggee.process().ok()?.object_at(address).ok()?;
-            node = self.values.held(&value, "a node")?;
+            node = self.values.hold_object(&value, "a node")?;
         }
         for at in start..length.min(MAX_CHAIN_LEN) {
             if found.len() >= count || cancel.is_cancelled() {
                 break;
             }
             if node.steps.len() > MAX_WAY_LEN {
-                node = self.values.held(&value, "a node")?;
+                node = self.values.hold_object(&value, "a node")?;
             }
             found.push((at, node.clone()));
             node = node.step(next, String::new());
@@ -124,7 +124,7 @@ impl StopContext<'_> {
                     break;
                 }
                 if node.steps.len() > MAX_WAY_LEN {
-                    node = self.values.held(&self.fetch(&node).ok()?, "a node")?;
+                    node = self.values.hold_object(&self.fetch(&node).ok()?, "a node")?;
                 }
                 if passed >= start {
                     let value = bare(&self.fetch(&node).ok()?)?;

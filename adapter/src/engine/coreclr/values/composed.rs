@@ -111,7 +111,7 @@ impl ClrTypeSystem {
     }
 
     /// The parts of a value's text; `None` for a value that is not a pair, tuple or record.
-    pub(super) fn composed(&self, value: &ClrValue, ty: &Ty, name: &str) -> Option<Composed> {
+    pub(super) fn compose(&self, value: &ClrValue, ty: &Ty, name: &str) -> Option<Composed> {
         let fields = |open: &str, names: &[&str], close: &'static str| {
             let part = |field: &&str| {
                 let steps = vec![self.member(value, field)?];

@@ -90,7 +90,7 @@ impl StopContext<'_> {
             return Some(Val::constant_of(Constant::Null, elements.of.clone()));
         }
         let object = self.debuggee.process().ok()?.object_at(target).ok()?;
-        let held = self.values.held(&bare(&object)?, &format!("{}[{at}]", path.name))?;
+        let held = self.values.hold_object(&bare(&object)?, &format!("{}[{at}]", path.name))?;
         Some(Val::at(held, elements.of.clone()))
     }
 }
@@ -98,7 +98,7 @@ impl StopContext<'_> {
 impl ClrTypeSystem {
     /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer determines
     /// their number.
-    pub(crate) fn side_by_side(&self, loaded: &Loaded, token: u32) -> Option<Elements> {
+    pub(crate) fn inline_elements(&self, loaded: &Loaded, token: u32) -> Option<Elements> {
         let metadata = &loaded.image()?.metadata;
         let count = metadata.attribute_number(token, INLINE);
         if count.is_none() && !metadata.simple_name(token).ends_with(BUFFER) {
@@ -121,7 +121,7 @@ impl ClrTypeSystem {
         let Ty::Named(named) = ty else { return None };
         named.is_value.then_some(())?;
         let (loaded, token) = self.definition(ty)?;
-        let elements = self.side_by_side(&loaded, token)?;
+        let elements = self.inline_elements(&loaded, token)?;
         let of = elements.of.with(ty.arguments(), &[]);
         let fields = loaded.image()?.metadata.fields(token);
         let field = fields.into_iter().find(|field| !field.is_static)?;

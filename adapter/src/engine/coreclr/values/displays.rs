@@ -35,7 +35,7 @@ pub(super) struct Display {
 
 impl ClrSession {
     /// Shows an object as its type defines: its display, its members with theirs, or its `ToString`.
-    pub(super) fn as_its_type_wants(
+    pub(super) fn format_by_type(
         &mut self,
         path: &Path,
         format: &Format,
@@ -48,11 +48,11 @@ impl ClrSession {
         }
         self.values.depth.set(deep + 1);
         let is_plain = shown.text == format!("{{{}}}", shown.kind.trim_end_matches('?'));
-        if let Some(display) = self.displayed(path, is_plain, site) {
+        if let Some(display) = self.find_display(path, is_plain, site) {
             shown.text = display.value.unwrap_or(std::mem::take(&mut shown.text));
             shown.kind = display.kind.unwrap_or(std::mem::take(&mut shown.kind));
             shown.name = display.name;
-        } else if let Some(text) = self.recomposed(path, &shown.text, format, site) {
+        } else if let Some(text) = self.compose_again(path, &shown.text, format, site) {
             shown.text = text;
         } else if is_plain && let Some(text) = self.own_text(path, site) {
             shown.text = format!("{{{text}}}");
@@ -62,18 +62,24 @@ impl ClrSession {
 
     /// The text of a pair, tuple or record with the displays of its members; `None` if its fields are
     /// sufficient.
-    fn recomposed(&mut self, path: &Path, text: &str, format: &Format, site: &EvalContext) -> Option<String> {
+    fn compose_again(
+        &mut self,
+        path: &Path,
+        text: &str,
+        format: &Format,
+        site: &EvalContext,
+    ) -> Option<String> {
         text.contains(['{', '…']).then_some(())?;
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
         let ty = self.types.declared_ty(&value);
-        let composed = self.types.composed(&value, &ty, &self.types.full_name(&ty))?;
+        let composed = self.types.compose(&value, &ty, &self.types.full_name(&ty))?;
         drop(value);
         Some(self.composed_display(path, &composed, format, site))
     }
 
     /// The display of an object's type; a framework type's default display if the object has no text
     /// otherwise.
-    fn displayed(&mut self, path: &Path, is_plain: bool, site: &EvalContext) -> Option<Display> {
+    fn find_display(&mut self, path: &Path, is_plain: bool, site: &EvalContext) -> Option<Display> {
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
         let ty = self.types.declared_ty(&value);
         drop(value);
@@ -83,7 +89,7 @@ impl ClrSession {
             return None;
         }
         let mut fill = |pattern: Option<String>| {
-            let filled = pattern.map(|pattern| self.filled(&pattern, path, &ty, site)).transpose();
+            let filled = pattern.map(|pattern| self.fill_display(&pattern, path, &ty, site)).transpose();
             filled.map(|text| text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()))
         };
         let all = || {
@@ -97,7 +103,7 @@ impl ClrSession {
         match filled {
             Ok(display) => Some(display),
             Err(failure) => {
-                self.mute(format!("The display of `{key}`"), key, &failure);
+                self.suppress_display(format!("The display of `{key}`"), key, &failure);
                 None
             }
         }
@@ -119,14 +125,14 @@ impl ClrSession {
             Ok(text) => text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()),
             Err(failure) => {
                 tracing::debug!(%failure, key, "an object returned no text");
-                self.mute(format!("`{key}`"), key, &failure);
+                self.suppress_display(format!("`{key}`"), key, &failure);
                 None
             }
         }
     }
 
     /// Prevents further calls of a display that took too long.
-    fn mute(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
+    fn suppress_display(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
         if failure.code == ErrorCode::EvaluationTimeout {
             self.outbox
                 .note(&format!("{what} took too long and is not evaluated again in this session: {failure}"));
@@ -135,7 +141,7 @@ impl ClrSession {
     }
 
     /// Fills in `Name = {Name,nq}`: text with expressions in braces.
-    fn filled(
+    fn fill_display(
         &mut self,
         pattern: &str,
         path: &Path,
@@ -201,7 +207,7 @@ impl ClrSession {
             true => path.name.clone(),
             false => format!("({}){}", self.types.csharp(ty), path.name),
         };
-        match self.made_of(&proxy, path, ty, site) {
+        match self.wrap_object(&proxy, path, ty, site) {
             Ok(made) => made.path().map(|made| Path {
                 name: format!("new {}({argument})", self.types.csharp(&proxy)),
                 ..made.clone()

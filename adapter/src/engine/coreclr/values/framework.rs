@@ -126,7 +126,7 @@ impl ClrTypeSystem {
                 Some(self.show_as(debuggee, &self.field_named(value, "Value")?, format, deeper - 1).text)
             }
             NAMES if self.is_names(&self.declared_ty(value)) => {
-                self.counted(value, name).map(|items| format!("Count = {items}"))
+                self.count_items(value, name).map(|items| format!("Count = {items}"))
             }
             "System.Threading.Tasks.Task" => self.task(debuggee, value, format, deeper),
             _ => self.member_text(debuggee, value, name),

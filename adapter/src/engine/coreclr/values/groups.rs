@@ -85,7 +85,7 @@ impl ClrSession {
         let view =
             self.types.ty_named(VIEW).ok_or_else(|| Failure::invalid("Microsoft.CSharp is not loaded"))?;
         let ty = self.at_stop().val_at(path.clone())?.ty;
-        let made = self.made_of(&view, path, &ty, site)?;
+        let made = self.wrap_object(&view, path, &ty, site)?;
         let made = made.path().cloned().unwrap_or_else(|| path.clone());
         let items = match self.property_value(&made, "Items", site) {
             Ok(items) => items,
@@ -135,7 +135,7 @@ impl ClrTypeSystem {
     }
 
     /// Whether objects of a type report their members themselves, before those that the type declares.
-    pub(super) fn answers_itself(&self, ty: &Ty) -> bool {
+    pub(super) fn has_own_members(&self, ty: &Ty) -> bool {
         let is_answering =
             self.interfaces_of(ty).iter().any(|interface| self.full_name(interface) == DYNAMIC);
         is_answering && !self.chain(ty).iter().any(|base| self.full_name(base) == OWN_TOO)

@@ -6,7 +6,7 @@ use cordebug::value::Value as ClrValue;
 use super::path::{Path, PathSegment, bare};
 use super::tuples::tuple_names;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::names::{is_closure, written_name};
+use crate::engine::coreclr::names::{escape_keyword, is_closure};
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
@@ -130,7 +130,7 @@ impl StopContext<'_> {
                 let names = metadata.map(|metadata| metadata.tuple_names(field.token));
                 let parts = metadata.map(|metadata| metadata.dynamic_parts(field.token)).unwrap_or_default();
                 let is_dynamic = parts.first() == Some(&true);
-                let way = path.step(field.step, written_name(name));
+                let way = path.step(field.step, escape_keyword(name));
                 let tuple = names.and_then(tuple_names);
                 found.push((name.to_owned(), Path { tuple, is_dynamic, ..way }));
             }

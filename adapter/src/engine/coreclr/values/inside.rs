@@ -12,7 +12,7 @@ use super::references::{Node, Returned};
 use super::rows::VariablesPage;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::{Constant, Data, Format, Val};
-use crate::engine::coreclr::names::written_name;
+use crate::engine::coreclr::names::escape_keyword;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -237,7 +237,7 @@ impl ClrSession {
         let (mut rows, mut names, mut has_hidden) = (Vec::new(), Vec::<String>::new(), false);
         let actual = self.types.declared_ty(&inner);
         // The member's name may mean another member of the dynamic object.
-        let named = match path.is_dynamic && self.types.answers_itself(&actual) {
+        let named = match path.is_dynamic && self.types.has_own_members(&actual) {
             true => Some(Path {
                 name: format!("(({}){})", self.types.csharp(&actual), path.name),
                 is_dynamic: false,
@@ -314,7 +314,7 @@ impl ClrSession {
                 (Some(owner), true) => format!("{} ({})", member.name, self.types.csharp(owner)),
                 _ => member.name.clone(),
             };
-            let mut way = path.step(member.step, format!("{of}.{}", written_name(&member.name)));
+            let mut way = path.step(member.step, format!("{of}.{}", escape_keyword(&member.name)));
             let tuple_of = auto.map_or(member.token, |info| info.token);
             way.tuple = super::tuples::tuple_names(metadata.tuple_names(tuple_of))
                 .or_else(|| super::tuples::tuple_names(metadata.tuple_names(member.token)));
@@ -324,7 +324,7 @@ impl ClrSession {
             }
             names.push(member.name.clone());
             if browsable == Some(ROOT_HIDDEN) && deeper > 0 {
-                let inside = self.instead_of_it(&way, site)?;
+                let inside = self.expand_root_hidden(&way, site)?;
                 rows.extend(inside.into_iter().filter(|row| !is_group(row)));
                 continue;
             }
@@ -350,7 +350,7 @@ impl ClrSession {
     }
 
     /// The members of a member that is replaced by them in the list. A cycle ends at a maximal depth.
-    fn instead_of_it(&mut self, way: &Path, site: &EvalContext) -> Result<Vec<VariableEntry>, Failure> {
+    fn expand_root_hidden(&mut self, way: &Path, site: &EvalContext) -> Result<Vec<VariableEntry>, Failure> {
         let deep = self.values.rooted.get();
         if deep >= MAX_DEPTH {
             return Ok(Vec::new());
@@ -409,7 +409,7 @@ impl ClrSession {
                 };
                 if let Ok(Val { data: Data::At(inner), .. }) = val {
                     let inner = Path { name: way, ..inner };
-                    let inside = self.instead_of_it(&inner, site)?;
+                    let inside = self.expand_root_hidden(&inner, site)?;
                     rows.extend(inside.into_iter().filter(|row| !is_group(row)));
                 }
                 continue;

@@ -347,7 +347,7 @@ impl ClrTypeSystem {
     }
 
     /// The number of items in a collection that must run to show them.
-    pub(crate) fn counted(&self, value: &ClrValue, name: &str) -> Option<u32> {
+    pub(crate) fn count_items(&self, value: &ClrValue, name: &str) -> Option<u32> {
         let (_, way) = COUNTED.iter().find(|(counted, _)| *counted == name)?;
         let (last, outer) = way.split_last()?;
         let mut inner = value.clone();

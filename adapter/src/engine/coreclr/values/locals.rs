@@ -15,7 +15,7 @@ use super::references::Node;
 use super::tuples::tuple_names;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::names::{is_closure, written_name};
+use crate::engine::coreclr::names::{escape_keyword, is_closure};
 use crate::engine::coreclr::stack::MAX_DEPTH;
 use crate::engine::coreclr::stop_context::StopContext;
 
@@ -64,7 +64,7 @@ impl StopContext<'_> {
         };
         let Some(image) = loaded.image() else { return Ok(Vec::new()) };
         let metadata = &image.metadata;
-        let at = |root, name: &str| Path::new(root, &written_name(name));
+        let at = |root, name: &str| Path::new(root, &escape_keyword(name));
         let argument = |index| PathRoot::Argument { thread, frame: index, index: 0 };
         let pdb = loaded.pdb.as_ref().ok();
         let mut found: Vec<(String, Path)> = Vec::new();

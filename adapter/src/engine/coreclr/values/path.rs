@@ -100,7 +100,7 @@ impl Path {
     }
 
     /// The same for a struct that a call returned: a copy, not the program's own.
-    pub(crate) fn given_away(self, ty: &Ty) -> Self {
+    pub(crate) fn as_call_result(self, ty: &Ty) -> Self {
         let is_copy = self.is_copy
             || matches!(self.root, PathRoot::Handle(_)) && self.steps.is_empty() && ty.is_value();
         Self { is_copy, ..self }
@@ -154,7 +154,7 @@ impl StopContext<'_> {
     pub(crate) fn fetch(&self, path: &Path) -> Result<ClrValue, Failure> {
         let Some((last, before)) = path.steps.split_last() else { return self.start(path) };
         if path.steps.contains(&PathSegment::Behind) || before.len() > MAX_KEPT_LEN {
-            return self.types.one_step(&self.walked(path, before)?, *last, path);
+            return self.types.one_step(&self.walk(path, before)?, *last, path);
         }
         let holder = self.holder(path, before)?;
         let PathSegment::Field { up, token } = *last else {
@@ -202,7 +202,7 @@ impl StopContext<'_> {
         found
     }
 
-    fn walked(&self, path: &Path, steps: &[PathSegment]) -> Result<ClrValue, Failure> {
+    fn walk(&self, path: &Path, steps: &[PathSegment]) -> Result<ClrValue, Failure> {
         steps.iter().try_fold(self.start(path)?, |value, step| self.types.one_step(&value, *step, path))
     }
 

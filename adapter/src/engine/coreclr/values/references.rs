@@ -91,7 +91,7 @@ impl References {
         self.frames.get(usize::try_from(id).ok()?.checked_sub(1)?).copied()
     }
 
-    pub(crate) fn waiting(&self, thread: u32) -> Option<Rc<Vec<AwaitingMethod>>> {
+    pub(crate) fn kept_callers(&self, thread: u32) -> Option<Rc<Vec<AwaitingMethod>>> {
         self.waiting.borrow().get(&thread).cloned()
     }
 
@@ -118,7 +118,7 @@ impl References {
     }
 
     /// The number of objects that are kept alive.
-    pub(crate) fn kept(&self) -> usize {
+    pub(crate) fn count_kept(&self) -> usize {
         self.handles.borrow().len()
     }
 

@@ -91,7 +91,7 @@ impl ClrSession {
                         merge(&mut told, &more);
                         told
                     }
-                    Err(failure) => broken(&row.name, &failure),
+                    Err(failure) => error_row(&row.name, &failure),
                 }
             }
             What::Here(val, way) => self.render_val(&row.name, val, way, hex, site),
@@ -108,7 +108,7 @@ impl ClrSession {
                 told
             }
             What::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
-            What::Failed(failure) => broken(&row.name, failure),
+            What::Failed(failure) => error_row(&row.name, failure),
         };
         if told["evaluateName"].as_str().is_some_and(|way| way.contains(UNNAMED) || !is_speakable(way))
             && let Some(told) = told.as_object_mut()
@@ -153,7 +153,7 @@ impl ClrSession {
                         merge(&mut told, &more);
                         told
                     }
-                    Err(failure) => broken(name, &failure),
+                    Err(failure) => error_row(name, &failure),
                 }
             }
         }
@@ -201,7 +201,7 @@ impl ClrSession {
                 let held = self.types.member(&inner, "value").filter(|_| is_nullable);
                 let held = held.map_or_else(|| path.clone(), |step| path.step(step, path.name.clone()));
                 drop((value, inner));
-                self.as_its_type_wants(&held, format, &site, &mut shown);
+                self.format_by_type(&held, format, &site, &mut shown);
             }
         }
         Ok((shown, more))
@@ -307,7 +307,7 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-pub(super) fn broken(name: &str, failure: &Failure) -> Value {
+pub(super) fn error_row(name: &str, failure: &Failure) -> Value {
     json!({ "name": name, "value": format!("<{failure}>"), "variablesReference": 0,
         "presentationHint": { "attributes": ["failedEvaluation"] } })
 }

@@ -57,7 +57,7 @@ impl ClrSession {
             Some(What::At(path)) if path.is_copy => of_span(&path.name).unwrap_or(path.name),
             Some(What::At(path)) => {
                 let place = self.at_stop().val_at(path)?;
-                let value = self.assigned(&place, &new, &site)?;
+                let value = self.assign(&place, &new, &site)?;
                 return self.answer_set(&value, &place, arguments, &site);
             }
             Some(What::Here(_, way) | What::Lazy(_, way)) if way.contains(UNNAMED) => {
@@ -69,7 +69,7 @@ impl ClrSession {
                 return Err(Failure::invalid(format!("there is no variable `{name}` to set")));
             }
         };
-        let value = self.assigned_to(&way, &new, &site)?;
+        let value = self.assign_expression(&way, &new, &site)?;
         self.answer_set(&value, &value, arguments, &site)
     }
 
@@ -78,7 +78,7 @@ impl ClrSession {
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
         let site = EvalContext { thread, frame, runs: true, limit: CALL_TIMEOUT };
         let (expression, _) = Format::split(&expression);
-        let value = self.assigned_to(expression, &new, &site)?;
+        let value = self.assign_expression(expression, &new, &site)?;
         self.answer_set(&value, &value, arguments, &site)
     }
 

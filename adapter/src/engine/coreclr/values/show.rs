@@ -6,7 +6,7 @@ use super::path::bare;
 use super::primitive::{character, hexadecimal, quoted};
 use super::together::is_number;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
-use crate::engine::coreclr::evaluator::{Constant, Format, longest};
+use crate::engine::coreclr::evaluator::{Constant, Format, max_text_len};
 use crate::engine::coreclr::stack::LIGHTWEIGHT;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -59,7 +59,7 @@ impl ClrTypeSystem {
             |text: String| FormattedValue { text, kind: kind.clone(), items: 0, opens: false, name: None };
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
-            let text = string.text(longest(format)).unwrap_or_default();
+            let text = string.text(max_text_len(format)).unwrap_or_default();
             return plain(shown_text(text, length, format));
         }
         if let Some(array) = inner.as_array() {
@@ -117,7 +117,7 @@ impl ClrTypeSystem {
             return opens(text);
         }
         if deeper > 0
-            && let Some(composed) = self.composed(inner, ty, &name)
+            && let Some(composed) = self.compose(inner, ty, &name)
         {
             return opens(self.composed_text(debuggee, inner, &composed, format, deeper));
         }
@@ -136,7 +136,7 @@ impl ClrTypeSystem {
             let text = format!("Length = {}", elements.count);
             return FormattedValue { text, kind, items: elements.count, opens: true, name: None };
         }
-        if let Some(items) = self.counted(inner, &name) {
+        if let Some(items) = self.count_items(inner, &name) {
             return opens(format!("Count = {items}"));
         }
         if let Some((target, function)) = inner.as_delegate() {
@@ -183,7 +183,7 @@ impl ClrTypeSystem {
         let (mut chunk, mut parts) = (value.clone(), Vec::new());
         for _ in 0..MAX_CHUNKS {
             let offset = self.number_field(&chunk, "m_ChunkOffset")?;
-            let left = longest(format).saturating_sub(offset);
+            let left = max_text_len(format).saturating_sub(offset);
             let wanted = self.number_field(&chunk, "m_ChunkLength")?.min(left);
             if wanted > 0 {
                 let letters = bare(&self.field_named(&chunk, "m_ChunkChars")?)?;
@@ -210,7 +210,7 @@ impl ClrTypeSystem {
             Constant::Null => "null".into(),
             Constant::Bool(value) => value.to_string(),
             Constant::Text(text) => {
-                let units = text.encode_utf16().take(longest(format) as usize).collect::<Vec<_>>();
+                let units = text.encode_utf16().take(max_text_len(format) as usize).collect::<Vec<_>>();
                 let length = u32::try_from(text.encode_utf16().count()).unwrap_or(u32::MAX);
                 shown_text(String::from_utf16_lossy(&units), length, format)
             }
@@ -288,5 +288,5 @@ impl ClrTypeSystem {
 /// The start of a text, as it is shown; a longer one has its length appended.
 pub(super) fn shown_text(text: String, length: u32, format: &Format) -> String {
     let text = if format.bare { text } else { quoted(&text) };
-    if length > longest(format) { format!("{text} … ({length} characters)") } else { text }
+    if length > max_text_len(format) { format!("{text} … ({length} characters)") } else { text }
 }

@@ -48,10 +48,10 @@ impl ClrTypeSystem {
     }
 
     /// The names for each part of a type, itself among them.
-    fn shares(&self, ty: &Ty, from: usize, found: &mut Vec<(Ty, Range<usize>)>) -> usize {
+    fn split_names(&self, ty: &Ty, from: usize, found: &mut Vec<(Ty, Range<usize>)>) -> usize {
         let mut end = from + self.arity(ty);
         for part in parts(ty) {
-            end = self.shares(part, end, found);
+            end = self.split_names(part, end, found);
         }
         if found.len() < MAX_PARTS {
             found.push((ty.clone(), from..end));
@@ -89,7 +89,7 @@ impl ClrTypeSystem {
     /// of these. `None` for parts that would have several.
     pub(crate) fn names_within(&self, names: &TupleNames, from: &Ty, to: &Ty) -> Option<TupleNames> {
         let mut shares = Vec::new();
-        (self.shares(from, 0, &mut shares) == names.len()).then_some(())?;
+        (self.split_names(from, 0, &mut shares) == names.len()).then_some(())?;
         let mut found = Vec::new();
         self.gather(names, &shares, to, &mut found);
         tuple_names(found)
