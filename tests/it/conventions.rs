@@ -83,7 +83,7 @@ fn unsafe_code_is_in_one_crate() {
 fn owners_of_the_net_engine_do_not_use_the_engine() {
     let engine = root().join("adapter/src/engine/coreclr");
     for owner in [
-        "at_stop",
+        "stop_context",
         "breakpoints",
         "breakpoints/binding",
         "breakpoints/functions",

@@ -109,7 +109,7 @@ mod tests {
                 }
                 "variables" | "readMemory" | "disassemble" => vec!["coreclr", "lldb", "gdb", "delve"],
                 "completions" | "evaluate" => vec!["coreclr"],
-                "exceptionInfo" => vec!["coreclr", "lldb", "delve"],
+                "exceptionInfo" => vec!["coreclr", "lldb", "gdb", "delve"],
                 "source" => vec!["coreclr", "lldb", "gdb", "delve", "js", "rdbg"],
                 "locations" => vec!["coreclr", "lldb", "gdb"],
                 _ => Vec::new(),

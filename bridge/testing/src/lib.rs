@@ -7,7 +7,7 @@
 //! [`request`] (lists and runs), [`answer`] (what they answer). A framework is one file, or a folder beside
 //! it.
 //!
-//! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::Host`] that another crate
+//! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::ProcessLauncher`] that another crate
 //! implements.
 
 pub mod answer;

@@ -233,7 +233,7 @@ impl ClrTypeSystem {
 pub(super) fn with_call_name(val: Val, name: &str) -> Val {
     match val.data {
         Data::At(path) => {
-            let path = Path { name: name.to_owned(), ..path }.as_call_result(&val.ty);
+            let path = Path { name: name.to_owned(), ..path }.into_call_result(&val.ty);
             Val { data: Data::At(path), ..val }
         }
         data => Val { data, ..val },

@@ -100,7 +100,7 @@ impl Path {
     }
 
     /// The same for a struct that a call returned: a copy, not the program's own.
-    pub(crate) fn as_call_result(self, ty: &Ty) -> Self {
+    pub(crate) fn into_call_result(self, ty: &Ty) -> Self {
         let is_copy = self.is_copy
             || matches!(self.root, PathRoot::Handle(_)) && self.steps.is_empty() && ty.is_value();
         Self { is_copy, ..self }
