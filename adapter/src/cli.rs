@@ -10,8 +10,8 @@ use log_output::say;
 
 use crate::hub::access::AgentAccess;
 use crate::io::terminal::Pty;
-use crate::server::host::Start;
-use crate::server::listener::{Address, Admission};
+use crate::server::host::HostStart;
+use crate::server::listener::{Admission, ListenAddress};
 use crate::server::relay::{ChildOf, HostOptions};
 use crate::{engine, io, logging, server};
 
@@ -20,10 +20,10 @@ use crate::{engine, io, logging, server};
 /// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an editor that starts it.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-dap", version)]
-pub struct Flags {
+pub struct AdapterArgs {
     /// Serve DAP to any number of connections: HOST:PORT (loopback, unless --remote) or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Address>,
+    listen: Option<ListenAddress>,
     /// With --listen: let other machines connect, with a token that is printed to stderr unless one is given
     #[arg(long, requires = "listen")]
     remote: bool,
@@ -45,11 +45,11 @@ pub struct Flags {
     #[arg(long, value_name = "ACCESS", default_value = "full", global = true, value_parser = access)]
     agent_access: AgentAccess,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<AdapterCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum AdapterCommand {
     /// List the live sessions of this user
     Sessions {
         /// Print JSON
@@ -65,7 +65,7 @@ enum Command {
     /// Print the man page or a shell's completions
     Generate {
         /// The page to print
-        page: pages::Page,
+        page: pages::CliPage,
     },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
     #[command(hide = true)]
@@ -156,8 +156,9 @@ fn attributes(text: &str) -> Result<String, String> {
 
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
-    let flags = Flags::parse();
-    if let Some(Command::ExecHeld { terminal, echo, ends_by_itself, parent, gate, program }) = &flags.command
+    let flags = AdapterArgs::parse();
+    if let Some(AdapterCommand::ExecHeld { terminal, echo, ends_by_itself, parent, gate, program }) =
+        &flags.command
         && let Some((program, args)) = program.split_first()
     {
         let error = match gate {
@@ -170,18 +171,18 @@ pub fn main() -> ExitCode {
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);
     }
-    if let Some(Command::ExecOrdered { socket }) = &flags.command {
+    if let Some(AdapterCommand::ExecOrdered { socket }) = &flags.command {
         let error = io::exec_shim::exec_ordered(socket);
         eprintln!("tandem-dap: cannot become the program of the debug session: {error}");
         return ExitCode::from(127);
     }
-    if let Some(Command::Watchdog { process }) = flags.command {
+    if let Some(AdapterCommand::Watchdog { process }) = flags.command {
         return match io::watchdog::run(process) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
         };
     }
-    if let Some(Command::InTerminal { socket }) = &flags.command {
+    if let Some(AdapterCommand::InTerminal { socket }) = &flags.command {
         return match io::runner::run(socket) {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
@@ -190,13 +191,13 @@ pub fn main() -> ExitCode {
             }
         };
     }
-    if let Some(Command::Generate { page }) = flags.command {
-        return match pages::write(page, Flags::command(), &mut std::io::stdout().lock()) {
+    if let Some(AdapterCommand::Generate { page }) = flags.command {
+        return match pages::write(page, AdapterArgs::command(), &mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
         };
     }
-    let logging = logging::Logging { file: flags.log, level: flags.log_level };
+    let logging = logging::LogSettings { file: flags.log, level: flags.log_level };
     let log = match log_output::start(&logging.level, &[], logging.file.as_deref()) {
         Ok(log) => log,
         Err(error) => {
@@ -205,11 +206,11 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = match (flags.command, flags.listen) {
-        (Some(Command::Sessions { json }), _) => server::sessions::list(json),
-        (Some(Command::Engines { json }), _) => server::engines::list(json),
-        (Some(Command::Host { token, handed_over, expect, id, parent, title }), _) => {
+        (Some(AdapterCommand::Sessions { json }), _) => server::sessions::list(json),
+        (Some(AdapterCommand::Engines { json }), _) => server::engines::list(json),
+        (Some(AdapterCommand::Host { token, handed_over, expect, id, parent, title }), _) => {
             let child = id.zip(parent).zip(title).map(|((id, parent), title)| ChildOf { id, parent, title });
-            let start = Start {
+            let start = HostStart {
                 token,
                 handed_over,
                 expect,
@@ -219,7 +220,7 @@ pub fn main() -> ExitCode {
             };
             server::host::run(start)
         }
-        (Some(Command::ChildWatchdog { ends_with, symbols }), _) => {
+        (Some(AdapterCommand::ChildWatchdog { ends_with, symbols }), _) => {
             engine::coreclr::watch_children(ends_with, &symbols)
         }
         (None, Some(address)) => {

@@ -81,14 +81,14 @@ pub struct EngineReply {
 /// The handle for the one reply to a request. Replies reach the hub in the order in which they are sent, from whatever
 /// thread: one queue carries them all.
 #[derive(Debug)]
-pub struct Reply {
+pub struct ReplyHandle {
     number: u64,
     /// Taken with the reply.
     command: Option<String>,
     replies: mpsc::UnboundedSender<EngineReply>,
 }
 
-impl Reply {
+impl ReplyHandle {
     /// A handle for the request of this number and command.
     pub fn new(number: u64, command: String, replies: mpsc::UnboundedSender<EngineReply>) -> Self {
         Self { number, command: Some(command), replies }
@@ -106,7 +106,7 @@ impl Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for ReplyHandle {
     fn drop(&mut self) {
         self.send_once(Err(Failure::new(ErrorCode::EngineFailed, "the debug engine has ended")));
     }
@@ -238,7 +238,7 @@ pub trait Engine: Send + Sync {
     ///
     /// The reply is `CANCELLED` soon after `cancel` fires, and never stays away: an engine that died replies to everything
     /// with `ENGINE_FAILED`, be it by dropping `reply`.
-    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply);
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle);
 
     /// Takes the one reply to an [`EngineEvent::ReverseRequest`] of this engine: the client's body, or why there is none
     /// (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends). Must not block.

@@ -35,10 +35,10 @@ pub mod text;
 pub mod waiting;
 pub mod watchdog;
 
-pub use broker::{Broker, Written};
+pub use broker::{Broker, WriteOutcome};
 pub use child::{Child, ExitInfo, SpawnSpec};
-pub use cursor::{Chunk, OutputCursor};
-pub use exec_shim::{Begun, ExecShim};
+pub use cursor::{OutputChunk, OutputCursor};
+pub use exec_shim::{ExecShim, StartedProgram};
 pub use named_pipes::NamedPipes;
 pub use reading::{OutputRead, ReadRequest};
 pub use redirection::Redirection;

@@ -34,14 +34,14 @@ fn size(value: &Value) -> String {
 
 /// The settings of `--log` and `--log-level`.
 #[derive(Debug, Clone)]
-pub struct Logging {
+pub struct LogSettings {
     /// A file to append to; stderr when absent.
     pub file: Option<PathBuf>,
     /// A level, or a filter in the syntax of `tracing-subscriber`.
     pub level: String,
 }
 
-impl Logging {
+impl LogSettings {
     /// The settings as command line flags.
     pub fn flags(&self) -> Vec<std::ffi::OsString> {
         let mut flags = vec!["--log-level".into(), self.level.clone().into()];

@@ -74,7 +74,7 @@ enum BridgeCommand {
     /// Print the man page or a shell's completions
     Generate {
         /// The man page, or the shell for completions
-        page: pages::Page,
+        page: pages::CliPage,
     },
 }
 

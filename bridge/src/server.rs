@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::LoggingLevel;
 use rmcp::{Peer, RoleServer};
-use session_registry::Entry;
+use session_registry::SessionRecord;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
@@ -271,7 +271,11 @@ impl Bridge {
     ///
     /// # Errors
     /// `NO_SESSION`.
-    pub(crate) async fn enter(&self, entry: &Entry, current: bool) -> Result<Arc<AgentSession>, Failure> {
+    pub(crate) async fn enter(
+        &self,
+        entry: &SessionRecord,
+        current: bool,
+    ) -> Result<Arc<AgentSession>, Failure> {
         let parent =
             self.joined_sessions().into_iter().find(|session| Some(&session.id) == entry.parent.as_ref());
         let root = parent.map(|parent| parent.kin.root.clone().unwrap_or(parent));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
-use session_registry::Entry;
+use session_registry::SessionRecord;
 use test_frameworks::host::Stops;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -182,7 +182,7 @@ impl AgentSession {
     /// # Errors
     /// `NO_SESSION` when it is gone.
     pub async fn join(
-        entry: &Entry,
+        entry: &SessionRecord,
         client: &str,
         kin: SessionFamily,
         looks_only: bool,
@@ -205,7 +205,7 @@ impl AgentSession {
     }
 
     /// Returns a session's own report without joining it; `None` if it does not answer soon.
-    pub async fn look(entry: &Entry, client: &str) -> Option<Value> {
+    pub async fn look(entry: &SessionRecord, client: &str) -> Option<Value> {
         let looking = async {
             let (peer, _incoming) = connect(entry).await.ok()?;
             initialize(&peer, client, false).await.ok()?;
@@ -513,7 +513,7 @@ fn body(mut body: Value) -> Value {
 ///
 /// # Errors
 /// `UNSUPPORTED` when a newer release started it, `NO_SESSION` when its host does not answer.
-async fn connect(entry: &Entry) -> Result<(Peer, mpsc::UnboundedReceiver<Incoming>), Failure> {
+async fn connect(entry: &SessionRecord) -> Result<(Peer, mpsc::UnboundedReceiver<Incoming>), Failure> {
     if let Some(reason) = entry.why_not_joined() {
         return Err(Failure::new(
             ErrorCode::Unsupported,

@@ -10,7 +10,7 @@ use clap::Args;
 use dap_wire::peer::Peer;
 use futures::future::join_all;
 use serde_json::{Value, json};
-use session_registry::Entry;
+use session_registry::SessionRecord;
 use tokio::net::UnixStream;
 
 /// How long the sessions may take to answer; those that have not by then are listed without their state.
@@ -54,7 +54,7 @@ pub async fn run(flags: &StatusArgs, out: &mut dyn Write) -> anyhow::Result<()> 
 }
 
 /// Its `sessionInfo`; null when it does not answer.
-async fn info_of(entry: &Entry) -> Value {
+async fn info_of(entry: &SessionRecord) -> Value {
     let Ok(socket) = session_registry::connect(&entry.socket) else { return Value::Null };
     let Ok(socket) = UnixStream::from_std(socket) else { return Value::Null };
     let (reader, writer) = socket.into_split();
@@ -70,7 +70,7 @@ async fn info_of(entry: &Entry) -> Value {
     tokio::time::timeout(STATUS_TIMEOUT, asked).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-fn describe(entry: &Entry, info: &Value) -> Value {
+fn describe(entry: &SessionRecord, info: &Value) -> Value {
     let mut session = json!({ "session": entry.id, "program": entry.title, "engine": entry.engine,
         "state": info["state"].as_str().unwrap_or(UNKNOWN) });
     for key in ["reason", "agentAccess", "exitCode"] {

@@ -3,15 +3,15 @@
 
 use std::path::Path;
 
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 
 /// Of each kind so many are looked at.
 const SOME: usize = 64;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("fuzzed.dll");
-    let parsed = Image::parse(path, bytes);
-    let Ok(image) = parsed.or_else(|_| Image::of_metadata(path, bytes.to_vec())) else { return };
+    let parsed = PeImage::parse(path, bytes);
+    let Ok(image) = parsed.or_else(|_| PeImage::of_metadata(path, bytes.to_vec())) else { return };
     let metadata = &image.metadata;
     for token in metadata.type_tokens().take(SOME) {
         metadata.find_type(&metadata.type_name(token));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use download::{Address, Client, Limits, Problem};
+use download::{DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::root;
 use tandem_tests::web::{Reply, Web, proxy_to};
@@ -14,24 +14,27 @@ use tokio::process::Command;
 const MAX_BYTES: usize = 100_000;
 
 /// The limits where an answer is expected.
-fn limits() -> Limits {
-    Limits { bytes: MAX_BYTES, silence: deadline(20), time: deadline(30) }
+fn limits() -> DownloadLimits {
+    DownloadLimits { bytes: MAX_BYTES, silence: deadline(20), time: deadline(30) }
 }
 
 /// Limits for servers that send nothing.
-const SHORT: Limits =
-    Limits { bytes: MAX_BYTES, silence: Duration::from_millis(300), time: Duration::from_millis(900) };
+const SHORT: DownloadLimits = DownloadLimits {
+    bytes: MAX_BYTES,
+    silence: Duration::from_millis(300),
+    time: Duration::from_millis(900),
+};
 
 async fn get(
     url: &str,
-    limits: Limits,
-    allows: &(dyn Fn(&Address) -> bool + Sync),
-) -> Result<Vec<u8>, Problem> {
-    let address = Address::parse(url).expect("a valid address");
-    Client::default().get(&address, &[], limits, allows).await
+    limits: DownloadLimits,
+    allows: &(dyn Fn(&DownloadUrl) -> bool + Sync),
+) -> Result<Vec<u8>, DownloadError> {
+    let address = DownloadUrl::parse(url).expect("a valid address");
+    DownloadClient::default().get(&address, &[], limits, allows).await
 }
 
-fn nowhere(_: &Address) -> bool {
+fn nowhere(_: &DownloadUrl) -> bool {
     false
 }
 
@@ -52,7 +55,7 @@ async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Resul
     for (path, content) in [("/a?b=1", "plain"), ("/packed", "packed"), ("/here", "plain")] {
         assert_eq!(get(&web.url(path), limits(), &nowhere).await?, content.as_bytes(), "{path}");
     }
-    assert!(matches!(get(&web.url("/c"), limits(), &nowhere).await, Err(Problem::Absent(_))));
+    assert!(matches!(get(&web.url("/c"), limits(), &nowhere).await, Err(DownloadError::Absent(_))));
     for request in web.requests() {
         let names: Vec<&str> =
             request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
@@ -101,7 +104,7 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
         path => Reply::Redirect(format!("{path}x")),
     })
     .await?;
-    let said = |problem: Result<Vec<u8>, Problem>| problem.unwrap_err().to_string();
+    let said = |problem: Result<Vec<u8>, DownloadError>| problem.unwrap_err().to_string();
     let refused = said(get(&web.url("/other"), limits(), &nowhere).await);
     assert!(
         refused.ends_with(&format!("redirects to `127.0.0.1:{port}`, which is not allowed")),
@@ -141,11 +144,11 @@ async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result
     assert_eq!(get(&web.url("/just"), limits(), &nowhere).await?.len(), MAX_BYTES);
     for path in ["/said", "/bomb", "/endless"] {
         let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
-        assert!(matches!(problem, Problem::TooLarge { limit: 100_000, .. }), "{path}: {problem}");
+        assert!(matches!(problem, DownloadError::TooLarge { limit: 100_000, .. }), "{path}: {problem}");
     }
     for path in ["/damaged", "/brotli"] {
         let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
-        assert!(matches!(problem, Problem::Damaged(_)), "{path}: {problem}");
+        assert!(matches!(problem, DownloadError::Damaged(_)), "{path}: {problem}");
     }
     web.left_alone().await
 }
@@ -156,7 +159,7 @@ async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()>
     for path in ["/never", "/drip"] {
         let began = Instant::now();
         let problem = get(&web.url(path), SHORT, &nowhere).await.unwrap_err();
-        assert!(matches!(problem, Problem::TooSlow(_)), "{path}: {problem}");
+        assert!(matches!(problem, DownloadError::TooSlow(_)), "{path}: {problem}");
         assert!(began.elapsed() < deadline(20), "{path}: {:?}", began.elapsed());
     }
     web.left_alone().await
@@ -265,7 +268,7 @@ async fn fetches_through_a_proxy() -> anyhow::Result<()> {
 async fn is_not_proxied() -> anyhow::Result<()> {
     // There is no such host.
     let problem = get("https://sources.example/x", limits(), &nowhere).await.unwrap_err();
-    assert!(matches!(problem, Problem::Unreachable { .. } | Problem::TooSlow(_)), "{problem}");
+    assert!(matches!(problem, DownloadError::Unreachable { .. } | DownloadError::TooSlow(_)), "{problem}");
     Ok(())
 }
 

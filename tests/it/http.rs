@@ -320,7 +320,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
     let folder = tempfile::tempdir()?;
     let sessions = folder.path().join("tandem");
     session_registry::prepare(&sessions)?;
-    let entry = session_registry::Entry {
+    let entry = session_registry::SessionRecord {
         id: "fox7".into(),
         pid: std::process::id(),
         title: "app".into(),

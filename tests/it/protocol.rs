@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
-use dap_wire::command::{Announced, COMMANDS, Recipient, Values};
+use dap_wire::command::{Announced, BodyValues, COMMANDS, Recipient};
 use dap_wire::types;
 use tandem_tests::debug_protocol::{Schema, VERSION};
 
@@ -51,8 +51,8 @@ fn requests_in_the_command_table_match_the_schema() -> anyhow::Result<()> {
         let body = schema.get(&format!("{name}Response")).map(|response| response.fields.clone());
         let body = body.unwrap_or_default();
         let listed = match row.values {
-            Values::Items(list) | Values::Counts(list) => Some(list),
-            Values::Body | Values::None => None,
+            BodyValues::Items(list) | BodyValues::Counts(list) => Some(list),
+            BodyValues::Body | BodyValues::None => None,
         };
         for list in listed.into_iter().chain(row.listed_ids.map(|(list, _)| list)) {
             ensure!(body.contains(&format!("body.{list}")), "`{}` has no `{list}` but {body:?}", row.name);

@@ -30,7 +30,7 @@ fn a_state_machine_leads_to_its_method_without_symbols_as_with_them() -> anyhow:
     let mut compared = 0;
     for program in ["asyncs", "asyncstatements", "statements", "steps", "waits"] {
         let path = std::path::PathBuf::from(fixture::program(program));
-        let image = clr_metadata::image::Image::open(&path)?;
+        let image = clr_metadata::image::PeImage::open(&path)?;
         let pdb = clr_metadata::pdb::Pdb::open_for(&image, &[])
             .map_err(|why| anyhow::anyhow!("{program}: {why:?}"))?;
         for method in image.metadata.all_methods() {

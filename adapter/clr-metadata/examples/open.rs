@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 
 const TIMES: usize = 11;
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut methods = 0;
     for _ in 0..TIMES {
         let start = Instant::now();
-        let image = Image::open(std::path::Path::new(&path))?;
+        let image = PeImage::open(std::path::Path::new(&path))?;
         opened.push(start.elapsed());
         methods = image.metadata.all_methods().count();
         let last = image.metadata.type_tokens().last().map(|token| image.metadata.type_name(token));

@@ -2,12 +2,12 @@
 
 /// A place in bytes. Every read is checked; a failed read gives `None` and stays where it is.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a> {
+pub struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// A reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
@@ -80,13 +80,13 @@ impl<'a> Reader<'a> {
 
 /// Reads a little-endian `u32` at an offset.
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let mut reader = Reader::new(bytes.get(offset..)?);
+    let mut reader = ByteReader::new(bytes.get(offset..)?);
     reader.u32()
 }
 
 /// Reads a little-endian `u16` at an offset.
 pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    let mut reader = Reader::new(bytes.get(offset..)?);
+    let mut reader = ByteReader::new(bytes.get(offset..)?);
     reader.u16()
 }
 
@@ -106,7 +106,7 @@ mod tests {
             (&[0xc0, 0x00, 0x40, 0x00], 0x4000),
             (&[0xdf, 0xff, 0xff, 0xff], 0x1fff_ffff),
         ] {
-            assert_eq!(Reader::new(bytes).compressed(), Some(value));
+            assert_eq!(ByteReader::new(bytes).compressed(), Some(value));
         }
         for (bytes, value) in [
             (&[0x06][..], 3),
@@ -118,8 +118,8 @@ mod tests {
             (&[0xdf, 0xff, 0xff, 0xfe], 268_435_455),
             (&[0xc0, 0x00, 0x00, 0x01], -268_435_456),
         ] {
-            assert_eq!(Reader::new(bytes).compressed_signed(), Some(value));
+            assert_eq!(ByteReader::new(bytes).compressed_signed(), Some(value));
         }
-        assert_eq!(Reader::new(&[0x80]).compressed(), None);
+        assert_eq!(ByteReader::new(&[0x80]).compressed(), None);
     }
 }

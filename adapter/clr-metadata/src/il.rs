@@ -1,10 +1,10 @@
 //! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads; and what a method catches.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 
 /// A call instruction and the method it calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct CallInstruction {
     /// IL offset of the instruction.
     pub il: u32,
     /// MethodDef, MemberRef or MethodSpec token of what it calls.
@@ -13,7 +13,7 @@ pub struct Call {
 
 /// An instruction after which control may continue elsewhere than at the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Branch {
+pub struct BranchInstruction {
     /// IL offset of the instruction.
     pub il: u32,
     /// The IL offset where it leads.
@@ -42,7 +42,7 @@ pub fn has_clauses(header: &[u8]) -> bool {
 
 /// Bytes of a section of exception clauses, by its first four; none for another section.
 pub fn section_size(begin: &[u8]) -> Option<u32> {
-    let begin = Reader::new(begin).u32()?;
+    let begin = ByteReader::new(begin).u32()?;
     // CorILMethod_Sect_EHTable, CorILMethod_Sect_FatFormat
     match begin & 0x41 {
         0x41 => Some(begin >> 8),
@@ -53,7 +53,7 @@ pub fn section_size(begin: &[u8]) -> Option<u32> {
 
 /// The typed `catch` clauses of a method, from the section of its exception clauses (II.25.4.5), in order.
 pub fn catches(section: &[u8]) -> Vec<Catch> {
-    let mut reader = Reader::new(section);
+    let mut reader = ByteReader::new(section);
     let is_fat = reader.u32().is_some_and(|begin| begin & 0x40 != 0);
     let mut found = Vec::new();
     let mut next = || -> Option<()> {
@@ -78,24 +78,24 @@ pub fn catches(section: &[u8]) -> Vec<Catch> {
 }
 
 /// The calls of a method body, in order. Ends at the first byte that is not an instruction.
-pub fn calls(body: &[u8]) -> Vec<Call> {
+pub fn calls(body: &[u8]) -> Vec<CallInstruction> {
     let mut found = Vec::new();
     // call, callvirt, newobj
     instructions(body, |il, opcode, operand| {
-        if let (0x28 | 0x6f | 0x73, Some(token)) = (opcode, Reader::new(operand).u32()) {
-            found.push(Call { il, token });
+        if let (0x28 | 0x6f | 0x73, Some(token)) = (opcode, ByteReader::new(operand).u32()) {
+            found.push(CallInstruction { il, token });
         }
     });
     found
 }
 
 /// The methods of which a body takes the address, as for a delegate, in order. Ends at the first byte that is not an instruction.
-pub fn method_pointers(body: &[u8]) -> Vec<Call> {
+pub fn method_pointers(body: &[u8]) -> Vec<CallInstruction> {
     let mut found = Vec::new();
     // ldftn, ldvirtftn
     instructions(body, |il, opcode, operand| {
-        if let (0xfe06 | 0xfe07, Some(token)) = (opcode, Reader::new(operand).u32()) {
-            found.push(Call { il, token });
+        if let (0xfe06 | 0xfe07, Some(token)) = (opcode, ByteReader::new(operand).u32()) {
+            found.push(CallInstruction { il, token });
         }
     });
     found
@@ -109,17 +109,18 @@ pub fn only_returns(body: &[u8], from: u32, end: u32) -> bool {
             last = Some(opcode);
         }
     });
-    let leads_out = |at: &Branch| (from..end).contains(&at.il) && !(from..end).contains(&at.target);
+    let leads_out =
+        |at: &BranchInstruction| (from..end).contains(&at.il) && !(from..end).contains(&at.target);
     last == Some(0x2a) && !branches(body).iter().any(leads_out)
 }
 
 /// The branches of a method body, also out of `try`, in order; a `switch` counts once for each of its targets. Ends at the
 /// first byte that is not an instruction.
-pub fn branches(body: &[u8]) -> Vec<Branch> {
+pub fn branches(body: &[u8]) -> Vec<BranchInstruction> {
     let mut found = Vec::new();
     instructions(body, |il, opcode, operand| {
         let next = il.saturating_add(if opcode > 0xff { 2 } else { 1 }).saturating_add(operand.len() as u32);
-        let mut reader = Reader::new(operand);
+        let mut reader = ByteReader::new(operand);
         match opcode {
             // br.s to blt.un.s, leave.s; br to blt.un, leave
             0x2b..=0x37 | 0xde | 0x38..=0x44 | 0xdd => {}
@@ -132,7 +133,7 @@ pub fn branches(body: &[u8]) -> Vec<Branch> {
             _ => reader.u32().map(u32::cast_signed),
         };
         while let Some(distance) = distance() {
-            found.extend(next.checked_add_signed(distance).map(|target| Branch { il, target }));
+            found.extend(next.checked_add_signed(distance).map(|target| BranchInstruction { il, target }));
         }
     });
     found
@@ -150,7 +151,7 @@ pub fn only_leads_on(body: &[u8], from: u32, end: u32) -> bool {
 
 /// Shows each instruction: its IL offset, its opcode and its operand.
 fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
-    let mut reader = Reader::new(body);
+    let mut reader = ByteReader::new(body);
     let mut next = || -> Option<()> {
         let il = u32::try_from(reader.position()).ok()?;
         let opcode = match reader.u8()? {
@@ -220,7 +221,7 @@ mod tests {
             0x02, 0x1f, 0x28, 0x45, 1, 0, 0, 0, 0x6f, 0, 0, 0, 0x28, 1, 0, 0, 0x0a, 0x72, 0x28, 0, 0, 0x70,
             0x6f, 2, 0, 0, 6, 0xfe, 0x16, 0x73, 0, 0, 2, 0x73, 3, 0, 0, 6, 0x2a,
         ];
-        let call = |il, token| Call { il, token };
+        let call = |il, token| CallInstruction { il, token };
         assert_eq!(calls(&body), [call(12, 0x0a00_0001), call(22, 0x0600_0002), call(33, 0x0600_0003)]);
     }
 
@@ -228,7 +229,7 @@ mod tests {
     fn method_pointers_and_bare_returns_are_found() {
         // ldnull; ldftn 06000002; brtrue.s +1; nop; ret
         let body = [0x14, 0xfe, 0x06, 2, 0, 0, 6, 0x2d, 1, 0x00, 0x2a];
-        assert_eq!(method_pointers(&body), [Call { il: 1, token: 0x0600_0002 }]);
+        assert_eq!(method_pointers(&body), [CallInstruction { il: 1, token: 0x0600_0002 }]);
         assert!(only_returns(&body, 0, 11) && only_returns(&body, 10, 11));
         assert!(!only_returns(&body, 0, 10), "the branch leads behind it");
         assert!(!only_returns(&body, 9, 10) && !only_returns(&body, 11, 11));
@@ -262,7 +263,7 @@ mod tests {
             0x00, 0x2b, 0x01, 0x00, 0x3a, 0xf9, 0xff, 0xff, 0xff, 0x45, 2, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff,
             0xff, 0xff, 0xde, 0, 0x2a,
         ];
-        let branch = |il, target| Branch { il, target };
+        let branch = |il, target| BranchInstruction { il, target };
         assert!(only_leads_on(&body, 22, 24) && only_leads_on(&body, 0, 4) && !only_leads_on(&body, 0, 5));
         assert_eq!(
             branches(&body),

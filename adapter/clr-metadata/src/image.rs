@@ -20,7 +20,7 @@ const MAX_ALGORITHM_LEN: usize = 32;
 /// MinorVersion of a code view entry for a portable PDB.
 const PORTABLE: u16 = 0x504d;
 /// Largest embedded PDB, bytes unpacked.
-const LARGEST_PDB: u32 = 256 * 1024 * 1024;
+const MAX_PDB_LEN: u32 = 256 * 1024 * 1024;
 
 /// A checksum of an assembly's PDB, as the compiler wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct PdbChecksum {
 
 /// An assembly's metadata and its debug directory.
 #[derive(Debug)]
-pub struct Image {
+pub struct PeImage {
     /// Where it was read from.
     pub path: PathBuf,
     /// Its types and methods.
@@ -48,7 +48,7 @@ pub struct Image {
     pub embedded_pdb: Option<Vec<u8>>,
 }
 
-impl Image {
+impl PeImage {
     /// Reads an assembly from a file.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Image {
             let algorithm = String::from_utf8_lossy(data.get(..end)?).into_owned();
             self.pdb_checksums.push(PdbChecksum { algorithm, hash: data.get(end + 1..)?.to_vec() });
         } else if kind == EMBEDDED && data.starts_with(b"MPDB") {
-            let length = u32_at(data, 4)?.min(LARGEST_PDB);
+            let length = u32_at(data, 4)?.min(MAX_PDB_LEN);
             let mut unpacked = Vec::new();
             let unpack = flate2::read::DeflateDecoder::new(data.get(8..)?);
             unpack.take(u64::from(length)).read_to_end(&mut unpacked).ok()?;

@@ -1,6 +1,6 @@
 //! Source data of methods in a portable PDB beyond lines: `using` directives, and names of tuples' elements.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::pdb::Pdb;
 use crate::tables::table;
 
@@ -88,9 +88,9 @@ impl Pdb {
 
     /// Portable PDB format, "Imports Blob".
     fn read_imports(&self, blob: &[u8], imports: &mut Imports) -> Option<()> {
-        let mut reader = Reader::new(blob);
+        let mut reader = ByteReader::new(blob);
         while !reader.is_at_end() {
-            let text = |reader: &mut Reader<'_>| {
+            let text = |reader: &mut ByteReader<'_>| {
                 let offset = reader.compressed()?;
                 Some(String::from_utf8_lossy(self.tables.blob(offset)).into_owned())
             };

@@ -2,7 +2,7 @@
 //! bodies of
 //! getters that only read a field.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::metadata::{Metadata, row};
 use crate::signature::{
     MethodSignature, Signature, field_signature, local_signature, method_signature, type_signature,
@@ -35,7 +35,7 @@ impl Access {
 
 /// A custom attribute's value (II.23.3), as far as attributes for debuggers need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Argument {
+pub enum AttributeArgument {
     /// A string or the name of a type; `None` for null.
     Text(Option<String>),
     /// An integer argument.
@@ -310,7 +310,11 @@ impl Metadata {
     }
 
     /// The first argument and the named ones of an attribute whose fixed argument is of the kind `first`.
-    pub fn attribute_text(&self, token: u32, name: &str) -> Option<(Argument, Vec<(String, Argument)>)> {
+    pub fn attribute_text(
+        &self,
+        token: u32,
+        name: &str,
+    ) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
         let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
         attribute(blob, 0x0e)
     }
@@ -319,7 +323,7 @@ impl Metadata {
     pub fn attribute_number(&self, token: u32, name: &str) -> Option<i64> {
         let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
         match attribute(blob, 0x08)?.0 {
-            Argument::Number(number) => Some(number),
+            AttributeArgument::Number(number) => Some(number),
             _ => None,
         }
     }
@@ -330,7 +334,7 @@ impl Metadata {
             .attributes(token)
             .find(|(found, _)| found == "System.Runtime.CompilerServices.TupleElementNamesAttribute");
         match blob.and_then(|(_, blob)| attribute(blob, 0x1d)) {
-            Some((Argument::Texts(names), _)) => names,
+            Some((AttributeArgument::Texts(names), _)) => names,
             _ => Vec::new(),
         }
     }
@@ -412,8 +416,8 @@ pub(crate) fn decode(coded: u32) -> Option<u32> {
 
 /// A custom attribute's blob with one fixed argument, which is a string or type name (`0x0e`), a number of four bytes
 /// (`0x08`), or an array of strings (`0x1d`); then named ones.
-fn attribute(blob: &[u8], first: u8) -> Option<(Argument, Vec<(String, Argument)>)> {
-    let mut reader = Reader::new(blob);
+fn attribute(blob: &[u8], first: u8) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
+    let mut reader = ByteReader::new(blob);
     (reader.u16()? == 1).then_some(())?;
     let fixed = value(&mut reader, first)?;
     let mut named = Vec::new();
@@ -436,22 +440,22 @@ fn attribute(blob: &[u8], first: u8) -> Option<(Argument, Vec<(String, Argument)
     Some((fixed, named))
 }
 
-fn value(reader: &mut Reader<'_>, kind: u8) -> Option<Argument> {
+fn value(reader: &mut ByteReader<'_>, kind: u8) -> Option<AttributeArgument> {
     Some(match kind {
-        0x0e | 0x50 => Argument::Text(text(reader)?),
-        0x02 | 0x05 => Argument::Number(i64::from(reader.u8()?)),
-        0x08 => Argument::Number(i64::from(reader.u32()? as i32)),
+        0x0e | 0x50 => AttributeArgument::Text(text(reader)?),
+        0x02 | 0x05 => AttributeArgument::Number(i64::from(reader.u8()?)),
+        0x08 => AttributeArgument::Number(i64::from(reader.u32()? as i32)),
         0x1d => {
             let count = reader.u32()?;
             let count = if count == u32::MAX { 0 } else { count.min(4096) };
-            Argument::Texts((0..count).map(|_| text(reader)).collect::<Option<_>>()?)
+            AttributeArgument::Texts((0..count).map(|_| text(reader)).collect::<Option<_>>()?)
         }
         _ => return None,
     })
 }
 
 /// SerString: 0xff is null.
-fn text(reader: &mut Reader<'_>) -> Option<Option<String>> {
+fn text(reader: &mut ByteReader<'_>) -> Option<Option<String>> {
     let mut look = *reader;
     if look.u8()? == 0xff {
         *reader = look;
@@ -475,14 +479,14 @@ mod tests {
         assert_eq!(
             attribute(&blob, 0x0e),
             Some((
-                Argument::Text(Some("{X,h}".into())),
-                vec![("Name".into(), Argument::Text(Some("n".into())))]
+                AttributeArgument::Text(Some("{X,h}".into())),
+                vec![("Name".into(), AttributeArgument::Text(Some("n".into())))]
             ))
         );
         let names = [1, 0, 2, 0, 0, 0, 1, b'a', 0xff, 0, 0];
         assert_eq!(
             attribute(&names, 0x1d),
-            Some((Argument::Texts(vec![Some("a".into()), None]), Vec::new()))
+            Some((AttributeArgument::Texts(vec![Some("a".into()), None]), Vec::new()))
         );
     }
 }

@@ -6,8 +6,8 @@ pub mod spelling;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::bytes::Reader;
-use crate::tables::{Rows, Tables, table};
+use crate::bytes::ByteReader;
+use crate::tables::{RowList, Tables, table};
 
 /// MethodAttributes and FieldAttributes: static.
 const STATIC: u32 = 0x10;
@@ -20,7 +20,7 @@ const GETTER: u32 = 2;
 
 /// A field of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct FieldDef {
     /// Its Field token.
     pub token: u32,
     /// Its name in the source.
@@ -33,7 +33,7 @@ pub struct Field {
 
 /// A property that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Property {
+pub struct ReadableProperty {
     /// Its name in the source.
     pub name: String,
     /// MethodDef token of its getter.
@@ -51,7 +51,7 @@ pub struct Metadata {
     pub(crate) extensions: OnceLock<HashMap<String, Vec<u32>>>,
     nesting: OnceLock<HashMap<u32, u32>>,
     types: OnceLock<HashMap<String, u32>>,
-    properties: OnceLock<HashMap<u32, Rows>>,
+    properties: OnceLock<HashMap<u32, RowList>>,
 }
 
 /// The row number in a token.
@@ -192,7 +192,7 @@ impl Metadata {
     /// How many parameters a method's signature has (II.23.2.1).
     pub fn parameter_count(&self, method: u32) -> u32 {
         let signature = self.tables.blob(self.tables.cell(table::METHOD, row(method), 4));
-        let mut reader = Reader::new(signature);
+        let mut reader = ByteReader::new(signature);
         let generic = reader.u8().is_some_and(|convention| convention & 0x10 != 0);
         if generic {
             reader.compressed();
@@ -212,11 +212,11 @@ impl Metadata {
     }
 
     /// The fields a type declares itself.
-    pub fn fields(&self, type_token: u32) -> Vec<Field> {
+    pub fn fields(&self, type_token: u32) -> Vec<FieldDef> {
         let rows = self.tables.list(table::TYPE_DEF, row(type_token), 4, table::FIELD);
         rows.map(|row| {
             let flags = self.tables.cell(table::FIELD, row, 0);
-            Field {
+            FieldDef {
                 token: 0x0400_0000 | row,
                 name: self.tables.text(self.tables.cell(table::FIELD, row, 1)).to_owned(),
                 is_static: flags & STATIC != 0,
@@ -248,11 +248,11 @@ impl Metadata {
     }
 
     /// The readable properties a type declares itself.
-    pub fn properties(&self, type_token: u32) -> Vec<Property> {
+    pub fn properties(&self, type_token: u32) -> Vec<ReadableProperty> {
         self.property_rows(type_token).filter_map(|property| self.property(type_token, property)).collect()
     }
 
-    pub(crate) fn property_rows(&self, type_token: u32) -> Rows {
+    pub(crate) fn property_rows(&self, type_token: u32) -> RowList {
         let maps = self.properties.get_or_init(|| {
             (1..=self.tables.rows(table::PROPERTY_MAP))
                 .map(|map| {
@@ -261,17 +261,17 @@ impl Metadata {
                 })
                 .collect()
         });
-        maps.get(&row(type_token)).cloned().unwrap_or(Rows::InOrder(0..0))
+        maps.get(&row(type_token)).cloned().unwrap_or(RowList::InOrder(0..0))
     }
 
-    fn property(&self, type_token: u32, property: u32) -> Option<Property> {
+    fn property(&self, type_token: u32, property: u32) -> Option<ReadableProperty> {
         let name = self.tables.text(self.tables.cell(table::PROPERTY, property, 1)).to_owned();
         let getter = self.methods(type_token).find(|method| {
             let own = self.method_name(*method);
             own.rsplit('.').next().and_then(|own| own.strip_prefix("get_")) == name.rsplit('.').next()
                 && self.is_getter(*method, property)
         })?;
-        Some(Property {
+        Some(ReadableProperty {
             name,
             getter,
             is_static: self.is_static(getter),

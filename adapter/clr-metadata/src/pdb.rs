@@ -5,15 +5,15 @@ mod scopes;
 pub mod source_link;
 mod steps;
 
-pub use scopes::{Literal, Local, LocalConstant};
+pub use scopes::{Literal, LocalConstant, LocalVariable};
 pub use steps::AwaitStep;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::bytes::Reader;
-use crate::image::Image;
+use crate::bytes::ByteReader;
+use crate::image::PeImage;
 use crate::metadata::method_token;
 use crate::tables::{Tables, table};
 
@@ -98,7 +98,7 @@ impl Pdb {
     ///
     /// # Errors
     /// The reason why no PDB fits.
-    pub fn open_for(image: &Image, search: &[PathBuf]) -> Result<Self, PdbProblem> {
+    pub fn open_for(image: &PeImage, search: &[PathBuf]) -> Result<Self, PdbProblem> {
         if let Some(bytes) = &image.embedded_pdb {
             return Self::parse(bytes.clone()).ok_or_else(|| PdbProblem::Malformed(image.path.clone()));
         }
@@ -205,7 +205,7 @@ impl Pdb {
         let row = method & 0x00ff_ffff;
         let blob = self.tables.blob(self.tables.cell(table::METHOD_DEBUG, row, 1));
         let mut points = Vec::new();
-        let mut reader = Reader::new(blob);
+        let mut reader = ByteReader::new(blob);
         let mut document = self.tables.cell(table::METHOD_DEBUG, row, 0);
         let mut read = || -> Option<()> {
             reader.compressed()?;
@@ -420,7 +420,7 @@ fn guid_text(id: &[u8; 16]) -> String {
 
 /// Portable PDB format, "Document Name Blob": a separator and parts.
 fn document_name(tables: &Tables, row: u32) -> Option<String> {
-    let mut reader = Reader::new(tables.blob(tables.cell(table::DOCUMENT, row, 0)));
+    let mut reader = ByteReader::new(tables.blob(tables.cell(table::DOCUMENT, row, 0)));
     let separator = reader.u8()?;
     let mut parts = Vec::new();
     while !reader.is_at_end() {

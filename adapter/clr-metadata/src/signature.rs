@@ -1,7 +1,7 @@
 //! Signatures of fields, methods, properties and locals (ECMA-335 II.23.2): types as the metadata writes them, not yet
 //! looked up anywhere.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 
 /// Deepest nesting of a type that is read.
 const MAX_DEPTH: usize = 32;
@@ -52,9 +52,9 @@ pub struct MethodSignature {
 }
 
 impl Signature {
-    fn read(reader: &mut Reader<'_>, deeper: usize) -> Option<Self> {
+    fn read(reader: &mut ByteReader<'_>, deeper: usize) -> Option<Self> {
         let deeper = deeper.checked_sub(1)?;
-        let boxed = |reader: &mut Reader<'_>| Self::read(reader, deeper).map(Box::new);
+        let boxed = |reader: &mut ByteReader<'_>| Self::read(reader, deeper).map(Box::new);
         Some(match reader.u8()? {
             kind @ (0x01..=0x0e | 0x16 | 0x18 | 0x19 | 0x1c) => Self::Primitive(u32::from(kind)),
             0x0f => Self::Pointer(boxed(reader)?),
@@ -109,7 +109,7 @@ pub(crate) fn type_token(coded: u32) -> u32 {
     table | coded >> 2
 }
 
-fn method(reader: &mut Reader<'_>, deeper: usize) -> Option<MethodSignature> {
+fn method(reader: &mut ByteReader<'_>, deeper: usize) -> Option<MethodSignature> {
     let convention = reader.u8()?;
     let generic = if convention & 0x10 != 0 { reader.compressed()? } else { 0 };
     let count = reader.compressed()?.min(MAX_ITEMS);
@@ -120,24 +120,24 @@ fn method(reader: &mut Reader<'_>, deeper: usize) -> Option<MethodSignature> {
 
 /// MethodDefSig, MethodRefSig and PropertySig: all alike.
 pub fn method_signature(blob: &[u8]) -> Option<MethodSignature> {
-    method(&mut Reader::new(blob), MAX_DEPTH)
+    method(&mut ByteReader::new(blob), MAX_DEPTH)
 }
 
 /// Parses a FieldSig: the type of a field.
 pub fn field_signature(blob: &[u8]) -> Option<Signature> {
-    let mut reader = Reader::new(blob);
+    let mut reader = ByteReader::new(blob);
     (reader.u8()? == 0x06).then_some(())?;
     Signature::read(&mut reader, MAX_DEPTH)
 }
 
 /// Parses a TypeSpec: a type.
 pub fn type_signature(blob: &[u8]) -> Option<Signature> {
-    Signature::read(&mut Reader::new(blob), MAX_DEPTH)
+    Signature::read(&mut ByteReader::new(blob), MAX_DEPTH)
 }
 
 /// LocalVarSig: types by slot.
 pub fn local_signature(blob: &[u8]) -> Vec<Signature> {
-    let mut reader = Reader::new(blob);
+    let mut reader = ByteReader::new(blob);
     if reader.u8() != Some(0x07) {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! The metadata tables, ECMA-335 II.22 and II.24, and those a portable PDB adds. Rows and columns as numbers; what they
 //! mean is `metadata`'s and `pdb`'s.
 
-use crate::bytes::{Reader, u16_at, u32_at};
+use crate::bytes::{ByteReader, u16_at, u32_at};
 
 /// Numbers of the tables we read.
 pub mod table {
@@ -166,14 +166,14 @@ fn pointers(target: usize) -> Option<usize> {
 
 /// Rows that a list column owns.
 #[derive(Debug, Clone)]
-pub enum Rows {
+pub enum RowList {
     /// Consecutive rows.
     InOrder(std::ops::Range<u32>),
     /// Rows in any order, through a pointer table.
     OutOfOrder(std::vec::IntoIter<u32>),
 }
 
-impl Iterator for Rows {
+impl Iterator for RowList {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
@@ -185,7 +185,7 @@ impl Iterator for Rows {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Layout {
+struct TableLayout {
     rows: u32,
     start: usize,
     width: usize,
@@ -197,7 +197,7 @@ struct Layout {
 #[derive(Debug)]
 pub struct Tables {
     bytes: Vec<u8>,
-    tables: Vec<Layout>,
+    tables: Vec<TableLayout>,
     text: (usize, usize),
     blob: (usize, usize),
     guid: (usize, usize),
@@ -208,10 +208,10 @@ pub struct Tables {
 impl Tables {
     /// Reads the directory of streams and tables; `None` when it is not valid.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
-        let mut reader = Reader::new(&bytes);
+        let mut reader = ByteReader::new(&bytes);
         (reader.take(4)? == b"BSJB").then_some(())?;
         let version = u32_at(&bytes, 12)? as usize;
-        let mut reader = Reader::new(bytes.get(16usize.checked_add(version)?..)?);
+        let mut reader = ByteReader::new(bytes.get(16usize.checked_add(version)?..)?);
         reader.u16()?;
         let streams = reader.u16()?;
         let mut is_in_the_making = false;
@@ -242,7 +242,7 @@ impl Tables {
         (pdb.1 == 0 || end <= bytes.len()).then_some(())?;
         let start = tables_at?;
         let heap_sizes = *bytes.get(start + 6)?;
-        let mut reader = Reader::new(bytes.get(start + 8..)?);
+        let mut reader = ByteReader::new(bytes.get(start + 8..)?);
         let valid = reader.u64()?;
         reader.u64()?;
         let mut rows = [0u32; 64];
@@ -258,7 +258,7 @@ impl Tables {
         // A PDB's rows refer to the tables of its assembly, whose sizes it repeats.
         let mut sizes = rows;
         if pdb.1 > 0 {
-            let mut reader = Reader::new(bytes.get(pdb.0.checked_add(24)?..)?);
+            let mut reader = ByteReader::new(bytes.get(pdb.0.checked_add(24)?..)?);
             let referenced = reader.u64()?;
             for (index, count) in sizes.iter_mut().enumerate() {
                 if referenced >> index & 1 == 1 {
@@ -288,7 +288,7 @@ impl Tables {
         };
         let mut tables = Vec::with_capacity(64);
         for (index, count) in rows.iter().enumerate() {
-            let mut layout = Layout { rows: *count, start: at, ..Layout::default() };
+            let mut layout = TableLayout { rows: *count, start: at, ..TableLayout::default() };
             for column in columns(index) {
                 let width = size(*column);
                 layout.columns.push((layout.width, width));
@@ -348,16 +348,16 @@ impl Tables {
     }
 
     /// Rows of `target` that a list column owns: up to where the next row's begin.
-    pub fn list(&self, table: usize, row: u32, column: usize, target: usize) -> Rows {
+    pub fn list(&self, table: usize, row: u32, column: usize, target: usize) -> RowList {
         let through = pointers(target).filter(|through| self.rows(*through) > 0);
         let end = self.rows(through.unwrap_or(target)) + 1;
         let start = self.cell(table, row, column).clamp(1, end);
         let next = if row < self.rows(table) { self.cell(table, row + 1, column) } else { end };
         let range = start..next.clamp(start, end);
         match through {
-            None => Rows::InOrder(range),
+            None => RowList::InOrder(range),
             Some(through) => {
-                Rows::OutOfOrder(range.map(|at| self.cell(through, at, 0)).collect::<Vec<_>>().into_iter())
+                RowList::OutOfOrder(range.map(|at| self.cell(through, at, 0)).collect::<Vec<_>>().into_iter())
             }
         }
     }
@@ -384,7 +384,7 @@ impl Tables {
 
     /// The blob at an offset of the blob heap.
     pub fn blob(&self, offset: u32) -> &[u8] {
-        let mut reader = Reader::new(self.heap(self.blob, offset));
+        let mut reader = ByteReader::new(self.heap(self.blob, offset));
         reader.compressed().and_then(|length| reader.take(length as usize)).unwrap_or_default()
     }
 

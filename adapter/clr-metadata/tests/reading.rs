@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 use clr_metadata::pdb::{Pdb, PdbProblem};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn line_of(text: &str) -> u32 {
 
 #[test]
 fn types_methods_fields_and_constants_are_found_by_name() {
-    let image = Image::open(&data("Sample.dll")).unwrap();
+    let image = PeImage::open(&data("Sample.dll")).unwrap();
     let metadata = &image.metadata;
     let shape = metadata.find_type("Sample.Shape").unwrap();
     assert_eq!(
@@ -39,7 +39,7 @@ fn types_methods_fields_and_constants_are_found_by_name() {
 
 #[test]
 fn lines_bind_where_code_is_and_locals_have_their_scopes() {
-    let image = Image::open(&data("Sample.dll")).unwrap();
+    let image = PeImage::open(&data("Sample.dll")).unwrap();
     let pdb = Pdb::open_for(&image, &[]).unwrap();
     let document = pdb.find_document("/elsewhere/Sample.cs").unwrap();
     let at = pdb.locations(document, line_of("BP sum"), None);
@@ -61,7 +61,7 @@ fn lines_bind_where_code_is_and_locals_have_their_scopes() {
 
 #[test]
 fn an_async_method_knows_its_awaits_and_its_name() {
-    let image = Image::open(&data("Sample.dll")).unwrap();
+    let image = PeImage::open(&data("Sample.dll")).unwrap();
     let pdb = Pdb::open_for(&image, &[]).unwrap();
     let document = pdb.find_document("Sample.cs").unwrap();
     let at = pdb.locations(document, line_of("BP await"), None)[0];
@@ -72,7 +72,7 @@ fn an_async_method_knows_its_awaits_and_its_name() {
 
 #[test]
 fn missing_and_foreign_symbols_are_distinguished() {
-    let mut image = Image::open(&data("Sample.dll")).unwrap();
+    let mut image = PeImage::open(&data("Sample.dll")).unwrap();
     let (_, id) = image.code_view.clone().unwrap();
     image.code_view = Some(("/nowhere/Other.pdb".into(), id));
     assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbProblem::NotFound { looked }) if looked.len() == 2));
@@ -80,7 +80,7 @@ fn missing_and_foreign_symbols_are_distinguished() {
     assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbProblem::IdMismatch(_))));
 }
 
-fn read_everything(image: &Image) {
+fn read_everything(image: &PeImage) {
     let metadata = &image.metadata;
     for row in 0..200u32 {
         let (kind, method) = (0x0200_0000 | row, 0x0600_0000 | row);
@@ -107,7 +107,7 @@ proptest! {
             dll[one] = *value;
             symbols[other] = *value;
         }
-        if let Ok(image) = Image::parse(Path::new("x.dll"), &dll) {
+        if let Ok(image) = PeImage::parse(Path::new("x.dll"), &dll) {
             read_everything(&image);
         }
         if let Some(pdb) = Pdb::parse(symbols) {
@@ -133,7 +133,7 @@ fn a_pdb_that_was_cut_off_is_not_sound() {
 #[test]
 fn a_pdb_has_a_key_for_symbol_servers_and_its_checksum_is_of_the_file_without_the_id() {
     use clr_metadata::pdb::symbol_key;
-    let image = Image::open(&data("Sample.dll")).unwrap();
+    let image = PeImage::open(&data("Sample.dll")).unwrap();
     let (written, id) = image.code_view.clone().unwrap();
     let key = symbol_key(&written, &id).unwrap();
     let parts: Vec<&str> = key.split('/').collect();

@@ -10,7 +10,7 @@ use cordebug::callback::Callback;
 use cordebug::runtime;
 
 /// Attaching reports what is there already (modules, threads) as callbacks; without one for this long, all have come.
-const QUIET: Duration = Duration::from_millis(500);
+const QUIET_TIMEOUT: Duration = Duration::from_millis(500);
 const MAX_FRAMES: usize = 100;
 
 #[allow(clippy::print_stdout, reason = "the stacks are what it is for")]
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     debugger.start(move |callback| drop(callbacks.send(callback)))?;
     let process = debugger.attach(pid)?;
     loop {
-        match received.recv_timeout(QUIET) {
+        match received.recv_timeout(QUIET_TIMEOUT) {
             Ok(Callback::ExitProcess) => return Err("the process has ended".into()),
             Ok(_) => process.resume()?,
             Err(_) => break,

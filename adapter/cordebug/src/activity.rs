@@ -40,7 +40,7 @@ impl Activity {
 
 /// The method of the library that was called last, on any thread: `ICorDebugController::Continue`.
 pub fn latest() -> Option<&'static str> {
-    // SAFETY: null, or what [`Call::begin`] has stored, which lives forever.
+    // SAFETY: null, or what [`LibraryCall::begin`] has stored, which lives forever.
     unsafe { LATEST.load(Ordering::SeqCst).as_ref() }.copied()
 }
 
@@ -60,9 +60,9 @@ pub(crate) fn word() {
 }
 
 /// A call of the library, under way while it lives.
-pub(crate) struct Call(());
+pub(crate) struct LibraryCall(());
 
-impl Call {
+impl LibraryCall {
     pub(crate) fn begin(method: &'static &'static str) -> Self {
         LATEST.store(std::ptr::from_ref(method).cast_mut(), Ordering::SeqCst);
         BEGUN.fetch_add(1, Ordering::SeqCst);
@@ -71,7 +71,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for LibraryCall {
     fn drop(&mut self) {
         HERE.set(HERE.get().saturating_sub(1));
         ENDED.fetch_add(1, Ordering::SeqCst);
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_call_is_under_way_until_it_ends_and_a_word_changes_the_picture() {
         let before = Activity::now();
-        let call = Call::begin(&"ICorDebug::Initialize");
+        let call = LibraryCall::begin(&"ICorDebug::Initialize");
         assert!(Activity::now().is_inside() && calls_here());
         assert!(!std::thread::spawn(calls_here).join().unwrap());
         assert!(latest().is_some());

@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::Result;
 use crate::com::{ComPtr, Guid, IUnknown, IUnknownVtbl, Interface};
 use crate::eval::Eval;
-use crate::frame::{Breakpoint, Frame};
+use crate::frame::{Frame, RuntimeBreakpoint};
 use crate::hresult::E_NOINTERFACE;
 use crate::module::Module;
 use crate::raw::*;
-use crate::stream::Stream;
+use crate::stream::ComStream;
 use crate::thread::{Stepper, Thread};
 
 /// Kinds of [`Callback::Exception`]: CorDebugExceptionCallbackType.
@@ -41,7 +41,7 @@ pub mod step {
 pub enum Callback {
     Breakpoint {
         thread: Thread,
-        breakpoint: Breakpoint,
+        breakpoint: RuntimeBreakpoint,
     },
     /// `reason`: one of [`step`].
     StepComplete {
@@ -84,7 +84,7 @@ pub enum Callback {
     /// A module without a file has been given symbols.
     UpdateModuleSymbols {
         module: Module,
-        symbols: Stream,
+        symbols: ComStream,
     },
     LogMessage {
         category: String,
@@ -105,7 +105,7 @@ type Sink = Box<dyn Fn(Callback) + Send + Sync>;
 
 /// Four interfaces, one object: a pointer to `vtables[n]` is the object as ICorDebugManagedCallback(n+1).
 #[repr(C)]
-struct Object {
+struct CallbackObject {
     first: *const ICorDebugManagedCallbackVtbl,
     second: *const ICorDebugManagedCallback2Vtbl,
     third: *const ICorDebugManagedCallback3Vtbl,
@@ -116,7 +116,7 @@ struct Object {
 
 /// Makes the object, with one reference, as its first interface.
 pub(crate) fn object(sink: Sink) -> Result<ComPtr<ICorDebugManagedCallback>> {
-    let object = Box::new(Object {
+    let object = Box::new(CallbackObject {
         first: &FIRST,
         second: &SECOND,
         third: &THIRD,
@@ -132,7 +132,7 @@ pub(crate) fn object(sink: Sink) -> Result<ComPtr<ICorDebugManagedCallback>> {
 ///
 /// # Safety
 /// `this` must be such a pointer.
-unsafe fn behind<const N: usize>(this: *mut c_void) -> *mut Object {
+unsafe fn behind<const N: usize>(this: *mut c_void) -> *mut CallbackObject {
     // SAFETY: the vtable pointers lie side by side at the start of the object.
     unsafe { this.cast::<*const c_void>().sub(N).cast() }
 }
@@ -247,7 +247,7 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     base: unknown::<0>(),
     Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
         kept(thread).zip(kept(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
-            thread: Thread(thread), breakpoint: Breakpoint(breakpoint) })),
+            thread: Thread(thread), breakpoint: RuntimeBreakpoint(breakpoint) })),
     StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper, reason: u32) =>
         kept(thread).zip(kept(stepper)).map(|(thread, stepper)| Callback::StepComplete {
             thread: Thread(thread), stepper: Stepper(stepper), reason })),
@@ -288,7 +288,7 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     NameChange: ignore!(0, First, "NameChange", (_domain: Domain, _thread: Threads)),
     UpdateModuleSymbols: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule, stream: *mut c_void) =>
         kept(module).zip(kept(stream.cast())).map(|(module, stream)| Callback::UpdateModuleSymbols {
-            module: Module(module), symbols: Stream(stream) })),
+            module: Module(module), symbols: ComStream(stream) })),
     EditAndContinueRemap: ignore!(0, First, "EditAndContinueRemap",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction, _accurate: i32)),
     BreakpointSetError: ignore!(0, First, "BreakpointSetError",

@@ -2,12 +2,12 @@
 //! of the IL it is; not its instructions.
 
 use crate::com::{ComPtr, call, get};
-use crate::frame::{Breakpoint, Frame, Function};
+use crate::frame::{Frame, Function, RuntimeBreakpoint};
 use crate::hresult::CORDBG_E_CODE_NOT_AVAILABLE;
 use crate::{CorError, Result, raw};
 
 /// Longest map from IL to machine code, entries.
-const LARGEST_MAP: u32 = 256 * 1024;
+const MAX_MAP_LEN: u32 = 256 * 1024;
 /// Most places where what one call returned can be read.
 const MAX_OFFSETS: u32 = 16;
 /// Most pieces of one method's code.
@@ -16,7 +16,7 @@ const MAX_CHUNKS: u32 = 64;
 /// A piece of the machine code: CodeChunkInfo. Most methods are one piece.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Chunk {
+pub struct CodeChunk {
     /// Address of its first byte.
     pub start: u64,
     /// The length of the code, in bytes.
@@ -66,11 +66,11 @@ impl NativeCode {
     ///
     /// # Errors
     /// From the runtime.
-    pub fn chunks(&self) -> Result<Vec<Chunk>> {
+    pub fn chunks(&self) -> Result<Vec<CodeChunk>> {
         let second: ComPtr<raw::ICorDebugCode2> = self.0.cast()?;
         let mut count = 0;
         call!(second, ICorDebugCode2.GetCodeChunks(0, &raw mut count, core::ptr::null_mut()))?;
-        let mut chunks = vec![Chunk::default(); count.min(MAX_CHUNKS) as usize];
+        let mut chunks = vec![CodeChunk::default(); count.min(MAX_CHUNKS) as usize];
         let (room, list) = (chunks.len() as u32, chunks.as_mut_ptr().cast());
         call!(second, ICorDebugCode2.GetCodeChunks(room, &raw mut count, list))?;
         chunks.truncate(count as usize);
@@ -81,11 +81,11 @@ impl NativeCode {
     ///
     /// # Errors
     /// From the runtime.
-    pub fn set_breakpoint(&self, offset: u32) -> Result<Breakpoint> {
+    pub fn set_breakpoint(&self, offset: u32) -> Result<RuntimeBreakpoint> {
         let breakpoint: ComPtr<raw::ICorDebugFunctionBreakpoint> =
             get!(self.0, ICorDebugCode.CreateBreakpoint(offset))?;
         call!(breakpoint, ICorDebugBreakpoint.Activate(1))?;
-        Ok(Breakpoint(breakpoint.cast()?))
+        Ok(RuntimeBreakpoint(breakpoint.cast()?))
     }
 
     /// The offsets where the value that the call at an IL offset returned can be read, by [`Frame::return_value`]: behind each
@@ -111,7 +111,7 @@ impl NativeCode {
     pub fn map(&self) -> Result<Vec<IlToNative>> {
         let mut count = 0;
         call!(self.0, ICorDebugCode.GetILToNativeMapping(0, &raw mut count, core::ptr::null_mut()))?;
-        let mut map = vec![IlToNative::default(); count.min(LARGEST_MAP) as usize];
+        let mut map = vec![IlToNative::default(); count.min(MAX_MAP_LEN) as usize];
         let (room, list) = (map.len() as u32, map.as_mut_ptr().cast());
         call!(self.0, ICorDebugCode.GetILToNativeMapping(room, &raw mut count, list))?;
         map.truncate(count as usize);

@@ -108,7 +108,7 @@ macro_rules! call {
     ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
         const METHOD: &str = concat!(stringify!($interface), "::", stringify!($method));
-        let under_way = $crate::activity::Call::begin(&METHOD);
+        let under_way = $crate::activity::LibraryCall::begin(&METHOD);
         let hresult = if $crate::imports::end::knows_end() {
             $crate::hresult::CORDBG_E_PROCESS_TERMINATED.cast_signed()
         } else {

@@ -3,7 +3,7 @@
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};
 use crate::imports::end;
-use crate::imports::memory::{Written, recording};
+use crate::imports::memory::{WrittenRange, recording};
 use crate::long_strings;
 use crate::raw;
 use crate::thread::Thread;
@@ -200,7 +200,7 @@ impl Process {
             recording(|| call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(told)));
         done?;
         Ok(match written[..] {
-            [Written { address, length: 4 }] => Some(address),
+            [WrittenRange { address, length: 4 }] => Some(address),
             _ => None,
         })
     }

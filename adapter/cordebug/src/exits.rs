@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The way in which a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ChildExit {
     /// By itself, with this exit code.
     Exited(i32),
     /// It was killed by this signal.
@@ -18,9 +18,9 @@ pub enum Ended {
 }
 
 /// Ends that are remembered; a session has a handful of children.
-const KEPT: usize = 64;
+const MAX_EXITS: usize = 64;
 /// One end each: process id, how, and the code or signal; 0 is none.
-static NOTED: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
+static NOTED: [AtomicU64; MAX_EXITS] = [const { AtomicU64::new(0) }; MAX_EXITS];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static WATCH: Once = Once::new();
 
@@ -43,25 +43,29 @@ fn note(info: &libc::siginfo_t) {
         _ => return,
     };
     let entry = (pid as u32 as u64) << 32 | u64::from(killed) << 16 | (status as u16 as u64);
-    let at = NEXT.fetch_add(1, Ordering::Relaxed) % KEPT;
+    let at = NEXT.fetch_add(1, Ordering::Relaxed) % MAX_EXITS;
     if let Some(slot) = NOTED.get(at) {
         slot.store(entry, Ordering::Release);
     }
 }
 
 /// How the child with this id ended, if that was noted; waits at most `limit` for a signal that is on its way.
-pub fn how(pid: u32, limit: Duration) -> Option<Ended> {
+pub fn how(pid: u32, limit: Duration) -> Option<ChildExit> {
     let deadline = Instant::now() + limit;
     loop {
         let next = NEXT.load(Ordering::Acquire);
         // The newest first: ids are used again.
-        let found = (1..=KEPT)
-            .filter_map(|back| NOTED.get(next.wrapping_sub(back) % KEPT))
+        let found = (1..=MAX_EXITS)
+            .filter_map(|back| NOTED.get(next.wrapping_sub(back) % MAX_EXITS))
             .map(|slot| slot.load(Ordering::Acquire))
             .find(|entry| *entry != 0 && entry >> 32 == u64::from(pid));
         if let Some(entry) = found {
             let status = (entry & 0xffff) as i32;
-            return Some(if entry >> 16 & 1 == 1 { Ended::Killed(status) } else { Ended::Exited(status) });
+            return Some(if entry >> 16 & 1 == 1 {
+                ChildExit::Killed(status)
+            } else {
+                ChildExit::Exited(status)
+            });
         }
         if Instant::now() > deadline {
             return None;
@@ -79,9 +83,11 @@ mod tests {
     #[test]
     fn exit_is_known_though_another_process_took_its_status() {
         watch();
-        for (script, expected) in
-            [("exit 7", Ended::Exited(7)), ("exit 0", Ended::Exited(0)), ("kill -9 $$", Ended::Killed(9))]
-        {
+        for (script, expected) in [
+            ("exit 7", ChildExit::Exited(7)),
+            ("exit 0", ChildExit::Exited(0)),
+            ("kill -9 $$", ChildExit::Killed(9)),
+        ] {
             let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
             // Takes the status, as the debugging library does.
             child.wait().unwrap();

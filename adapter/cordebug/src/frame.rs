@@ -283,19 +283,19 @@ impl Function {
     ///
     /// # Errors
     /// From the runtime.
-    pub fn set_breakpoint(&self, il_offset: u32) -> Result<Breakpoint> {
+    pub fn set_breakpoint(&self, il_offset: u32) -> Result<RuntimeBreakpoint> {
         let breakpoint: ComPtr<raw::ICorDebugFunctionBreakpoint> =
             get!(self.il_code()?, ICorDebugCode.CreateBreakpoint(il_offset))?;
         call!(breakpoint, ICorDebugBreakpoint.Activate(1))?;
-        Ok(Breakpoint(breakpoint.cast()?))
+        Ok(RuntimeBreakpoint(breakpoint.cast()?))
     }
 }
 
 /// A breakpoint in the program.
 #[derive(Clone)]
-pub struct Breakpoint(pub(crate) ComPtr<raw::ICorDebugBreakpoint>);
+pub struct RuntimeBreakpoint(pub(crate) ComPtr<raw::ICorDebugBreakpoint>);
 
-impl Breakpoint {
+impl RuntimeBreakpoint {
     /// Removes it from the program.
     ///
     /// # Errors

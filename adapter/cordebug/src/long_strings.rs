@@ -22,11 +22,11 @@ const UNITS: u64 = 12;
 const MAX_OTHERS: usize = 256;
 
 thread_local! {
-    static PROGRAM: RefCell<Option<Program>> = const { RefCell::new(None) };
+    static PROGRAM: RefCell<Option<StringTypes>> = const { RefCell::new(None) };
 }
 
 /// The program that this thread debugs.
-struct Program {
+struct StringTypes {
     process: ComPtr<raw::ICorDebugProcess>,
     /// The table of methods of strings.
     strings: Option<u64>,
@@ -36,7 +36,7 @@ struct Program {
 
 /// From now on this thread debugs this process, or none.
 pub(crate) fn debugs(process: Option<ComPtr<raw::ICorDebugProcess>>) {
-    let program = process.map(|process| Program { process, strings: None, others: HashSet::new() });
+    let program = process.map(|process| StringTypes { process, strings: None, others: HashSet::new() });
     // A thread that ends has forgotten it already.
     let before = PROGRAM.try_with(|known| {
         known.try_borrow_mut().ok().and_then(|mut known| core::mem::replace(&mut *known, program))
@@ -47,7 +47,7 @@ pub(crate) fn debugs(process: Option<ComPtr<raw::ICorDebugProcess>>) {
 /// COR_ARRAY_LAYOUT: where an array or a string has what.
 #[repr(C)]
 #[derive(Default)]
-struct Layout {
+struct ArrayLayout {
     component: raw::COR_TYPEID,
     kind: u32,
     first_at: u32,
@@ -103,7 +103,7 @@ impl LongString {
     }
 }
 
-impl Program {
+impl StringTypes {
     fn long_string(&mut self, address: u64) -> Option<LongString> {
         let head = read_memory(&self.process, address, UNITS as u32).ok()?;
         let table = u64::from_le_bytes(head.get(..8)?.try_into().ok()?);
@@ -129,7 +129,7 @@ impl Program {
         let process: ComPtr<raw::ICorDebugProcess5> = self.process.cast().ok()?;
         let mut id = raw::COR_TYPEID::default();
         call!(process, ICorDebugProcess5.GetTypeID(address, &raw mut id)).ok()?;
-        let mut layout = Layout::default();
+        let mut layout = ArrayLayout::default();
         call!(process, ICorDebugProcess5.GetArrayLayout(id, (&raw mut layout).cast())).ok()?;
         // An array of characters has its first one elsewhere.
         let is_string = (u64::from(layout.count_at), u64::from(layout.first_at)) == (LENGTH, UNITS);

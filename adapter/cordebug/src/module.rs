@@ -12,7 +12,7 @@ const NO_OPTIMIZATION: u32 = 3;
 const MAX_NAME_LEN: usize = 32 * 1024;
 
 /// Largest metadata that is read, bytes.
-const LARGEST_METADATA: u32 = 256 * 1024 * 1024;
+const MAX_METADATA_LEN: u32 = 256 * 1024 * 1024;
 
 /// A module that the program has loaded.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ impl Module {
         let tables: ComPtr<raw::IMetaDataTables2> = unknown.cast()?;
         let (mut start, mut size) = (core::ptr::null(), 0u32);
         call!(tables, IMetaDataTables2.GetMetaDataStorage(&raw mut start, &raw mut size))?;
-        if start.is_null() || size > LARGEST_METADATA {
+        if start.is_null() || size > MAX_METADATA_LEN {
             return Err(CorError::null("IMetaDataTables2::GetMetaDataStorage"));
         }
         // SAFETY: the call returned an address and a size of memory that is valid as long as `tables`.

@@ -20,7 +20,7 @@ use crate::startup::temporary;
 /// What we ask for; understood by all runtimes from 3.1 on.
 const INTERFACE_VERSION: i32 = 4;
 /// Between two looks at the map of a starting process.
-const PRELOAD_PAUSE: Duration = Duration::from_millis(2);
+const PRELOAD_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// DllMain's DLL_PROCESS_ATTACH.
 const PROCESS_ATTACH: u32 = 1;
 
@@ -141,7 +141,7 @@ pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
             }
             return true;
         }
-        std::thread::sleep(PRELOAD_PAUSE);
+        std::thread::sleep(PRELOAD_POLL_INTERVAL);
     }
     false
 }

@@ -14,19 +14,19 @@ mod asleep;
 mod hold;
 pub mod temporary;
 
-pub use hold::{Started, StartupHold, run_promptly};
+pub use hold::{HoldResult, StartupHold, run_promptly};
 
 /// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never does.
-const REST_LIMIT: Duration = Duration::from_millis(500);
+const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How old a process is whose runtime may still be starting.
-const YOUNG: Duration = Duration::from_secs(10);
+const MAX_STARTUP_AGE: Duration = Duration::from_secs(10);
 
 /// Waits until a process that is not held can be attached to, at most half a second. Only one that has just begun needs it, for the
 /// reason that [`StartupHold::rest`] gives: until its helper thread rests. It runs on meanwhile, so its other threads need not.
 pub fn wait_until_ready(pid: u32) {
-    if age(pid).is_some_and(|age| age < YOUNG) {
-        asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_LIMIT);
+    if age(pid).is_some_and(|age| age < MAX_STARTUP_AGE) {
+        asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_TIMEOUT);
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let (own, its) = (age(std::process::id()).unwrap(), age(child.id()).unwrap());
         assert!(its <= own + Duration::from_secs(1), "{its:?} {own:?}");
-        assert!(its < YOUNG, "{its:?}");
+        assert!(its < MAX_STARTUP_AGE, "{its:?}");
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(age(child.id()), None);

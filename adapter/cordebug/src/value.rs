@@ -180,8 +180,8 @@ impl Value {
     /// As a string, if it is one.
     pub fn as_string(&self) -> Option<StringValue> {
         match &self.1 {
-            Some(long) => Some(StringValue(Text::Long(long.clone()))),
-            None => self.0.cast().ok().map(|string| StringValue(Text::Copied(string))),
+            Some(long) => Some(StringValue(StringContents::Long(long.clone()))),
+            None => self.0.cast().ok().map(|string| StringValue(StringContents::Copied(string))),
         }
     }
 
@@ -337,9 +337,9 @@ impl Handle {
 }
 
 /// A .NET string, whose text can be read.
-pub struct StringValue(Text);
+pub struct StringValue(StringContents);
 
-enum Text {
+enum StringContents {
     /// The debugging library has a copy.
     Copied(ComPtr<raw::ICorDebugStringValue>),
     Long(LongString),
@@ -352,8 +352,8 @@ impl StringValue {
     /// From the runtime.
     pub fn length(&self) -> Result<u32> {
         match &self.0 {
-            Text::Long(long) => Ok(long.length()),
-            Text::Copied(string) => {
+            StringContents::Long(long) => Ok(long.length()),
+            StringContents::Copied(string) => {
                 let mut length = 0;
                 call!(string, ICorDebugStringValue.GetLength(&raw mut length))?;
                 Ok(length)
@@ -375,8 +375,8 @@ impl StringValue {
     /// From the runtime.
     pub fn units(&self, limit: u32) -> Result<Vec<u16>> {
         let string = match &self.0 {
-            Text::Long(long) => return long.units(0, limit),
-            Text::Copied(string) => string,
+            StringContents::Long(long) => return long.units(0, limit),
+            StringContents::Copied(string) => string,
         };
         let wanted = self.length()?.min(limit);
         let mut units = vec![0u16; wanted as usize + 1];
@@ -392,8 +392,8 @@ impl StringValue {
     /// From the runtime.
     pub fn unit(&self, at: u32) -> Result<Option<u16>> {
         match &self.0 {
-            Text::Long(long) => Ok(long.units(at, 1)?.first().copied()),
-            Text::Copied(_) => Ok(self.units(at.saturating_add(1))?.get(at as usize).copied()),
+            StringContents::Long(long) => Ok(long.units(at, 1)?.first().copied()),
+            StringContents::Copied(_) => Ok(self.units(at.saturating_add(1))?.get(at as usize).copied()),
         }
     }
 }

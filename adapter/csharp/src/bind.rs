@@ -1,5 +1,5 @@
 //! From a tree to a typed tree: names looked up, overloads chosen, conversions inserted, constants folded. Pure: nothing of a program
-//! runs, and types come from a [`TypeSystem`]. What only the compiler knows how to mean is handed over by name.
+//! runs, and types come from a [`TypeProvider`]. What only the compiler knows how to mean is handed over by name.
 //!
 //! In reading order: [`system`] (what types are), [`relations`] and [`spelling`], [`scope`], [`typed`] (what comes out) and [`effects`]; then the
 //! binder: [`binder`], [`lookup`] and [`members`], [`type_names`], [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`], [`logical`] and
@@ -45,11 +45,11 @@ pub use completions::{Completion, complete};
 pub use effects::Effects;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fake::bind_any;
-pub use relations::Types;
-pub use scope::{Imports, Scope, Variable};
+pub use relations::TypeRelations;
+pub use scope::{Scope, UsingDirectives, Variable};
 pub use system::{
-    Elements, Field, GenericParameter, Member, Method, Parameter, Pass, Property, TypeInfo, TypeKind,
-    TypeSystem, Variance,
+    ContiguousElements, Field, GenericParameter, Member, Method, Parameter, Pass, Property, TypeInfo,
+    TypeKind, TypeProvider, Variance,
 };
 pub use typed::{FieldRef, MethodRef, PropertyRef, Typed};
 
@@ -89,7 +89,7 @@ impl From<Diagnostic> for Refusal {
 
 /// A typed tree, with as many places for what it declares itself.
 #[derive(Debug, Clone)]
-pub struct Bound {
+pub struct BoundExpression {
     /// The meaning of the expression.
     pub meaning: Meaning,
     /// How many variables the expression declares: of lambdas, patterns, `out var`.
@@ -104,15 +104,15 @@ pub fn bind(
     expr: &Expr,
     scope: &Scope,
     expected: Option<&Ty>,
-    types: &dyn TypeSystem,
-) -> Result<Bound, Refusal> {
+    types: &dyn TypeProvider,
+) -> Result<BoundExpression, Refusal> {
     let mut binder = binder::Binder::new(scope, types);
     let meaning = match expected {
         Some(ty) => binder.converted_expr(expr, ty).map(Meaning::Value),
         None => binder.meaning(expr),
     };
     let meaning = meaning.map_err(|refusal| *refusal)?;
-    Ok(Bound { meaning, slots: binder.slots })
+    Ok(BoundExpression { meaning, slots: binder.slots })
 }
 
 /// Binds an assignment of one expression to another, as `target = value`.
@@ -123,9 +123,9 @@ pub fn bind_assignment(
     target: &Expr,
     value: &Expr,
     scope: &Scope,
-    types: &dyn TypeSystem,
-) -> Result<Bound, Refusal> {
+    types: &dyn TypeProvider,
+) -> Result<BoundExpression, Refusal> {
     let mut binder = binder::Binder::new(scope, types);
     let assigned = binder.plain_assignment(target, value, target.span).map_err(|refusal| *refusal)?;
-    Ok(Bound { meaning: Meaning::Value(assigned), slots: binder.slots })
+    Ok(BoundExpression { meaning: Meaning::Value(assigned), slots: binder.slots })
 }

@@ -1,4 +1,4 @@
-//! Runs a typed tree against a [`Target`]. Values that can be computed here are; whatever is in a program is reached through the target.
+//! Runs a typed tree against an [`EvaluationTarget`]. Values that can be computed here are; whatever is in a program is reached through the target.
 //!
 //! In reading order: [`target`] and [`values`], [`evaluator`] (what each node does), [`operations`] and [`conversions`], [`patterns`], [`text`],
 //! [`calls`], [`writing`], [`statements`], [`sequences`] and [`queries`]; the methods of sequences are in [`crate::linq`].
@@ -22,8 +22,8 @@ pub(crate) mod fake;
 mod tests;
 
 pub(crate) use evaluator::{Evaluator, MAX_ITEMS};
-pub use target::Target;
-pub use values::{Data, Group, Level, Val};
+pub use target::EvaluationTarget;
+pub use values::{Data, Grouping, SortKeys, Val};
 pub use writing::NO_PLACE;
 
 use crate::bind::Typed;
@@ -32,7 +32,7 @@ use crate::bind::Typed;
 ///
 /// # Errors
 /// Errors of the program or the target, and exceptions that evaluating would throw in the program.
-pub fn evaluate<T: Target>(
+pub fn evaluate<T: EvaluationTarget>(
     typed: &Typed,
     slots: u32,
     text: &str,
@@ -50,7 +50,7 @@ pub fn evaluate<T: Target>(
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn seen<T: Target>(typed: &Typed, target: &T) -> Result<Option<crate::types::Ty>, T::Error> {
+pub fn seen<T: EvaluationTarget>(typed: &Typed, target: &T) -> Result<Option<crate::types::Ty>, T::Error> {
     let val = Evaluator::new(target, "", 0).val(typed)?;
     Ok(if target.is_null(&val)? { None } else { Some(target.actual_type(&val)?) })
 }

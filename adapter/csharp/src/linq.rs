@@ -10,17 +10,17 @@ mod table;
 
 use std::rc::Rc;
 
-pub(crate) use table::{Gives, Intrinsic, On, Row, Shape, Takes, named, names};
+pub(crate) use table::{Gives, Intrinsic, LinqSignature, On, SignatureType, Takes, named, names};
 
-use crate::bind::typed::Lambda;
-use crate::eval::values::Value;
+use crate::bind::typed::TypedLambda;
+use crate::eval::values::ValueOrSequence;
 use crate::types::Ty;
 
 /// A method with its arguments.
-pub(crate) struct Given<P> {
+pub(crate) struct LinqCall<P> {
     pub(crate) intrinsic: Intrinsic,
-    pub(crate) lambdas: Vec<Rc<Lambda>>,
-    pub(crate) values: Vec<Value<P>>,
+    pub(crate) lambdas: Vec<Rc<TypedLambda>>,
+    pub(crate) values: Vec<ValueOrSequence<P>>,
     /// The type of the items.
     pub(crate) item: Ty,
     /// The type of the result.

@@ -118,7 +118,7 @@ impl UnaryOp {
 
 /// The reason why an operator has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Problem {
+pub enum OperatorError {
     /// C# has no such operator for these types.
     NoOperator,
     /// It overflows where that is checked.
@@ -178,7 +178,7 @@ pub fn compute(
     right: &Constant,
     literals: (bool, bool),
     overflow: Overflow,
-) -> Result<Constant, Problem> {
+) -> Result<Constant, OperatorError> {
     use Constant::{Bool, Decimal, Double, Int, Null, Single, Text};
     let both_literal = literals.0 && literals.1;
     let overflow = overflow.of_constants(both_literal);
@@ -206,12 +206,12 @@ pub fn compute(
             BinaryOp::Or => *left || *right,
             BinaryOp::Xor | BinaryOp::NotEqual => left != right,
             BinaryOp::Equal => left == right,
-            _ => return Err(Problem::NoOperator),
+            _ => return Err(OperatorError::NoOperator),
         })),
         (Text(left), Text(right)) => match operator {
             BinaryOp::Equal => Ok(Bool(left == right)),
             BinaryOp::NotEqual => Ok(Bool(left != right)),
-            _ => Err(Problem::NoOperator),
+            _ => Err(OperatorError::NoOperator),
         },
         (Int(kind, value), Int(_, by))
             if matches!(
@@ -223,33 +223,33 @@ pub fn compute(
         }
         (Int(left_kind, left), Int(right_kind, right)) => {
             let kind = promoted((*left_kind, *left, literals.0), (*right_kind, *right, literals.1));
-            whole(operator, kind.ok_or(Problem::NoOperator)?, *left, *right, overflow)
+            whole(operator, kind.ok_or(OperatorError::NoOperator)?, *left, *right, overflow)
         }
         (Decimal(_), _) | (_, Decimal(_)) => {
             let (left, right) = (left.to_decimal(false), right.to_decimal(false));
-            let (Some(left), Some(right)) = (left, right) else { return Err(Problem::NoOperator) };
+            let (Some(left), Some(right)) = (left, right) else { return Err(OperatorError::NoOperator) };
             if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
                 return Ok(Bool(holds));
             }
-            decimal(operator, left, right)?.map(Decimal).ok_or(Problem::Overflow)
+            decimal(operator, left, right)?.map(Decimal).ok_or(OperatorError::Overflow)
         }
         (Double(_), _) | (_, Double(_)) => {
             let (left, right) = (left.cast(R8, false), right.cast(R8, false));
             let (Some(Double(left)), Some(Double(right))) = (left, right) else {
-                return Err(Problem::NoOperator);
+                return Err(OperatorError::NoOperator);
             };
             real(operator, left, right).map(|value| value.map_or_else(Bool, Double))
         }
         (Single(_), _) | (_, Single(_)) => {
             let (left, right) = (left.cast(R4, false), right.cast(R4, false));
             let (Some(Single(left)), Some(Single(right))) = (left, right) else {
-                return Err(Problem::NoOperator);
+                return Err(OperatorError::NoOperator);
             };
             // One operation in double and one rounding equal one operation in single precision.
             real(operator, f64::from(left), f64::from(right))
                 .map(|value| value.map_or_else(Bool, |value| Single(value as f32)))
         }
-        _ => Err(Problem::NoOperator),
+        _ => Err(OperatorError::NoOperator),
     }
 }
 
@@ -258,7 +258,7 @@ fn decimal(
     operator: BinaryOp,
     left: rust_decimal::Decimal,
     right: rust_decimal::Decimal,
-) -> Result<Option<rust_decimal::Decimal>, Problem> {
+) -> Result<Option<rust_decimal::Decimal>, OperatorError> {
     let (scales, has_zero) = ((left.scale(), right.scale()), left.is_zero() || right.is_zero());
     let is_short = |value: rust_decimal::Decimal| u32::try_from(value.mantissa().unsigned_abs()).is_ok();
     let with_scale = |mut value: rust_decimal::Decimal, scale: u32| {
@@ -278,14 +278,16 @@ fn decimal(
         }
         BinaryOp::Multiply if has_zero => Some(rust_decimal::Decimal::ZERO),
         BinaryOp::Multiply => left.checked_mul(right),
-        BinaryOp::Divide | BinaryOp::Remainder if right.is_zero() => return Err(Problem::DividesByZero),
+        BinaryOp::Divide | BinaryOp::Remainder if right.is_zero() => {
+            return Err(OperatorError::DividesByZero);
+        }
         BinaryOp::Divide => left.checked_div(right).map(|value| match value.is_zero() && !left.is_zero() {
             true => rust_decimal::Decimal::ZERO,
             false => trimmed(value, scales.0.saturating_sub(scales.1)),
         }),
         BinaryOp::Remainder if left.abs() < right.abs() => Some(left),
         BinaryOp::Remainder => left.checked_rem(right).map(|rest| with_scale(rest, scales.0.max(scales.1))),
-        _ => return Err(Problem::NoOperator),
+        _ => return Err(OperatorError::NoOperator),
     })
 }
 
@@ -311,7 +313,7 @@ fn compared(operator: BinaryOp, order: Option<std::cmp::Ordering>) -> Option<boo
 }
 
 /// A number, or a truth for comparisons.
-fn real(operator: BinaryOp, left: f64, right: f64) -> Result<Result<f64, bool>, Problem> {
+fn real(operator: BinaryOp, left: f64, right: f64) -> Result<Result<f64, bool>, OperatorError> {
     if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
         return Ok(Err(holds));
     }
@@ -321,7 +323,7 @@ fn real(operator: BinaryOp, left: f64, right: f64) -> Result<Result<f64, bool>, 
         BinaryOp::Multiply => left * right,
         BinaryOp::Divide => left / right,
         BinaryOp::Remainder => left % right,
-        _ => return Err(Problem::NoOperator),
+        _ => return Err(OperatorError::NoOperator),
     }))
 }
 
@@ -331,7 +333,7 @@ fn whole(
     left: i128,
     right: i128,
     overflow: Overflow,
-) -> Result<Constant, Problem> {
+) -> Result<Constant, OperatorError> {
     if let Some(holds) = compared(operator, Some(left.cmp(&right))) {
         return Ok(Constant::Bool(holds));
     }
@@ -340,31 +342,31 @@ fn whole(
         BinaryOp::Subtract => left - right,
         // A product that does not even fit into 128 bits has the right bits at its end.
         BinaryOp::Multiply if overflow != Overflow::Fails => left.wrapping_mul(right),
-        BinaryOp::Multiply => left.checked_mul(right).ok_or(Problem::Overflow)?,
-        BinaryOp::Divide | BinaryOp::Remainder if right == 0 => return Err(Problem::DividesByZero),
+        BinaryOp::Multiply => left.checked_mul(right).ok_or(OperatorError::Overflow)?,
+        BinaryOp::Divide | BinaryOp::Remainder if right == 0 => return Err(OperatorError::DividesByZero),
         // The smallest number by -1 overflows, checked or not.
         BinaryOp::Divide | BinaryOp::Remainder if right == -1 && is_signed(kind) && !fits(kind, -left) => {
-            return Err(Problem::Overflow);
+            return Err(OperatorError::Overflow);
         }
         BinaryOp::Divide => left / right,
         BinaryOp::Remainder => left % right,
         BinaryOp::And => left & right,
         BinaryOp::Or => left | right,
         BinaryOp::Xor => left ^ right,
-        _ => return Err(Problem::NoOperator),
+        _ => return Err(OperatorError::NoOperator),
     };
     narrowed(kind, value, overflow)
 }
 
-fn narrowed(kind: u32, value: i128, overflow: Overflow) -> Result<Constant, Problem> {
+fn narrowed(kind: u32, value: i128, overflow: Overflow) -> Result<Constant, OperatorError> {
     if overflow == Overflow::Fails && !fits(kind, value) {
-        return Err(Problem::Overflow);
+        return Err(OperatorError::Overflow);
     }
-    wrap(kind, value).map(|value| Constant::Int(kind, value)).ok_or(Problem::NoOperator)
+    wrap(kind, value).map(|value| Constant::Int(kind, value)).ok_or(OperatorError::NoOperator)
 }
 
 /// Shifts promote the left side alone, and use the low 5 or 6 bits of the right.
-fn shifted(operator: BinaryOp, kind: u32, value: i128, by: i128) -> Result<Constant, Problem> {
+fn shifted(operator: BinaryOp, kind: u32, value: i128, by: i128) -> Result<Constant, OperatorError> {
     let kind = if matches!(kind, U4 | I8 | U8 | I | U) { kind } else { I4 };
     let wide = matches!(kind, I8 | U8 | I | U);
     let by = (by & if wide { 63 } else { 31 }) as u32;
@@ -382,7 +384,7 @@ pub fn compute_unary(
     operand: &Constant,
     literal: bool,
     overflow: Overflow,
-) -> Result<Constant, Problem> {
+) -> Result<Constant, OperatorError> {
     use Constant::{Bool, Decimal, Double, Int, Null, Single};
     let overflow = overflow.of_constants(literal);
     match (operator, operand) {
@@ -395,7 +397,7 @@ pub fn compute_unary(
                 U4 if minus && literal && *value == 1 << 31 => I4,
                 U8 if minus && literal && *value == 1 << 63 => I8,
                 U4 if minus => I8,
-                U8 if minus => return Err(Problem::NoOperator),
+                U8 if minus => return Err(OperatorError::NoOperator),
                 kind @ (U4 | I8 | U8 | I | U) => kind,
                 _ => I4,
             };
@@ -409,7 +411,7 @@ pub fn compute_unary(
         (UnaryOp::Minus, Single(value)) => Ok(Single(-value)),
         (UnaryOp::Minus, Double(value)) => Ok(Double(-value)),
         (UnaryOp::Minus, Decimal(value)) => Ok(Decimal(-*value)),
-        _ => Err(Problem::NoOperator),
+        _ => Err(OperatorError::NoOperator),
     }
 }
 
@@ -424,7 +426,7 @@ mod tests {
         Constant::Int(kind, value)
     }
 
-    fn plain(operator: BinaryOp, left: &Constant, right: &Constant) -> Result<Constant, Problem> {
+    fn plain(operator: BinaryOp, left: &Constant, right: &Constant) -> Result<Constant, OperatorError> {
         compute(operator, left, right, (false, false), Overflow::Wraps)
     }
 
@@ -448,16 +450,19 @@ mod tests {
         ] {
             assert_eq!(plain(operator, &left, &right), Ok(result), "{left:?} {operator:?} {right:?}");
         }
-        assert_eq!(plain(BinaryOp::Add, &int(U8, 1), &int(I4, 1)), Err(Problem::NoOperator));
+        assert_eq!(plain(BinaryOp::Add, &int(U8, 1), &int(I4, 1)), Err(OperatorError::NoOperator));
         assert_eq!(
             compute(BinaryOp::Add, &int(U8, 1), &int(I4, 1), (false, true), Overflow::Wraps),
             Ok(int(U8, 2)),
             "a literal bends"
         );
-        assert_eq!(plain(BinaryOp::Divide, &int(I4, 1), &int(I4, 0)), Err(Problem::DividesByZero));
-        assert_eq!(plain(BinaryOp::Divide, &int(I4, i32::MIN.into()), &int(I4, -1)), Err(Problem::Overflow));
+        assert_eq!(plain(BinaryOp::Divide, &int(I4, 1), &int(I4, 0)), Err(OperatorError::DividesByZero));
+        assert_eq!(
+            plain(BinaryOp::Divide, &int(I4, i32::MIN.into()), &int(I4, -1)),
+            Err(OperatorError::Overflow)
+        );
         let checked = compute(BinaryOp::Add, &int(I4, max), &int(I4, 1), (false, false), Overflow::Fails);
-        assert_eq!(checked, Err(Problem::Overflow));
+        assert_eq!(checked, Err(OperatorError::Overflow));
         assert_eq!(
             compute_unary(UnaryOp::Minus, &int(U4, 1 << 31), true, Overflow::Wraps),
             Ok(int(I4, i32::MIN.into()))
@@ -492,7 +497,7 @@ mod tests {
             let checked = compute(BinaryOp::Multiply, &a, &b, (false, false), Overflow::Fails);
             match left.checked_mul(right) {
                 Some(value) => prop_assert_eq!(checked, narrow(value)),
-                None => prop_assert_eq!(checked, Err(Problem::Overflow)),
+                None => prop_assert_eq!(checked, Err(OperatorError::Overflow)),
             }
         }
 
@@ -520,7 +525,7 @@ mod tests {
 
         #[test]
         fn singles_are_singles(left: f32, right: f32) {
-            let same = |value: Result<Constant, Problem>, expected: f32| match value {
+            let same = |value: Result<Constant, OperatorError>, expected: f32| match value {
                 Ok(Constant::Single(value)) => value.to_bits() == expected.to_bits() || (value.is_nan() && expected.is_nan()),
                 _ => false,
             };

@@ -49,7 +49,7 @@ pub(crate) fn error(code: &'static str, message: impl Into<String>, span: Span) 
     Diagnostic { code, message: message.into(), span }
 }
 
-fn tokens(text: &str) -> Result<Vec<lexer::Token>, Diagnostic> {
+fn tokens(text: &str) -> Result<Vec<lexer::SyntaxToken>, Diagnostic> {
     if text.len() > MAX_LENGTH {
         let span = Span { start: MAX_LENGTH, end: text.len() };
         return Err(error(

@@ -1,5 +1,5 @@
 //! Types of .NET as plain data, compared by identity of their definitions. Where definitions come from, and what their members
-//! are, is the business of [`crate::bind::TypeSystem`].
+//! are, is the business of [`crate::bind::TypeProvider`].
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;

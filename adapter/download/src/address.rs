@@ -9,7 +9,7 @@ const MAX_LEN: usize = 8 * 1024;
 
 /// An address that may be downloaded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct DownloadUrl {
     uri: Uri,
 }
 
@@ -27,7 +27,7 @@ pub enum Unusable {
     Malformed(String),
 }
 
-impl Address {
+impl DownloadUrl {
     /// Reads an absolute address; what follows a `#` is left out.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Address {
     }
 }
 
-impl std::fmt::Display for Address {
+impl std::fmt::Display for DownloadUrl {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.uri.fmt(formatter)
     }
@@ -120,7 +120,7 @@ mod tests {
             "http://[::1]/x",
             "http://localhost/x",
         ] {
-            assert!(Address::parse(good).is_ok(), "{good}");
+            assert!(DownloadUrl::parse(good).is_ok(), "{good}");
         }
         for (bad, why) in [
             ("http://raw.example/a", "only `https://`"),
@@ -136,7 +136,7 @@ mod tests {
             ("raw.example/a", "not a valid"),
             ("", "not a valid"),
         ] {
-            let refused = Address::parse(bad).unwrap_err().to_string();
+            let refused = DownloadUrl::parse(bad).unwrap_err().to_string();
             assert!(refused.contains(why), "{bad}: {refused}");
             assert!(!refused.contains("secret"), "{refused}");
         }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_redirection_is_followed_from_where_it_was_answered() {
-        let from = Address::parse("https://host.example:81/a/b?q").unwrap();
+        let from = DownloadUrl::parse("https://host.example:81/a/b?q").unwrap();
         for (location, to) in [
             ("https://other.example/c", Some("https://other.example/c")),
             ("//other.example/c", Some("https://other.example/c")),
@@ -161,7 +161,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_read_is_https_or_this_machine(text in "(https?|file|HTTP)(:|://|:///)[ -~]{0,40}") {
-            if let Ok(address) = Address::parse(&text) {
+            if let Ok(address) = DownloadUrl::parse(&text) {
                 let shown = address.to_string();
                 prop_assert!(shown.starts_with("https://") || address.is_this_machine(), "{shown}");
                 prop_assert!(!address.authority().contains('@'));

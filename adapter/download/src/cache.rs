@@ -16,11 +16,11 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UT
 /// Most bytes that are kept of a user's.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// Largest file that is read, bytes.
-const LARGEST: u64 = 512 * 1024 * 1024;
+const MAX_FILE_LEN: u64 = 512 * 1024 * 1024;
 /// Most files that are counted when room is made.
 const MAX_FILES: usize = 100_000;
 /// How old a file without its final name is when its writer must be gone.
-const ABANDONED: Duration = Duration::from_secs(3600);
+const MAX_PARTIAL_FILE_AGE: Duration = Duration::from_secs(3600);
 /// How the names of such files begin.
 const UNFINISHED: &str = ".unfinished-";
 /// Longest name of a file, bytes.
@@ -66,7 +66,7 @@ impl Cache {
     pub fn read(&self, name: &Path) -> Option<Vec<u8>> {
         let path = self.path(name)?;
         let file = File::open(&path).ok()?;
-        let is_sound = |about: &std::fs::Metadata| about.is_file() && about.len() <= LARGEST;
+        let is_sound = |about: &std::fs::Metadata| about.is_file() && about.len() <= MAX_FILE_LEN;
         let content = file.metadata().ok().filter(is_sound).and_then(|_| std::fs::read(&path).ok());
         let used = Timestamps {
             last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
@@ -143,10 +143,10 @@ impl Cache {
         let mut files = files(&self.folder);
         let mut total: u64 = files.iter().map(|file| file.size).sum();
         let now = SystemTime::now();
-        let is_abandoned = |file: &Kept| {
+        let is_abandoned = |file: &CachedFile| {
             let named =
                 file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED));
-            named && now.duration_since(file.used).is_ok_and(|age| age > ABANDONED)
+            named && now.duration_since(file.used).is_ok_and(|age| age > MAX_PARTIAL_FILE_AGE)
         };
         for file in files.extract_if(.., |file| is_abandoned(file)) {
             std::fs::remove_file(&file.path).unwrap_or_default();
@@ -169,13 +169,13 @@ impl Cache {
 }
 
 /// A file in a cache, with its age and size.
-struct Kept {
+struct CachedFile {
     path: PathBuf,
     size: u64,
     used: SystemTime,
 }
 
-fn files(folder: &Path) -> Vec<Kept> {
+fn files(folder: &Path) -> Vec<CachedFile> {
     let (mut open, mut found) = (vec![folder.to_path_buf()], Vec::new());
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -186,7 +186,7 @@ fn files(folder: &Path) -> Vec<Kept> {
                 let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 // The size on disk, including what a small file wastes.
                 let size = about.blocks().saturating_mul(512).max(about.len());
-                found.push(Kept { path: entry.path(), size, used });
+                found.push(CachedFile { path: entry.path(), size, used });
             }
         }
     }

@@ -20,12 +20,12 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioExecutor;
 
-use crate::address::{Address, Unusable};
+use crate::address::{DownloadUrl, Unusable};
 
 /// How long a connection may take.
-const CONNECT_LIMIT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long an idle connection is kept.
-const KEPT: Duration = Duration::from_secs(20);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Most redirections in a row.
 const MAX_REDIRECTIONS: usize = 5;
 /// `User-Agent` of requests.
@@ -33,7 +33,7 @@ const AGENT: &str = concat!("tandem-dap/", env!("CARGO_PKG_VERSION"));
 
 /// How much one file may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct DownloadLimits {
     /// Maximum size in bytes, unpacked.
     pub bytes: usize,
     /// Without a byte from the server.
@@ -44,7 +44,7 @@ pub struct Limits {
 
 /// Why a file was not fetched.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub enum DownloadError {
     /// The server does not have it.
     #[error("`{0}` has no such file")]
     Absent(String),
@@ -113,74 +113,77 @@ type Socks = Pool<HttpsConnector<SocksV5<HttpConnector>>, Empty<Bytes>>;
 
 /// Connections to servers, and through proxies.
 #[derive(Default)]
-pub struct Client {
+pub struct DownloadClient {
     proxies: OnceLock<Matcher>,
     direct: OnceLock<Result<Direct, String>>,
     tunnelled: OnceLock<Result<Tunnelled, String>>,
     socks: OnceLock<Result<Socks, String>>,
 }
 
-impl Client {
+impl DownloadClient {
     /// Fetches a file. `headers` are sent along; `allows` is asked before each redirection to another host.
     ///
     /// # Errors
     /// Why there is no file.
     pub async fn get(
         &self,
-        address: &Address,
+        address: &DownloadUrl,
         headers: &[(HeaderName, HeaderValue)],
-        limits: Limits,
-        allows: &(dyn Fn(&Address) -> bool + Sync),
-    ) -> Result<Vec<u8>, Problem> {
+        limits: DownloadLimits,
+        allows: &(dyn Fn(&DownloadUrl) -> bool + Sync),
+    ) -> Result<Vec<u8>, DownloadError> {
         let whole = self.follow(address, headers, limits, allows);
-        let late = |_| Err(Problem::TooSlow(address.authority().to_owned()));
+        let late = |_| Err(DownloadError::TooSlow(address.authority().to_owned()));
         tokio::time::timeout(limits.time, whole).await.unwrap_or_else(late)
     }
 
     async fn follow(
         &self,
-        address: &Address,
+        address: &DownloadUrl,
         headers: &[(HeaderName, HeaderValue)],
-        limits: Limits,
-        allows: &(dyn Fn(&Address) -> bool + Sync),
-    ) -> Result<Vec<u8>, Problem> {
+        limits: DownloadLimits,
+        allows: &(dyn Fn(&DownloadUrl) -> bool + Sync),
+    ) -> Result<Vec<u8>, DownloadError> {
         let mut seen = vec![address.clone()];
         loop {
             let at = seen.last().unwrap_or(address).clone();
             let host = at.authority().to_owned();
             let answer = tokio::time::timeout(limits.silence, self.ask(&at, headers)).await;
-            let answer = answer.map_err(|_| Problem::TooSlow(host.clone()))??;
+            let answer = answer.map_err(|_| DownloadError::TooSlow(host.clone()))??;
             let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             match (answer.status(), location) {
                 (StatusCode::OK, _) => return body(host, answer, limits).await,
-                (StatusCode::NOT_FOUND | StatusCode::GONE, _) => return Err(Problem::Absent(host)),
+                (StatusCode::NOT_FOUND | StatusCode::GONE, _) => return Err(DownloadError::Absent(host)),
                 (status, Some(location)) if status.is_redirection() => {
                     let next = at
                         .join(location)
-                        .map_err(|reason| Problem::Nowhere { host: host.clone(), reason })?;
+                        .map_err(|reason| DownloadError::Nowhere { host: host.clone(), reason })?;
                     if seen.contains(&next) || seen.len() > MAX_REDIRECTIONS {
-                        return Err(Problem::Circle(host));
+                        return Err(DownloadError::Circle(host));
                     }
                     if next.authority() != at.authority() && !allows(&next) {
-                        return Err(Problem::Redirected { from: host, to: next.authority().to_owned() });
+                        return Err(DownloadError::Redirected {
+                            from: host,
+                            to: next.authority().to_owned(),
+                        });
                     }
                     seen.push(next);
                 }
                 (status, _) if matches!(status.as_u16(), 401 | 403 | 407) => {
-                    return Err(Problem::Denied { host, status: status.as_u16() });
+                    return Err(DownloadError::Denied { host, status: status.as_u16() });
                 }
-                (status, _) => return Err(Problem::Status { host, status: status.as_u16() }),
+                (status, _) => return Err(DownloadError::Status { host, status: status.as_u16() }),
             }
         }
     }
 
     async fn ask(
         &self,
-        address: &Address,
+        address: &DownloadUrl,
         headers: &[(HeaderName, HeaderValue)],
-    ) -> Result<Response<Incoming>, Problem> {
+    ) -> Result<Response<Incoming>, DownloadError> {
         let unreachable =
-            |reason: String| Problem::Unreachable { host: address.authority().to_owned(), reason };
+            |reason: String| DownloadError::Unreachable { host: address.authority().to_owned(), reason };
         let mut request = Request::get(address.uri().clone())
             .header(USER_AGENT, AGENT)
             .header(ACCEPT_ENCODING, "gzip")
@@ -215,7 +218,7 @@ impl Client {
 
 fn direct() -> HttpConnector {
     let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(CONNECT_LIMIT));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.enforce_http(false);
     connector
 }
@@ -245,7 +248,7 @@ where
         .with_native_roots()
         .map_err(|error| format!("the system's certificates cannot be read: {error}"))?;
     let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
-    Ok(Pool::builder(TokioExecutor::new()).pool_idle_timeout(KEPT).build(connector))
+    Ok(Pool::builder(TokioExecutor::new()).pool_idle_timeout(IDLE_TIMEOUT).build(connector))
 }
 
 /// An error and what it comes from, in one line.
@@ -263,8 +266,12 @@ fn causes(error: &dyn std::error::Error) -> String {
 }
 
 /// The body of an answer, unpacked.
-async fn body(host: String, answer: Response<Incoming>, limits: Limits) -> Result<Vec<u8>, Problem> {
-    let too_large = |host: String| Problem::TooLarge { host, limit: limits.bytes };
+async fn body(
+    host: String,
+    answer: Response<Incoming>,
+    limits: DownloadLimits,
+) -> Result<Vec<u8>, DownloadError> {
+    let too_large = |host: String| DownloadError::TooLarge { host, limit: limits.bytes };
     let header = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if header(CONTENT_LENGTH)
         .and_then(|length| length.parse().ok())
@@ -275,14 +282,14 @@ async fn body(host: String, answer: Response<Incoming>, limits: Limits) -> Resul
     let is_packed = match header(CONTENT_ENCODING) {
         None | Some("identity" | "") => false,
         Some("gzip" | "x-gzip") => true,
-        Some(_) => return Err(Problem::Damaged(host)),
+        Some(_) => return Err(DownloadError::Damaged(host)),
     };
     let (mut rest, mut whole) = (answer.into_body(), Vec::new());
     loop {
         let frame = tokio::time::timeout(limits.silence, rest.frame()).await;
-        let Some(frame) = frame.map_err(|_| Problem::TooSlow(host.clone()))? else { break };
-        let frame =
-            frame.map_err(|error| Problem::Unreachable { host: host.clone(), reason: causes(&error) })?;
+        let Some(frame) = frame.map_err(|_| DownloadError::TooSlow(host.clone()))? else { break };
+        let frame = frame
+            .map_err(|error| DownloadError::Unreachable { host: host.clone(), reason: causes(&error) })?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + data.len() > limits.bytes {
             return Err(too_large(host));
@@ -296,7 +303,7 @@ async fn body(host: String, answer: Response<Incoming>, limits: Limits) -> Resul
     let one_more = limits.bytes as u64 + 1;
     let read = flate2::read::MultiGzDecoder::new(whole.as_slice()).take(one_more).read_to_end(&mut unpacked);
     match read {
-        Err(_) => Err(Problem::Damaged(host)),
+        Err(_) => Err(DownloadError::Damaged(host)),
         Ok(count) if count > limits.bytes => Err(too_large(host)),
         Ok(_) => Ok(unpacked),
     }

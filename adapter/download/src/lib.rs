@@ -7,6 +7,6 @@ pub mod address;
 pub mod cache;
 pub mod client;
 
-pub use address::Address;
+pub use address::DownloadUrl;
 pub use cache::Cache;
-pub use client::{Client, Limits, Problem};
+pub use client::{DownloadClient, DownloadError, DownloadLimits};

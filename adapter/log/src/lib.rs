@@ -19,9 +19,9 @@ use tracing_subscriber::filter::LevelFilter;
 use queue::Queue;
 
 /// How long the last lines may take to be written when the program ends.
-const LAST_LINES: Duration = Duration::from_millis(500);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a line of [`say`] may take.
-const SAYING: Duration = Duration::from_secs(1);
+const SAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Parses a level, or a filter by targets (`adapter=debug`). Any other single word would name a target, and
 /// nothing be logged.
@@ -38,11 +38,11 @@ pub fn level(text: &str) -> Result<String, String> {
 /// Dropping it writes the last lines, as far as the reader takes them within half a second.
 #[derive(Debug)]
 #[must_use = "the last lines are written when it is dropped"]
-pub struct Log(Queue);
+pub struct LogGuard(Queue);
 
-impl Drop for Log {
+impl Drop for LogGuard {
     fn drop(&mut self) {
-        self.0.flush(LAST_LINES);
+        self.0.flush(FLUSH_TIMEOUT);
     }
 }
 
@@ -51,7 +51,7 @@ impl Drop for Log {
 ///
 /// # Errors
 /// When the file cannot be opened, `filter` is neither a level nor a filter, or no thread can be started.
-pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Result<Log> {
+pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Result<LogGuard> {
     let filter = bounded(filter, quiet)?;
     let to: Box<dyn Write + Send> = match file {
         None => Box::new(std::io::stderr()),
@@ -64,7 +64,7 @@ pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Resul
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(queue.clone()).init();
     // The default hook writes to stderr and waits for its reader.
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
-    Ok(Log(queue))
+    Ok(LogGuard(queue))
 }
 
 fn bounded(filter: &str, quiet: &[&str]) -> anyhow::Result<EnvFilter> {
@@ -90,7 +90,7 @@ pub fn say(line: &str) {
         done.send(()).unwrap_or_default();
     });
     if writing.is_ok() {
-        written.recv_timeout(SAYING).unwrap_or_default();
+        written.recv_timeout(SAY_TIMEOUT).unwrap_or_default();
     }
 }
 

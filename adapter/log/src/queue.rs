@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Maximum number of lines that wait.
-const LINES: usize = 1024;
-/// Longest line, bytes; a longer one is cut. With [`LINES`] that bounds the queue's memory at 8 MiB.
-const LINE: usize = 8 * 1024;
+const MAX_LINES: usize = 1024;
+/// Longest line, bytes; a longer one is cut. With [`MAX_LINES`] that bounds the queue's memory at 8 MiB.
+const MAX_LINE_LEN: usize = 8 * 1024;
 /// Between two looks at whether there is room again, at the end of the program.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-enum Item {
+enum LogItem {
     Line(Vec<u8>),
     /// Everything before it was written.
     Flushed(mpsc::Sender<()>),
@@ -24,7 +24,7 @@ enum Item {
 /// The way to the thread that writes. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
-    items: SyncSender<Item>,
+    items: SyncSender<LogItem>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -34,7 +34,7 @@ impl Queue {
     /// # Errors
     /// When there is no thread to be had.
     pub(crate) fn start(to: Box<dyn Write + Send>) -> std::io::Result<Self> {
-        let (items, received) = mpsc::sync_channel(LINES);
+        let (items, received) = mpsc::sync_channel(MAX_LINES);
         let dropped = Arc::<AtomicU64>::default();
         let queue = Self { items, dropped: dropped.clone() };
         std::thread::Builder::new().name("log".into()).spawn(move || write(to, &received, &dropped))?;
@@ -42,7 +42,7 @@ impl Queue {
     }
 
     fn push(&self, line: Vec<u8>) {
-        if self.items.try_send(Item::Line(line)).is_err() {
+        if self.items.try_send(LogItem::Line(line)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -51,30 +51,30 @@ impl Queue {
     pub(crate) fn flush(&self, limit: Duration) {
         let until = Instant::now() + limit;
         let (done, flushed) = mpsc::channel();
-        let mut item = Item::Flushed(done);
+        let mut item = LogItem::Flushed(done);
         while let Err(TrySendError::Full(again)) = self.items.try_send(item) {
             if Instant::now() >= until {
                 return;
             }
             item = again;
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         flushed.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap_or_default();
     }
 }
 
 /// A failure of the writer is not reported: the log was the only way to report it.
-fn write(mut to: Box<dyn Write + Send>, items: &Receiver<Item>, dropped: &AtomicU64) {
+fn write(mut to: Box<dyn Write + Send>, items: &Receiver<LogItem>, dropped: &AtomicU64) {
     for item in items {
         match item {
-            Item::Line(line) => {
+            LogItem::Line(line) => {
                 drop(to.write_all(&line));
                 let missing = dropped.swap(0, Ordering::Relaxed);
                 if missing > 0 {
                     drop(writeln!(to, "[{missing} lines of the log were dropped: it was not read in time]"));
                 }
             }
-            Item::Flushed(done) => {
+            LogItem::Flushed(done) => {
                 drop(to.flush());
                 done.send(()).unwrap_or_default();
             }
@@ -83,23 +83,23 @@ fn write(mut to: Box<dyn Write + Send>, items: &Receiver<Item>, dropped: &Atomic
 }
 
 impl<'a> MakeWriter<'a> for Queue {
-    type Writer = Line;
+    type Writer = LogLine;
 
-    fn make_writer(&'a self) -> Line {
-        Line { queue: self.clone(), text: Vec::new() }
+    fn make_writer(&'a self) -> LogLine {
+        LogLine { queue: self.clone(), text: Vec::new() }
     }
 }
 
 /// One line. It is queued when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct LogLine {
     queue: Queue,
     text: Vec<u8>,
 }
 
-impl Write for Line {
+impl Write for LogLine {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let room = LINE.saturating_sub(self.text.len());
+        let room = MAX_LINE_LEN.saturating_sub(self.text.len());
         self.text.extend(bytes.iter().take(room));
         Ok(bytes.len())
     }
@@ -109,10 +109,10 @@ impl Write for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LogLine {
     fn drop(&mut self) {
         let mut text = std::mem::take(&mut self.text);
-        if text.len() >= LINE {
+        if text.len() >= MAX_LINE_LEN {
             text.extend_from_slice("…\n".as_bytes());
         }
         if !text.is_empty() {
@@ -132,9 +132,9 @@ mod tests {
 
     /// A writer that blocks until it is opened.
     #[derive(Clone, Default)]
-    struct Blocked(Arc<Gate>);
+    struct GatedWriter(Arc<Gate>);
 
-    impl Blocked {
+    impl GatedWriter {
         fn open(&self) {
             self.0.0.lock().unwrap().0 = true;
             self.0.1.notify_all();
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    impl Write for Blocked {
+    impl Write for GatedWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             let guard = self.0.0.lock().unwrap();
             let mut guard = self.0.1.wait_while(guard, |state| !state.0).unwrap();
@@ -160,9 +160,9 @@ mod tests {
 
     #[test]
     fn unread_log_blocks_no_writer_and_reports_dropped_lines_later() {
-        let sink = Blocked::default();
+        let sink = GatedWriter::default();
         let queue = Queue::start(Box::new(sink.clone())).unwrap();
-        for number in 0..3 * LINES {
+        for number in 0..3 * MAX_LINES {
             writeln!(queue.make_writer(), "line {number}").unwrap();
         }
         queue.flush(Duration::from_millis(20));
@@ -171,18 +171,18 @@ mod tests {
         queue.flush(Duration::from_secs(60));
         let text = sink.text();
         let shown = text.lines().filter(|line| line.starts_with("line ")).count();
-        assert!((LINES..=LINES + 1).contains(&shown), "{shown}");
-        let missing = format!("[{} lines of the log were dropped", 3 * LINES - shown);
+        assert!((MAX_LINES..=MAX_LINES + 1).contains(&shown), "{shown}");
+        let missing = format!("[{} lines of the log were dropped", 3 * MAX_LINES - shown);
         assert!(text.contains(&missing), "{missing} in {text}");
     }
 
     #[test]
     fn a_long_line_is_cut() {
-        let sink = Blocked::default();
+        let sink = GatedWriter::default();
         sink.open();
         let queue = Queue::start(Box::new(sink.clone())).unwrap();
         writeln!(queue.make_writer(), "{}", "x".repeat(1 << 20)).unwrap();
         queue.flush(Duration::from_secs(60));
-        assert_eq!(sink.text().len(), LINE + "…\n".len());
+        assert_eq!(sink.text().len(), MAX_LINE_LEN + "…\n".len());
     }
 }

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 /// What can be made of a program's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Page {
+pub enum CliPage {
     /// The man page, section 1
     Man,
     /// Completions for bash
@@ -22,16 +22,16 @@ pub enum Page {
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub fn write(page: Page, mut command: Command, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn write(page: CliPage, mut command: Command, out: &mut dyn Write) -> std::io::Result<()> {
     let shell = match page {
-        Page::Man => {
+        CliPage::Man => {
             let mut text = Vec::new();
             clap_mangen::Man::new(command).render(&mut text)?;
             return out.write_all(&text);
         }
-        Page::Bash => Shell::Bash,
-        Page::Zsh => Shell::Zsh,
-        Page::Fish => Shell::Fish,
+        CliPage::Bash => Shell::Bash,
+        CliPage::Zsh => Shell::Zsh,
+        CliPage::Fish => Shell::Fish,
     };
     let name = command.get_name().to_owned();
     let mut text = Vec::new();
@@ -56,13 +56,13 @@ mod tests {
             write(page, command(), &mut text).expect("a vector takes all");
             String::from_utf8(text).expect("pages are text")
         };
-        let man = made(Page::Man);
+        let man = made(CliPage::Man);
         assert!(
             man.contains(".TH tool 1") && man.contains("Does a thing.") && man.contains("Where to"),
             "{man}"
         );
         assert!(!man.contains("inner"), "{man}");
-        for page in [Page::Bash, Page::Zsh, Page::Fish] {
+        for page in [CliPage::Bash, CliPage::Zsh, CliPage::Fish] {
             let text = made(page);
             assert!(text.contains("tool") && text.contains("out"), "{page:?}: {text}");
         }

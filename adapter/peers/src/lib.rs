@@ -8,7 +8,7 @@ pub mod tcp;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use limits::{ConnectionLimiter, ConnectionPermit, Limits};
+pub use limits::{ConnectionLimiter, ConnectionLimits, ConnectionPermit};
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

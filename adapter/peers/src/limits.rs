@@ -8,7 +8,7 @@ use crate::Who;
 
 /// How many connections may be open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// For all together. Strangers get at most half of them.
     pub all: usize,
     /// For each stranger: another user of this machine, or another machine.
@@ -18,7 +18,7 @@ pub struct Limits {
 /// Gives out permits, and knows who has them. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimiter {
-    limits: Limits,
+    limits: ConnectionLimits,
     taken: Arc<Mutex<HashMap<Who, usize>>>,
 }
 
@@ -31,7 +31,7 @@ pub struct ConnectionPermit {
 
 impl ConnectionLimiter {
     /// A limiter that has given out no permit.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: ConnectionLimits) -> Self {
         Self { limits, taken: Arc::default() }
     }
 
@@ -74,7 +74,7 @@ mod tests {
     fn strangers_do_not_take_the_last_permit() {
         let own = Who::User(rustix::process::geteuid().as_raw());
         let stranger = |number: u8| Who::Address([192, 0, 2, number].into());
-        let limiter = ConnectionLimiter::new(Limits { all: 6, each: 2 });
+        let limiter = ConnectionLimiter::new(ConnectionLimits { all: 6, each: 2 });
         let mut held: Vec<ConnectionPermit> = (0..3).filter_map(|_| limiter.acquire(stranger(1))).collect();
         assert_eq!(held.len(), 2);
         held.extend((2..9).filter_map(|number| limiter.acquire(stranger(number))));

@@ -12,7 +12,7 @@ const CONNECTED: &str = "01";
 
 /// One socket: addresses in hexadecimal, each word in the machine's byte order.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row<'a> {
+pub struct TcpTableRow<'a> {
     /// Its own address and port, as the table spells them.
     pub local: &'a str,
     /// The remote address and port, as the kernel spells it.
@@ -26,18 +26,18 @@ pub struct Row<'a> {
 
 /// Collects `take` of each socket that a process holds. The kernel returns the table in pieces: when a socket
 /// is opened or closed in between, another one's row may come twice, or be missing.
-pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&Row<'_>) -> Option<T>) -> C {
+pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> C {
     let mut found = C::default();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         // A machine without IPv6 has only one of them.
         let text = std::fs::read_to_string(table).unwrap_or_default();
-        found.extend(text.lines().filter_map(Row::parse).filter_map(|row| take(&row)));
+        found.extend(text.lines().filter_map(TcpTableRow::parse).filter_map(|row| take(&row)));
     }
     found
 }
 
 /// The same of sockets that must be there: when nothing is found, the tables are read once more.
-pub fn rows_surely<T>(take: impl Fn(&Row<'_>) -> Option<T>) -> Vec<T> {
+pub fn rows_surely<T>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> Vec<T> {
     let found: Vec<T> = rows(&take);
     if found.is_empty() { rows(take) } else { found }
 }
@@ -50,7 +50,7 @@ pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     others.iter().all(|other| other == first).then_some(*first)
 }
 
-impl<'a> Row<'a> {
+impl<'a> TcpTableRow<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace().skip(1);
         let (local, remote, state) = (words.next()?, words.next()?, words.next()?);
@@ -140,7 +140,7 @@ mod tests {
     fn a_line_is_read_and_a_heading_is_not() {
         let line =
             "   1: 0100007F:A1B2 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  4321        0 77 1";
-        let row = Row::parse(line).unwrap();
+        let row = TcpTableRow::parse(line).unwrap();
         assert_eq!((row.user, row.inode), (4321, 77));
         if cfg!(target_endian = "little") {
             assert!(row.is("127.0.0.1:41394".parse().unwrap(), "127.0.0.1:8080".parse().unwrap()));
@@ -150,7 +150,7 @@ mod tests {
             let own = "00000000000000000000000001000000:1F90".to_owned();
             assert_eq!(spelled("[::1]:8080".parse().unwrap())[0], Some(own));
         }
-        assert_eq!(Row::parse("  sl  local_address rem_address   st tx_queue rx_queue"), None);
-        assert_eq!(Row::parse(&line.replace(" 77 1", " 0 1")), None);
+        assert_eq!(TcpTableRow::parse("  sl  local_address rem_address   st tx_queue rx_queue"), None);
+        assert_eq!(TcpTableRow::parse(&line.replace(" 77 1", " 0 1")), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The folder that lists running sessions: `ID.json` and `ID.sock` for each, both removed when it ends.
 //!
-//! Hosts publish here ([`Published`]) and keep what adapters write ([`Scratch`]); both programs look here ([`live`]). Anyone who can write
+//! Hosts publish here ([`Published`]) and keep what adapters write ([`ScratchFolder`]); both programs look here ([`live`]). Anyone who can write
 //! in the folder can make us talk to a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours
 //! and private, no link is followed, and any other file is left alone, neither read nor removed.
 //!
@@ -27,21 +27,21 @@ use serde::{Deserialize, Serialize};
 
 pub use publish::Published;
 pub use reserved::ReservedId;
-pub use scratch::Scratch;
+pub use scratch::ScratchFolder;
 
 /// Largest `ID.json`, bytes.
-const MAX_FILE: u64 = 64 * 1024;
+const MAX_FILE_LEN: u64 = 64 * 1024;
 /// A file that was never renamed to its final name is a leftover after this long.
-const UNFINISHED: Duration = Duration::from_secs(60);
+const MAX_PARTIAL_FILE_AGE: Duration = Duration::from_secs(60);
 
-/// The version of the protocol between a host and its clients beyond DAP: the fields of [`Entry`], custom
+/// The version of the protocol between a host and its clients beyond DAP: the fields of [`SessionRecord`], custom
 /// requests and events. A release that changes the meaning of one, or removes one, raises it; an addition
 /// does not. Older protocols are understood.
 pub const PROTOCOL: u32 = 1;
 
 /// What `ID.json` holds. Fields of a newer version are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct SessionRecord {
     /// Short and easy to type.
     pub id: String,
     /// Process id of the host.
@@ -77,7 +77,7 @@ pub struct Entry {
     pub parent: Option<String>,
 }
 
-impl Entry {
+impl SessionRecord {
     /// Why this release cannot join the session; `None` if it can.
     pub fn why_not_joined(&self) -> Option<String> {
         let newer = self.protocol > PROTOCOL;
@@ -164,7 +164,7 @@ fn check(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// All running sessions, oldest first; none if the folder is not safe. Removes files of crashed hosts.
-pub fn live(folder: &Path) -> Vec<Entry> {
+pub fn live(folder: &Path) -> Vec<SessionRecord> {
     let files = match check(folder) {
         Ok(()) => std::fs::read_dir(folder).into_iter().flatten().flatten(),
         Err(_) => return Vec::new(),
@@ -183,7 +183,7 @@ pub fn live(folder: &Path) -> Vec<Entry> {
         let socket = folder.join(format!("{id}.sock"));
         match ending {
             "json" => match read(&path, id) {
-                Some(entry) if answers(&socket) => entries.push(Entry { socket, ..entry }),
+                Some(entry) if answers(&socket) => entries.push(SessionRecord { socket, ..entry }),
                 // The host of another release may write what this one cannot read.
                 None if answers(&socket) => {}
                 _ => sweep([&path, &socket]),
@@ -191,7 +191,7 @@ pub fn live(folder: &Path) -> Vec<Entry> {
             // A host may have been killed between its two files. Its socket had listened before it got this name.
             "sock" if !path.with_extension("json").exists() && !answers(&path) => sweep([&path]),
             "lock" => reserved::sweep(&path),
-            "json.new" | "sock.new" | "lock.new" if is_older(&path, UNFINISHED) => sweep([&path]),
+            "json.new" | "sock.new" | "lock.new" if is_older(&path, MAX_PARTIAL_FILE_AGE) => sweep([&path]),
             _ => {}
         }
     }
@@ -201,16 +201,16 @@ pub fn live(folder: &Path) -> Vec<Entry> {
 
 /// All running sessions of this user, oldest first: in the current folder, and in the last folder, which is
 /// used when no other can be.
-pub fn all() -> Vec<Entry> {
+pub fn all() -> Vec<SessionRecord> {
     let now = folder();
     let last = last_folder().filter(|last| *last != now);
-    let mut entries: Vec<Entry> = [now].iter().chain(&last).flat_map(|folder| live(folder)).collect();
+    let mut entries: Vec<SessionRecord> = [now].iter().chain(&last).flat_map(|folder| live(folder)).collect();
     entries.sort_by(|one, other| one.started.cmp(&other.started).then_with(|| one.id.cmp(&other.id)));
     entries
 }
 
 /// The session with this name, if it is running.
-pub fn find(id: &str) -> Option<Entry> {
+pub fn find(id: &str) -> Option<SessionRecord> {
     all().into_iter().find(|entry| entry.id == id)
 }
 
@@ -256,13 +256,13 @@ pub fn connect(socket: &Path) -> Result<UnixStream, Errno> {
     Ok(stream.into())
 }
 
-fn read(path: &Path, id: &str) -> Option<Entry> {
+fn read(path: &Path, id: &str) -> Option<SessionRecord> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let mut options = std::fs::OpenOptions::new();
     let file = options.read(true).custom_flags(i32::try_from(flags.bits()).ok()?).open(path).ok()?;
     let mut text = Vec::new();
-    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
-    serde_json::from_slice::<Entry>(&text).ok().filter(|entry| entry.id == id)
+    file.take(MAX_FILE_LEN).read_to_end(&mut text).ok()?;
+    serde_json::from_slice::<SessionRecord>(&text).ok().filter(|entry| entry.id == id)
 }
 
 fn sweep<const N: usize>(files: [&PathBuf; N]) {

@@ -8,14 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::{Entry, PROTOCOL};
+use crate::{PROTOCOL, SessionRecord};
 
 /// A session's two files; dropping it removes them.
 #[derive(Debug)]
 pub struct Published {
     json: PathBuf,
     socket: PathBuf,
-    entry: Entry,
+    entry: SessionRecord,
 }
 
 impl Published {
@@ -24,7 +24,7 @@ impl Published {
     ///
     /// # Errors
     /// From the file system; when a live session has this id.
-    pub fn new(folder: &Path, mut entry: Entry) -> anyhow::Result<(Self, UnixListener)> {
+    pub fn new(folder: &Path, mut entry: SessionRecord) -> anyhow::Result<(Self, UnixListener)> {
         let id = &entry.id;
         let (json, socket) = (folder.join(format!("{id}.json")), folder.join(format!("{id}.sock")));
         let new = folder.join(format!("{id}.sock.new"));
@@ -47,7 +47,7 @@ impl Published {
     ///
     /// # Errors
     /// From the file system; the file is as it was then.
-    pub fn change(&mut self, change: impl FnOnce(&mut Entry)) -> anyhow::Result<()> {
+    pub fn change(&mut self, change: impl FnOnce(&mut SessionRecord)) -> anyhow::Result<()> {
         change(&mut self.entry);
         let new = self.write()?;
         std::fs::rename(&new, &self.json).with_context(|| format!("cannot replace `{}`", self.json.display()))

@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{UNFINISHED, is_older, user};
+use crate::{MAX_PARTIAL_FILE_AGE, is_older, user};
 
 /// Such a folder, mode 0700, removed with all that is in it when this is dropped.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct ScratchFolder {
     path: PathBuf,
     /// Held as long as the folder is in use: the kernel releases it however this process ends.
     _lock: File,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// Makes one in the session folder, which must be there.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // Gone already is as good; what cannot be removed now the next host tries again.
         drop(std::fs::remove_dir_all(&self.path));
@@ -59,7 +59,7 @@ impl Drop for Scratch {
 pub(crate) fn sweep(path: &Path) {
     let ours = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user());
     // One that was made this moment is not locked yet, unless its maker is gone.
-    if !ours || !(is_older(path, UNFINISHED) || maker_is_gone(path)) {
+    if !ours || !(is_older(path, MAX_PARTIAL_FILE_AGE) || maker_is_gone(path)) {
         return;
     }
     if let Ok(folder) = File::open(path)
@@ -87,10 +87,10 @@ mod tests {
     #[test]
     fn a_folder_goes_with_its_session_and_a_leftover_with_the_next_look() {
         let sessions = tempfile::tempdir().unwrap();
-        let scratch = Scratch::new(sessions.path()).unwrap();
+        let scratch = ScratchFolder::new(sessions.path()).unwrap();
         let path = scratch.path().to_owned();
         std::fs::write(path.join("socket"), "").unwrap();
-        let long_ago = std::time::SystemTime::now() - 2 * UNFINISHED;
+        let long_ago = std::time::SystemTime::now() - 2 * MAX_PARTIAL_FILE_AGE;
         File::open(&path).unwrap().set_modified(long_ago).unwrap();
         sweep(&path);
         assert!(path.join("socket").exists(), "it is in use");

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixListener;
 
 use super::*;
 
-fn entry(id: &str) -> Entry {
-    Entry {
+fn entry(id: &str) -> SessionRecord {
+    SessionRecord {
         id: id.into(),
         pid: std::process::id(),
         title: "app".into(),

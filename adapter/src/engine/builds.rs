@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 pub(super) type Tell<'a> = &'a dyn Fn(&str, Value);
 
 /// A compiler may say hundreds of lines a second; a notification that changes more often than this cannot be read.
-const BETWEEN_UPDATES: Duration = Duration::from_millis(200);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 /// How many characters of a line a progress event has.
-const MESSAGE: usize = 120;
+const MAX_MESSAGE_LEN: usize = 120;
 
 /// Numbers of builds: a progress id is given out once.
 static BUILDS: AtomicU64 = AtomicU64::new(1);
@@ -32,13 +32,13 @@ pub(super) fn say(tell: Tell<'_>, line: &str) {
 }
 
 /// The build that runs; its progress ends when it is dropped.
-pub(super) struct Telling<'a> {
+pub(super) struct BuildProgress<'a> {
     tell: Tell<'a>,
     progress: String,
     updated: Cell<Instant>,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> BuildProgress<'a> {
     /// A build of this begins.
     pub(super) fn begin(tell: Tell<'a>, what: &Path) -> Self {
         let progress = format!("{PROGRESS}{}", BUILDS.fetch_add(1, Ordering::Relaxed));
@@ -53,16 +53,16 @@ impl<'a> Telling<'a> {
     /// It said something that people read.
     pub(super) fn line(&self, line: &str) {
         say(self.tell, line);
-        if line.trim().is_empty() || self.updated.get().elapsed() < BETWEEN_UPDATES {
+        if line.trim().is_empty() || self.updated.get().elapsed() < UPDATE_INTERVAL {
             return;
         }
         self.updated.set(Instant::now());
-        let message: String = line.trim().chars().take(MESSAGE).collect();
+        let message: String = line.trim().chars().take(MAX_MESSAGE_LEN).collect();
         (self.tell)("progressUpdate", json!({ "progressId": self.progress, "message": message }));
     }
 }
 
-impl Drop for Telling<'_> {
+impl Drop for BuildProgress<'_> {
     fn drop(&mut self) {
         (self.tell)("progressEnd", json!({ "progressId": self.progress }));
     }
@@ -121,7 +121,7 @@ mod tests {
     fn progress_begins_and_ends_with_the_build_and_changes_at_a_pace_that_can_be_read() {
         let told = RefCell::new(Vec::new());
         let tell = |event: &str, body: Value| told.borrow_mut().push((event.to_owned(), body));
-        let build = Telling::begin(&tell, Path::new("/p/shop.csproj"));
+        let build = BuildProgress::begin(&tell, Path::new("/p/shop.csproj"));
         (0..1000).for_each(|number| build.line(&format!("line {number}")));
         drop(build);
         let told = told.into_inner();

@@ -43,7 +43,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::description::Description;
-use super::{Engine, EngineEvent, EngineRequest, Reply, StartedEngine};
+use super::{Engine, EngineEvent, EngineRequest, ReplyHandle, StartedEngine};
 use crate::io::Broker;
 use profile::Profile;
 use session::Session;
@@ -108,7 +108,7 @@ impl ChildEngine {
 }
 
 impl Engine for ChildEngine {
-    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
         let session = self.0.clone();
         tokio::spawn(async move { reply.send(session.asked(request, cancel).await) });
     }

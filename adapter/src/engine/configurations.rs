@@ -6,14 +6,14 @@ mod table;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
 
-use table::{Attribute, Family, TABLE};
+use table::{Attribute, DebuggerFamily, TABLE};
 
 /// The `type` that a configuration had before its editor converted it to Tandem's.
 const ORIGINAL: &str = "__configurationType";
 
 /// The translation of an attribute.
 #[derive(Debug, Clone, Copy)]
-enum Meaning {
+enum AttributeTranslation {
     /// It means the same here, or to the adapter that gets it.
     Same,
     /// Tandem's name for it differs.
@@ -39,7 +39,7 @@ enum Meaning {
 pub fn adopt(arguments: &mut Value) -> Result<Vec<String>, Failure> {
     // An editor that gives all of them to us under our own type says what it was.
     let kind = arguments[ORIGINAL].as_str().or_else(|| arguments["type"].as_str());
-    let Some(family) = kind.and_then(Family::of) else { return Ok(Vec::new()) };
+    let Some(family) = kind.and_then(DebuggerFamily::of) else { return Ok(Vec::new()) };
     let Some(attributes) = arguments.as_object_mut() else { return Ok(Vec::new()) };
     let mut remarks = Vec::new();
     for Attribute { name, meaning, .. } in
@@ -47,23 +47,23 @@ pub fn adopt(arguments: &mut Value) -> Result<Vec<String>, Failure> {
     {
         let Some(value) = attributes.get(*name).filter(|value| !value.is_null()).cloned() else { continue };
         match meaning {
-            Meaning::Same | Meaning::Editor => {}
-            Meaning::Named(ours) => {
+            AttributeTranslation::Same | AttributeTranslation::Editor => {}
+            AttributeTranslation::Named(ours) => {
                 attributes.shift_remove(*name);
                 attributes.entry(*ours).or_insert(value);
             }
-            Meaning::Mapped(_, map) => {
+            AttributeTranslation::Mapped(_, map) => {
                 attributes.shift_remove(*name);
                 map(attributes, value);
             }
-            Meaning::Ignored(why) => {
+            AttributeTranslation::Ignored(why) => {
                 attributes.shift_remove(*name);
                 remarks.push(format!("`{name}` of a `{}` configuration is ignored: {why}", family.name()));
             }
-            Meaning::Refused(_) if is_empty(&value) => {
+            AttributeTranslation::Refused(_) if is_empty(&value) => {
                 attributes.shift_remove(*name);
             }
-            Meaning::Refused(instead) => {
+            AttributeTranslation::Refused(instead) => {
                 let message = format!("`{name}` of a `{}` configuration is not supported", family.name());
                 return Err(Failure::new(ErrorCode::Unsupported, message).hint(*instead));
             }

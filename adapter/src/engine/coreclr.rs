@@ -65,7 +65,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::builds::Tell;
 use super::description::{Description, EditorLanguage, Evidence, Recognition};
-use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, Reply};
+use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, ReplyHandle};
 use crate::io::{Broker, SpawnSpec};
 use hang_watchdog::HangWatchdog;
 use inbox::{EngineInbox, EngineInput};
@@ -178,7 +178,7 @@ impl CoreClr {
 }
 
 impl Engine for CoreClr {
-    fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: Reply) {
+    fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
         if request.command == "terminate" && self.hang_watchdog.hangs() {
             // A hung runtime does not respond to a polite request.
             request.arguments = json!({ BY_FORCE: true });

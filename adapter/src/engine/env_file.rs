@@ -6,7 +6,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 /// Largest file read, bytes.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_FILE_LEN: u64 = 1024 * 1024;
 
 /// The attributes with the variables of their `envFile` in `env`. `say` gets what is wrong with single lines.
 ///
@@ -29,8 +29,8 @@ pub fn merged(arguments: &Value, say: &mut dyn FnMut(&str)) -> Result<Value, Fai
         .hint("correct it, or launch without `envFile`")
     };
     let found = file.metadata().map_err(|error| unusable(error.to_string()))?;
-    if !found.is_file() || found.len() > LARGEST {
-        return Err(unusable(format!("it is not a file of at most {LARGEST} bytes")));
+    if !found.is_file() || found.len() > MAX_FILE_LEN {
+        return Err(unusable(format!("it is not a file of at most {MAX_FILE_LEN} bytes")));
     }
     let text = std::fs::read_to_string(&file).map_err(|error| unusable(error.to_string()))?;
     let (variables, wrong) = parse(&text);

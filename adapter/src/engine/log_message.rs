@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 /// A part of a log message.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum LogMessagePart {
     Text(String),
     /// An expression, replaced by its value.
     Expression(String),
 }
 
 /// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}` are braces themselves.
-pub fn pieces(message: &str) -> Vec<Piece> {
+pub fn pieces(message: &str) -> Vec<LogMessagePart> {
     let (mut pieces, mut text) = (Vec::new(), String::new());
     let mut rest = message;
     while let Some(letter) = rest.chars().next() {
@@ -25,9 +25,9 @@ pub fn pieces(message: &str) -> Vec<Piece> {
             }
             ('{', Some((inner, after))) => {
                 if !text.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    pieces.push(LogMessagePart::Text(std::mem::take(&mut text)));
                 }
-                pieces.push(Piece::Expression(inner.trim().to_owned()));
+                pieces.push(LogMessagePart::Expression(inner.trim().to_owned()));
                 rest = after;
             }
             _ => {
@@ -37,7 +37,7 @@ pub fn pieces(message: &str) -> Vec<Piece> {
         }
     }
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(LogMessagePart::Text(text));
     }
     pieces
 }
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn log_messages_are_cut_at_their_expressions() {
-        let text = |text: &str| Piece::Text(text.into());
-        let expression = |text: &str| Piece::Expression(text.into());
+        let text = |text: &str| LogMessagePart::Text(text.into());
+        let expression = |text: &str| LogMessagePart::Expression(text.into());
         assert_eq!(pieces("a {b} c"), [text("a "), expression("b"), text(" c")]);
         assert_eq!(pieces("{d[\"}\"]}{ x }"), [expression("d[\"}\"]"), expression("x")]);
         assert_eq!(pieces("{new { a = 1 }}"), [expression("new { a = 1 }")]);

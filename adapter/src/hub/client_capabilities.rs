@@ -4,7 +4,7 @@
 //!
 //! The program's own bytes are never touched: every client gets its `stdout` and `stderr` as they were printed.
 
-use dap_wire::command::{self, Values};
+use dap_wire::command::{self, BodyValues};
 use dap_wire::types::InitializeRequestArguments;
 use serde_json::Value;
 
@@ -63,13 +63,13 @@ impl ClientCapabilities {
 
     /// Removes from the body of a response or event what the client did not announce.
     pub fn mask(self, name: &str, body: &mut Value) {
-        match command::find(name).map_or(Values::None, |spec| spec.values) {
-            Values::Items(list) => list_mut(body, list).for_each(|item| self.mask_value(item)),
-            Values::Counts(list) if !self.variable_paging => {
+        match command::find(name).map_or(BodyValues::None, |spec| spec.values) {
+            BodyValues::Items(list) => list_mut(body, list).for_each(|item| self.mask_value(item)),
+            BodyValues::Counts(list) if !self.variable_paging => {
                 list_mut(body, list).for_each(|item| remove(item, &["namedVariables", "indexedVariables"]));
             }
-            Values::Body => self.mask_value(body),
-            Values::Counts(_) | Values::None => {}
+            BodyValues::Body => self.mask_value(body),
+            BodyValues::Counts(_) | BodyValues::None => {}
         }
         if name == "output" && !self.ansi && !matches!(body["category"].as_str(), Some("stdout" | "stderr")) {
             body.get_mut("output").into_iter().for_each(strip_styling);

@@ -13,7 +13,7 @@ use tokio_util::codec::FramedWrite;
 
 use super::queue::{ClientQueueReceiver, Outgoing};
 use super::reverse_seqs::ReverseSeqs;
-use crate::io::{Chunk, OutputCursor, Positions};
+use crate::io::{OutputChunk, OutputCursor, Positions};
 
 /// Messages that wait are written together up to about so many bytes.
 const BATCH_BYTES: usize = 32 * 1024;
@@ -122,7 +122,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         Ok(())
     }
 
-    async fn write_chunk(&mut self, chunk: Chunk) -> Result<(), FrameError> {
+    async fn write_chunk(&mut self, chunk: OutputChunk) -> Result<(), FrameError> {
         if chunk.dropped > 0 {
             let text = format!(
                 "[{} bytes of {} were not shown: they came too fast]\n",

@@ -32,7 +32,7 @@ const RING: &str = "anon_inode:[io_uring]";
 
 /// How a system call names what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
+enum BlockingCall {
     /// The first argument is the descriptor.
     Read,
     /// The first argument is a list of `struct pollfd`, the second its length.
@@ -49,49 +49,49 @@ enum Call {
 
 /// `read`, `readv`, `preadv2`, `splice`, `tee`; then those that wait for several descriptors.
 #[cfg(target_arch = "x86_64")]
-const CALLS: [(u64, Call); 15] = [
-    (0, Call::Read),
-    (19, Call::Read),
-    (327, Call::Read),
-    (275, Call::Read),
-    (276, Call::Read),
-    (7, Call::Poll),
-    (271, Call::Poll),
-    (219, Call::Restarted),
-    (23, Call::Select),
-    (270, Call::Select),
-    (232, Call::Epoll),
-    (281, Call::Epoll),
-    (441, Call::Epoll),
-    (426, Call::Ring),
-    (333, Call::Ring),
+const CALLS: [(u64, BlockingCall); 15] = [
+    (0, BlockingCall::Read),
+    (19, BlockingCall::Read),
+    (327, BlockingCall::Read),
+    (275, BlockingCall::Read),
+    (276, BlockingCall::Read),
+    (7, BlockingCall::Poll),
+    (271, BlockingCall::Poll),
+    (219, BlockingCall::Restarted),
+    (23, BlockingCall::Select),
+    (270, BlockingCall::Select),
+    (232, BlockingCall::Epoll),
+    (281, BlockingCall::Epoll),
+    (441, BlockingCall::Epoll),
+    (426, BlockingCall::Ring),
+    (333, BlockingCall::Ring),
 ];
 /// The same, with the numbers that newer architectures share.
 #[cfg(not(target_arch = "x86_64"))]
-const CALLS: [(u64, Call); 11] = [
-    (63, Call::Read),
-    (65, Call::Read),
-    (286, Call::Read),
-    (76, Call::Read),
-    (77, Call::Read),
-    (73, Call::Poll),
-    (128, Call::Restarted),
-    (72, Call::Select),
-    (22, Call::Epoll),
-    (441, Call::Epoll),
-    (426, Call::Ring),
+const CALLS: [(u64, BlockingCall); 11] = [
+    (63, BlockingCall::Read),
+    (65, BlockingCall::Read),
+    (286, BlockingCall::Read),
+    (76, BlockingCall::Read),
+    (77, BlockingCall::Read),
+    (73, BlockingCall::Poll),
+    (128, BlockingCall::Restarted),
+    (72, BlockingCall::Select),
+    (22, BlockingCall::Epoll),
+    (441, BlockingCall::Epoll),
+    (426, BlockingCall::Ring),
 ];
 
 /// The pipe or the terminal that a program reads its input from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Input {
+pub(super) struct InputFile {
     /// Its stdin, as links in `/proc/PID/fd` name it: a pipe, or the name of a terminal.
     name: PathBuf,
     /// The number of the terminal, as `/proc/PID/stat` has it (`tty_nr`).
     terminal: Option<u64>,
 }
 
-impl Input {
+impl InputFile {
     /// The stdin with this name in `/proc`.
     pub(super) fn new(name: &Path) -> Self {
         let device = if name.starts_with("/dev") { rustix::fs::stat(name).ok() } else { None };
@@ -128,12 +128,12 @@ impl Input {
         let Some((call, first, second)) = call_of(&line) else { return false };
         let is = |descriptor| self.is(process, descriptor);
         match call {
-            Call::Read => is(descriptor_of(first)),
-            Call::Poll => polls(process, first, second, is),
-            Call::Restarted => second <= MAX_RESTARTED && polls(process, first, second, is),
-            Call::Select => selects(process, first, second, is),
-            Call::Epoll => self.is_in_set(process, descriptor_of(first), 0),
-            Call::Ring => reads_by_ring(process, is),
+            BlockingCall::Read => is(descriptor_of(first)),
+            BlockingCall::Poll => polls(process, first, second, is),
+            BlockingCall::Restarted => second <= MAX_RESTARTED && polls(process, first, second, is),
+            BlockingCall::Select => selects(process, first, second, is),
+            BlockingCall::Epoll => self.is_in_set(process, descriptor_of(first), 0),
+            BlockingCall::Ring => reads_by_ring(process, is),
         }
     }
 
@@ -150,7 +150,7 @@ impl Input {
 }
 
 /// The call in a line of `syscall`, with its first two arguments.
-fn call_of(line: &str) -> Option<(Call, u64, u64)> {
+fn call_of(line: &str) -> Option<(BlockingCall, u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let number: u64 = words.next()?.parse().ok()?;
     let call = CALLS.iter().find(|(known, _)| *known == number)?.1;

@@ -13,27 +13,27 @@ use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
-use super::drain::{Stream, wait_readable};
+use super::child::{Child, ChildPipes, ExitInfo, SpawnSpec};
+use super::drain::{DrainedStream, wait_readable};
 use super::exec_shim::ExecShim;
 use super::named_pipes::NamedPipes;
 use super::needs_terminal;
 use super::pace::Pace;
 use super::redirection::Redirection;
-use super::stdin::{Given, Stdin};
+use super::stdin::{InputRecord, ProgramStdin};
 use super::streams::{Ownership, Positions, Streams};
 use super::terminal::{self, Pty};
-use super::terminal_launch::{Held, TerminalLaunch};
-use super::waiting::{self, Subject};
+use super::terminal_launch::{HeldProgram, TerminalLaunch};
+use super::waiting::{self, ObservedProgram};
 
 /// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits for a key.
-const QUIET: Duration = Duration::from_millis(300);
+const QUIET_INTERVAL: Duration = Duration::from_millis(300);
 /// Most blocks of a stream that are taken in at once: more than a pipe holds.
-const SETTLED: usize = 64;
+const MAX_SETTLED_BLOCKS: usize = 64;
 
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteOutcome {
     /// Bytes the program's pipe took.
     pub bytes_written: usize,
     /// Whether stdin is closed now.
@@ -41,7 +41,7 @@ pub struct Written {
 }
 
 #[derive(Debug)]
-struct Inner {
+struct BrokerState {
     streams: Mutex<Streams>,
     pace: Mutex<Pace>,
     redirection: Mutex<Redirection>,
@@ -52,12 +52,12 @@ struct Inner {
 
 /// The program's input and output. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Broker(Arc<Inner>);
+pub struct Broker(Arc<BrokerState>);
 
 impl Broker {
     /// Keeps at most `buffer_bytes` per stream. `stub` is the `tandem-dap` executable. Inside a tokio runtime.
     pub fn new(buffer_bytes: usize, stub: PathBuf) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(BrokerState {
             streams: Mutex::new(Streams::new(buffer_bytes)),
             pace: Mutex::default(),
             redirection: Mutex::default(),
@@ -90,8 +90,8 @@ impl Broker {
     pub fn set_buffer_bytes(&self, bytes: usize) {
         let mut streams = self.lock();
         if matches!(streams.ownership, Ownership::NoProgram) {
-            streams.stdout = Stream::new(bytes);
-            streams.stderr = Stream::new(bytes);
+            streams.stdout = DrainedStream::new(bytes);
+            streams.stderr = DrainedStream::new(bytes);
         }
     }
 
@@ -148,7 +148,7 @@ impl Broker {
     /// # Errors
     /// `LAUNCH_FAILED` when it cannot be started there.
     pub fn accept(&self, launch: &TerminalLaunch, limit: Duration) -> Result<Option<Child>, Failure> {
-        let Some(Held { child, ended, runner }) = launch.accept(limit)? else { return Ok(None) };
+        let Some(HeldProgram { child, ended, runner }) = launch.accept(limit)? else { return Ok(None) };
         let wait = move || {
             ended.send_replace(Some(runner.wait()));
         };
@@ -189,12 +189,12 @@ impl Broker {
     fn take_over(
         &self,
         pid: u32,
-        pipes: Pipes,
+        pipes: ChildPipes,
         copies: (Option<File>, Option<File>),
         exit: watch::Receiver<Option<ExitInfo>>,
-    ) -> Result<Arc<Stdin>, Failure> {
+    ) -> Result<Arc<ProgramStdin>, Failure> {
         let runtime = self.0.runtime.enter();
-        let stdin = Arc::new(Stdin::new(pipes.stdin, pipes.terminal.as_deref())?);
+        let stdin = Arc::new(ProgramStdin::new(pipes.stdin, pipes.terminal.as_deref())?);
         drop(runtime);
         let mut streams = self.lock();
         streams.stdout.copy_to(copies.0);
@@ -221,7 +221,7 @@ impl Broker {
     ///
     /// # Errors
     /// `LAUNCH_FAILED`.
-    pub fn spawn_helper(&self, spec: &SpawnSpec) -> Result<(Child, Pipes), Failure> {
+    pub fn spawn_helper(&self, spec: &SpawnSpec) -> Result<(Child, ChildPipes), Failure> {
         Child::spawn(&self.0.stub, spec)
     }
 
@@ -278,7 +278,7 @@ impl Broker {
         &self,
         name: &str,
         polled: File,
-        pick: fn(&mut Streams) -> &mut Stream,
+        pick: fn(&mut Streams) -> &mut DrainedStream,
     ) -> std::io::Result<()> {
         let broker = self.clone();
         let mine = pick(&mut self.lock()).attached();
@@ -321,12 +321,12 @@ impl Broker {
         (!std::mem::replace(&mut self.lock().hinted, true)).then_some(hint)
     }
 
-    /// Takes in what the program has printed until now, at most [`SETTLED`] blocks of each stream: one that runs may print forever.
+    /// Takes in what the program has printed until now, at most [`MAX_SETTLED_BLOCKS`] blocks of each stream: one that runs may print forever.
     pub fn settle(&self) -> Positions {
         let mut streams = self.lock();
         let both = &mut *streams;
         for stream in [&mut both.stdout, &mut both.stderr] {
-            for _ in 0..SETTLED {
+            for _ in 0..MAX_SETTLED_BLOCKS {
                 if !stream.drain() {
                     break;
                 }
@@ -375,23 +375,23 @@ impl Broker {
     /// Writes to the program's stdin, after earlier writers.
     ///
     /// # Errors
-    /// `NO_SESSION`, `IO_NOT_OWNED`, and those of [`Stdin::write`].
+    /// `NO_SESSION`, `IO_NOT_OWNED`, and those of [`ProgramStdin::write`].
     pub async fn write_input(
         &self,
         data: &[u8],
         close: bool,
         cancel: &CancellationToken,
-    ) -> Result<Written, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         let stdin = self.lock().stdin()?;
         let stdin_closed = stdin.write(data, close, cancel).await?;
-        Ok(Written { bytes_written: data.len(), stdin_closed })
+        Ok(WriteOutcome { bytes_written: data.len(), stdin_closed })
     }
 
     /// What clients have written to the program's stdin.
     ///
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`.
-    pub fn input(&self) -> Result<Given, Failure> {
+    pub fn input(&self) -> Result<InputRecord, Failure> {
         Ok(self.lock().stdin()?.given())
     }
 
@@ -402,10 +402,11 @@ impl Broker {
     }
 
     /// What to look at to find out whether the program waits for input. `stopped`: the debugger has stopped it, so that it waits for that.
-    pub(super) fn subject(&self, stopped: bool) -> Option<Subject> {
+    pub(super) fn subject(&self, stopped: bool) -> Option<ObservedProgram> {
         let (pid, stdin) = self.reader().filter(|_| !stopped)?;
-        let is_quiet = !self.lock().stdout.has_printed_within(QUIET) && !stdin.was_typed_within(QUIET);
-        Some(Subject {
+        let is_quiet =
+            !self.lock().stdout.has_printed_within(QUIET_INTERVAL) && !stdin.was_typed_within(QUIET_INTERVAL);
+        Some(ObservedProgram {
             pid,
             input: stdin.input().clone(),
             is_empty: stdin.is_empty_and_open(),
@@ -415,7 +416,7 @@ impl Broker {
     }
 
     /// The process that reads what is written, while it lives.
-    fn reader(&self) -> Option<(u32, Arc<Stdin>)> {
+    fn reader(&self) -> Option<(u32, Arc<ProgramStdin>)> {
         match &self.lock().ownership {
             Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
                 Some((*reader, stdin.clone()))
@@ -427,7 +428,7 @@ impl Broker {
 
 /// Gives the program a file as its input once it is released, until it has ended or wants no more.
 async fn feed(
-    stdin: Arc<Stdin>,
+    stdin: Arc<ProgramStdin>,
     file: File,
     released: impl Future<Output = Result<(), oneshot::error::RecvError>>,
     mut exit: watch::Receiver<Option<ExitInfo>>,

@@ -15,13 +15,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cordebug::exits::{self, Ended};
+use cordebug::exits::{self, ChildExit};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::{oneshot, watch};
 
 use super::executable::{self, Able};
-use super::terminal::{self, Pty, Terminal};
+use super::terminal::{self, PseudoTerminal, Pty};
 use super::watchdog;
 
 /// How long the note of an end may take to arrive.
@@ -91,7 +91,7 @@ struct InTerminal {
 
 /// Our ends of the three pipes, or of the one terminal.
 #[derive(Debug)]
-pub struct Pipes {
+pub struct ChildPipes {
     /// Write end of the program's stdin.
     pub stdin: File,
     /// Read end of its stdout.
@@ -111,7 +111,7 @@ impl Child {
     ///
     /// # Errors
     /// `LAUNCH_FAILED` naming the folder or the program.
-    pub fn spawn(stub: &Path, spec: &SpawnSpec) -> Result<(Self, Pipes), Failure> {
+    pub fn spawn(stub: &Path, spec: &SpawnSpec) -> Result<(Self, ChildPipes), Failure> {
         let failed = |reason: String| {
             Failure::new(
                 ErrorCode::LaunchFailed,
@@ -125,7 +125,7 @@ impl Child {
         spec.refuse_foreign()?;
         let mut command = Command::new(stub);
         command.arg("exec-held").arg("--parent").arg(std::process::id().to_string());
-        let terminal = if spec.pty == Pty::No { None } else { Some(Terminal::open()) };
+        let terminal = if spec.pty == Pty::No { None } else { Some(PseudoTerminal::open()) };
         let terminal =
             terminal.transpose().map_err(|error| failed(format!("there is no terminal for it: {error}")))?;
         match &terminal {
@@ -159,14 +159,14 @@ impl Child {
         drop(command);
         let pid = child.id();
         let pipes = match (terminal, child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-            (Some(Terminal { ours, path, .. }), ..) => Pipes {
+            (Some(PseudoTerminal { ours, path, .. }), ..) => ChildPipes {
                 stdin: ours.try_clone().map_err(|error| failed(error.to_string()))?,
                 stdout: ours,
                 stderr: None,
                 terminal: Some(path),
                 pty: spec.pty,
             },
-            (None, Some(stdin), Some(stdout), Some(stderr)) => Pipes {
+            (None, Some(stdin), Some(stdout), Some(stderr)) => ChildPipes {
                 stdin: OwnedFd::from(stdin).into(),
                 stdout: OwnedFd::from(stdout).into(),
                 stderr: Some(OwnedFd::from(stderr).into()),
@@ -345,8 +345,8 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
             // The PAL was quicker, as it is now and then on a busy machine.
             Err(rustix::io::Errno::CHILD) => {
                 return match exits::how(pid.as_raw_nonzero().get().unsigned_abs(), NOTE_LIMIT) {
-                    Some(Ended::Exited(code)) => ExitInfo { code, signal: None },
-                    Some(Ended::Killed(signal)) => ExitInfo { code: 128 + signal, signal: Some(signal) },
+                    Some(ChildExit::Exited(code)) => ExitInfo { code, signal: None },
+                    Some(ChildExit::Killed(signal)) => ExitInfo { code: 128 + signal, signal: Some(signal) },
                     None => {
                         tracing::warn!(?pid, "the exit status of the program was lost");
                         lost

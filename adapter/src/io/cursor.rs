@@ -5,21 +5,21 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use super::broker::Broker;
-use super::drain::Stream;
+use super::drain::DrainedStream;
 use super::reading::{newest_start, take_text};
 use super::streams::Positions;
 
 /// Most text of one `output` event, bytes.
-const CHUNK: usize = 64 * 1024;
+const MAX_CHUNK_LEN: usize = 64 * 1024;
 /// Up to this many followers get the whole buffer before a stop or an end is reported.
-const FEW: usize = 4;
+const MAX_FULL_FLUSH_FOLLOWERS: usize = 4;
 /// How much more followers than that get together before a stop, in bytes of each stream: a client that waits for the stop, or for an
 /// answer behind it, waits for all of that.
-const BEFORE_A_STOP: usize = 4 * 1024 * 1024;
+const MAX_BYTES_BEFORE_STOP: usize = 4 * 1024 * 1024;
 
 /// A piece of output for an `output` event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub struct OutputChunk {
     /// `stdout` or `stderr`.
     pub category: &'static str,
     /// The output, cut between characters.
@@ -44,21 +44,21 @@ pub struct OutputCursor {
 
 impl OutputCursor {
     /// The next piece that is there already, merged up to 64 KiB.
-    pub fn next_chunk(&mut self) -> Option<Chunk> {
+    pub fn next_chunk(&mut self) -> Option<OutputChunk> {
         let streams = self.broker.lock();
-        let one = |stream: &Stream, at: &mut u64, passed: &mut u64, category| {
-            let (text, end, dropped) = take_text(stream, *at, CHUNK);
+        let one = |stream: &DrainedStream, at: &mut u64, passed: &mut u64, category| {
+            let (text, end, dropped) = take_text(stream, *at, MAX_CHUNK_LEN);
             *at = end;
             let dropped = dropped + *passed;
             *passed = 0;
-            (!text.is_empty() || dropped > 0).then_some(Chunk { category, text, dropped })
+            (!text.is_empty() || dropped > 0).then_some(OutputChunk { category, text, dropped })
         };
         let chunk = one(&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout, "stdout")
             .or_else(|| one(&streams.stderr, &mut self.at.stderr, &mut self.passed.stderr, "stderr"));
         drop(streams);
         self.caught_up |= chunk.is_none();
         if self.turn.take().is_some() {
-            self.broker.pace().give_back(CHUNK, chunk.as_ref().map(|chunk| chunk.text.len()));
+            self.broker.pace().give_back(MAX_CHUNK_LEN, chunk.as_ref().map(|chunk| chunk.text.len()));
         }
         chunk
     }
@@ -70,10 +70,10 @@ impl OutputCursor {
             return;
         }
         let followers = self.broker.followers();
-        if followers <= FEW {
+        if followers <= MAX_FULL_FLUSH_FOLLOWERS {
             return;
         }
-        let most = (BEFORE_A_STOP / followers).max(CHUNK);
+        let most = (MAX_BYTES_BEFORE_STOP / followers).max(MAX_CHUNK_LEN);
         let streams = self.broker.lock();
         for (stream, at, passed) in [
             (&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout),
@@ -104,7 +104,7 @@ impl OutputCursor {
                 if self.changed.changed().await.is_err() {
                     return std::future::pending().await;
                 }
-                let turn = self.broker.pace().turn(Instant::now(), CHUNK);
+                let turn = self.broker.pace().turn(Instant::now(), MAX_CHUNK_LEN);
                 *self.turn.insert(turn)
             }
         };
@@ -181,7 +181,7 @@ mod tests {
         for cursor in &mut many {
             let (shown, missed) = read(cursor);
             assert_eq!(shown.len() + missed, text.len());
-            assert!(missed > 0 && shown.len() >= CHUNK && text.ends_with(&shown));
+            assert!(missed > 0 && shown.len() >= MAX_CHUNK_LEN && text.ends_with(&shown));
         }
     }
 }

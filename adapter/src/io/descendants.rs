@@ -20,15 +20,15 @@ const MAX_MEMBERS: usize = 256;
 /// More numbers than this between two looks are not tried one by one.
 const MAX_GAP: usize = 4096;
 /// The largest number of a process, and one more, where the kernel does not say.
-const USUAL_LIMIT: u32 = 32_768;
+const DEFAULT_PID_LIMIT: u32 = 32_768;
 /// Where the kernel continues counting after that (`RESERVED_PIDS`, kernel/pid.c).
 const FIRST_AGAIN: u32 = 300;
 /// How long the kernel may take to make a process or thread to whose number it has counted.
 /// Preempted on a busy machine, it takes tens of milliseconds.
-const MAKING: Duration = Duration::from_secs(1);
+const CHILD_START_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it usually takes; later each of so many looks is enough.
-const SOON: Duration = Duration::from_millis(20);
-const SELDOM: u32 = 8;
+const USUAL_CHILD_START_TIME: Duration = Duration::from_millis(20);
+const SLOW_POLL_DIVISOR: u32 = 8;
 /// Numbers that are waited for at a time.
 const MAX_UNKNOWN: usize = 256;
 /// Processes that are remembered in case they are below one that is not known yet.
@@ -46,7 +46,7 @@ pub struct Descendants {
     root: u32,
     /// The program's group when it leads none: others are in it, too.
     foreign: u32,
-    members: BTreeMap<u32, Member>,
+    members: BTreeMap<u32, GroupMember>,
     /// The number that the kernel gave out last, when this was looked at last; 0 where the kernel does not say.
     last: u32,
     /// The largest number there may be, and one more.
@@ -64,7 +64,7 @@ pub struct Descendants {
 }
 
 #[derive(Debug)]
-struct Member {
+struct GroupMember {
     group: u32,
     handle: OwnedFd,
 }
@@ -115,7 +115,7 @@ impl Descendants {
             foreign: if group == root { 0 } else { group },
             members: BTreeMap::new(),
             last: 0,
-            limit: most.trim().parse().unwrap_or(USUAL_LIMIT),
+            limit: most.trim().parse().unwrap_or(DEFAULT_PID_LIMIT),
             numbers: File::open("/proc/loadavg")?,
             unknown: Vec::new(),
             looks: 0,
@@ -184,17 +184,17 @@ impl Descendants {
     fn look_at(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
         let now = Instant::now();
         self.looks = self.looks.wrapping_add(1);
-        let seldom = self.looks.is_multiple_of(SELDOM);
+        let seldom = self.looks.is_multiple_of(SLOW_POLL_DIVISOR);
         let mut unknown = std::mem::take(&mut self.unknown);
         unknown.extend(numbers.map(|pid| (pid, now)));
         let mut found = Vec::new();
         for (pid, since) in unknown {
             let age = now.duration_since(since);
-            let stat = if age < SOON || seldom { Stat::of(pid) } else { None };
+            let stat = if age < USUAL_CHILD_START_TIME || seldom { Stat::of(pid) } else { None };
             match stat {
                 Some(stat) => found.extend(self.consider(pid, stat)),
                 // Or it was a thread's, or nothing came of it.
-                None if age < MAKING => self.unknown.push((pid, since)),
+                None if age < CHILD_START_TIMEOUT => self.unknown.push((pid, since)),
                 None => {}
             }
         }
@@ -229,7 +229,8 @@ impl Descendants {
             return None;
         }
         // A leader may have ended, and the group of one may not be known yet.
-        let is_ours = |(leader, member): (&u32, &Member)| *leader == stat.group || member.group == stat.group;
+        let is_ours =
+            |(leader, member): (&u32, &GroupMember)| *leader == stat.group || member.group == stat.group;
         let in_group = stat.group != self.foreign && self.members.iter().any(is_ours);
         if self.members.contains_key(&stat.parent) || in_group {
             return is_process(pid).then(|| self.take_in(pid)).flatten();
@@ -250,7 +251,7 @@ impl Descendants {
         let handle = pidfd_open(process(pid)?, PidfdFlags::empty()).ok()?;
         // Of the same process, not of the next one of this number.
         let now = Stat::of(pid).filter(|now| now.started == before.started)?;
-        self.members.insert(pid, Member { group: now.group, handle });
+        self.members.insert(pid, GroupMember { group: now.group, handle });
         Some(pid)
     }
 

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::ring::Ring;
+use super::ring::RingBuffer;
 use super::terminal_answers::TerminalAnswers;
 
 /// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
-const BLOCK: usize = 1024 * 1024;
+const READ_LEN: usize = 1024 * 1024;
 
 /// One stream of the program: its pipe and what is kept of it.
 #[derive(Debug)]
-pub struct Stream {
+pub struct DrainedStream {
     pipe: Option<File>,
     attached: u64,
     block: Vec<u8>,
@@ -26,10 +26,10 @@ pub struct Stream {
     /// A file that has everything, too.
     copy: Option<File>,
     /// The newest bytes.
-    pub ring: Ring,
+    pub ring: RingBuffer,
 }
 
-impl Stream {
+impl DrainedStream {
     /// A stream without a program yet.
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Stream {
             printed: None,
             answers: None,
             copy: None,
-            ring: Ring::new(capacity),
+            ring: RingBuffer::new(capacity),
         }
     }
 
@@ -67,7 +67,7 @@ impl Stream {
         self.answers = answers;
         rustix::io::ioctl_fionbio(&pipe, true)?;
         // An unprivileged user may have used up the pages for pipes; a smaller pipe only costs speed.
-        rustix::pipe::fcntl_setpipe_size(&pipe, BLOCK).unwrap_or_default();
+        rustix::pipe::fcntl_setpipe_size(&pipe, READ_LEN).unwrap_or_default();
         let polled = pipe.try_clone()?;
         self.pipe = Some(pipe);
         self.attached += 1;

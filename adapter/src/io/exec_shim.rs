@@ -20,7 +20,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde::{Deserialize, Serialize};
-use session_registry::Scratch;
+use session_registry::ScratchFolder;
 use tandem_error::{ErrorCode, Failure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -32,13 +32,13 @@ use super::terminal_launch::MAX_LINE;
 use super::watchdog;
 
 /// How long the stub may take from its coming to the program's first instruction.
-const BECOMING: Duration = Duration::from_secs(10);
+const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest reason of a stub that cannot become the program, bytes.
-const MAX_REASON: u64 = 4096;
+const MAX_REASON_LEN: u64 = 4096;
 
 /// The program that the stub becomes. The rest of the environment is the adapter's.
 #[derive(Debug, Serialize, Deserialize)]
-struct Order {
+struct ShimProgram {
     program: OsString,
     args: Vec<OsString>,
     cwd: OsString,
@@ -52,16 +52,16 @@ struct Order {
 /// A place for the stub to come to. Dropping it leaves nothing.
 #[derive(Debug)]
 pub struct ExecShim {
-    order: Order,
+    order: ShimProgram,
     stub: PathBuf,
     listener: UnixListener,
     command: [OsString; 3],
-    _scratch: Scratch,
+    _scratch: ScratchFolder,
 }
 
 /// The program, begun by the adapter.
 #[derive(Debug)]
-pub struct Begun {
+pub struct StartedProgram {
     /// Its process id, which is also that of its process group.
     pub pid: u32,
     ended: oneshot::Receiver<()>,
@@ -72,7 +72,7 @@ impl ExecShim {
     /// runtime.
     pub(super) fn new(stub: &Path, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Self, Failure> {
         let SpawnSpec { program, args, cwd, env, pty, ends_by_itself: _ } = spec;
-        let order = Order {
+        let order = ShimProgram {
             program: program.into(),
             args,
             cwd: cwd.clone().into(),
@@ -85,7 +85,7 @@ impl ExecShim {
                 .failed(&format!("there is no folder `{}`", cwd.display()))
                 .hint("set `cwd` to an existing folder"));
         }
-        let scratch = Scratch::new(&session_registry::folder())
+        let scratch = ScratchFolder::new(&session_registry::folder())
             .map_err(|error| order.failed(&format!("no folder for its socket: {error}")))?;
         let socket = scratch.path().join("order");
         let listener = UnixListener::bind(&socket)
@@ -103,12 +103,12 @@ impl ExecShim {
     ///
     /// # Errors
     /// `LAUNCH_FAILED` with the reason when it cannot become the program.
-    pub async fn begun(self) -> Result<Begun, Failure> {
+    pub async fn begun(self) -> Result<StartedProgram, Failure> {
         let lost = |error: std::io::Error| self.order.failed(&format!("the connection was lost: {error}"));
         let (stream, pid) = self.visitor().await.map_err(lost)?;
         // Before it can be the program: should we be killed, it ends.
-        let begun = Begun::watched(&self.stub, pid).map_err(lost)?;
-        let reason = tokio::time::timeout(BECOMING, self.order.give(stream)).await;
+        let begun = StartedProgram::watched(&self.stub, pid).map_err(lost)?;
+        let reason = tokio::time::timeout(EXEC_TIMEOUT, self.order.give(stream)).await;
         match reason.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
             Ok(reason) if reason.is_empty() => Ok(begun),
             Ok(reason) => {
@@ -138,14 +138,14 @@ impl ExecShim {
     }
 }
 
-impl Order {
+impl ShimProgram {
     /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because the socket closes then.
     async fn give(&self, mut stream: UnixStream) -> std::io::Result<String> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
         stream.write_all(&line).await?;
         let mut reason = String::new();
-        stream.take(MAX_REASON).read_to_string(&mut reason).await?;
+        stream.take(MAX_REASON_LEN).read_to_string(&mut reason).await?;
         Ok(reason)
     }
 
@@ -188,7 +188,7 @@ impl Order {
     }
 }
 
-impl Begun {
+impl StartedProgram {
     /// Starts the watchdog of this process, and the thread that waits for the end of both.
     fn watched(stub: &Path, pid: i32) -> std::io::Result<Self> {
         let id =
@@ -228,9 +228,9 @@ pub fn exec_ordered(socket: &Path) -> std::io::Error {
     error
 }
 
-fn fetch(socket: &Path) -> std::io::Result<(std::os::unix::net::UnixStream, Order)> {
+fn fetch(socket: &Path) -> std::io::Result<(std::os::unix::net::UnixStream, ShimProgram)> {
     let host = std::os::unix::net::UnixStream::connect(socket)?;
-    host.set_read_timeout(Some(BECOMING))?;
+    host.set_read_timeout(Some(EXEC_TIMEOUT))?;
     let mut line = Vec::new();
     BufReader::new(&host).take(MAX_LINE).read_until(b'\n', &mut line)?;
     let order = serde_json::from_slice(&line)?;

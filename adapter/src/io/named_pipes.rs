@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::watch;
 
-use super::child::{ExitInfo, Pipes};
-use super::terminal::{self, Pty, Terminal};
+use super::child::{ChildPipes, ExitInfo};
+use super::terminal::{self, PseudoTerminal, Pty};
 
 /// The offered pipes. Dropping them means that no process will open them any more.
 #[derive(Debug)]
@@ -21,15 +21,15 @@ pub struct NamedPipes {
 
 impl NamedPipes {
     /// Pipes or a terminal, and our ends of them.
-    pub(super) fn new(pty: Pty) -> std::io::Result<(Self, Pipes)> {
+    pub(super) fn new(pty: Pty) -> std::io::Result<(Self, ChildPipes)> {
         let exit = watch::Sender::new(None);
         if pty != Pty::No {
-            let Terminal { ours, programs, path } = Terminal::open()?;
+            let PseudoTerminal { ours, programs, path } = PseudoTerminal::open()?;
             if pty == Pty::Echoing {
                 terminal::show_typing(&programs)?;
             }
             let terminal = Some(path.clone());
-            let pipes = Pipes { stdin: ours.try_clone()?, stdout: ours, stderr: None, terminal, pty };
+            let pipes = ChildPipes { stdin: ours.try_clone()?, stdout: ours, stderr: None, terminal, pty };
             let paths = [path.clone(), path.clone(), path];
             return Ok((Self { paths, held: vec![programs], exit }, pipes));
         }
@@ -39,7 +39,7 @@ impl NamedPipes {
         let name =
             |end: &OwnedFd| PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), end.as_raw_fd()));
         let paths = [name(&stdin), name(&stdout), name(&stderr)];
-        let pipes = Pipes {
+        let pipes = ChildPipes {
             stdin: our_stdin.into(),
             stdout: our_stdout.into(),
             stderr: Some(our_stderr.into()),

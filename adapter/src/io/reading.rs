@@ -11,24 +11,24 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
-use super::drain::Stream;
+use super::drain::DrainedStream;
 use super::streams::{ClientKey, Ownership, Positions, Streams};
-use super::waiting::{Looks, Waiting};
+use super::waiting::{InputWaitKind, Looks};
 use super::{terminal, text};
 
 /// A pattern that spans more bytes than this is not found while output keeps coming.
-const PATTERN_SPAN: u64 = 64 * 1024;
+const MAX_PATTERN_SPAN: u64 = 64 * 1024;
 /// How much of a stream is searched at once, bytes.
-const BLOCK: usize = 64 * 1024;
+const SEARCH_BLOCK_LEN: usize = 64 * 1024;
 /// The newest bytes that a terminal's screen is rendered from: programs that draw the screen redraw it
 /// regularly.
-const SCREEN: u64 = 1024 * 1024;
+const MAX_SCREEN_LEN: u64 = 1024 * 1024;
 /// How often a waiting reader looks whether the program waits for input.
-const INPUT_PROBE: Duration = Duration::from_millis(15);
+const INPUT_PROBE_INTERVAL: Duration = Duration::from_millis(15);
 /// The same when it does not wait.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// `waitFor` without `timeoutMs`.
-const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A checked `processReadOutput`.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,7 @@ pub struct OutputRead {
     /// The text that matched the pattern.
     pub matched: Option<String>,
     /// The program waits for input, and how.
-    pub waiting_for_input: Option<Waiting>,
+    pub waiting_for_input: Option<InputWaitKind>,
     /// Names this wait for input: another one when the program has printed something, or was given input, since.
     pub wait_id: Option<String>,
     /// Its terminal's screen, if requested.
@@ -106,7 +106,7 @@ impl Broker {
             None => self.lock().starts.get(&client).copied().unwrap_or_default(),
         };
         let waits = request.wait_for.is_some() || request.timeout.is_some();
-        let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT);
+        let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT_TIMEOUT);
         let (mut scanned, mut waiting, mut looks) = (from, None, Looks::default());
         let matched = loop {
             let (exited, fresh) = {
@@ -134,7 +134,7 @@ impl Broker {
             }
             tokio::select! {
                 _ = changed.changed() => {}
-                () = tokio::time::sleep(INPUT_PROBE) => {}
+                () = tokio::time::sleep(INPUT_PROBE_INTERVAL) => {}
                 () = cancel.cancelled() => return Err(Failure::cancelled()),
                 () = tokio::time::sleep_until(deadline) => break None,
             }
@@ -176,8 +176,9 @@ impl Broker {
         }
         if request.screen {
             let ring = &streams.stdout.ring;
-            read.screen =
-                Some(terminal::screen(&ring.read(ring.end().saturating_sub(SCREEN), usize::MAX).bytes));
+            read.screen = Some(terminal::screen(
+                &ring.read(ring.end().saturating_sub(MAX_SCREEN_LEN), usize::MAX).bytes,
+            ));
         }
         if request.clear {
             streams.starts.insert(client, end);
@@ -187,14 +188,14 @@ impl Broker {
     }
 
     /// Whether the program waits for input now. One that may wait is looked at for a while.
-    async fn is_waiting_now(&self, stopped: bool) -> Option<Waiting> {
+    async fn is_waiting_now(&self, stopped: bool) -> Option<InputWaitKind> {
         let mut looks = Looks::default();
         loop {
             let found = looks.look(self.subject(stopped).as_ref());
             if found.is_some() || looks.is_over() {
                 return found;
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }
 
@@ -226,7 +227,7 @@ impl Broker {
                 let stream = if streams.stderr.attached() == 0 { &streams.stdout } else { &streams.stderr };
                 let scanned = scanned.get_or_insert(stream.ring.end());
                 while *scanned < stream.ring.end() {
-                    let slice = stream.ring.read(scanned.saturating_sub(overlap), BLOCK);
+                    let slice = stream.ring.read(scanned.saturating_sub(overlap), SEARCH_BLOCK_LEN);
                     if slice.bytes.windows(text.len()).any(|window| window == text) {
                         return true;
                     }
@@ -242,7 +243,7 @@ impl Broker {
 }
 
 /// Where the newest `limit` bytes of a stream begin, at the beginning of a character, and not before `from`.
-pub(super) fn newest_start(stream: &Stream, from: u64, limit: usize) -> u64 {
+pub(super) fn newest_start(stream: &DrainedStream, from: u64, limit: usize) -> u64 {
     let start = stream.ring.end().saturating_sub(limit as u64);
     if start <= from {
         return from;
@@ -252,7 +253,7 @@ pub(super) fn newest_start(stream: &Stream, from: u64, limit: usize) -> u64 {
 }
 
 /// Whole characters of a stream from `from` on: text, the offset behind it, bytes that are gone.
-pub(super) fn take_text(stream: &Stream, from: u64, limit: usize) -> (String, u64, u64) {
+pub(super) fn take_text(stream: &DrainedStream, from: u64, limit: usize) -> (String, u64, u64) {
     let mut slice = stream.ring.read(from, limit);
     let more_may_come = !stream.at_end() || slice.end < stream.ring.end();
     let tail = if more_may_come { text::incomplete_tail(&slice.bytes) } else { 0 };
@@ -267,11 +268,12 @@ fn scan(
     from: Positions,
     scanned: &mut Positions,
 ) -> Option<String> {
-    let one = |stream: &Stream, wanted: bool, from: u64, scanned: &mut u64| {
+    let one = |stream: &DrainedStream, wanted: bool, from: u64, scanned: &mut u64| {
         if !wanted || stream.ring.end() == *scanned && *scanned != from {
             return None;
         }
-        let (text, end, _) = take_text(stream, scanned.saturating_sub(PATTERN_SPAN).max(from), usize::MAX);
+        let (text, end, _) =
+            take_text(stream, scanned.saturating_sub(MAX_PATTERN_SPAN).max(from), usize::MAX);
         *scanned = end;
         pattern.find(&text).map(|found| found.as_str().to_owned())
     };

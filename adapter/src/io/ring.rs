@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A bounded byte buffer. Writing never fails and never waits: the oldest bytes go.
 #[derive(Debug)]
-pub struct Ring {
+pub struct RingBuffer {
     bytes: VecDeque<u8>,
     capacity: usize,
     end: u64,
@@ -20,7 +20,7 @@ pub struct Slice {
     pub dropped: u64,
 }
 
-impl Ring {
+impl RingBuffer {
     /// Keeps at most `capacity` bytes (at least one).
     pub fn new(capacity: usize) -> Self {
         Self { bytes: VecDeque::new(), capacity: capacity.max(1), end: 0 }
@@ -76,7 +76,7 @@ mod tests {
             capacity in 1usize..50, writes in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20),
             offset in 0u64..400, limit in 0usize..60,
         ) {
-            let mut ring = Ring::new(capacity);
+            let mut ring = RingBuffer::new(capacity);
             let mut all = Vec::new();
             for write in &writes {
                 ring.push(write);

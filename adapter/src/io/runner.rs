@@ -28,12 +28,12 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::child::{ExitInfo, signal_group};
-use super::terminal_launch::{MAX_LINE, Order, Report};
+use super::terminal_launch::{MAX_LINE, RunnerProgram, RunnerReport};
 
 /// How long the host may take to say what is to run.
-const ORDER_LIMIT: Duration = Duration::from_secs(10);
+const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a program may take to end after its terminal has gone.
-const HANG_UP_LIMIT: Duration = Duration::from_secs(3);
+const HANG_UP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs what the host at this socket says; returns the exit code for the shell.
 ///
@@ -54,39 +54,39 @@ async fn serve(socket: &Path) -> anyhow::Result<u8> {
     let mut host_says = BufReader::new(reader);
     let mut line = Vec::new();
     let mut limited = (&mut host_says).take(MAX_LINE);
-    let order = tokio::time::timeout(ORDER_LIMIT, limited.read_until(b'\n', &mut line));
+    let order = tokio::time::timeout(ORDER_TIMEOUT, limited.read_until(b'\n', &mut line));
     order.await.context("the debug session does not say what to run")??;
-    let order: Order = serde_json::from_slice(&line).context("the debug session has ended")?;
-    let mut program = match Program::start(socket, &order) {
+    let order: RunnerProgram = serde_json::from_slice(&line).context("the debug session has ended")?;
+    let mut program = match ForegroundProgram::start(socket, &order) {
         Ok(program) => program,
         Err(error) => {
             let reason = format!("{error:#}");
-            tell(&mut host, &Report::Failed { reason: reason.clone() }).await?;
+            tell(&mut host, &RunnerReport::Failed { reason: reason.clone() }).await?;
             bail!("cannot start `{}`: {reason}", order.program.display());
         }
     };
-    tell(&mut host, &Report::Started { pid: program.pid }).await?;
+    tell(&mut host, &RunnerReport::Started { pid: program.pid }).await?;
     let (ended, hung_up) = program.wait(&mut host_says).await?;
     program.terminal.take_back();
     // The host may be gone; then the report is not needed.
-    drop(tell(&mut host, &Report::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
+    drop(tell(&mut host, &RunnerReport::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
     Ok(u8::try_from(ended.code & 0xff).unwrap_or(u8::MAX))
 }
 
-async fn tell(host: &mut (impl AsyncWriteExt + Unpin), report: &Report) -> anyhow::Result<()> {
+async fn tell(host: &mut (impl AsyncWriteExt + Unpin), report: &RunnerReport) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
     host.write_all(&line).await.context("the debug session has ended")
 }
 
-struct Program {
+struct ForegroundProgram {
     pid: u32,
     terminal: Foreground,
 }
 
-impl Program {
+impl ForegroundProgram {
     /// Starts the stub, which waits at the host's gate.
-    fn start(socket: &Path, order: &Order) -> anyhow::Result<Self> {
+    fn start(socket: &Path, order: &RunnerProgram) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("exec-held").arg("--parent").arg(std::process::id().to_string());
         command.arg("--gate").arg(socket).arg("--").arg(&order.program).args(&order.args);
@@ -121,9 +121,9 @@ impl Program {
         let mut byte = [0u8];
         loop {
             match self.state()? {
-                State::Ended(info) => return Ok((info, hung_up)),
-                State::Stopped => self.step_back()?,
-                State::Runs => {}
+                ProgramRunState::Ended(info) => return Ok((info, hung_up)),
+                ProgramRunState::Stopped => self.step_back()?,
+                ProgramRunState::Runs => {}
             }
             let deadline = patience;
             let impatient = async {
@@ -141,7 +141,7 @@ impl Program {
                 }
                 () = either(&mut hang_up, &mut gone), if !hung_up => {
                     hung_up = true;
-                    patience = Some(tokio::time::Instant::now() + HANG_UP_LIMIT);
+                    patience = Some(tokio::time::Instant::now() + HANG_UP_TIMEOUT);
                     signal_group(self.pid, Signal::HUP);
                     signal_group(self.pid, Signal::CONT);
                 }
@@ -157,16 +157,18 @@ impl Program {
     }
 
     /// The program's change of state since the last call. Reaps it.
-    fn state(&self) -> anyhow::Result<State> {
+    fn state(&self) -> anyhow::Result<ProgramRunState> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).context("no process id")?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         let Some(status) = waitid(WaitId::Pid(pid), options).context("cannot wait for the program")? else {
-            return Ok(State::Runs);
+            return Ok(ProgramRunState::Runs);
         };
         Ok(match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => State::Ended(ExitInfo { code, signal: None }),
-            (None, Some(signal)) => State::Ended(ExitInfo { code: 128 + signal, signal: Some(signal) }),
-            (None, None) => State::Stopped,
+            (Some(code), _) => ProgramRunState::Ended(ExitInfo { code, signal: None }),
+            (None, Some(signal)) => {
+                ProgramRunState::Ended(ExitInfo { code: 128 + signal, signal: Some(signal) })
+            }
+            (None, None) => ProgramRunState::Stopped,
         })
     }
 
@@ -183,7 +185,7 @@ impl Program {
     }
 }
 
-enum State {
+enum ProgramRunState {
     Runs,
     Stopped,
     Ended(ExitInfo),

@@ -12,24 +12,24 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::blocked::Input;
+use super::blocked::InputFile;
 use super::terminal::{self, END_OF_INPUT};
 
 /// How long a writer waits for the program to take what is in the full pipe.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Bytes of a file that are written at once, so that what clients write comes in between.
-const FED: usize = 64 * 1024;
+const MAX_FEED_LEN: usize = 64 * 1024;
 
 /// How often end of file is written to a terminal.
 const ENDS: u8 = 8;
 
 /// Number of clients' input bytes that are kept.
-const KEPT: usize = 1 << 20;
+const MAX_KEPT_INPUT: usize = 1 << 20;
 
 /// The clients' input to the program, in order, so that another run can get the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct InputRecord {
     /// The beginning, as far as it is kept.
     pub data: Vec<u8>,
     /// How much it was in all.
@@ -38,11 +38,11 @@ pub struct Given {
     pub closed: bool,
 }
 
-impl Given {
+impl InputRecord {
     fn add(&mut self, data: &[u8]) {
         // Data after a gap would be useless.
         if self.bytes == self.data.len() as u64 {
-            let room = KEPT - self.data.len();
+            let room = MAX_KEPT_INPUT - self.data.len();
             self.data.extend_from_slice(data.get(..room).unwrap_or(data));
         }
         self.bytes += data.len() as u64;
@@ -51,25 +51,25 @@ impl Given {
 
 /// Our end of the program's stdin.
 #[derive(Debug)]
-pub struct Stdin {
+pub struct ProgramStdin {
     /// The lock is fair: writers get it in the order of their requests.
     /// The only copy of the descriptor: when it goes, the program sees the end of its input.
-    pipe: tokio::sync::Mutex<Option<Way>>,
+    pipe: tokio::sync::Mutex<Option<InputSink>>,
     name: PathBuf,
-    input: Input,
+    input: InputFile,
     /// When something was written last.
     typed: Mutex<Option<Instant>>,
-    given: Mutex<Given>,
+    given: Mutex<InputRecord>,
 }
 
 /// Where what is written goes.
 #[derive(Debug)]
-enum Way {
+enum InputSink {
     Pipe(pipe::Sender),
     Terminal { ours: pipe::Sender, in_line: bool },
 }
 
-impl Way {
+impl InputSink {
     async fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
         match self {
             Self::Pipe(pipe) => pipe.write(data).await,
@@ -95,7 +95,7 @@ impl Way {
     }
 }
 
-impl Stdin {
+impl ProgramStdin {
     /// Takes over the write end. Must be called inside a tokio runtime.
     ///
     /// # Errors
@@ -109,17 +109,17 @@ impl Stdin {
             Some(path) => {
                 // A terminal is not a pipe, but is waited for and written to as one.
                 let ours = pipe::Sender::from_owned_fd_unchecked(OwnedFd::from(stdin)).map_err(failed)?;
-                (path.to_path_buf(), Way::Terminal { ours, in_line: false })
+                (path.to_path_buf(), InputSink::Terminal { ours, in_line: false })
             }
             None => {
                 let inode = rustix::fs::fstat(&stdin).map_err(|error| failed(error.into()))?.st_ino;
                 let sender = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(failed)?;
-                (format!("pipe:[{inode}]").into(), Way::Pipe(sender))
+                (format!("pipe:[{inode}]").into(), InputSink::Pipe(sender))
             }
         };
         Ok(Self {
             pipe: tokio::sync::Mutex::new(Some(way)),
-            input: Input::new(&name),
+            input: InputFile::new(&name),
             name,
             typed: Mutex::new(None),
             given: Mutex::default(),
@@ -127,12 +127,12 @@ impl Stdin {
     }
 
     /// The input that the program reads.
-    pub(super) fn input(&self) -> &Input {
+    pub(super) fn input(&self) -> &InputFile {
         &self.input
     }
 
     /// The clients' input, without input from a file.
-    pub fn given(&self) -> Given {
+    pub fn given(&self) -> InputRecord {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -157,9 +157,9 @@ impl Stdin {
         // During a write it is not empty, or will not be.
         let Ok(pipe) = self.pipe.try_lock() else { return false };
         match pipe.as_ref() {
-            Some(Way::Pipe(pipe)) => rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0),
+            Some(InputSink::Pipe(pipe)) => rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0),
             // The rest of a line that has no end yet cannot be read.
-            Some(Way::Terminal { .. }) => terminal::has_nothing_unread(&self.name),
+            Some(InputSink::Terminal { .. }) => terminal::has_nothing_unread(&self.name),
             None => false,
         }
     }
@@ -169,7 +169,7 @@ impl Stdin {
     pub fn takes_keys(&self) -> bool {
         let Ok(pipe) = self.pipe.try_lock() else { return false };
         match pipe.as_ref() {
-            Some(Way::Terminal { ours, .. }) => terminal::has_no_key_left(ours, &self.name),
+            Some(InputSink::Terminal { ours, .. }) => terminal::has_no_key_left(ours, &self.name),
             _ => false,
         }
     }
@@ -208,7 +208,7 @@ impl Stdin {
     /// # Errors
     /// `STDIN_CLOSED`, `IO_FAILED`.
     pub async fn feed(&self, mut file: File) -> Result<(), Failure> {
-        let mut block = vec![0; FED];
+        let mut block = vec![0; MAX_FEED_LEN];
         loop {
             let count = match file.read(&mut block) {
                 Ok(count) => count,
@@ -231,11 +231,11 @@ impl Stdin {
         &self,
         data: &[u8],
         close: bool,
-        given: Option<&Mutex<Given>>,
+        given: Option<&Mutex<InputRecord>>,
         written: &mut usize,
     ) -> Result<bool, Failure> {
         // The lock of the pipe, which is held meanwhile, keeps what several clients write in its order.
-        let note = |work: &dyn Fn(&mut Given)| {
+        let note = |work: &dyn Fn(&mut InputRecord)| {
             if let Some(given) = given {
                 work(&mut given.lock().unwrap_or_else(PoisonError::into_inner));
             }
@@ -293,31 +293,34 @@ mod tests {
     #[tokio::test]
     async fn input_of_clients_is_kept_and_input_from_a_file_is_not() {
         let (reader, writer) = std::io::pipe().unwrap();
-        let stdin = Stdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
+        let stdin = ProgramStdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
         let cancel = CancellationToken::new();
         stdin.write(b"one\n", false, &cancel).await.unwrap();
-        assert_eq!(stdin.given(), Given { data: b"one\n".to_vec(), bytes: 4, closed: false });
+        assert_eq!(stdin.given(), InputRecord { data: b"one\n".to_vec(), bytes: 4, closed: false });
         assert!(stdin.write(b"two", true, &cancel).await.unwrap());
-        assert_eq!(stdin.given(), Given { data: b"one\ntwo".to_vec(), bytes: 7, closed: true });
+        assert_eq!(stdin.given(), InputRecord { data: b"one\ntwo".to_vec(), bytes: 7, closed: true });
         assert!(stdin.write(b"x", false, &cancel).await.is_err());
         assert_eq!(stdin.given().bytes, 7);
         drop(reader);
 
         let (reader, writer) = std::io::pipe().unwrap();
-        let stdin = Stdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
+        let stdin = ProgramStdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "from a file").unwrap();
         stdin.feed(file.reopen().unwrap()).await.unwrap();
-        assert_eq!(stdin.given(), Given::default());
+        assert_eq!(stdin.given(), InputRecord::default());
         drop(reader);
     }
 
     #[test]
     fn only_the_beginning_of_much_input_is_kept() {
-        let mut given = Given::default();
-        given.add(&vec![1; KEPT - 1]);
+        let mut given = InputRecord::default();
+        given.add(&vec![1; MAX_KEPT_INPUT - 1]);
         given.add(&[2, 3, 4]);
         given.add(&[5]);
-        assert_eq!((given.data.len(), given.bytes, given.data.last()), (KEPT, KEPT as u64 + 3, Some(&2)));
+        assert_eq!(
+            (given.data.len(), given.bytes, given.data.last()),
+            (MAX_KEPT_INPUT, MAX_KEPT_INPUT as u64 + 3, Some(&2))
+        );
     }
 }

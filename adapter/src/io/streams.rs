@@ -10,8 +10,8 @@ use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 
 use super::child::ExitInfo;
-use super::drain::Stream;
-use super::stdin::Stdin;
+use super::drain::DrainedStream;
+use super::stdin::ProgramStdin;
 
 /// Who reads; the hub's client id.
 pub type ClientKey = u64;
@@ -44,7 +44,7 @@ pub(super) enum Ownership {
     Ours {
         pid: u32,
         reader: u32,
-        stdin: Arc<Stdin>,
+        stdin: Arc<ProgramStdin>,
         exit: watch::Receiver<Option<ExitInfo>>,
     },
     /// A client's terminal has them; Tandem may end the program.
@@ -61,8 +61,8 @@ pub(super) enum Ownership {
 /// Both streams and their readers.
 #[derive(Debug)]
 pub(super) struct Streams {
-    pub(super) stdout: Stream,
-    pub(super) stderr: Stream,
+    pub(super) stdout: DrainedStream,
+    pub(super) stderr: DrainedStream,
     /// Where each client's reading begins, when not with the first byte.
     pub(super) starts: HashMap<ClientKey, Positions>,
     pub(super) ownership: Ownership,
@@ -73,8 +73,8 @@ pub(super) struct Streams {
 impl Streams {
     pub(super) fn new(buffer_bytes: usize) -> Self {
         Self {
-            stdout: Stream::new(buffer_bytes),
-            stderr: Stream::new(buffer_bytes),
+            stdout: DrainedStream::new(buffer_bytes),
+            stderr: DrainedStream::new(buffer_bytes),
             starts: HashMap::new(),
             ownership: Ownership::NoProgram,
             hinted: false,
@@ -113,7 +113,7 @@ impl Streams {
     ///
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`.
-    pub(super) fn stdin(&self) -> Result<Arc<Stdin>, Failure> {
+    pub(super) fn stdin(&self) -> Result<Arc<ProgramStdin>, Failure> {
         match &self.ownership {
             Ownership::Ours { stdin, .. } => Ok(stdin.clone()),
             Ownership::Terminal { .. } => Err(in_terminal()),

@@ -55,7 +55,7 @@ impl Pty {
 
 /// Both ends of a terminal.
 #[derive(Debug)]
-pub struct Terminal {
+pub struct PseudoTerminal {
     /// Ours: what we write is typed, what the program prints is read.
     pub ours: File,
     /// The program's. Must go once the program has it, or the end of its output never comes.
@@ -64,7 +64,7 @@ pub struct Terminal {
     pub path: PathBuf,
 }
 
-impl Terminal {
+impl PseudoTerminal {
     /// A new one, which shows nothing of what is typed.
     ///
     /// # Errors

@@ -23,24 +23,24 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::{Deserialize, Serialize};
-use session_registry::Scratch;
+use session_registry::ScratchFolder;
 use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 
 use super::child::{Child, ExitInfo, SpawnSpec, signal_group};
 
 /// How long a runner that has connected may take to start the stub.
-const START_LIMIT: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a runner may take to tell how a program ended whose end we have seen.
-const REPORT_LIMIT: Duration = Duration::from_secs(2);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a killed program may take to end.
-const KILL_LIMIT: Duration = Duration::from_secs(3);
+const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest line of either side, bytes: a command line and an environment have at most 2 MiB.
 pub(super) const MAX_LINE: u64 = 16 * 1024 * 1024;
 
 /// The program that a runner starts. The rest of the environment is the terminal's.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct RunnerProgram {
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) cwd: OsString,
@@ -49,7 +49,7 @@ pub(super) struct Order {
 
 /// A runner's report.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Report {
+pub(super) enum RunnerReport {
     /// The stub waits for its byte.
     Started { pid: u32 },
     /// There is no stub, and why.
@@ -65,7 +65,7 @@ pub struct TerminalLaunch {
     listener: UnixListener,
     socket: PathBuf,
     command: [String; 3],
-    _scratch: Scratch,
+    _scratch: ScratchFolder,
 }
 
 impl TerminalLaunch {
@@ -79,7 +79,7 @@ impl TerminalLaunch {
         spec.refuse_foreign()?;
         let stub_name =
             stub.to_str().ok_or_else(|| failed(format!("`{}` is not UTF-8", stub.display())))?.to_owned();
-        let scratch = Scratch::new(&session_registry::folder())
+        let scratch = ScratchFolder::new(&session_registry::folder())
             .map_err(|error| failed(format!("no folder for its socket: {error}")))?;
         let mut name = [0u8; 8];
         getrandom::fill(&mut name).map_err(|error| failed(format!("no random name: {error}")))?;
@@ -102,30 +102,30 @@ impl TerminalLaunch {
     ///
     /// # Errors
     /// `LAUNCH_FAILED` when the runner cannot start it.
-    pub(super) fn accept(&self, limit: Duration) -> Result<Option<Held>, Failure> {
+    pub(super) fn accept(&self, limit: Duration) -> Result<Option<HeldProgram>, Failure> {
         let Some((runner, runner_pid)) = self.next(limit)? else { return Ok(None) };
         let wrong = |reason: String| failed(&self.spec, &reason);
         let lost = |error: std::io::Error| wrong(format!("the connection to the terminal was lost: {error}"));
-        let order = Order {
+        let order = RunnerProgram {
             program: self.spec.program.clone().into(),
             args: self.spec.args.clone(),
             cwd: self.spec.cwd.clone().into(),
             env: self.spec.env.clone(),
         };
-        runner.set_read_timeout(Some(START_LIMIT)).map_err(lost)?;
-        runner.set_write_timeout(Some(START_LIMIT)).map_err(lost)?;
+        runner.set_read_timeout(Some(START_TIMEOUT)).map_err(lost)?;
+        runner.set_write_timeout(Some(START_TIMEOUT)).map_err(lost)?;
         let mut line = serde_json::to_vec(&order).map_err(|error| wrong(error.to_string()))?;
         line.push(b'\n');
         (&runner).write_all(&line).map_err(lost)?;
-        let mut reports = Reports(BufReader::new(runner));
+        let mut reports = RunnerReports(BufReader::new(runner));
         let pid = match reports.next().map_err(lost)? {
-            Some(Report::Started { pid }) => pid,
-            Some(Report::Failed { reason }) => return Err(wrong(reason)),
-            Some(Report::Ended { .. }) => return Err(wrong("it ended before it was started".into())),
+            Some(RunnerReport::Started { pid }) => pid,
+            Some(RunnerReport::Failed { reason }) => return Err(wrong(reason)),
+            Some(RunnerReport::Ended { .. }) => return Err(wrong("it ended before it was started".into())),
             None => return Err(wrong("the terminal was closed before it was started".into())),
         };
         let (gate, stub_pid) = self
-            .next(START_LIMIT)?
+            .next(START_TIMEOUT)?
             .ok_or_else(|| wrong(format!("process {pid} of the terminal does not wait to be released")))?;
         if stub_pid != pid {
             return Err(wrong(format!("the terminal knows it as process {pid}, this machine as {stub_pid}"))
@@ -140,8 +140,8 @@ impl TerminalLaunch {
         let (ended, exit) = watch::channel(None);
         let lost_terminal = Arc::new(AtomicBool::new(false));
         let child = Child::in_terminal(pid, OwnedFd::from(gate).into(), exit, words, lost_terminal.clone());
-        let runner = Runner { reports, pid: runner_pid, program: pid, process, lost_terminal };
-        Ok(Some(Held { child, ended, runner }))
+        let runner = TerminalRunner { reports, pid: runner_pid, program: pid, process, lost_terminal };
+        Ok(Some(HeldProgram { child, ended, runner }))
     }
 
     /// The next connection of a process of this user, and its process id.
@@ -179,24 +179,24 @@ impl TerminalLaunch {
 }
 
 /// A program that waits in a client's terminal to be released.
-pub(super) struct Held {
+pub(super) struct HeldProgram {
     pub(super) child: Child,
     /// Where the child learns of its end.
     pub(super) ended: watch::Sender<Option<ExitInfo>>,
-    pub(super) runner: Runner,
+    pub(super) runner: TerminalRunner,
 }
 
 /// The process in the terminal that has started the program, and waits for its end.
 #[derive(Debug)]
-pub(super) struct Runner {
-    reports: Reports,
+pub(super) struct TerminalRunner {
+    reports: RunnerReports,
     pid: u32,
     program: u32,
     process: OwnedFd,
     lost_terminal: Arc<AtomicBool>,
 }
 
-impl Runner {
+impl TerminalRunner {
     /// Waits until the program has ended; a thread of its own does. A runner that goes before has lost its terminal or was
     /// killed: the program ends with it.
     pub(super) fn wait(mut self) -> ExitInfo {
@@ -206,13 +206,13 @@ impl Runner {
             PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN),
         ];
         while poll(&mut descriptors, None).is_err() {}
-        stream.set_read_timeout(Some(REPORT_LIMIT)).unwrap_or_default();
+        stream.set_read_timeout(Some(REPORT_TIMEOUT)).unwrap_or_default();
         // A program that was stopped from the keyboard has stopped its runner too.
         if let Some(runner) = process_id(self.pid) {
             kill_process(runner, Signal::CONT).unwrap_or_default();
         }
         match self.reports.next() {
-            Ok(Some(Report::Ended { code, signal, hung_up })) => {
+            Ok(Some(RunnerReport::Ended { code, signal, hung_up })) => {
                 self.lost_terminal.store(hung_up, Ordering::Relaxed);
                 ExitInfo { code, signal }
             }
@@ -220,7 +220,7 @@ impl Runner {
                 tracing::debug!(?other, "the runner of the program is gone");
                 self.lost_terminal.store(true, Ordering::Relaxed);
                 signal_group(self.program, Signal::KILL);
-                wait(self.process.as_fd(), KILL_LIMIT);
+                wait(self.process.as_fd(), KILL_TIMEOUT);
                 ExitInfo { code: 128 + Signal::KILL.as_raw(), signal: Some(Signal::KILL.as_raw()) }
             }
         }
@@ -228,11 +228,11 @@ impl Runner {
 }
 
 #[derive(Debug)]
-struct Reports(BufReader<UnixStream>);
+struct RunnerReports(BufReader<UnixStream>);
 
-impl Reports {
+impl RunnerReports {
     /// The next report; `None` when the runner is gone, or says what is none.
-    fn next(&mut self) -> std::io::Result<Option<Report>> {
+    fn next(&mut self) -> std::io::Result<Option<RunnerReport>> {
         let mut line = Vec::new();
         self.0.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
         Ok(serde_json::from_slice(&line).ok())

@@ -10,11 +10,11 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::blocked::Input;
+use super::blocked::InputFile;
 
 /// How a program waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waiting {
+pub enum InputWaitKind {
     /// It is blocked until it can read lines, or whatever comes.
     Reading,
     /// It takes single keys of a terminal.
@@ -22,25 +22,25 @@ pub enum Waiting {
 }
 
 /// How many processes below the program are looked at.
-const FAMILY: usize = 64;
+const MAX_DESCENDANTS: usize = 64;
 /// How many threads of them are.
 const MAX_THREADS: usize = 512;
 /// The shortest time between two looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(4);
 /// How long each look has to find a program blocked on its input.
-const WAIT_SHOWN: Duration = Duration::from_millis(20);
+const WAIT_PROBE_TIMEOUT: Duration = Duration::from_millis(20);
 /// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads have slept nearly all of
 /// the time between the first and the last. Looks, not time: on a machine that was paused for a while the program has not run either.
-const LOOKS: u32 = 12;
-const IDLE_LOOKS: u32 = 8;
+const MIN_LOOKS: u32 = 12;
+const MIN_IDLE_LOOKS: u32 = 8;
 /// One that polls has nothing to do for so long, each time that it gets a processor.
-const LONG_TURN: Duration = Duration::from_millis(1);
+const MAX_POLL_TURN: Duration = Duration::from_millis(1);
 /// A thread that runs less than one part in so many of the time sleeps.
 const SLEEPS_TO_RUNS: u32 = 10;
 
 /// Looks at the threads of process `pid`, and at those of the processes below it that share this input.
-pub(super) fn look(pid: u32, input: &Input) -> Look {
-    let mut found = Look { awaits_input: false, moment: Moment::Idle };
+pub(super) fn look(pid: u32, input: &InputFile) -> ProgramSample {
+    let mut found = ProgramSample { awaits_input: false, moment: Moment::Idle };
     let mut is_there = false;
     each_of_family(pid, |process, is_first| {
         let threads: Vec<_> = tasks_of(process).map(|task| (thread_moment(&task), task)).collect();
@@ -54,19 +54,19 @@ pub(super) fn look(pid: u32, input: &Input) -> Look {
             found.moment = threads.iter().map(|(moment, _)| *moment).fold(found.moment, Moment::max);
         }
     });
-    if is_there { found } else { Look { awaits_input: false, moment: Moment::Runs } }
+    if is_there { found } else { ProgramSample { awaits_input: false, moment: Moment::Runs } }
 }
 
 /// One look at a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct ProgramSample {
     /// A thread waits until it can read the input.
     awaits_input: bool,
     /// The busiest thread's state; [`Moment::Runs`] where it cannot be known.
     moment: Moment,
 }
 
-impl Look {
+impl ProgramSample {
     /// Whether the program waits for input at this moment.
     pub(super) fn is_wait(self) -> bool {
         self.awaits_input && self.moment == Moment::Idle
@@ -88,11 +88,11 @@ pub(super) enum Moment {
 #[derive(Debug)]
 pub(super) struct CpuTimes {
     taken: Instant,
-    threads: HashMap<PathBuf, Thread>,
+    threads: HashMap<PathBuf, ThreadTimes>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Thread {
+struct ThreadTimes {
     ran: Duration,
     /// For a processor, without the wait that lasts now.
     waited: Duration,
@@ -103,7 +103,7 @@ struct Thread {
 
 impl CpuTimes {
     /// Those of process `pid`, and of the processes below it that share this input; none where they cannot be known.
-    pub(super) fn read(pid: u32, input: &Input) -> Self {
+    pub(super) fn read(pid: u32, input: &InputFile) -> Self {
         let mut threads = HashMap::new();
         each_of_family(pid, |process, is_first| {
             if !is_first && !input.is_shared_by(process) {
@@ -117,7 +117,8 @@ impl CpuTimes {
                     .map(Duration::from_nanos);
                 if let (Some(ran), Some(waited)) = (times.next(), times.next()) {
                     let turns = text.split_ascii_whitespace().nth(2).and_then(|turns| turns.parse().ok());
-                    let thread = Thread { ran, waited, turns: turns.unwrap_or(1), now: thread_moment(&task) };
+                    let thread =
+                        ThreadTimes { ran, waited, turns: turns.unwrap_or(1), now: thread_moment(&task) };
                     threads.insert(task, thread);
                 }
             }
@@ -142,7 +143,7 @@ impl CpuTimes {
                 // A thread that has got no processor all that time is not known to want little of it.
                 let starved = ran.is_zero() && now.now != Moment::Idle;
                 // One that works waits most of the time if others have the processor. It uses up its turns.
-                let works = now.now != Moment::Idle && ran > LONG_TURN * turns.max(1);
+                let works = now.now != Moment::Idle && ran > MAX_POLL_TURN * turns.max(1);
                 !starved && !works && ran * SLEEPS_TO_RUNS <= passed.saturating_sub(waited)
             })
     }
@@ -165,10 +166,10 @@ pub(super) struct Looks {
 
 /// The program to look at, with its facts that `/proc` does not have.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct ObservedProgram {
     /// The process that reads what is written.
     pub(super) pid: u32,
-    pub(super) input: Input,
+    pub(super) input: InputFile,
     /// Everything that was written has been read.
     pub(super) is_empty: bool,
     /// Its terminal is switched to single keys, and it has read all of them.
@@ -179,7 +180,7 @@ pub(super) struct Subject {
 
 impl Looks {
     /// Looks once more. Without a subject the row begins again.
-    pub(super) fn look(&mut self, subject: Option<&Subject>) -> Option<Waiting> {
+    pub(super) fn look(&mut self, subject: Option<&ObservedProgram>) -> Option<InputWaitKind> {
         // Output may come in many pieces. One look at several of them is enough.
         if self.last.is_some_and(|last| last.elapsed() < LOOK_INTERVAL) {
             return None;
@@ -204,32 +205,32 @@ impl Looks {
 
     /// Whether there is nothing more to find out by one more look.
     pub(super) fn is_over(&self) -> bool {
-        self.count > LOOKS * 2 || self.waits == 0 && (self.polls == 0 || self.polls == LOOKS)
+        self.count > MIN_LOOKS * 2 || self.waits == 0 && (self.polls == 0 || self.polls == MIN_LOOKS)
     }
 
     fn begin(&mut self) {
         *self = Self { count: self.count, last: self.last, ..Self::default() };
     }
 
-    fn blocked(&mut self, subject: &Subject) -> Option<Waiting> {
+    fn blocked(&mut self, subject: &ObservedProgram) -> Option<InputWaitKind> {
         let now = CpuTimes::read(subject.pid, &subject.input);
         if self.waits == 0 {
             self.begin();
         }
         self.waits += 1;
         let earlier = self.earlier.get_or_insert(now);
-        if earlier.taken.elapsed() < WAIT_SHOWN {
+        if earlier.taken.elapsed() < WAIT_PROBE_TIMEOUT {
             return None;
         }
         if !CpuTimes::read(subject.pid, &subject.input).show_sleep_since(earlier) {
             self.begin();
             return None;
         }
-        Some(if subject.takes_keys { Waiting::ForKeys } else { Waiting::Reading })
+        Some(if subject.takes_keys { InputWaitKind::ForKeys } else { InputWaitKind::Reading })
     }
 
-    fn polling(&mut self, subject: &Subject, moment: Moment) -> Option<Waiting> {
-        if self.polls == LOOKS {
+    fn polling(&mut self, subject: &ObservedProgram, moment: Moment) -> Option<InputWaitKind> {
+        if self.polls == MIN_LOOKS {
             self.begin();
         }
         self.polls += 1;
@@ -240,15 +241,15 @@ impl Looks {
         }
         let read = || CpuTimes::read(subject.pid, &subject.input);
         let earlier = self.earlier.get_or_insert_with(read);
-        if self.polls < LOOKS {
+        if self.polls < MIN_LOOKS {
             return None;
         }
         let sleeps = self.on_disk == 0 && read().show_sleep_since(earlier);
-        (self.idle >= IDLE_LOOKS || sleeps).then_some(Waiting::ForKeys)
+        (self.idle >= MIN_IDLE_LOOKS || sleeps).then_some(InputWaitKind::ForKeys)
     }
 }
 
-/// Visits process `pid`, which is the first, and those below it, as far as [`FAMILY`] goes.
+/// Visits process `pid`, which is the first, and those below it, as far as [`MAX_DESCENDANTS`] goes.
 fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
     let mut family = VecDeque::from([Path::new("/proc").join(pid.to_string())]);
     let mut seen = 0;
@@ -257,7 +258,7 @@ fn each_of_family(pid: u32, mut visit: impl FnMut(&Path, bool)) {
         seen += 1;
         for task in tasks_of(&process) {
             let children = std::fs::read_to_string(task.join("children")).unwrap_or_default();
-            let room = FAMILY.saturating_sub(seen + family.len());
+            let room = MAX_DESCENDANTS.saturating_sub(seen + family.len());
             let children = children.split_ascii_whitespace().take(room);
             family.extend(children.map(|child| Path::new("/proc").join(child)));
         }
@@ -286,18 +287,18 @@ mod tests {
     use std::process::{Child, ChildStdin, Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use super::{CpuTimes, Input, Looks, Moment, Subject, Waiting, look};
+    use super::{CpuTimes, InputFile, InputWaitKind, Looks, Moment, ObservedProgram, look};
 
     /// A process that ends with the test.
-    struct Started(Child);
+    struct TestProcess(Child);
 
-    impl Started {
+    impl TestProcess {
         fn new(program: &str, arguments: &[&str]) -> Self {
             Self(Command::new(program).args(arguments).spawn().unwrap())
         }
     }
 
-    impl Drop for Started {
+    impl Drop for TestProcess {
         fn drop(&mut self) {
             self.0.kill().unwrap();
             self.0.wait().unwrap();
@@ -307,11 +308,11 @@ mod tests {
     #[test]
     fn on_a_loaded_machine_one_that_polls_sleeps_and_one_that_works_does_not() {
         let busy = ["-c", "while :; do :; done"];
-        let load: Vec<_> = (0..8).map(|_| Started::new("sh", &busy)).collect();
-        let polls = Started::new("perl", &["-e", "select(undef, undef, undef, 0.01) while 1"]);
+        let load: Vec<_> = (0..8).map(|_| TestProcess::new("sh", &busy)).collect();
+        let polls = TestProcess::new("perl", &["-e", "select(undef, undef, undef, 0.01) while 1"]);
         let works = &load[0].0;
         let until = Instant::now() + Duration::from_secs(60);
-        let none = Input::new(Path::new("none"));
+        let none = InputFile::new(Path::new("none"));
         let sleeps = |pid: u32| {
             let earlier = CpuTimes::read(pid, &none);
             std::thread::sleep(Duration::from_millis(300));
@@ -329,9 +330,9 @@ mod tests {
 
     #[test]
     fn a_process_with_a_thread_that_runs_is_not_idle() {
-        let sleeps = Started::new("sleep", &["60"]);
-        let runs = Started::new("sh", &["-c", "while :; do :; done"]);
-        let none = Input::new(Path::new("none"));
+        let sleeps = TestProcess::new("sleep", &["60"]);
+        let runs = TestProcess::new("sh", &["-c", "while :; do :; done"]);
+        let none = InputFile::new(Path::new("none"));
         let moment = |pid: u32| look(pid, &none).moment;
         let until = Instant::now() + Duration::from_secs(20);
         while moment(sleeps.0.id()) != Moment::Idle || moment(runs.0.id()) == Moment::Idle {
@@ -341,21 +342,21 @@ mod tests {
     }
 
     /// A Perl program, and our end of its stdin.
-    fn perl(script: &str) -> (Started, ChildStdin, Input) {
+    fn perl(script: &str) -> (TestProcess, ChildStdin, InputFile) {
         let mut child = Command::new("perl").args(["-e", script]).stdin(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let inode = rustix::fs::fstat(&stdin).unwrap().st_ino;
-        (Started(child), stdin, Input::new(Path::new(&format!("pipe:[{inode}]"))))
+        (TestProcess(child), stdin, InputFile::new(Path::new(&format!("pipe:[{inode}]"))))
     }
 
     /// Whether a program is found waiting by looks in a row, within this time.
-    fn waits_within(pid: u32, input: &Input, limit: Duration) -> bool {
+    fn waits_within(pid: u32, input: &InputFile, limit: Duration) -> bool {
         let subject =
-            Subject { pid, input: input.clone(), is_empty: true, takes_keys: false, is_quiet: false };
+            ObservedProgram { pid, input: input.clone(), is_empty: true, takes_keys: false, is_quiet: false };
         let (mut looks, until) = (Looks::default(), Instant::now() + limit);
         while Instant::now() < until {
             if let Some(found) = looks.look(Some(&subject)) {
-                assert_eq!(found, Waiting::Reading);
+                assert_eq!(found, InputWaitKind::Reading);
                 return true;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -363,7 +364,7 @@ mod tests {
         false
     }
 
-    const LONG: Duration = Duration::from_secs(20);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
     #[test]
     #[cfg(target_arch = "x86_64")]
@@ -393,7 +394,7 @@ mod tests {
         ] {
             let prepared = |descriptor: &str| format!("my $b = ' ' x 8; {}", call.replace("FD", descriptor));
             let (mut waits, _stdin, input) = perl(&prepared("0"));
-            let found = waits_within(waits.0.id(), &input, LONG / 4);
+            let found = waits_within(waits.0.id(), &input, TEST_TIMEOUT / 4);
             if !found && waits.0.try_wait().unwrap().is_some_and(|status| status.code() == Some(9)) {
                 // Many containers forbid rings.
                 continue;
@@ -414,9 +415,9 @@ mod tests {
         assert!(!waits_within(works.0.id(), &input, Duration::from_millis(500)));
         let (waits, _stdin, input) =
             perl("if (!fork) { open(STDIN, '<', '/dev/null'); 1 while getppid > 1 } <STDIN>");
-        assert!(waits_within(waits.0.id(), &input, LONG));
+        assert!(waits_within(waits.0.id(), &input, TEST_TIMEOUT));
         let (child_waits, _stdin, input) = perl("if (!fork) { <STDIN>; exit } wait");
-        assert!(waits_within(child_waits.0.id(), &input, LONG));
+        assert!(waits_within(child_waits.0.id(), &input, TEST_TIMEOUT));
         // Half of the time it works.
         let often = "use Time::HiRes qw(time sleep); if (!fork) { while (getppid > 1) {
             my $end = time + 0.004; 1 while time < $end; sleep 0.004 } } <STDIN>";
@@ -426,19 +427,19 @@ mod tests {
 
     #[test]
     fn a_program_that_opens_its_terminal_by_the_name_of_any_waits_for_it() {
-        let terminal = crate::io::terminal::Terminal::open().unwrap();
+        let terminal = crate::io::terminal::PseudoTerminal::open().unwrap();
         let own =
             |rest: &str| format!("use POSIX; POSIX::setsid; ioctl(STDIN, 0x540E, my $zero = 0); {rest}");
         let start = |script: &str| {
             let programs = terminal.programs.as_fd().try_clone_to_owned().unwrap();
-            Started(Command::new("perl").args(["-e", script]).stdin(programs).spawn().unwrap())
+            TestProcess(Command::new("perl").args(["-e", script]).stdin(programs).spawn().unwrap())
         };
-        let input = Input::new(&terminal.path);
+        let input = InputFile::new(&terminal.path);
         let reads = start(&own("open(T, '<', '/dev/tty'); open(STDIN, '<', '/dev/null'); <T>"));
-        assert!(waits_within(reads.0.id(), &input, LONG));
+        assert!(waits_within(reads.0.id(), &input, TEST_TIMEOUT));
         drop(reads);
         // The terminal of this name may be another.
-        let other = Input::new(&crate::io::terminal::Terminal::open().unwrap().path);
+        let other = InputFile::new(&crate::io::terminal::PseudoTerminal::open().unwrap().path);
         let reads = start(&own("open(T, '<', '/dev/tty'); <T>"));
         assert!(!waits_within(reads.0.id(), &other, Duration::from_millis(300)));
     }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// Maximum time of an adapter to detach from a program after the end of its input.
-const MAX_DETACH_TIME: Duration = Duration::from_secs(10);
+const DETACH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts the watchdog of a process that leads its group. It ends soon after that process, and acts only at this process's
 /// end: its stdin is a pipe that closes then. The caller reaps it.
@@ -42,7 +42,7 @@ pub fn run(leader: u32) -> Result<()> {
     let stdin = rustix::stdio::stdin();
     let mut ends = [PollFd::new(&process, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
     until_ready(&mut ends, None)?;
-    let limit = Timespec::try_from(MAX_DETACH_TIME).map_err(|_| none())?;
+    let limit = Timespec::try_from(DETACH_TIMEOUT).map_err(|_| none())?;
     let mut end = [PollFd::new(&process, PollFlags::IN)];
     if !until_ready(&mut end, Some(&limit))? {
         // The leader lives, so its number is still that of its group.

@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::child_session_client;
-use super::relay::{ChildOf, HostOptions, Stdin, start_host};
+use super::relay::{ChildOf, HostOptions, HostStdin, start_host};
 use crate::engine::{ChildProcess, DebuggerEnd};
 use crate::hub::access::AgentAccess;
 use crate::hub::host::HostedChild;
-use crate::logging::Logging;
+use crate::logging::LogSettings;
 
 /// Interval between two looks whether a child session can be joined.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -30,13 +30,13 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 pub(super) struct ChildHosts {
     session: String,
     folder: PathBuf,
-    logging: Logging,
+    logging: LogSettings,
     running: TaskTracker,
 }
 
 impl ChildHosts {
     /// Those of this session, published in this folder.
-    pub(super) fn new(session: String, folder: PathBuf, logging: Logging) -> Self {
+    pub(super) fn new(session: String, folder: PathBuf, logging: LogSettings) -> Self {
         Self { session, folder, logging, running: TaskTracker::new() }
     }
 
@@ -114,7 +114,7 @@ impl ChildHosts {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let options = HostOptions { child: Some(child), ..HostOptions::default() };
-        let host = start_host(theirs.into(), Stdin::Client, &self.logging, options)?;
+        let host = start_host(theirs.into(), HostStdin::Client, &self.logging, options)?;
         Ok((host, tokio::net::UnixStream::from_std(ours)?))
     }
 }

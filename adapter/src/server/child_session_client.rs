@@ -15,7 +15,7 @@ use crate::engine::BreakpointSnapshot;
 use crate::hub::access::AgentAccess;
 
 /// Maximum time of a request. A child that is not configured by then is gone.
-const MAX_REQUEST_TIME: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the child session begins and ends.
 pub struct Task {
@@ -46,10 +46,10 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let initialize =
         json!({ "clientID": "tandem-parent", "clientName": "parent session", "adapterID": "tandem" });
-    peer.request("initialize", initialize, MAX_REQUEST_TIME).await?;
+    peer.request("initialize", initialize, REQUEST_TIMEOUT).await?;
     let Task { command, mut arguments, detach } = task;
     arguments["agentAccess"] = json!(parent.access.borrow_and_update().as_str());
-    let launch = peer.request(command, arguments, MAX_REQUEST_TIME);
+    let launch = peer.request(command, arguments, REQUEST_TIMEOUT);
     tokio::pin!(launch);
     let mut launched = None;
     let mut held = BreakpointSnapshot::new();
@@ -60,7 +60,7 @@ pub async fn run(
                 Some(Incoming::Event(event)) if event.event == "initialized" => {
                     let wanted = parent.breakpoints.borrow_and_update().clone();
                     update_breakpoints(&peer, &mut held, wanted).await;
-                    let done = peer.request("configurationDone", Value::Null, MAX_REQUEST_TIME).await;
+                    let done = peer.request("configurationDone", Value::Null, REQUEST_TIMEOUT).await;
                     configured = done.is_ok();
                 }
                 Some(Incoming::Event(event)) if event.event == "terminated" => break,
@@ -83,7 +83,7 @@ pub async fn run(
             Ok(()) = parent.access.changed() => {
                 let access = parent.access.borrow_and_update().as_str();
                 let arguments = json!({ "agentAccess": access });
-                if let Err(failure) = peer.request("sessionControl", arguments, MAX_REQUEST_TIME).await {
+                if let Err(failure) = peer.request("sessionControl", arguments, REQUEST_TIMEOUT).await {
                     tracing::warn!(%failure, access, "agents may do in a child session what they may not in its parent");
                 }
             }
@@ -98,7 +98,7 @@ pub async fn run(
         }
     }
     // The session ends; its other clients may still read.
-    drop(peer.request("disconnect", json!({ "handOver": false }), MAX_REQUEST_TIME).await);
+    drop(peer.request("disconnect", json!({ "handOver": false }), REQUEST_TIMEOUT).await);
     launched.unwrap_or(Ok(()))
 }
 
@@ -106,7 +106,7 @@ pub async fn run(
 async fn update_breakpoints(peer: &Peer, held: &mut BreakpointSnapshot, wanted: BreakpointSnapshot) {
     for ((command, source), arguments) in &wanted {
         if held.get(&(command.clone(), source.clone())) != Some(arguments)
-            && let Err(failure) = peer.request(command, arguments.clone(), MAX_REQUEST_TIME).await
+            && let Err(failure) = peer.request(command, arguments.clone(), REQUEST_TIMEOUT).await
         {
             tracing::debug!(%failure, command, source, "a breakpoint of the parent does not hold in the child");
         }

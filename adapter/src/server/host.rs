@@ -34,23 +34,23 @@ use crate::hub::event::{Origin, Publication};
 use crate::hub::host::{Host, HostedChild};
 use crate::hub::inbox::Inbox;
 use crate::io::{Broker, Redirection};
-use crate::logging::Logging;
+use crate::logging::LogSettings;
 
 /// `outputBufferBytes` when the launch does not say.
-const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
+const DEFAULT_BUFFER_LEN: usize = 8 * 1024 * 1024;
 
 /// Size of the buffer between a child session and its internal client, bytes.
-const CHILD_CLIENT_BUFFER: usize = 64 * 1024;
+const CHILD_CLIENT_BUFFER_LEN: usize = 64 * 1024;
 
 /// Maximum time for which the end of a session waits for the hosts of its child sessions, which end with it.
-const MAX_CHILDREN_TIME: Duration = Duration::from_secs(3);
+const CHILDREN_END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum time for which the end of a session waits for the files of crashed hosts to be removed.
-const MAX_SWEEP_TIME: Duration = Duration::from_secs(2);
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a host is started.
 #[derive(Debug)]
-pub struct Start {
+pub struct HostStart {
     /// Its first client must present the token that comes on stdout.
     pub token: bool,
     /// Its first client's stdin and stdout come over its own stdin.
@@ -62,14 +62,14 @@ pub struct Start {
     /// For the host of a child session.
     pub child: Option<ChildOf>,
     /// For the hosts of its child sessions.
-    pub logging: Logging,
+    pub logging: LogSettings,
 }
 
 /// Hosts one session to its end, with those of the programs its program starts.
 ///
 /// # Errors
 /// When stdin is not a connection or the session folder is not safe.
-pub fn run(start: Start) -> anyhow::Result<()> {
+pub fn run(start: HostStart) -> anyhow::Result<()> {
     // Neither it nor what it starts (builds, adapters) is to use the terminal that an editor or an agent runs in.
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the host leads a process group already");
@@ -83,8 +83,8 @@ pub fn run(start: Start) -> anyhow::Result<()> {
     outcome
 }
 
-async fn host(start: Start, attributes: Option<Value>) -> anyhow::Result<()> {
-    let Start { token, handed_over, access, child, logging, .. } = start;
+async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()> {
+    let HostStart { token, handed_over, access, child, logging, .. } = start;
     cordebug::allocator::give_back_large_blocks();
     let token = if token { Some(read_token()?) } else { None };
     let (folder, refused) = session_registry::prepare_one(&session_registry::folders())?;
@@ -103,11 +103,11 @@ async fn host(start: Start, attributes: Option<Value>) -> anyhow::Result<()> {
     };
     let first = first_client(handed_over)?;
     let stub = std::env::current_exe().context("cannot find the program itself")?;
-    let broker = Broker::new(DEFAULT_BUFFER, stub.clone());
+    let broker = Broker::new(DEFAULT_BUFFER_LEN, stub.clone());
     let children = ChildHosts::new(id.clone(), folder.clone(), logging);
     let running = children.running();
     let (parent, title) = child.map(|child| (child.parent, child.title)).unzip();
-    let process = Process {
+    let process = HostProcess {
         id: id.clone(),
         _reserved: reserved,
         folder,
@@ -143,10 +143,10 @@ async fn host(start: Start, attributes: Option<Value>) -> anyhow::Result<()> {
     tokio::spawn(actor.run()).await.context("the hub task failed")?;
     running.close();
     // They have been detached; one that takes longer ends by itself.
-    drop(tokio::time::timeout(MAX_CHILDREN_TIME, running.wait()).await);
+    drop(tokio::time::timeout(CHILDREN_END_TIMEOUT, running.wait()).await);
     if let Some(swept) = swept {
         // A short session would leave before the files are gone.
-        swept.recv_timeout(MAX_SWEEP_TIME).unwrap_or_default();
+        swept.recv_timeout(SWEEP_TIMEOUT).unwrap_or_default();
         // A process that was still exiting when this host started, and left its files, has ended by now.
         cordebug::startup::sweep_stale();
     }
@@ -202,7 +202,7 @@ fn halves<S: AsyncRead + AsyncWrite + Send + 'static>(socket: S) -> Connection {
 }
 
 /// This process as the hub's host.
-struct Process {
+struct HostProcess {
     id: String,
     /// As long as the session lives, unless another process has reserved its id.
     _reserved: Option<ReservedId>,
@@ -218,7 +218,7 @@ struct Process {
     children: ChildHosts,
 }
 
-impl Host for Process {
+impl Host for HostProcess {
     fn start_engine(
         &mut self,
         arguments: &Value,
@@ -253,7 +253,7 @@ impl Host for Process {
         let reserved = self.children.new_id();
         let id = reserved.to_string();
         // Its stdin, stdout and stderr are those of the program that started it.
-        let broker = Broker::new(DEFAULT_BUFFER, self.stub.clone());
+        let broker = Broker::new(DEFAULT_BUFFER_LEN, self.stub.clone());
         broker.set_not_owned();
         let (launch, breakpoints) = (child.launch.clone(), child.breakpoints.clone());
         let process = Self {
@@ -268,7 +268,7 @@ impl Host for Process {
             children: self.children.of_session(id.clone()),
         };
         let (actor, inbox) = Actor::new(&id, process, broker);
-        let (ours, theirs) = tokio::io::duplex(CHILD_CLIENT_BUFFER);
+        let (ours, theirs) = tokio::io::duplex(CHILD_CLIENT_BUFFER_LEN);
         let (reader, writer) = tokio::io::split(ours);
         let (peer, incoming) = Peer::start(reader, writer);
         tokio::spawn(async move {
@@ -337,7 +337,7 @@ impl Host for Process {
             return changed
                 .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
         }
-        let entry = session_registry::Entry {
+        let entry = session_registry::SessionRecord {
             id: self.id.clone(),
             pid: std::process::id(),
             title: publication.title,
@@ -374,7 +374,7 @@ impl Host for Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for HostProcess {
     fn drop(&mut self) {
         self.unpublish();
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// How long what a killed host had started may take to end before its files are removed, too.
-const MAX_DEATH_TIME: Duration = Duration::from_millis(500);
+const DEATH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Removes what crashed hosts left.
 fn sweep() {
@@ -19,7 +19,7 @@ fn sweep() {
 /// were still ending.
 pub(super) fn sweep_after_death() {
     sweep();
-    std::thread::sleep(MAX_DEATH_TIME);
+    std::thread::sleep(DEATH_TIMEOUT);
     sweep();
 }
 

@@ -10,24 +10,24 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use peers::{ConnectionLimiter, ConnectionPermit, Limits, Who};
+use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, Who};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::relay::{HostOptions, Stdin, TOKEN_VARIABLE, start_host};
+use super::relay::{HostOptions, HostStdin, TOKEN_VARIABLE, start_host};
 use crate::hub::access::AgentAccess;
-use crate::logging::Logging;
+use crate::logging::LogSettings;
 
 /// The address that a listener binds.
 #[derive(Debug, Clone)]
-pub enum Address {
+pub enum ListenAddress {
     /// `HOST:PORT`; port 0 takes a free one, which is logged to stderr.
     Tcp(SocketAddr),
     /// `unix:PATH`.
     Unix(PathBuf),
 }
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -45,15 +45,15 @@ impl FromStr for Address {
 }
 
 /// How long the listener waits when there are too many connections.
-const ACCEPT_RETRY: Duration = Duration::from_millis(200);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Minimum length of a user's token, bytes.
-const MIN_TOKEN: usize = 16;
+const MIN_TOKEN_LEN: usize = 16;
 /// Maximum time for which a connection may send nothing.
-const MAX_SILENCE: Duration = Duration::from_secs(10);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections that send nothing.
-const SILENT: Limits = Limits { all: 128, each: 16 };
+const SILENT: ConnectionLimits = ConnectionLimits { all: 128, each: 16 };
 /// Hosts, each a process with a session.
-const HOSTS: Limits = Limits { all: 128, each: 16 };
+const HOSTS: ConnectionLimits = ConnectionLimits { all: 128, each: 16 };
 
 /// The clients that a listener accepts.
 #[derive(Debug, Default)]
@@ -66,8 +66,8 @@ pub struct Admission {
 
 impl Admission {
     /// The token that clients must present, and whether it was made here and must be printed.
-    fn token(&self, address: &Address) -> anyhow::Result<(Option<String>, bool)> {
-        let far = matches!(address, Address::Tcp(address) if !address.ip().is_loopback());
+    fn token(&self, address: &ListenAddress) -> anyhow::Result<(Option<String>, bool)> {
+        let far = matches!(address, ListenAddress::Tcp(address) if !address.ip().is_loopback());
         if far && !self.remote {
             bail!(
                 "this address can be reached from other machines; listen on 127.0.0.1 and use a tunnel, or add --remote: then clients need a token, and traffic is not encrypted"
@@ -82,8 +82,8 @@ impl Admission {
         };
         let given = given.map(|token| token.trim().to_owned());
         match given {
-            Some(token) if !(MIN_TOKEN..=1024).contains(&token.len()) => {
-                bail!("the token has {} bytes; it must have {MIN_TOKEN} to 1024", token.len())
+            Some(token) if !(MIN_TOKEN_LEN..=1024).contains(&token.len()) => {
+                bail!("the token has {} bytes; it must have {MIN_TOKEN_LEN} to 1024", token.len())
             }
             None if self.remote => {
                 let mut bytes = [0u8; 16];
@@ -101,9 +101,9 @@ impl Admission {
 /// # Errors
 /// When it cannot listen there, or must not.
 pub fn run(
-    address: &Address,
+    address: &ListenAddress,
     admission: &Admission,
-    logging: &Logging,
+    logging: &LogSettings,
     access: AgentAccess,
 ) -> anyhow::Result<()> {
     let (token, made) = admission.token(address)?;
@@ -165,7 +165,7 @@ fn listen_at(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
 /// Accepts connections and starts a host for each.
 struct Acceptor {
     token: Option<String>,
-    logging: Logging,
+    logging: LogSettings,
     access: AgentAccess,
     /// Connections that have sent nothing yet.
     silent: ConnectionLimiter,
@@ -199,9 +199,9 @@ impl Acceptor {
     }
 
     /// Serves connections forever.
-    async fn serve(&self, address: &Address, made: bool) -> anyhow::Result<()> {
+    async fn serve(&self, address: &ListenAddress, made: bool) -> anyhow::Result<()> {
         match address {
-            Address::Tcp(address) => {
+            ListenAddress::Tcp(address) => {
                 let listener = tokio::net::TcpListener::bind(address)
                     .await
                     .with_context(|| format!("cannot listen on `{address}`"))?;
@@ -213,7 +213,7 @@ impl Acceptor {
                     }
                 }
             }
-            Address::Unix(path) => {
+            ListenAddress::Unix(path) => {
                 let listener = listen_at(path)?;
                 let _file = SocketFile { path, number: path.symlink_metadata()?.ino() };
                 eprintln!("tandem-dap: listening on unix:{}", path.display());
@@ -253,7 +253,7 @@ impl Acceptor {
         let (hosts, logging, token) = (self.hosts.clone(), self.logging.clone(), self.token.clone());
         let agent_access = self.access;
         tokio::spawn(async move {
-            let connection = match tokio::time::timeout(MAX_SILENCE, sends).await {
+            let connection = match tokio::time::timeout(SILENCE_TIMEOUT, sends).await {
                 Ok(Ok(connection)) => connection,
                 Ok(Err(error)) => return tracing::debug!(%error, "a connection has gone again"),
                 Err(_) => return tracing::info!("a connection of {who} was closed: it sent nothing"),
@@ -295,7 +295,7 @@ async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
         // As many as this process may have: those that end make room.
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
             tracing::warn!(%error, "a connection waits");
-            tokio::time::sleep(ACCEPT_RETRY).await;
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             Ok(None)
         }
         _ => Err(error).context("cannot accept a connection"),
@@ -303,8 +303,8 @@ async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
 }
 
 /// Starts a host, which holds the permit as long as it runs.
-fn serve(connection: OwnedFd, logging: &Logging, options: HostOptions<'_>, permit: ConnectionPermit) {
-    match start_host(connection, Stdin::Client, logging, options) {
+fn serve(connection: OwnedFd, logging: &LogSettings, options: HostOptions<'_>, permit: ConnectionPermit) {
+    match start_host(connection, HostStdin::Client, logging, options) {
         Ok(mut host) => {
             // Reaps it; its session is independent.
             let reaper = std::thread::Builder::new().name("host-exit".into()).spawn(move || {

@@ -15,29 +15,29 @@ use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::fd_passing;
-use super::unfinished::{self, Position};
+use super::unfinished::{self, FramePosition};
 use crate::hub::access::AgentAccess;
-use crate::logging::Logging;
+use crate::logging::LogSettings;
 
 /// The variable that a listener's token may come from; no host inherits it.
 pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
 /// Bytes copied at once.
-const BLOCK: usize = 256 * 1024;
+const COPY_LEN: usize = 256 * 1024;
 /// From the end of its connection to the end of a host that dies.
-const DYING: Duration = Duration::from_secs(2);
+const HOST_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same if a host keeps running and closes the connection without a close notice, so that the editor
 /// waits for us in vain.
-const LIVING: Duration = Duration::from_millis(200);
+const LIVE_HOST_TIMEOUT: Duration = Duration::from_millis(200);
 /// Between two looks at whether the host has ended.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long it may take to report a host's death to an editor.
-const TELLING: Duration = Duration::from_secs(5);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// `seq` of the last event: how far the host had counted is not known.
 const LAST_NUMBER: i64 = i32::MAX as i64;
 
 /// The kind of a new host's stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stdin {
+pub enum HostStdin {
     /// The connection of its first client.
     Client,
     /// A socket over which that client's own stdin and stdout were sent.
@@ -75,14 +75,14 @@ pub struct ChildOf {
 /// When the process cannot be started.
 pub fn start_host(
     connection: OwnedFd,
-    stdin: Stdin,
-    logging: &Logging,
+    stdin: HostStdin,
+    logging: &LogSettings,
     options: HostOptions<'_>,
 ) -> anyhow::Result<std::process::Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
     command.arg("host").args(logging.flags());
-    if stdin == Stdin::HandedOver {
+    if stdin == HostStdin::HandedOver {
         command.arg("--handed-over");
     }
     if let Some(attributes) = options.expect {
@@ -109,18 +109,18 @@ pub fn start_host(
 ///
 /// # Errors
 /// When the host cannot be started.
-pub fn run(logging: &Logging, options: HostOptions<'_>) -> anyhow::Result<()> {
+pub fn run(logging: &LogSettings, options: HostOptions<'_>) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
     // Sent before the host is there: it finds them waiting.
     if let Some(memory) = fd_passing::send(&ours) {
-        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, options)?;
+        let mut host = start_host(theirs.into(), HostStdin::HandedOver, logging, options)?;
         if fd_passing::wait(&ours) {
             host.try_wait()?;
             return Ok(());
         }
-        return ended(&mut host, DYING, || unfinished::rest(&memory));
+        return ended(&mut host, HOST_EXIT_TIMEOUT, || unfinished::rest(&memory));
     }
-    let mut host = start_host(theirs.into(), Stdin::Client, logging, options)?;
+    let mut host = start_host(theirs.into(), HostStdin::Client, logging, options)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let to_host = ours.try_clone()?;
@@ -129,20 +129,20 @@ pub fn run(logging: &Logging, options: HostOptions<'_>) -> anyhow::Result<()> {
         copy(&from_editor, &to_host).unwrap_or_default();
         to_host.shutdown(Shutdown::Write).unwrap_or_default();
     })?;
-    let mut to_editor = Watched { editor: to_editor, position: Position::Header(Vec::new()) };
+    let mut to_editor = RelayedEditor { editor: to_editor, position: FramePosition::Header(Vec::new()) };
     copy(&ours, &mut to_editor).unwrap_or_default();
     // The host closes the connection as its last step but cleaning up, which it does on its own. The other thread may
     // wait for the editor forever; the end of the process is its end.
-    ended(&mut host, LIVING, || to_editor.position.rest())
+    ended(&mut host, LIVE_HOST_TIMEOUT, || to_editor.position.rest())
 }
 
 /// The editor, and which part of the host's output it has got.
-struct Watched {
+struct RelayedEditor {
     editor: File,
-    position: Position,
+    position: FramePosition,
 }
 
-impl Write for Watched {
+impl Write for RelayedEditor {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let count = self.editor.write(bytes)?;
         self.position.pass(bytes.get(..count).unwrap_or_default());
@@ -170,7 +170,7 @@ fn ended(
             Some(status) => break status,
             // It keeps running, for other clients.
             None if Instant::now() >= until => return Ok(()),
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     };
     if status.success() {
@@ -201,14 +201,14 @@ fn tell(rest: Vec<u8>, reason: &str) {
         done.send(()).unwrap_or_default();
     });
     if telling.is_ok() {
-        told.recv_timeout(TELLING).unwrap_or_default();
+        told.recv_timeout(REPORT_TIMEOUT).unwrap_or_default();
     }
 }
 
 /// Copies until the end. Not `std::io::copy`: between a socket and a pipe it uses `splice`, which keeps the pipe locked
 /// while it waits for the socket, so that the editor could not read what is in the pipe already.
 fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; COPY_LEN];
     loop {
         match from.read(&mut block) {
             Ok(0) => return Ok(()),

@@ -20,12 +20,12 @@ const PIPEFS: rustix::fs::FsWord = 0x5049_5045;
 
 /// The kind of a descriptor, which determines how to use it without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DescriptorKind {
     Pipe,
     Socket,
 }
 
-impl Kind {
+impl DescriptorKind {
     /// `None` for what cannot be shared.
     fn of(descriptor: BorrowedFd<'_>) -> Option<Self> {
         match FileType::from_raw_mode(rustix::fs::fstat(descriptor).ok()?.st_mode) {
@@ -48,10 +48,12 @@ pub(super) fn stdout() -> Option<OwnedFd> {
 }
 
 fn share(descriptor: BorrowedFd<'_>, path: &str, way: OFlags) -> Option<OwnedFd> {
-    match Kind::of(descriptor)? {
+    match DescriptorKind::of(descriptor)? {
         // Fails where /proc is missing, where the pipe was made by another user, and where its other end is closed.
-        Kind::Pipe => rustix::fs::open(path, way | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok(),
-        Kind::Socket => descriptor.try_clone_to_owned().ok(),
+        DescriptorKind::Pipe => {
+            rustix::fs::open(path, way | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()
+        }
+        DescriptorKind::Socket => descriptor.try_clone_to_owned().ok(),
     }
 }
 
@@ -59,7 +61,7 @@ fn share(descriptor: BorrowedFd<'_>, path: &str, way: OFlags) -> Option<OwnedFd>
 #[derive(Debug)]
 pub(super) struct SharedFd {
     descriptor: AsyncFd<OwnedFd>,
-    kind: Kind,
+    kind: DescriptorKind,
 }
 
 impl SharedFd {
@@ -68,7 +70,7 @@ impl SharedFd {
     /// # Errors
     /// When it is something else.
     pub(super) fn new(descriptor: OwnedFd, interest: Interest) -> Result<Self> {
-        let kind = Kind::of(descriptor.as_fd())
+        let kind = DescriptorKind::of(descriptor.as_fd())
             .ok_or_else(|| Error::new(ErrorKind::InvalidInput, "neither a pipe nor a stream socket"))?;
         #[expect(
             deprecated,
@@ -90,8 +92,8 @@ impl AsyncRead for SharedFd {
             let free = buffer.initialize_unfilled();
             let room = free.len();
             let read = guard.try_io(|descriptor| match self.kind {
-                Kind::Pipe => Ok(rustix::io::read(descriptor, free)?),
-                Kind::Socket => Ok(rustix::net::recv(descriptor, free, RecvFlags::DONTWAIT)?.0),
+                DescriptorKind::Pipe => Ok(rustix::io::read(descriptor, free)?),
+                DescriptorKind::Socket => Ok(rustix::net::recv(descriptor, free, RecvFlags::DONTWAIT)?.0),
             });
             match read {
                 Ok(Ok(count)) => {
@@ -115,8 +117,8 @@ impl AsyncWrite for SharedFd {
         loop {
             let mut guard = ready!(self.descriptor.poll_write_ready(context))?;
             let written = guard.try_io(|descriptor| match self.kind {
-                Kind::Pipe => Ok(rustix::io::write(descriptor, bytes)?),
-                Kind::Socket => {
+                DescriptorKind::Pipe => Ok(rustix::io::write(descriptor, bytes)?),
+                DescriptorKind::Socket => {
                     Ok(rustix::net::send(descriptor, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
                 }
             });

@@ -14,7 +14,7 @@ use rustix::io::{pread, pwrite};
 /// `PIPE_BUF` (limits.h): written whole or not at all.
 const ATOMIC: usize = 4096;
 /// A longer rest is not kept; the relay fills it up with spaces.
-const KEPT: usize = 1 << 20;
+const MAX_KEPT_REST: usize = 1 << 20;
 /// A mark and two numbers before the bytes.
 const HEADER: usize = 24;
 
@@ -59,7 +59,7 @@ impl Notes {
         if left > 0 && bytes.len() != self.left {
             // The first part of a message has gone out: its rest is noted once.
             self.noted = left;
-            let rest = bytes.get(written..).filter(|rest| rest.len() <= KEPT).unwrap_or_default();
+            let rest = bytes.get(written..).filter(|rest| rest.len() <= MAX_KEPT_REST).unwrap_or_default();
             pwrite(&self.memory, rest, HEADER as u64).unwrap_or_default();
         }
         if left > 0 || marked {
@@ -114,14 +114,14 @@ pub(super) fn rest(memory: impl AsFd) -> Result<Vec<u8>> {
 
 /// The position in a stream of frames, for a relay that copies them.
 #[derive(Debug)]
-pub(super) enum Position {
+pub(super) enum FramePosition {
     /// In a header, of which this has come.
     Header(Vec<u8>),
     /// In a body, of which so much is to come.
     Body(usize),
 }
 
-impl Position {
+impl FramePosition {
     /// So much more was copied.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {
@@ -226,11 +226,11 @@ mod tests {
     fn a_copied_stream_is_finished_where_it_was_cut() {
         let stream = b"Content-Length: 5\r\n\r\nhelloContent-Length: 2\r\n\r\n{}";
         for cut in 0..=stream.len() {
-            let mut position = Position::Header(Vec::new());
+            let mut position = FramePosition::Header(Vec::new());
             for byte in &stream[..cut] {
                 position.pass(&[*byte]);
             }
-            let mut whole = Position::Header(Vec::new());
+            let mut whole = FramePosition::Header(Vec::new());
             whole.pass(&stream[..cut]);
             let rest = position.rest().ok();
             assert_eq!(rest, whole.rest().ok());

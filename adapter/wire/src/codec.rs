@@ -16,7 +16,7 @@ pub const MAX_BODY: usize = 64 * 1024 * 1024;
 pub const MAX_HEADER: usize = 8 * 1024;
 
 /// Room kept for the next body, bytes.
-const KEPT_BODY: usize = 256 * 1024;
+const MAX_KEPT_BODY_LEN: usize = 256 * 1024;
 
 /// The framing itself is broken: there is no way to find the next message, so the connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +143,7 @@ impl Encoder<&Message> for DapCodec {
         target.extend_from_slice(format!("Content-Length: {}\r\n\r\n", self.body.len()).as_bytes());
         target.extend_from_slice(&self.body);
         // One big body does not hold its memory for the rest of the connection.
-        self.body.shrink_to(KEPT_BODY);
+        self.body.shrink_to(MAX_KEPT_BODY_LEN);
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ pub struct CommandSpec {
     /// The part of Tandem that carries it out.
     pub recipient: Recipient,
     /// The state of the program without which it is refused.
-    pub needs: Needs,
+    pub needs: RequiredState,
     /// Whether a client with look-only access (`agentAccess: readOnly`) may send it.
     pub look_only: LookOnly,
     /// How a client learns that it is supported.
@@ -27,7 +27,7 @@ pub struct CommandSpec {
     /// The list in its body whose items have an `id` of the debug adapter.
     pub listed_ids: Option<(&'static str, IdKind)>,
     /// Where its body has values, with fields that only some clients support.
-    pub values: Values,
+    pub values: BodyValues,
     /// A user starts it and must act on its failure (DAP `showUser`); an editor sends everything else by itself.
     pub started_by_user: bool,
     /// It carries an expression that a user typed.
@@ -49,7 +49,7 @@ pub enum Recipient {
 
 /// The state of the program that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum RequiredState {
     /// The request needs no program.
     Nothing,
     /// A program that has not ended.
@@ -117,7 +117,7 @@ pub enum Changes {
 
 /// Where a body has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
+pub enum BodyValues {
     /// The body has no values.
     None,
     /// The body is a value.
@@ -129,7 +129,12 @@ pub enum Values {
 }
 
 impl CommandSpec {
-    const fn new(name: &'static str, recipient: Recipient, needs: Needs, look_only: LookOnly) -> Self {
+    const fn new(
+        name: &'static str,
+        recipient: Recipient,
+        needs: RequiredState,
+        look_only: LookOnly,
+    ) -> Self {
         Self {
             name,
             recipient,
@@ -139,7 +144,7 @@ impl CommandSpec {
             execution: Execution::Unchanged,
             changes: Changes::Nothing,
             listed_ids: None,
-            values: Values::None,
+            values: BodyValues::None,
             started_by_user: false,
             typed: false,
             required: None,
@@ -171,7 +176,7 @@ impl CommandSpec {
         self
     }
 
-    const fn values(mut self, values: Values) -> Self {
+    const fn values(mut self, values: BodyValues) -> Self {
         self.values = values;
         self
     }
@@ -205,14 +210,19 @@ impl CommandSpec {
     }
 }
 
+use BodyValues::{Body, Counts, Items};
 use Changes::{Breakpoints, Evaluation, Memory, Value};
 use Execution::{Continue, Move, Pause, Step};
 use LookOnly::{Always, AskBinder, AskProfile, Handshake, Never};
-use Needs::{Nothing, Program, Stop};
 use Recipient::{Client, Engine, Hub};
-use Values::{Body, Counts, Items};
+use RequiredState::{Nothing, Program, Stop};
 
-const fn row(name: &'static str, recipient: Recipient, needs: Needs, look_only: LookOnly) -> CommandSpec {
+const fn row(
+    name: &'static str,
+    recipient: Recipient,
+    needs: RequiredState,
+    look_only: LookOnly,
+) -> CommandSpec {
     CommandSpec::new(name, recipient, needs, look_only)
 }
 
@@ -282,13 +292,13 @@ pub fn find(name: &str) -> Option<&'static CommandSpec> {
 }
 
 /// The state of the program that a command needs; an adapter's own command needs a program.
-pub fn needs(name: &str) -> Needs {
-    find(name).map_or(Needs::Program, |row| row.needs)
+pub fn needs(name: &str) -> RequiredState {
+    find(name).map_or(RequiredState::Program, |row| row.needs)
 }
 
 /// Whether a command means something only while the program is stopped.
 pub fn needs_stop(name: &str) -> bool {
-    needs(name) == Needs::Stop
+    needs(name) == RequiredState::Stop
 }
 
 /// How a command changes the execution of the program.
@@ -307,7 +317,7 @@ mod tests {
             assert_eq!(find(row.name), Some(row));
         }
         assert_eq!(find("compileUnits"), None);
-        assert_eq!(needs("compileUnits"), Needs::Program);
+        assert_eq!(needs("compileUnits"), RequiredState::Program);
     }
 
     /// `changes`, `execution` and the agents' column cannot contradict each other.

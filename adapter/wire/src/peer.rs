@@ -37,7 +37,7 @@ struct Waiters {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PeerState {
     waiters: Mutex<Waiters>,
     outgoing: mpsc::UnboundedSender<Message>,
     ended: CancellationToken,
@@ -47,7 +47,7 @@ struct Shared {
     takes_cancel: AtomicBool,
 }
 
-impl Shared {
+impl PeerState {
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,14 +91,14 @@ impl Shared {
 }
 
 /// A request that waits for its response. Dropping it ends the wait and cancels the request, for whatever reason.
-struct Unanswered<'a> {
+struct OutstandingRequest<'a> {
     peer: &'a Peer,
     /// `None` once it has its response.
     number: Option<i64>,
     cancelled: bool,
 }
 
-impl Unanswered<'_> {
+impl OutstandingRequest<'_> {
     /// Cancels it, once, if the other side supports that. The response to `cancel` says nothing, and a connection that has ended
     /// has nothing to cancel.
     fn cancel(&mut self) {
@@ -112,7 +112,7 @@ impl Unanswered<'_> {
     }
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for OutstandingRequest<'_> {
     fn drop(&mut self) {
         self.cancel();
         if let (Some(number), Some(waiting)) = (self.number, &mut self.peer.0.waiters().waiting) {
@@ -123,9 +123,9 @@ impl Drop for Unanswered<'_> {
 
 /// A handle to one connection. Clones share it; it closes when the last clone is dropped or [`Peer::close`] is called.
 #[derive(Debug, Clone)]
-pub struct Peer(Arc<Shared>);
+pub struct Peer(Arc<PeerState>);
 
-impl Drop for Shared {
+impl Drop for PeerState {
     fn drop(&mut self) {
         self.ended.cancel();
     }
@@ -143,7 +143,7 @@ impl Peer {
         let (outgoing, to_write) = mpsc::unbounded_channel();
         let (incoming, received) = mpsc::unbounded_channel();
         let ended = CancellationToken::new();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PeerState {
             waiters: Mutex::new(Waiters { seq: 0, waiting: Some(HashMap::new()) }),
             outgoing,
             ended: ended.clone(),
@@ -183,7 +183,7 @@ impl Peer {
         let (waiter, answer) = oneshot::channel();
         let request = Message::Request(Request::new(command, arguments));
         let Some(number) = self.0.send(request, Some(waiter)) else { return Err(gone(command)) };
-        let mut unanswered = Unanswered { peer: self, number: Some(number), cancelled: false };
+        let mut unanswered = OutstandingRequest { peer: self, number: Some(number), cancelled: false };
         tokio::pin!(answer);
         tokio::select! {
             biased;
@@ -245,7 +245,7 @@ fn gone(command: &str) -> Failure {
 async fn write<W: AsyncWrite + Unpin>(
     writer: W,
     mut to_write: mpsc::UnboundedReceiver<Message>,
-    shared: std::sync::Weak<Shared>,
+    shared: std::sync::Weak<PeerState>,
     ended: CancellationToken,
 ) {
     let mut writer = FramedWrite::new(writer, DapCodec::default());
@@ -266,7 +266,7 @@ async fn write<W: AsyncWrite + Unpin>(
 async fn read<R: AsyncRead + Unpin>(
     reader: R,
     incoming: mpsc::UnboundedSender<Incoming>,
-    shared: std::sync::Weak<Shared>,
+    shared: std::sync::Weak<PeerState>,
     ended: CancellationToken,
 ) {
     let mut reader = FramedRead::new(reader, DapCodec::default());
@@ -319,7 +319,7 @@ async fn read<R: AsyncRead + Unpin>(
 }
 
 /// A message that could not be parsed gets an error response, or is one itself: nothing waits for it any longer.
-fn receive_invalid(shared: &Shared, error: MessageError) {
+fn receive_invalid(shared: &PeerState, error: MessageError) {
     if let Some(number) = error.answers {
         let message = format!("the debug adapter's answer cannot be read: {}", error.reason);
         let failure = Failure::new(ErrorCode::EngineFailed, message).quiet();
@@ -331,7 +331,7 @@ fn receive_invalid(shared: &Shared, error: MessageError) {
     }
 }
 
-fn fail_all(shared: &std::sync::Weak<Shared>) {
+fn fail_all(shared: &std::sync::Weak<PeerState>) {
     if let Some(shared) = shared.upgrade() {
         // Dropping the senders wakes the waiters, which then name their request.
         shared.waiters().waiting.take();
@@ -345,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    const SOON: Duration = Duration::from_secs(60);
+    const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
     #[tokio::test]
     async fn every_waiter_fails_when_the_connection_ends() {
@@ -354,13 +354,13 @@ mod tests {
         let (peer, _events) = Peer::start(reader, writer);
         let asking = tokio::spawn({
             let peer = peer.clone();
-            async move { peer.request("threads", Value::Null, SOON).await }
+            async move { peer.request("threads", Value::Null, TEST_TIMEOUT).await }
         });
         drop(theirs);
         let failure = asking.await.unwrap().unwrap_err();
         assert_eq!(failure.code, ErrorCode::EngineFailed);
         assert_eq!(
-            peer.request("threads", Value::Null, SOON).await.unwrap_err().code,
+            peer.request("threads", Value::Null, TEST_TIMEOUT).await.unwrap_err().code,
             ErrorCode::EngineFailed
         );
     }
@@ -378,7 +378,7 @@ mod tests {
             let answer = Response::to(asked.seq, asked.command, Ok(capabilities));
             theirs.send(&Message::Response(answer)).await.unwrap();
         };
-        let (answer, ()) = tokio::join!(peer.request("initialize", Value::Null, SOON), answering);
+        let (answer, ()) = tokio::join!(peer.request("initialize", Value::Null, TEST_TIMEOUT), answering);
         answer.unwrap();
         (peer, events, theirs)
     }
@@ -393,7 +393,9 @@ mod tests {
     #[tokio::test]
     async fn a_request_whose_waiter_gives_up_is_cancelled() {
         let (peer, _events, mut theirs) = introduced(json!({ "supportsCancelRequest": true })).await;
-        drop(tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, SOON)).await);
+        drop(
+            tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, TEST_TIMEOUT)).await,
+        );
         let asked = next_request(&mut theirs).await;
         let cancel = next_request(&mut theirs).await;
         assert_eq!((cancel.command.as_str(), &cancel.arguments["requestId"]), ("cancel", &json!(asked.seq)));
@@ -404,11 +406,15 @@ mod tests {
     async fn cancel_is_sent_only_to_a_side_that_has_announced_it() {
         for capabilities in [json!({}), json!({ "supportsCancelRequest": false })] {
             let (peer, _events, mut theirs) = introduced(capabilities).await;
-            drop(tokio::time::timeout(Duration::ZERO, peer.request("completions", Value::Null, SOON)).await);
+            drop(
+                tokio::time::timeout(Duration::ZERO, peer.request("completions", Value::Null, TEST_TIMEOUT))
+                    .await,
+            );
             peer.request("variables", Value::Null, Duration::ZERO).await.unwrap_err();
             let cancel = CancellationToken::new();
             cancel.cancel();
-            let failure = peer.request_or_cancel("evaluate", Value::Null, SOON, &cancel).await.unwrap_err();
+            let failure =
+                peer.request_or_cancel("evaluate", Value::Null, TEST_TIMEOUT, &cancel).await.unwrap_err();
             assert_eq!(failure.code, ErrorCode::Cancelled);
             // It announces it later.
             let body = json!({ "capabilities": { "supportsCancelRequest": true } });
@@ -416,7 +422,10 @@ mod tests {
             while !peer.0.takes_cancel() {
                 tokio::task::yield_now().await;
             }
-            drop(tokio::time::timeout(Duration::ZERO, peer.request("threads", Value::Null, SOON)).await);
+            drop(
+                tokio::time::timeout(Duration::ZERO, peer.request("threads", Value::Null, TEST_TIMEOUT))
+                    .await,
+            );
             let mut commands = Vec::new();
             while commands.last().is_none_or(|last| last != "cancel") {
                 commands.push(next_request(&mut theirs).await.command);
@@ -440,7 +449,7 @@ mod tests {
             let frame = format!("Content-Length: {}\r\n\r\n{event}", event.len());
             theirs.write_all(frame.as_bytes()).await.unwrap();
         };
-        let (answer, ()) = tokio::join!(peer.request("threads", Value::Null, SOON), answering);
+        let (answer, ()) = tokio::join!(peer.request("threads", Value::Null, TEST_TIMEOUT), answering);
         let failure = answer.unwrap_err();
         assert_eq!(failure.code, ErrorCode::EngineFailed);
         assert!(failure.message.contains("out of range"), "{failure}");
@@ -457,7 +466,10 @@ mod tests {
         let mut reader = FramedRead::new(reader, DapCodec::default());
         let mut writer = FramedWrite::new(writer, DapCodec::default());
         let both = tokio::spawn(async move {
-            tokio::join!(peer.request("a", Value::Null, SOON), peer.request("b", Value::Null, SOON))
+            tokio::join!(
+                peer.request("a", Value::Null, TEST_TIMEOUT),
+                peer.request("b", Value::Null, TEST_TIMEOUT)
+            )
         });
         let mut asked = Vec::new();
         for _ in 0..2 {

@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use peers::{ConnectionLimiter, ConnectionPermit, Limits, Who};
+use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, Who};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
@@ -78,10 +78,10 @@ fn permit_for(
 }
 
 /// Files are what else this process needs descriptors for: debug sessions, builds, the tools' own.
-fn limits() -> Limits {
+fn limits() -> ConnectionLimits {
     let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let open = open.and_then(|open| usize::try_from(open).ok()).unwrap_or(usize::MAX);
-    Limits { all: MAX_CONNECTIONS.min(open / 4), each: MAX_CONNECTIONS_PER_PEER }
+    ConnectionLimits { all: MAX_CONNECTIONS.min(open / 4), each: MAX_CONNECTIONS_PER_PEER }
 }
 
 /// A connection; `None` when there is none this time, but may be the next.

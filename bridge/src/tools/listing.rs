@@ -3,7 +3,7 @@
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
-use session_registry::Entry;
+use session_registry::SessionRecord;
 use tokio::task::JoinSet;
 
 use super::launch::drop_null;
@@ -85,7 +85,7 @@ async fn live_sessions(call: &ToolCall) -> Vec<Value> {
 }
 
 /// The entry of a session, from the file that it published.
-fn entry_of(entry: &Entry) -> Value {
+fn entry_of(entry: &SessionRecord) -> Value {
     let mut told = json!({ "session": entry.id, "title": entry.title, "program": entry.program,
         "engine": entry.engine, "launchedBy": entry.client, "joined": false });
     if let Some(parent) = &entry.parent {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::client::DapClient;
@@ -361,7 +361,7 @@ fn opened(runtime: Runtime) -> anyhow::Result<String> {
     let (mut taken, mut methods) = (Vec::new(), 0);
     for _ in 0..LAUNCHES {
         let start = Instant::now();
-        let image = Image::open(&version.join("System.Private.CoreLib.dll"))?;
+        let image = PeImage::open(&version.join("System.Private.CoreLib.dll"))?;
         taken.push(start.elapsed());
         methods = image.metadata.all_methods().count();
     }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 use clr_metadata::pdb::Pdb;
 use cordebug::callback::Callback;
 use cordebug::debugger::Process;
@@ -83,7 +83,7 @@ fn main() -> anyhow::Result<()> {
     let session = Session { process: debugger.attach(pid)?, callbacks };
     let (module, pdb) = session.until(|callback| {
         let Callback::LoadModule { module } = callback else { return None };
-        let image = Image::open(Path::new(&module.name().ok()?)).ok()?;
+        let image = PeImage::open(Path::new(&module.name().ok()?)).ok()?;
         let pdb = Pdb::open_for(&image, &[]).ok()?;
         let is_its = pdb.documents().any(|(_, path)| path == source);
         is_its.then_some((module, pdb))

@@ -1,7 +1,7 @@
 //! Method signatures as C# spells them (ECMA-335 II.23.2), for names of frames and for breakpoints by signature.
 
 use super::{Metadata, row};
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::tables::table;
 
 /// Deepest nesting of a type in a signature; deeper ones are malformed.
@@ -45,8 +45,8 @@ impl Metadata {
         };
         let skip = class.len();
         let (class, generics) = (stand_in(0, class), stand_in(skip, own));
-        let reading = Reading { metadata: self, names, class: &class, own: &generics };
-        let mut reader = Reader::new(blob);
+        let reading = SignatureSpeller { metadata: self, names, class: &class, own: &generics };
+        let mut reader = ByteReader::new(blob);
         let mut spelled = Spelled { generics: generics.clone(), parameters: Vec::new(), returns: "?".into() };
         let mut read = || -> Option<()> {
             if reader.u8()? & 0x10 != 0 {
@@ -126,8 +126,8 @@ impl Metadata {
             0x02 => self.type_name(token),
             0x1b => {
                 let blob = self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0));
-                let reading = Reading { metadata: self, names: Names::Full, class: &[], own: &[] };
-                reading.kind(&mut Reader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
+                let reading = SignatureSpeller { metadata: self, names: Names::Full, class: &[], own: &[] };
+                reading.kind(&mut ByteReader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
             }
             _ => "?".into(),
         }
@@ -144,15 +144,15 @@ impl Metadata {
     }
 }
 
-struct Reading<'a> {
+struct SignatureSpeller<'a> {
     metadata: &'a Metadata,
     names: Names,
     class: &'a [String],
     own: &'a [String],
 }
 
-impl Reading<'_> {
-    fn kind(&self, reader: &mut Reader<'_>, deeper: usize) -> Option<String> {
+impl SignatureSpeller<'_> {
+    fn kind(&self, reader: &mut ByteReader<'_>, deeper: usize) -> Option<String> {
         let deeper = deeper.checked_sub(1)?;
         let element = reader.u8()?;
         Some(match element {

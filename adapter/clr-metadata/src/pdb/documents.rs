@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::Pdb;
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::tables::table;
 
 /// Hash algorithm {FF1816EC-AA5E-4D10-87F7-6F4963833460}.
@@ -16,7 +16,7 @@ const SHA256: [u8; 16] =
 const EMBEDDED_SOURCE: [u8; 16] =
     [0x1b, 0x57, 0x8a, 0x0e, 0x26, 0x69, 0x6e, 0x46, 0xb4, 0xad, 0x8a, 0xb0, 0x46, 0x11, 0xf5, 0xfe];
 /// Largest source text, bytes unpacked.
-const LARGEST_SOURCE: u32 = 64 * 1024 * 1024;
+const MAX_SOURCE_LEN: u32 = 64 * 1024 * 1024;
 
 /// The checksum of a source file as the compiler saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Pdb {
     /// A document's text, if it is in the PDB. Format: 0 and the bytes, or their number and the bytes deflated.
     pub fn embedded_source(&self, document: u32) -> Option<String> {
         let blob = self.embedded_blob(document)?;
-        let mut reader = Reader::new(blob);
+        let mut reader = ByteReader::new(blob);
         let length = reader.u32()?;
         let packed = blob.get(4..)?;
         let mut unpacked = Vec::new();
@@ -76,7 +76,7 @@ impl Pdb {
             unpacked.extend_from_slice(packed);
         } else {
             let unpack = flate2::read::DeflateDecoder::new(packed);
-            unpack.take(u64::from(length.min(LARGEST_SOURCE))).read_to_end(&mut unpacked).ok()?;
+            unpack.take(u64::from(length.min(MAX_SOURCE_LEN))).read_to_end(&mut unpacked).ok()?;
         }
         let text = String::from_utf8_lossy(&unpacked);
         Some(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())

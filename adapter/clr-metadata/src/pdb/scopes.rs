@@ -3,7 +3,7 @@
 //! its fields.
 
 use super::Pdb;
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::signature::type_token;
 use crate::tables::table;
 
@@ -17,7 +17,7 @@ const STRING: u8 = 0x0e;
 
 /// A local variable of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Local {
+pub struct LocalVariable {
     /// Its slot in the frame.
     pub slot: u32,
     /// Its row in the table of local variables.
@@ -66,13 +66,13 @@ impl Pdb {
     }
 
     /// Local variables alive at an IL offset, outer scopes first.
-    pub fn locals(&self, method: u32, il: u32) -> Vec<Local> {
+    pub fn locals(&self, method: u32, il: u32) -> Vec<LocalVariable> {
         let mut locals = Vec::new();
         for scope in self.scopes(method, il) {
             for variable in self.tables.list(table::LOCAL_SCOPE, scope, 2, table::LOCAL_VARIABLE) {
                 let cell = |column| self.tables.cell(table::LOCAL_VARIABLE, variable, column);
                 if cell(0) & DEBUGGER_HIDDEN == 0 {
-                    locals.push(Local {
+                    locals.push(LocalVariable {
                         slot: cell(1),
                         row: variable,
                         name: self.tables.text(cell(2)).to_owned(),
@@ -102,7 +102,7 @@ impl Pdb {
     pub fn hoisted_scopes(&self, move_next: u32) -> Option<Vec<(u32, u32)>> {
         // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
         let parent = (move_next & 0x00ff_ffff) << 5;
-        let mut reader = Reader::new(self.debug_information(parent, HOISTED_SCOPES).next()?);
+        let mut reader = ByteReader::new(self.debug_information(parent, HOISTED_SCOPES).next()?);
         let mut ranges = Vec::new();
         while let (Some(start), Some(length)) = (reader.u32(), reader.u32()) {
             ranges.push((start, start.saturating_add(length)));
@@ -112,13 +112,13 @@ impl Pdb {
 }
 
 fn literal(blob: &[u8]) -> Option<Literal> {
-    let mut reader = Reader::new(blob);
+    let mut reader = ByteReader::new(blob);
     let mut kind = reader.u8()?;
     while matches!(kind, 0x1f | 0x20) {
         reader.compressed()?;
         kind = reader.u8()?;
     }
-    let rest = |reader: &Reader<'_>| blob.get(reader.position()..).unwrap_or_default().to_vec();
+    let rest = |reader: &ByteReader<'_>| blob.get(reader.position()..).unwrap_or_default().to_vec();
     Some(match kind {
         STRING => match rest(&reader).as_slice() {
             [0xff] => Literal::Null,

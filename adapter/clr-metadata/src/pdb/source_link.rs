@@ -9,7 +9,7 @@ use crate::tables::table;
 const SOURCE_LINK: [u8; 16] =
     [0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d, 0x9f, 0xec, 0x25, 0xab, 0x9a, 0x35, 0x1a, 0x6a];
 /// Largest record that is read, bytes.
-const LARGEST: usize = 4 * 1024 * 1024;
+const MAX_JSON_LEN: usize = 4 * 1024 * 1024;
 /// Most rules of one PDB.
 const MAX_RULES: usize = 10_000;
 /// Longest address, bytes.
@@ -17,7 +17,7 @@ const MAX_URL_LEN: usize = 8 * 1024;
 
 /// One rule: the path of a document, or what such paths begin with, and the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Rule {
+struct SourceLinkRule {
     /// Without its `*`.
     path: String,
     /// Around its `*`; the second part is absent when the rule is for one document.
@@ -28,7 +28,7 @@ struct Rule {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceLink {
     /// The most specific first.
-    rules: Vec<Rule>,
+    rules: Vec<SourceLinkRule>,
 }
 
 impl SourceLink {
@@ -36,11 +36,11 @@ impl SourceLink {
     /// left out; `None` when nothing is left.
     pub fn parse(json: &[u8]) -> Option<Self> {
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
-        (json.len() <= LARGEST).then_some(())?;
+        (json.len() <= MAX_JSON_LEN).then_some(())?;
         let read: serde_json::Value = serde_json::from_slice(json).ok()?;
         let documents = read.get("documents")?.as_object()?;
-        let sound = documents.iter().filter_map(|(path, url)| Rule::parse(path, url.as_str()?));
-        let mut rules: Vec<Rule> = sound.take(MAX_RULES).collect();
+        let sound = documents.iter().filter_map(|(path, url)| SourceLinkRule::parse(path, url.as_str()?));
+        let mut rules: Vec<SourceLinkRule> = sound.take(MAX_RULES).collect();
         // A rule for one document is more specific than any with a `*`; of those the longest is. Of equal ones the first holds.
         rules.sort_by_key(|rule| (rule.url.1.is_some(), std::cmp::Reverse(rule.path.len())));
         (!rules.is_empty()).then_some(Self { rules })
@@ -58,7 +58,7 @@ impl SourceLink {
     }
 }
 
-impl Rule {
+impl SourceLinkRule {
     fn parse(path: &str, url: &str) -> Option<Self> {
         match (path.split_once('*'), url.split_once('*')) {
             (None, None) => Some(Self { path: path.to_owned(), url: (url.to_owned(), None) }),
@@ -181,7 +181,8 @@ mod tests {
             assert_eq!(rules(nothing), None, "{nothing}");
         }
         assert!(SourceLink::parse(b"\xef\xbb\xbf{\"documents\":{\"/a/*\":\"https://a/*\"}}").is_some());
-        let huge = format!(r#"{{"documents": {{"/a/*": "https://a/*", "x": "{}"}}}}"#, "y".repeat(LARGEST));
+        let huge =
+            format!(r#"{{"documents": {{"/a/*": "https://a/*", "x": "{}"}}}}"#, "y".repeat(MAX_JSON_LEN));
         assert_eq!(rules(&huge), None);
     }
 

@@ -1,7 +1,7 @@
 //! Method data for steps: the range of a statement, code without source, awaits.
 
 use super::{Pdb, SequencePoint};
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::metadata::method_token;
 
 /// Kind of CustomDebugInformation with the steps of an async method: {54FD2AC5-E925-401A-9C2A-F94F171072F8}.
@@ -82,7 +82,7 @@ impl Pdb {
         let parent = (move_next & 0x00ff_ffff) << 5;
         let mut steps = Vec::new();
         for blob in self.debug_information(parent, ASYNC_STEPS) {
-            let mut reader = Reader::new(blob);
+            let mut reader = ByteReader::new(blob);
             // Where the exceptions of an `async void` are caught.
             reader.u32();
             while let (Some(yield_il), Some(resume_il), Some(method)) =

@@ -9,11 +9,11 @@ use core::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
 /// Size of the blocks, in bytes.
-const BLOCK: usize = 4 << 20;
+const BLOCK_LEN: usize = 4 << 20;
 /// Maximum number of blocks that are kept.
-const KEPT: usize = 4;
+const MAX_KEPT_BLOCKS: usize = 4;
 /// How many in use are known; one more is not kept later.
-const KNOWN: usize = 16;
+const MAX_KNOWN_BLOCKS: usize = 16;
 
 /// Addresses of blocks in use and of free ones.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { free: Vec::new(), given: Vec:
 impl Blocks {
     /// Notes a block that is given out.
     fn give(&mut self, block: usize) {
-        if self.given.len() < KNOWN {
+        if self.given.len() < MAX_KNOWN_BLOCKS {
             self.given.push(block);
         }
     }
@@ -35,8 +35,8 @@ impl Blocks {
     /// Whether this is a whole block that was given out. One that is touched in part, or mapped over, is none any more.
     fn take_back(&mut self, start: usize, length: usize) -> bool {
         let end = start.saturating_add(length);
-        let is_whole = length == BLOCK && self.given.contains(&start);
-        self.given.retain(|block| start >= block + BLOCK || end <= *block);
+        let is_whole = length == BLOCK_LEN && self.given.contains(&start);
+        self.given.retain(|block| start >= block + BLOCK_LEN || end <= *block);
         is_whole
     }
 }
@@ -54,7 +54,7 @@ pub(super) unsafe extern "C" fn mmap(
     offset: libc::off_t,
 ) -> *mut c_void {
     let is_block = address.is_null()
-        && length == BLOCK
+        && length == BLOCK_LEN
         && protection == libc::PROT_NONE
         && file == -1
         && flags & (libc::MAP_FIXED | libc::MAP_SHARED) == 0;
@@ -65,12 +65,12 @@ pub(super) unsafe extern "C" fn mmap(
         // the list. Readable and writable is more than was asked for; a caller that reserves a block makes it
         // so before using it.
         unsafe {
-            if libc::mprotect(block, BLOCK, libc::PROT_READ | libc::PROT_WRITE) == 0 {
-                core::ptr::write_bytes(block.cast::<u8>(), 0, BLOCK);
+            if libc::mprotect(block, BLOCK_LEN, libc::PROT_READ | libc::PROT_WRITE) == 0 {
+                core::ptr::write_bytes(block.cast::<u8>(), 0, BLOCK_LEN);
                 blocks.give(kept);
                 return block;
             }
-            libc::munmap(block, BLOCK);
+            libc::munmap(block, BLOCK_LEN);
         }
     }
     if flags & libc::MAP_FIXED != 0 {
@@ -90,7 +90,7 @@ pub(super) unsafe extern "C" fn mmap(
 /// The same as for the system call.
 pub(super) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> i32 {
     let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if blocks.take_back(address as usize, length) && blocks.free.len() < KEPT {
+    if blocks.take_back(address as usize, length) && blocks.free.len() < MAX_KEPT_BLOCKS {
         blocks.free.push(address as usize);
         return 0;
     }
@@ -111,28 +111,28 @@ mod tests {
     #[test]
     fn a_whole_block_comes_back_as_zeros_and_nothing_else_is_kept() {
         let none = core::ptr::null_mut();
-        let block = map(BLOCK, none, libc::PROT_NONE, 0);
+        let block = map(BLOCK_LEN, none, libc::PROT_NONE, 0);
         assert_ne!(block, libc::MAP_FAILED);
         // SAFETY: a mapping of this test, 4 MiB long.
         unsafe {
-            assert_eq!(libc::mprotect(block, BLOCK, libc::PROT_READ | libc::PROT_WRITE), 0);
-            core::ptr::write_bytes(block.cast::<u8>(), 7, BLOCK);
-            assert_eq!(munmap(block, BLOCK), 0);
+            assert_eq!(libc::mprotect(block, BLOCK_LEN, libc::PROT_READ | libc::PROT_WRITE), 0);
+            core::ptr::write_bytes(block.cast::<u8>(), 7, BLOCK_LEN);
+            assert_eq!(munmap(block, BLOCK_LEN), 0);
         }
-        let again = map(BLOCK, none, libc::PROT_NONE, 0);
+        let again = map(BLOCK_LEN, none, libc::PROT_NONE, 0);
         assert_eq!(again, block, "the same block is given out again");
         // SAFETY: as above, and it is given out readable.
-        let bytes = unsafe { core::slice::from_raw_parts(again.cast::<u8>(), BLOCK) };
+        let bytes = unsafe { core::slice::from_raw_parts(again.cast::<u8>(), BLOCK_LEN) };
         assert!(bytes.iter().all(|byte| *byte == 0));
 
         // Mapped over in part: not whole any more, so the kernel takes it back.
         assert_eq!(map(1 << 20, again, libc::PROT_NONE, libc::MAP_FIXED), again);
         // SAFETY: a mapping of this test.
-        assert_eq!(unsafe { munmap(again, BLOCK) }, 0);
+        assert_eq!(unsafe { munmap(again, BLOCK_LEN) }, 0);
         assert!(BLOCKS.lock().unwrap().free.is_empty());
 
         // Another size or protection is not such a block.
-        for (length, protection) in [(BLOCK * 2, libc::PROT_NONE), (BLOCK, libc::PROT_READ)] {
+        for (length, protection) in [(BLOCK_LEN * 2, libc::PROT_NONE), (BLOCK_LEN, libc::PROT_READ)] {
             let other = map(length, none, protection, 0);
             // SAFETY: a mapping of this test.
             assert_eq!(unsafe { munmap(other, length) }, 0);

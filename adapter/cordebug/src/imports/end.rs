@@ -15,11 +15,11 @@ use crate::activity::{self, Activity};
 use crate::alive;
 
 /// How long the library is held for calls under way, which take that long on a machine that has much to do.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CALL_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same if nothing shows whether a call waits for the library itself.
-const BLIND_PATIENCE: Duration = Duration::from_millis(200);
+const BLIND_CALL_END_TIMEOUT: Duration = Duration::from_millis(200);
 /// Interval between two checks.
-const PAUSE: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The debugged process, and the one whose end was reported to the library; 0 means none.
 static DEBUGGED: AtomicU32 = AtomicU32::new(0);
@@ -55,7 +55,7 @@ fn tell(pid: u32) {
         return;
     }
     if !are_waits_seen() {
-        hold(BLIND_PATIENCE);
+        hold(BLIND_CALL_END_TIMEOUT);
     }
 }
 
@@ -63,14 +63,14 @@ fn tell(pid: u32) {
 /// on a thread that makes a call itself.
 pub(super) fn await_calls() {
     if knows_end() && !activity::calls_here() {
-        hold(PATIENCE);
+        hold(CALL_END_TIMEOUT);
     }
 }
 
 fn hold(patience: Duration) {
     let deadline = Instant::now() + patience;
     while Activity::now().is_inside() && !is_call_blocked() && Instant::now() < deadline {
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -90,9 +90,9 @@ pub(super) fn is_call_blocked() -> bool {
 }
 
 /// One of our calls waits, while this exists.
-pub(super) struct Blocked(());
+pub(super) struct BlockedCall(());
 
-impl Blocked {
+impl BlockedCall {
     /// None on a thread of the library's own.
     pub(super) fn begin() -> Option<Self> {
         activity::calls_here().then(|| {
@@ -102,7 +102,7 @@ impl Blocked {
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedCall {
     fn drop(&mut self) {
         BLOCKED.fetch_sub(1, Ordering::SeqCst);
     }
@@ -152,7 +152,7 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
-    use crate::activity::Call;
+    use crate::activity::LibraryCall;
 
     fn sleeper() -> Child {
         Command::new("sleep").arg("60").spawn().unwrap()
@@ -197,7 +197,7 @@ mod tests {
         // SAFETY: no status is wanted.
         assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, pid);
         assert!(knows_end());
-        let call = Call::begin(&"ICorDebug::Initialize");
+        let call = LibraryCall::begin(&"ICorDebug::Initialize");
         await_calls();
         let (begun, has_begun) = std::sync::mpsc::channel();
         let held = std::thread::spawn(move || {
@@ -206,7 +206,7 @@ mod tests {
             Activity::now().is_inside()
         });
         has_begun.recv().unwrap();
-        std::thread::sleep(20 * PAUSE);
+        std::thread::sleep(20 * POLL_INTERVAL);
         drop(call);
         assert!(!held.join().unwrap(), "it comes back when the call has");
         debugs(1);

@@ -33,12 +33,12 @@ const HEAD: usize = 48;
 
 thread_local! {
     static PAGES: RefCell<Pages> = RefCell::default();
-    static WRITTEN: RefCell<Option<Vec<Written>>> = const { RefCell::new(None) };
+    static WRITTEN: RefCell<Option<Vec<WrittenRange>>> = const { RefCell::new(None) };
 }
 
 /// A place in the program's memory that the library has written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenRange {
     /// Address of the first byte.
     pub address: u64,
     /// Number of bytes.
@@ -46,7 +46,7 @@ pub struct Written {
 }
 
 /// Does this work, and returns with its result where the library wrote to the program's memory for it, on this thread.
-pub fn recording<T>(work: impl FnOnce() -> T) -> (T, Vec<Written>) {
+pub fn recording<T>(work: impl FnOnce() -> T) -> (T, Vec<WrittenRange>) {
     WRITTEN.set(Some(Vec::new()));
     let result = work();
     (result, WRITTEN.take().unwrap_or_default())
@@ -60,7 +60,7 @@ fn record(message: &[u8]) {
         if message.len() == HEAD && message.starts_with(&WRITES_MEMORY) {
             let address = u64::from_le_bytes(message.get(24..32)?.try_into().ok()?);
             let length = u32::from_le_bytes(message.get(32..36)?.try_into().ok()?);
-            written.push(Written { address, length });
+            written.push(WrittenRange { address, length });
         }
         Some(())
     });
@@ -290,7 +290,7 @@ mod tests {
             [say(&head), say(&other), say(&head[..4])]
         });
         assert_eq!(said, [48, 48, 4]);
-        assert_eq!(written, [Written { address: 0x1234_5678_9abc, length: 4 }]);
+        assert_eq!(written, [WrittenRange { address: 0x1234_5678_9abc, length: 4 }]);
         say(&head);
         assert_eq!(recording(|| ()).1, [], "no recording was on");
     }

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use crate::startup::{pipe_at, released};
 
 /// A pipe that this thread of the library's has opened.
-struct Opened {
+struct OpenedPipe {
     descriptor: RawFd,
     path: PathBuf,
 }
 
-impl Drop for Opened {
+impl Drop for OpenedPipe {
     fn drop(&mut self) {
         let now = std::fs::read_link(format!("/proc/self/fd/{}", self.descriptor)).unwrap_or_default();
         // A library that closes them itself has the number used for something else by now.
@@ -34,7 +34,7 @@ impl Drop for Opened {
 
 thread_local! {
     /// Closed when the thread ends, which is the transport itself.
-    static OPENED: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
+    static OPENED: RefCell<Vec<OpenedPipe>> = const { RefCell::new(Vec::new()) };
 }
 
 /// # Safety
@@ -55,7 +55,7 @@ pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc
     // SAFETY: the caller's promise, or our own path.
     let descriptor = unsafe { libc::open(there.as_ref().map_or(path, |there| there.as_ptr()), flags, mode) };
     if let Some(path) = pipe.filter(|_| descriptor >= 0) {
-        let opened = Opened { descriptor, path };
+        let opened = OpenedPipe { descriptor, path };
         // A thread that is just ending keeps nothing any more.
         OPENED.try_with(|all| all.borrow_mut().push(opened)).unwrap_or_default();
     }

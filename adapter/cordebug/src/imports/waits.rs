@@ -22,7 +22,7 @@ use crate::activity;
 const INFINITE: u32 = u32::MAX;
 const WAIT_TIMEOUT: u32 = 0x102;
 /// A piece of a wait without a limit, in ms.
-const PIECE: u32 = 50;
+const WAIT_INTERVAL_MS: u32 = 50;
 /// More runtimes than this are never debugged by one process.
 const MAX_RUNTIMES: usize = 4;
 
@@ -89,7 +89,7 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     let found = const { &FOUND[AT][0] }.load(Ordering::SeqCst);
     // SAFETY: the function of this name in a library that stays loaded.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Multiple>(found) };
-    let piece = if limit == INFINITE { PIECE } else { limit };
+    let piece = if limit == INFINITE { WAIT_INTERVAL_MS } else { limit };
     let is_from_library = !activity::calls_here();
     loop {
         if is_from_library {
@@ -121,7 +121,7 @@ unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
     let found = const { &FOUND[AT][1] }.load(Ordering::SeqCst);
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, SingleEx>(found) };
-    let _blocked = end::Blocked::begin();
+    let _blocked = end::BlockedCall::begin();
     // SAFETY: the caller's own arguments.
     unsafe { theirs(handle, limit, alertable) }
 }
@@ -132,7 +132,7 @@ unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit
     let found = const { &FOUND[AT][2] }.load(Ordering::SeqCst);
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Single>(found) };
-    let _blocked = end::Blocked::begin();
+    let _blocked = end::BlockedCall::begin();
     // SAFETY: the caller's own arguments.
     unsafe { theirs(handle, limit) }
 }
@@ -142,7 +142,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::activity::Call;
+    use crate::activity::LibraryCall;
 
     static LIMITS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
@@ -188,14 +188,14 @@ mod tests {
         assert!(end::are_waits_seen());
         assert_eq!(wait(multiple, INFINITE), 1);
         assert_eq!(wait(multiple, 2000), WAIT_TIMEOUT);
-        assert_eq!(*LIMITS.lock().unwrap(), [PIECE, PIECE, PIECE, 2000]);
+        assert_eq!(*LIMITS.lock().unwrap(), [WAIT_INTERVAL_MS, WAIT_INTERVAL_MS, WAIT_INTERVAL_MS, 2000]);
 
         let singles = || {
             // SAFETY: as above.
             unsafe { (single_ex(core::ptr::null_mut(), 5, 0), single(core::ptr::null_mut(), 5)) }
         };
         assert_eq!(singles(), (5, 5));
-        let call = Call::begin(&"ICorDebugController::Stop");
+        let call = LibraryCall::begin(&"ICorDebugController::Stop");
         assert_eq!(singles(), (6, 15));
         drop(call);
         assert!(!end::is_call_blocked());

@@ -15,9 +15,9 @@ const ID: usize = 24;
 /// The number of versions there may be: a text that looks like it has another word there.
 const VERSIONS: std::ops::Range<u32> = 1..100;
 /// Most data of an executable that is looked at, bytes: the runtime's own is a fourth of a megabyte.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_DATA_LEN: u64 = 64 * 1024 * 1024;
 /// Largest notes that are looked at, bytes.
-const NOTES: u64 = 64 * 1024;
+const MAX_NOTES_LEN: u64 = 64 * 1024;
 /// Type of the note that is a build id, NT_GNU_BUILD_ID.
 const BUILD_ID: u32 = 3;
 /// Types of program headers: what is loaded (PT_LOAD), and where notes are (PT_NOTE); and a flag: it can be written (PF_W).
@@ -27,19 +27,19 @@ const WRITABLE: u32 = 2;
 
 /// The libraries that debug a runtime, by their build ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Needs {
+pub struct DebuggingLibraries {
     data_access: Vec<u8>,
     debugging: Vec<u8>,
 }
 
-impl Needs {
+impl DebuggingLibraries {
     /// The needs of the runtime in an executable; `None` when there is none in it. The description is a
     /// variable, so only the data is read: code, and files bundled after it, may be large.
     pub fn of(executable: &Path) -> Option<Self> {
         let file = File::open(executable).ok()?;
         let data = segments(&file)?.into_iter();
         let data = data.filter(|segment| segment.kind == LOADED_SEGMENT && segment.flags & WRITABLE != 0);
-        let mut room = LARGEST;
+        let mut room = MAX_DATA_LEN;
         for segment in data {
             room = room.checked_sub(segment.length)?;
             let mut bytes = vec![0; usize::try_from(segment.length).ok()?];
@@ -122,7 +122,7 @@ fn segments(file: &File) -> Option<Vec<Segment>> {
 fn build_id(file: &Path) -> Option<Vec<u8>> {
     let file = File::open(file).ok()?;
     for segment in segments(&file)? {
-        if segment.kind != NOTE_SEGMENT || segment.length > NOTES {
+        if segment.kind != NOTE_SEGMENT || segment.length > MAX_NOTES_LEN {
             continue;
         }
         let mut notes = vec![0; usize::try_from(segment.length).ok()?];
@@ -184,10 +184,10 @@ mod tests {
         let file = folder.path().join("program");
         let needs = |segments: &[(u32, u32, &[u8])]| {
             std::fs::write(&file, elf(segments)).unwrap();
-            Needs::of(&file)
+            DebuggingLibraries::of(&file)
         };
         let data = [b"say ", SIGNATURE, b" and more of it", &info(2), b"rest"].concat();
-        let expected = Needs { data_access: vec![2, 2], debugging: vec![3, 3] };
+        let expected = DebuggingLibraries { data_access: vec![2, 2], debugging: vec![3, 3] };
         assert_eq!(
             needs(&[(LOADED_SEGMENT, 5, b"code"), (LOADED_SEGMENT, 6, &data)]),
             Some(expected.clone())
@@ -202,14 +202,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("program");
         let mut bytes = elf(&[(LOADED_SEGMENT, 6, &info(2))]);
-        for length in [LARGEST + 1, u64::MAX, 100_000] {
+        for length in [MAX_DATA_LEN + 1, u64::MAX, 100_000] {
             bytes[96..104].copy_from_slice(&length.to_le_bytes());
             std::fs::write(&file, &bytes).unwrap();
-            assert_eq!(Needs::of(&file), None, "{length}");
+            assert_eq!(DebuggingLibraries::of(&file), None, "{length}");
         }
         for length in [0, 6, 64, 100] {
             std::fs::write(&file, &bytes[..length]).unwrap();
-            assert_eq!(Needs::of(&file), None, "cut to {length}");
+            assert_eq!(DebuggingLibraries::of(&file), None, "cut to {length}");
         }
     }
 

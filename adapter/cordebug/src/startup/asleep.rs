@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Between two looks while a thread still works.
-const PAUSE: Duration = Duration::from_micros(300);
+const POLL_INTERVAL: Duration = Duration::from_micros(300);
 
 /// The runtime's name for its debugging threads (.NET 5 and later).
 pub(super) const HELPER: &str = ".NET Debugger";
@@ -26,7 +26,7 @@ pub(super) fn wait_until_asleep(pid: u32, name: Option<&str>, limit: Duration) -
         if Instant::now() > deadline {
             return false;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
         before = now;
     }
 }

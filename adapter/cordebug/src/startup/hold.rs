@@ -10,17 +10,17 @@ use std::ffi::CString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{REST_LIMIT, asleep, start_time, temporary};
+use super::{REST_TIMEOUT, asleep, start_time, temporary};
 
 /// How long a wait sleeps before it checks whether the process is still alive.
-const SLICE: Duration = Duration::from_millis(20);
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Nice value of a thread that may not have a real-time priority.
 const NICE: i32 = -10;
 
 /// How a wait for the runtime ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Started {
+pub enum HoldResult {
     /// The runtime is up and held.
     Held,
     /// The process ended, or the caller gave up.
@@ -78,18 +78,18 @@ impl StartupHold {
     }
 
     /// Waits until the runtime is up and at rest, at most `limit`, and only while `keep_waiting` says so.
-    pub fn wait(&self, limit: Duration, keep_waiting: &dyn Fn() -> bool) -> Started {
+    pub fn wait(&self, limit: Duration, keep_waiting: &dyn Fn() -> bool) -> HoldResult {
         let deadline = Instant::now() + limit;
         loop {
-            if self.started.as_ref().is_some_and(|started| started.wait(SLICE)) {
+            if self.started.as_ref().is_some_and(|started| started.wait(LIVENESS_INTERVAL)) {
                 self.rest();
-                return Started::Held;
+                return HoldResult::Held;
             }
             if !keep_waiting() {
-                return Started::GivenUp;
+                return HoldResult::GivenUp;
             }
             if Instant::now() > deadline {
-                return Started::TimedOut;
+                return HoldResult::TimedOut;
             }
         }
     }
@@ -100,7 +100,7 @@ impl StartupHold {
     /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in between, its word is
     /// lost: the runtime takes over the helper's work while the helper does it too, and soon each waits for the other forever.
     pub fn rest(&self) {
-        asleep::wait_until_asleep(self.pid, None, REST_LIMIT);
+        asleep::wait_until_asleep(self.pid, None, REST_TIMEOUT);
     }
 
     /// Whether the runtime is up and held. Does not wait; costs no system call.
@@ -253,11 +253,11 @@ mod tests {
         let pid = std::process::id();
         let hold = StartupHold::create(pid).unwrap();
         assert_eq!(left_of(pid), 2);
-        assert_eq!(hold.wait(Duration::from_secs(5), &|| false), Started::GivenUp);
-        assert_eq!(hold.wait(Duration::ZERO, &|| true), Started::TimedOut);
+        assert_eq!(hold.wait(Duration::from_secs(5), &|| false), HoldResult::GivenUp);
+        assert_eq!(hold.wait(Duration::ZERO, &|| true), HoldResult::TimedOut);
         hold.started.as_ref().unwrap().post();
         assert!(hold.has_started());
-        assert_eq!(hold.wait(Duration::from_secs(5), &|| true), Started::Held);
+        assert_eq!(hold.wait(Duration::from_secs(5), &|| true), HoldResult::Held);
         drop(hold);
         assert_eq!(left_of(pid), 0);
     }

@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "TMPDIR";
 /// The runtime's own default.
 const USUAL: &str = "/tmp";
 /// More entries than that are looked through for processes that are gone.
-const MANY: usize = 64;
+const MIN_SWEPT_ENTRIES: usize = 64;
 
 static FOLDERS: Mutex<BTreeMap<u32, PathBuf>> = Mutex::new(BTreeMap::new());
 
@@ -41,7 +41,7 @@ pub(crate) fn remember(pid: u32) {
         .join(named.unwrap_or_else(|| USUAL.into()));
     let folder = folder.canonicalize().unwrap_or(folder);
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if folders.len() > MANY {
+    if folders.len() > MIN_SWEPT_ENTRIES {
         folders.retain(|pid, _| Path::new("/proc").join(pid.to_string()).exists());
     }
     folders.insert(pid, folder);

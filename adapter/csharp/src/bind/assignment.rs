@@ -1,7 +1,7 @@
 //! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and 12.8.16).
 
 use super::binder::{Bind, Binder, left, wrong};
-use super::typed::{Argument, Call, How, Kind, Passed, Typed};
+use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
 use crate::syntax::Span;
 use crate::syntax::tree::{Assign, Designation, Expr, ExprKind};
@@ -12,7 +12,7 @@ impl Binder<'_> {
         // `a?.b = c` writes only where `a` is not null.
         if let ExprKind::Conditional(of, then) = &to.kind {
             return self.conditional(of, span, |binder| {
-                binder.assignment(assign, then, value, span).map(super::binder::Part::Value)
+                binder.assignment(assign, then, value, span).map(super::binder::Classification::Value)
             });
         }
         match assign {
@@ -57,13 +57,13 @@ impl Binder<'_> {
     pub(super) fn written(&mut self, place: Typed, value: Typed, span: Span) -> Bind<Typed> {
         self.must_be_writable(&place)?;
         let ty = place.ty.clone();
-        Ok(Typed::new(Kind::Assign(place.boxed(), value.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Assign(place.boxed(), value.boxed()), ty, span))
     }
 
     fn must_be_writable(&self, place: &Typed) -> Bind<()> {
         let span = place.span;
         match &place.kind {
-            Kind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
+            TypedKind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
                 let name = &property.property.name;
                 // An auto-property without a setter still has its field.
                 if property.property.setter.is_none() && property.property.backing.is_none() {
@@ -78,7 +78,7 @@ impl Binder<'_> {
                     _ => Ok(()),
                 }
             }
-            Kind::Indexer(of, property, _) if !matches!(property.ty, Ty::Reference(_)) => {
+            TypedKind::Indexer(of, property, _) if !matches!(property.ty, Ty::Reference(_)) => {
                 if property.property.setter.is_none() {
                     return wrong(
                         "CS0200",
@@ -88,8 +88,10 @@ impl Binder<'_> {
                 }
                 if is_a_copy(of) { self.is_copy(of) } else { Ok(()) }
             }
-            Kind::Field(Some(of), _) | Kind::TupleElement(of, _) if is_a_copy(of) => self.is_copy(of),
-            Kind::Constant(_) => wrong(
+            TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) if is_a_copy(of) => {
+                self.is_copy(of)
+            }
+            TypedKind::Constant(_) => wrong(
                 "CS0131",
                 "The left-hand side of an assignment must be a variable, property or indexer",
                 span,
@@ -124,25 +126,29 @@ impl Binder<'_> {
     fn kept(&mut self, place: Typed, wrap: &mut Wrap) -> Typed {
         let (ty, span) = (place.ty.clone(), place.span);
         let kind = match place.kind {
-            Kind::Field(Some(of), field) => Kind::Field(Some(self.kept_object(*of, wrap).boxed()), field),
-            Kind::Property(Some(of), property) => {
-                Kind::Property(Some(self.kept_object(*of, wrap).boxed()), property)
+            TypedKind::Field(Some(of), field) => {
+                TypedKind::Field(Some(self.kept_object(*of, wrap).boxed()), field)
             }
-            Kind::TupleElement(of, at) => Kind::TupleElement(self.kept_object(*of, wrap).boxed(), at),
-            Kind::Element(of, indexes) => {
+            TypedKind::Property(Some(of), property) => {
+                TypedKind::Property(Some(self.kept_object(*of, wrap).boxed()), property)
+            }
+            TypedKind::TupleElement(of, at) => {
+                TypedKind::TupleElement(self.kept_object(*of, wrap).boxed(), at)
+            }
+            TypedKind::Element(of, indexes) => {
                 let of = self.kept_object(*of, wrap).boxed();
                 let indexes = indexes.into_iter().map(|index| self.kept_value(index, wrap)).collect();
-                Kind::Element(of, indexes)
+                TypedKind::Element(of, indexes)
             }
-            Kind::Indexer(of, property, arguments) => {
+            TypedKind::Indexer(of, property, arguments) => {
                 let of = self.kept_object(*of, wrap).boxed();
                 let keep = |passed: Passed| match passed.value {
-                    Argument::Value(value) => {
-                        Passed { value: Argument::Value(self.kept_value(value, wrap)), ..passed }
+                    TypedArgument::Value(value) => {
+                        Passed { value: TypedArgument::Value(self.kept_value(value, wrap)), ..passed }
                     }
                     other => Passed { value: other, ..passed },
                 };
-                Kind::Indexer(of, property, arguments.into_iter().map(keep).collect())
+                TypedKind::Indexer(of, property, arguments.into_iter().map(keep).collect())
             }
             other => other,
         };
@@ -158,11 +164,14 @@ impl Binder<'_> {
     }
 
     fn kept_value(&mut self, of: Typed, wrap: &mut Wrap) -> Typed {
-        if matches!(of.kind, Kind::Variable(_) | Kind::Slot(_) | Kind::This | Kind::Constant(_)) {
+        if matches!(
+            of.kind,
+            TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Constant(_)
+        ) {
             return of;
         }
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         wrap.bindings.push((slot, of));
         kept
     }
@@ -199,7 +208,7 @@ impl Binder<'_> {
         }
         let call = self.call_named(place, &name, vec![value.clone()], span)?;
         let ty = place.ty.clone();
-        Ok(Some(Typed::new(Kind::Sequence(vec![call, place.clone()]), ty, span)))
+        Ok(Some(Typed::new(TypedKind::Sequence(vec![call, place.clone()]), ty, span)))
     }
 
     /// `a ??= b`.
@@ -215,7 +224,7 @@ impl Binder<'_> {
             );
         }
         let slot = self.slot();
-        let old = Typed::new(Kind::Slot(slot), place.ty.clone(), span);
+        let old = Typed::new(TypedKind::Slot(slot), place.ty.clone(), span);
         let bound = match &inside {
             // The value's own type where that fits, else the nullable one.
             Some(inner) => self
@@ -228,9 +237,9 @@ impl Binder<'_> {
         let assigned = self.written(place.clone(), stored, span)?;
         let out = |value: Typed| match ty == value.ty {
             true => value,
-            false => Typed::new(Kind::Convert(value.boxed(), How::Unwrap), ty.clone(), span),
+            false => Typed::new(TypedKind::Convert(value.boxed(), How::Unwrap), ty.clone(), span),
         };
-        let kind = Kind::Coalesce(place.boxed(), slot, out(old).boxed(), out(assigned).boxed());
+        let kind = TypedKind::Coalesce(place.boxed(), slot, out(old).boxed(), out(assigned).boxed());
         Ok(wrap.around(Typed::new(kind, ty.clone(), span)))
     }
 
@@ -261,13 +270,13 @@ impl Binder<'_> {
             let (mut bindings, mut steps, mut kept) = (Vec::new(), Vec::new(), Vec::new());
             for ((_, value), target) in values.iter().zip(places) {
                 let value = match &target {
-                    Target::Place(place) => self.converted_expr(value, &place.ty)?,
+                    AssignmentTarget::Place(place) => self.converted_expr(value, &place.ty)?,
                     _ => self.value(value)?,
                 };
                 let slot = self.slot();
-                let copy = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+                let copy = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
                 let ty = value.ty.clone();
-                bindings.push((slot, Typed::new(Kind::Copy(value.boxed()), ty, span)));
+                bindings.push((slot, Typed::new(TypedKind::Copy(value.boxed()), ty, span)));
                 self.assign_target(target, copy.clone(), &mut steps, span)?;
                 kept.push(copy);
             }
@@ -275,29 +284,29 @@ impl Binder<'_> {
             let Some(ty) = self.types.tuple_of(types, crate::types::TupleNames::default()) else {
                 return left("a tuple of more than 7 elements", span);
             };
-            steps.push(Typed::new(Kind::Tuple(kept), ty.clone(), span));
-            let whole = Typed::new(Kind::Sequence(steps), ty, span);
+            steps.push(Typed::new(TypedKind::Tuple(kept), ty.clone(), span));
+            let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
             return Ok(Wrap { bindings }.around(whole));
         }
         let value = self.value(value)?;
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+        let kept = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
         let mut steps = Vec::new();
         self.deconstruct_into(places, &kept, &mut steps, span)?;
         let ty = value.ty.clone();
         steps.push(kept);
-        let whole = Typed::new(Kind::Sequence(steps), ty, span);
+        let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
         Ok(Wrap { bindings: vec![(slot, value)] }.around(whole))
     }
 
-    fn target(&mut self, element: &Expr) -> Bind<Target> {
+    fn target(&mut self, element: &Expr) -> Bind<AssignmentTarget> {
         match &super::equality::unparenthesized(element).kind {
             ExprKind::Tuple(inner) => {
                 let inner = inner.iter().map(|(_, element)| self.target(element)).collect::<Bind<_>>()?;
-                Ok(Target::Tuple(inner))
+                Ok(AssignmentTarget::Tuple(inner))
             }
             ExprKind::Declaration(_, Designation::Discard) if self.variable("_", element.span).is_none() => {
-                Ok(Target::Nothing)
+                Ok(AssignmentTarget::Nothing)
             }
             ExprKind::Declaration(_, names) if *names != Designation::Discard => wrong(
                 "CS8185",
@@ -307,32 +316,32 @@ impl Binder<'_> {
             _ => {
                 let place = self.value(element)?;
                 self.must_be_writable(&place)?;
-                Ok(Target::Place(Box::new(place)))
+                Ok(AssignmentTarget::Place(Box::new(place)))
             }
         }
     }
 
     fn assign_target(
         &mut self,
-        target: Target,
+        target: AssignmentTarget,
         value: Typed,
         steps: &mut Vec<Typed>,
         span: Span,
     ) -> Bind<()> {
         match target {
-            Target::Nothing => Ok(()),
-            Target::Place(place) => {
+            AssignmentTarget::Nothing => Ok(()),
+            AssignmentTarget::Place(place) => {
                 let value = self.converted(value, &place.ty)?;
                 steps.push(self.written(*place, value, span)?);
                 Ok(())
             }
-            Target::Tuple(inner) => self.deconstruct_into(inner, &value, steps, span),
+            AssignmentTarget::Tuple(inner) => self.deconstruct_into(inner, &value, steps, span),
         }
     }
 
     fn deconstruct_into(
         &mut self,
-        targets: Vec<Target>,
+        targets: Vec<AssignmentTarget>,
         of: &Typed,
         steps: &mut Vec<Typed>,
         span: Span,
@@ -363,13 +372,17 @@ impl Binder<'_> {
                     span,
                 );
             }
-            let part = |(at, ty)| Typed::new(Kind::TupleElement(of.clone().boxed(), at), ty, span);
+            let part = |(at, ty)| Typed::new(TypedKind::TupleElement(of.clone().boxed(), at), ty, span);
             return Ok(types.into_iter().enumerate().map(part).collect());
         }
-        let name =
-            crate::syntax::tree::Name { text: "Deconstruct".into(), arguments: Vec::new(), open: 0, span };
+        let name = crate::syntax::tree::SimpleName {
+            text: "Deconstruct".into(),
+            arguments: Vec::new(),
+            open: 0,
+            span,
+        };
         let found = self.member_of_value(of.clone(), &name, span);
-        let Ok(super::binder::Part::Group(group)) = found else {
+        let Ok(super::binder::Classification::Group(group)) = found else {
             let owner = self.spelled(&of.ty);
             return wrong(
                 "CS8129",
@@ -382,19 +395,19 @@ impl Binder<'_> {
         let names: Vec<Designation> = (0..count).map(|_| Designation::Discard).collect();
         let given: Vec<_> = names
             .iter()
-            .map(|name| super::overloads::Given {
+            .map(|name| super::overloads::SourceArgument {
                 name: None,
                 mode: crate::syntax::tree::Mode::Out,
-                value: super::overloads::GivenValue::Declared(None, name),
+                value: super::overloads::SourceArgumentValue::Declared(None, name),
                 span,
             })
             .collect();
         let call = self.call_given(&group, &given, span)?;
         let mut parts = Vec::new();
-        if let Kind::Call(inner) = &call.kind {
-            let Call { arguments, .. } = inner.as_ref();
+        if let TypedKind::Call(inner) = &call.kind {
+            let TypedCall { arguments, .. } = inner.as_ref();
             parts.extend(arguments.iter().filter_map(|passed| match &passed.value {
-                Argument::New(slot, ty) => Some(Typed::new(Kind::Slot(*slot), ty.clone(), span)),
+                TypedArgument::New(slot, ty) => Some(Typed::new(TypedKind::Slot(*slot), ty.clone(), span)),
                 _ => None,
             }));
         }
@@ -407,7 +420,7 @@ impl Binder<'_> {
         let (place, mut wrap) = self.kept_place(of)?;
         let slot = self.slot();
         let ty = place.ty.clone();
-        let old = Typed::new(Kind::Slot(slot), ty.clone(), span);
+        let old = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
         let name = if up { "op_Increment" } else { "op_Decrement" };
         let new = match self.defined_step(name, &old, span)? {
             Some(call) => call,
@@ -428,11 +441,11 @@ impl Binder<'_> {
                 self.cast_back(sum, &ty, span)?
             }
         };
-        wrap.bindings.push((slot, Typed::new(Kind::Copy(place.clone().boxed()), ty.clone(), span)));
+        wrap.bindings.push((slot, Typed::new(TypedKind::Copy(place.clone().boxed()), ty.clone(), span)));
         let written = self.written(place, new, span)?;
         let whole = match prefix {
             true => written,
-            false => Typed::new(Kind::Sequence(vec![written, old]), ty, span),
+            false => Typed::new(TypedKind::Sequence(vec![written, old]), ty, span),
         };
         Ok(wrap.around(whole))
     }
@@ -446,22 +459,22 @@ impl Binder<'_> {
             return Ok(None);
         }
         let group = match self.group(None, &inside, name, &[], span) {
-            super::binder::Part::Group(group) => group,
+            super::binder::Classification::Group(group) => group,
             _ => return Ok(None),
         };
-        let given = [super::overloads::Given {
+        let given = [super::overloads::SourceArgument {
             name: None,
             mode: crate::syntax::tree::Mode::Value,
-            value: super::overloads::GivenValue::Value(old.clone()),
+            value: super::overloads::SourceArgumentValue::Value(old.clone()),
             span,
         }];
         self.call_given(&group, &given, span).map(Some)
     }
 }
 
-enum Target {
+enum AssignmentTarget {
     Place(Box<Typed>),
-    Tuple(Vec<Target>),
+    Tuple(Vec<AssignmentTarget>),
     Nothing,
 }
 
@@ -475,7 +488,7 @@ impl Wrap {
     fn around(self, inner: Typed) -> Typed {
         self.bindings.into_iter().rev().fold(inner, |inner, (slot, value)| {
             let (ty, span) = (inner.ty.clone(), inner.span);
-            Typed::new(Kind::Let(slot, value.boxed(), inner.boxed()), ty, span)
+            Typed::new(TypedKind::Let(slot, value.boxed(), inner.boxed()), ty, span)
         })
     }
 }
@@ -487,5 +500,5 @@ fn is_a_copy(of: &Typed) -> bool {
 
 /// Whether it is what was evaluated into a slot: a struct that was just made is filled there.
 fn is_kept(of: &Typed) -> bool {
-    matches!(of.kind, Kind::Slot(_))
+    matches!(of.kind, TypedKind::Slot(_))
 }

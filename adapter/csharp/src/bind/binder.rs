@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::completions::Sight;
-use super::relations::Types;
+use super::completions::CompletionScope;
+use super::relations::TypeRelations;
 use super::scope::Scope;
-use super::system::{Method, TypeSystem};
-use super::typed::{How, Kind, Piece, Typed};
+use super::system::{Method, TypeProvider};
+use super::typed::{How, Typed, TypedInterpolatedPart, TypedKind};
 use super::{Meaning, Refusal};
 use crate::constant::Constant;
 use crate::operators::Overflow;
@@ -21,7 +21,7 @@ pub(super) type Bind<T> = Result<T, Box<Refusal>>;
 
 /// A variable that the expression itself declares.
 #[derive(Debug, Clone)]
-pub(super) struct Local {
+pub(super) struct DeclaredLocal {
     pub(super) name: Rc<str>,
     pub(super) slot: u32,
     pub(super) ty: Ty,
@@ -29,16 +29,16 @@ pub(super) struct Local {
 
 /// The meaning of a part of an expression.
 #[derive(Debug, Clone)]
-pub(super) enum Part {
+pub(super) enum Classification {
     Value(Typed),
     Type(Ty),
     Namespace(String),
-    Group(Group),
+    Group(MethodGroup),
 }
 
 /// Methods with the same name.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct MethodGroup {
     pub(super) name: Rc<str>,
     /// The object they are called on; none for static ones.
     pub(super) of: Option<Typed>,
@@ -51,10 +51,10 @@ pub(super) struct Group {
 }
 
 pub(super) struct Binder<'a> {
-    pub(super) types: Types<'a>,
+    pub(super) types: TypeRelations<'a>,
     pub(super) scope: &'a Scope,
     /// Names that are in sight, innermost last.
-    pub(super) locals: Vec<Local>,
+    pub(super) locals: Vec<DeclaredLocal>,
     pub(super) slots: u32,
     pub(super) overflow: Overflow,
     /// The receivers of the open `?.`, outermost first.
@@ -62,7 +62,7 @@ pub(super) struct Binder<'a> {
     /// How many parts were bound: what is bound again and again has an end.
     steps: usize,
     /// What completions can offer, once the place for them was met.
-    pub(super) sight: Option<Sight>,
+    pub(super) sight: Option<CompletionScope>,
 }
 
 pub(super) fn wrong<T>(code: &'static str, message: impl Into<String>, span: Span) -> Bind<T> {
@@ -75,9 +75,9 @@ pub(super) fn left<T>(what: impl Into<String>, span: Span) -> Bind<T> {
 }
 
 impl<'a> Binder<'a> {
-    pub(super) fn new(scope: &'a Scope, system: &'a dyn TypeSystem) -> Self {
+    pub(super) fn new(scope: &'a Scope, system: &'a dyn TypeProvider) -> Self {
         Self {
-            types: Types::new(system),
+            types: TypeRelations::new(system),
             scope,
             locals: Vec::new(),
             slots: 0,
@@ -96,7 +96,7 @@ impl<'a> Binder<'a> {
     /// Declares a name and returns its slot.
     pub(super) fn declare(&mut self, name: &Rc<str>, ty: Ty) -> u32 {
         let slot = self.slot();
-        self.locals.push(Local { name: name.clone(), slot, ty });
+        self.locals.push(DeclaredLocal { name: name.clone(), slot, ty });
         slot
     }
 
@@ -115,14 +115,14 @@ impl<'a> Binder<'a> {
     /// The meaning of a whole expression.
     pub(super) fn meaning(&mut self, expr: &Expr) -> Bind<Meaning> {
         Ok(match self.part(expr)? {
-            Part::Value(value) => Meaning::Value(value),
-            Part::Type(ty) => Meaning::Type(ty),
-            Part::Namespace(name) => Meaning::Namespace(name),
-            Part::Group(group) => return self.refuse_group(&group),
+            Classification::Value(value) => Meaning::Value(value),
+            Classification::Type(ty) => Meaning::Type(ty),
+            Classification::Namespace(name) => Meaning::Namespace(name),
+            Classification::Group(group) => return self.refuse_group(&group),
         })
     }
 
-    fn refuse_group<T>(&self, group: &Group) -> Bind<T> {
+    fn refuse_group<T>(&self, group: &MethodGroup) -> Bind<T> {
         let name = &group.name;
         wrong(
             "CS0428",
@@ -144,21 +144,21 @@ impl<'a> Binder<'a> {
         Ok(value)
     }
 
-    pub(super) fn valued(&mut self, part: Part, span: Span) -> Bind<Typed> {
+    pub(super) fn valued(&mut self, part: Classification, span: Span) -> Bind<Typed> {
         match part {
-            Part::Value(value) => Ok(value),
-            Part::Type(ty) => {
+            Classification::Value(value) => Ok(value),
+            Classification::Type(ty) => {
                 let name = self.spelled(&ty);
                 wrong("CS0119", format!("'{name}' is a type, which is not valid in the given context"), span)
             }
-            Part::Namespace(name) => {
+            Classification::Namespace(name) => {
                 wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), span)
             }
-            Part::Group(group) => self.refuse_group(&group),
+            Classification::Group(group) => self.refuse_group(&group),
         }
     }
 
-    pub(super) fn part(&mut self, expr: &Expr) -> Bind<Part> {
+    pub(super) fn part(&mut self, expr: &Expr) -> Bind<Classification> {
         let span = expr.span;
         self.steps += 1;
         if self.steps > MAX_STEPS {
@@ -167,10 +167,10 @@ impl<'a> Binder<'a> {
         let value = match &expr.kind {
             ExprKind::Name(name) => return self.simple_name(name),
             ExprKind::Qualified(alias, name) => return self.qualified(alias, name),
-            ExprKind::Type(ty) => return self.type_of_name(ty).map(Part::Type),
+            ExprKind::Type(ty) => return self.type_of_name(ty).map(Classification::Type),
             ExprKind::Member(of, name) => return self.member(of, name, span),
             ExprKind::Paren(of) => match self.part(of)? {
-                Part::Value(value) => Typed { span, ..value },
+                Classification::Value(value) => Typed { span, ..value },
                 other => return Ok(other),
             },
             ExprKind::NotNull(of) => return self.part(of),
@@ -202,7 +202,7 @@ impl<'a> Binder<'a> {
                     return wrong("CS0211", "Cannot take the address of the given expression", span);
                 }
                 let ty = Ty::Pointer(Box::new(of.ty.clone()));
-                Typed::new(Kind::AddressOf(of.boxed()), ty, span)
+                Typed::new(TypedKind::AddressOf(of.boxed()), ty, span)
             }
             ExprKind::FromEnd(of) => self.index_value(of, true, span)?,
             ExprKind::Range(from, to) => self.range_value(from.as_deref(), to.as_deref(), span)?,
@@ -242,7 +242,7 @@ impl<'a> Binder<'a> {
             ExprKind::TypeOf(ty) => {
                 let ty = self.type_of_name(ty)?;
                 let of_types = self.types.named("System.Type", Vec::new()).unwrap_or(OBJECT);
-                Typed::new(Kind::TypeOf(ty), of_types, span)
+                Typed::new(TypedKind::TypeOf(ty), of_types, span)
             }
             ExprKind::SizeOf(ty) => self.size_of(ty, span)?,
             ExprKind::Default(Some(ty)) => {
@@ -268,7 +268,7 @@ impl<'a> Binder<'a> {
             ExprKind::Ref(of) => return self.part(of),
             ExprKind::Query(query) => self.query(query, span)?,
             ExprKind::Declaration(_, tree::Designation::Discard) => {
-                let name = tree::Name { text: "_".into(), arguments: Vec::new(), open: 0, span };
+                let name = tree::SimpleName { text: "_".into(), arguments: Vec::new(), open: 0, span };
                 return self.simple_name(&name);
             }
             ExprKind::Declaration(..) => {
@@ -276,7 +276,7 @@ impl<'a> Binder<'a> {
             }
             ExprKind::Cursor(of, word) => return self.cursor(of.as_deref(), word, span),
         };
-        Ok(Part::Value(value))
+        Ok(Classification::Value(value))
     }
 
     pub(super) fn literal(&self, constant: Constant, span: Span) -> Typed {
@@ -284,15 +284,15 @@ impl<'a> Binder<'a> {
             Constant::Decimal(_) => self.types.decimal(),
             other => other.ty(),
         };
-        Typed::new(Kind::Constant(constant), ty, span)
+        Typed::new(TypedKind::Constant(constant), ty, span)
     }
 
     pub(super) fn int(&self, value: i32, span: Span) -> Typed {
-        Typed::new(Kind::Constant(Constant::int(value)), INT, span)
+        Typed::new(TypedKind::Constant(Constant::int(value)), INT, span)
     }
 
     pub(super) fn truth_value(&self, value: bool, span: Span) -> Typed {
-        Typed::new(Kind::Constant(Constant::Bool(value)), BOOL, span)
+        Typed::new(TypedKind::Constant(Constant::Bool(value)), BOOL, span)
     }
 
     /// `default(T)`.
@@ -306,8 +306,8 @@ impl<'a> Binder<'a> {
                 .and_then(|kind| Constant::int(0).cast(kind, false)),
         };
         match zero {
-            Some(zero) => Typed::new(Kind::Constant(zero), ty.clone(), span),
-            None => Typed::new(Kind::Default, ty.clone(), span),
+            Some(zero) => Typed::new(TypedKind::Constant(zero), ty.clone(), span),
+            None => Typed::new(TypedKind::Default, ty.clone(), span),
         }
     }
 
@@ -329,7 +329,7 @@ impl<'a> Binder<'a> {
                 span,
             );
         }
-        Ok(Typed::new(Kind::SizeOf(ty), INT, span))
+        Ok(Typed::new(TypedKind::SizeOf(ty), INT, span))
     }
 
     /// Whether a struct and those in it hold no references.
@@ -374,7 +374,7 @@ impl<'a> Binder<'a> {
                 return Err(refusal);
             }
         }
-        Ok(Typed::new(Kind::Constant(Constant::Text(name.to_string())), STRING, span))
+        Ok(Typed::new(TypedKind::Constant(Constant::Text(name.to_string())), STRING, span))
     }
 
     /// `throw e`, where a value of a type is wanted.
@@ -388,12 +388,12 @@ impl<'a> Binder<'a> {
                 of.span,
             );
         }
-        Ok(Typed::new(Kind::Throw(of.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Throw(of.boxed()), ty, span))
     }
 
     fn this(&self, span: Span) -> Bind<Typed> {
         match &self.scope.this {
-            Some(ty) => Ok(Typed::new(Kind::This, ty.clone(), span)),
+            Some(ty) => Ok(Typed::new(TypedKind::This, ty.clone(), span)),
             None => wrong(
                 "CS0026",
                 "Keyword 'this' is not valid in a static property, static method, or static field initializer",
@@ -406,13 +406,13 @@ impl<'a> Binder<'a> {
         let this = self.this(span)?;
         let class = self.scope.class.as_ref().unwrap_or(&this.ty);
         let ty = self.types.base(class).unwrap_or(OBJECT);
-        Ok(Typed::new(Kind::Convert(this.boxed(), How::Same), ty, span))
+        Ok(Typed::new(TypedKind::Convert(this.boxed(), How::Same), ty, span))
     }
 
     pub(super) fn deref(&self, pointer: Typed, span: Span) -> Bind<Typed> {
         match pointer.ty.clone() {
             Ty::Pointer(of) if *of != crate::types::VOID => {
-                Ok(Typed::new(Kind::Deref(pointer.boxed()), *of, span))
+                Ok(Typed::new(TypedKind::Deref(pointer.boxed()), *of, span))
             }
             _ => wrong("CS0193", "The * or -> operator must be applied to a data pointer", span),
         }
@@ -423,7 +423,7 @@ impl<'a> Binder<'a> {
         &mut self,
         of: &Expr,
         span: Span,
-        then: impl FnOnce(&mut Self) -> Bind<Part>,
+        then: impl FnOnce(&mut Self) -> Bind<Classification>,
     ) -> Bind<Typed> {
         let of = self.value(of)?;
         let inside = self.types.nullable(&of.ty);
@@ -437,7 +437,7 @@ impl<'a> Binder<'a> {
         }
         let slot = self.slot();
         let ty = inside.unwrap_or_else(|| of.ty.clone());
-        self.receivers.push(Typed::new(Kind::Slot(slot), ty, of.span));
+        self.receivers.push(Typed::new(TypedKind::Slot(slot), ty, of.span));
         let then = then(self).and_then(|part| self.valued(part, span));
         self.receivers.pop();
         let then = then?;
@@ -447,19 +447,19 @@ impl<'a> Binder<'a> {
         }
         let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };
         let then = if ty != then.ty {
-            Typed::new(Kind::Convert(then.boxed(), How::Wrap), ty.clone(), span)
+            Typed::new(TypedKind::Convert(then.boxed(), How::Wrap), ty.clone(), span)
         } else {
             then
         };
-        Ok(Typed::new(Kind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
     }
 
-    fn interpolated(&mut self, pieces: &[tree::Piece], span: Span) -> Bind<Typed> {
+    fn interpolated(&mut self, pieces: &[tree::InterpolatedPart], span: Span) -> Bind<Typed> {
         let mut bound = Vec::new();
         for piece in pieces {
             match piece {
-                tree::Piece::Text(text) => bound.push(Piece::Text(text.clone())),
-                tree::Piece::Hole(hole) => {
+                tree::InterpolatedPart::Text(text) => bound.push(TypedInterpolatedPart::Text(text.clone())),
+                tree::InterpolatedPart::Hole(hole) => {
                     let value = self.value(&hole.value)?;
                     let width = match &hole.width {
                         None => 0,
@@ -472,7 +472,7 @@ impl<'a> Binder<'a> {
                         }
                     };
                     let value = if hole.format.is_some() { value } else { self.as_text(value) };
-                    bound.push(Piece::Hole(Box::new(super::typed::Hole {
+                    bound.push(TypedInterpolatedPart::Hole(Box::new(super::typed::TypedInterpolation {
                         value,
                         width,
                         format: hole.format.clone(),
@@ -481,8 +481,8 @@ impl<'a> Binder<'a> {
             }
         }
         let is_constant = bound.iter().all(|piece| match piece {
-            Piece::Text(_) => true,
-            Piece::Hole(hole) => {
+            TypedInterpolatedPart::Text(_) => true,
+            TypedInterpolatedPart::Hole(hole) => {
                 hole.width == 0
                     && hole.format.is_none()
                     && matches!(hole.value.constant(), Some(Constant::Text(_)))
@@ -490,12 +490,14 @@ impl<'a> Binder<'a> {
         });
         if is_constant {
             let text = bound.iter().map(|piece| match piece {
-                Piece::Text(text) => text.clone(),
-                Piece::Hole(hole) => hole.value.constant().map(Constant::plain).unwrap_or_default(),
+                TypedInterpolatedPart::Text(text) => text.clone(),
+                TypedInterpolatedPart::Hole(hole) => {
+                    hole.value.constant().map(Constant::plain).unwrap_or_default()
+                }
             });
             return Ok(self.literal(Constant::Text(text.collect()), span));
         }
-        Ok(Typed::new(Kind::Interpolated(bound), STRING, span))
+        Ok(Typed::new(TypedKind::Interpolated(bound), STRING, span))
     }
 
     /// `new string(letter, count)`: the runtime makes strings itself, so there is no object a constructor could fill.

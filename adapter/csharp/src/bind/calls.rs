@@ -2,13 +2,15 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Group, Part, left, wrong};
-use super::overloads::{Candidate, Given, GivenValue, ParameterSource, is_other_number};
+use super::binder::{Bind, Binder, Classification, MethodGroup, left, wrong};
+use super::overloads::{
+    OverloadCandidate, ParameterSource, SourceArgument, SourceArgumentValue, is_other_number,
+};
 use super::system::{Member, Method};
-use super::typed::{Argument as Value, Call, Kind, Passed, Typed};
+use super::typed::{Passed, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
-use crate::syntax::tree::{Argument, Designation, Expr, ExprKind, Mode, Name, TypeKind};
+use crate::syntax::tree::{Argument, Designation, Expr, ExprKind, Mode, SimpleName, TypeNameKind};
 use crate::types::{Ty, kind};
 
 impl Binder<'_> {
@@ -16,9 +18,9 @@ impl Binder<'_> {
         // `(x ?. F)(…)` is not it; a call in a chain is inside the `then` of its `?.`.
         let callee = self.callee(of)?;
         match callee {
-            Part::Group(group) => self.call_group(&group, arguments, span),
-            Part::Value(value) => self.call_delegate(value, arguments, span),
-            Part::Type(ty) => {
+            Classification::Group(group) => self.call_group(&group, arguments, span),
+            Classification::Value(value) => self.call_delegate(value, arguments, span),
+            Classification::Type(ty) => {
                 let name = self.spelled(&ty);
                 wrong(
                     "CS1955",
@@ -28,14 +30,14 @@ impl Binder<'_> {
                     of.span,
                 )
             }
-            Part::Namespace(name) => {
+            Classification::Namespace(name) => {
                 wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), of.span)
             }
         }
     }
 
     /// The callee: methods rather than a property of that name, as in `list.Count()`.
-    fn callee(&mut self, of: &Expr) -> Bind<Part> {
+    fn callee(&mut self, of: &Expr) -> Bind<Classification> {
         let (inner, name) = match &of.kind {
             ExprKind::Member(inner, name) => (inner, name),
             _ => return self.part(of),
@@ -44,7 +46,7 @@ impl Binder<'_> {
         let found = self.member_of_part(target.clone(), inner, name, of.span)?;
         match (&found, target) {
             // A value that cannot be called is skipped.
-            (Part::Value(value), Part::Value(target))
+            (Classification::Value(value), Classification::Value(target))
                 if !self.types.is_delegate(&value.ty) && self.extends(&name.text) =>
             {
                 let types =
@@ -71,7 +73,7 @@ impl Binder<'_> {
             },
         };
         let owner = value.ty.clone();
-        let group = Group {
+        let group = MethodGroup {
             name: Rc::from("Invoke"),
             of: Some(value),
             owner,
@@ -82,7 +84,12 @@ impl Binder<'_> {
         self.call_group(&group, arguments, span)
     }
 
-    pub(super) fn call_group(&mut self, group: &Group, arguments: &[Argument], span: Span) -> Bind<Typed> {
+    pub(super) fn call_group(
+        &mut self,
+        group: &MethodGroup,
+        arguments: &[Argument],
+        span: Span,
+    ) -> Bind<Typed> {
         if let Some(value) = self.call_intrinsic(group, arguments, span)? {
             return Ok(value);
         }
@@ -91,7 +98,12 @@ impl Binder<'_> {
     }
 
     /// Calls the method of a group that these arguments mean.
-    pub(super) fn call_given(&mut self, group: &Group, given: &[Given<'_>], span: Span) -> Bind<Typed> {
+    pub(super) fn call_given(
+        &mut self,
+        group: &MethodGroup,
+        given: &[SourceArgument<'_>],
+        span: Span,
+    ) -> Bind<Typed> {
         let (found, methods) = self.instance_methods(group, &group.owner, given, span)?;
         if let Some(candidate) = found {
             return self.call_candidate(candidate, group, given, span);
@@ -102,7 +114,7 @@ impl Binder<'_> {
         {
             let (found, methods) = self.extension_methods(of, group, given, span)?;
             if let Some((candidate, given)) = found {
-                let group = Group { of: None, ..group.clone() };
+                let group = MethodGroup { of: None, ..group.clone() };
                 return self.call_candidate(candidate, &group, &given, span);
             }
             extensions = methods;
@@ -111,7 +123,7 @@ impl Binder<'_> {
                 let owner = narrow.ty.clone();
                 let (found, _) = self.instance_methods(group, &owner, given, span)?;
                 if let Some(candidate) = found {
-                    let group = Group { of: Some(narrow), owner, ..group.clone() };
+                    let group = MethodGroup { of: Some(narrow), owner, ..group.clone() };
                     return self.call_candidate(candidate, &group, given, span);
                 }
             }
@@ -136,13 +148,13 @@ impl Binder<'_> {
                     of.span,
                 );
             }
-            let mut with_receiver = vec![Given {
+            let mut with_receiver = vec![SourceArgument {
                 name: None,
                 mode: Mode::Value,
-                value: GivenValue::Value(of.clone()),
+                value: SourceArgumentValue::Value(of.clone()),
                 span: of.span,
             }];
-            with_receiver.extend(given.iter().map(Given::copied));
+            with_receiver.extend(given.iter().map(SourceArgument::copied));
             return self.no_overload(&group.name, &extensions, &with_receiver, span);
         }
         all.extend(extensions);
@@ -161,11 +173,11 @@ impl Binder<'_> {
     #[allow(clippy::type_complexity, reason = "a candidate, and the methods it was chosen among")]
     fn instance_methods(
         &self,
-        group: &Group,
+        group: &MethodGroup,
         owner: &Ty,
-        given: &[Given<'_>],
+        given: &[SourceArgument<'_>],
         span: Span,
-    ) -> Bind<(Option<Candidate>, Vec<(Rc<Method>, Ty)>)> {
+    ) -> Bind<(Option<OverloadCandidate>, Vec<(Rc<Method>, Ty)>)> {
         let mut all: Vec<(Rc<Method>, Ty)> = Vec::new();
         for level in self.types.lineage(owner) {
             let Some(def) = self.types.def(&level) else { continue };
@@ -211,10 +223,10 @@ impl Binder<'_> {
     fn extension_methods<'e>(
         &self,
         of: &Typed,
-        group: &Group,
-        given: &[Given<'e>],
+        group: &MethodGroup,
+        given: &[SourceArgument<'e>],
         span: Span,
-    ) -> Bind<(Option<(Candidate, Vec<Given<'e>>)>, Vec<(Rc<Method>, Ty)>)> {
+    ) -> Bind<(Option<(OverloadCandidate, Vec<SourceArgument<'e>>)>, Vec<(Rc<Method>, Ty)>)> {
         let methods: Vec<(Rc<Method>, Ty)> = self
             .types
             .system
@@ -228,13 +240,13 @@ impl Binder<'_> {
         if methods.is_empty() {
             return Ok((None, methods));
         }
-        let mut all: Vec<Given<'e>> = vec![Given {
+        let mut all: Vec<SourceArgument<'e>> = vec![SourceArgument {
             name: None,
             mode: Mode::Value,
-            value: GivenValue::Value(of.clone()),
+            value: SourceArgumentValue::Value(of.clone()),
             span: of.span,
         }];
-        all.extend(given.iter().map(Given::copied));
+        all.extend(given.iter().map(SourceArgument::copied));
         let spaces = self.spaces();
         let near = |(_, owner): &&(Rc<Method>, Ty)| {
             self.types.info(owner).is_some_and(|info| spaces.iter().any(|space| **space == *info.namespace))
@@ -250,16 +262,16 @@ impl Binder<'_> {
         Ok((None, methods))
     }
 
-    fn narrowed_arguments<'e>(&self, given: &[Given<'e>]) -> Option<Vec<Given<'e>>> {
+    fn narrowed_arguments<'e>(&self, given: &[SourceArgument<'e>]) -> Option<Vec<SourceArgument<'e>>> {
         let mut is_any = false;
-        let narrow = |given: &Given<'e>| {
+        let narrow = |given: &SourceArgument<'e>| {
             let mut copy = given.copied();
-            if let GivenValue::Value(value) = &given.value
+            if let SourceArgumentValue::Value(value) = &given.value
                 && given.mode == Mode::Value
                 && let Some(narrow) = self.narrowed(value)
             {
                 is_any = true;
-                copy.value = GivenValue::Value(narrow);
+                copy.value = SourceArgumentValue::Value(narrow);
             }
             copy
         };
@@ -269,20 +281,20 @@ impl Binder<'_> {
 
     fn call_candidate(
         &mut self,
-        candidate: Candidate,
-        group: &Group,
-        given: &[Given<'_>],
+        candidate: OverloadCandidate,
+        group: &MethodGroup,
+        given: &[SourceArgument<'_>],
         span: Span,
     ) -> Bind<Typed> {
         let method = candidate.method.method.clone();
-        if given.iter().any(|given| matches!(given.value, GivenValue::Function)) {
+        if given.iter().any(|given| matches!(given.value, SourceArgumentValue::Function)) {
             return left("a lambda or a method as an argument", span);
         }
         if given.iter().any(|given| self.is_dynamic(given)) {
             return left("a call with a `dynamic` argument", span);
         }
         let of = match (&group.of, method.is_static) {
-            (Some(of), true) if !matches!(of.kind, Kind::This) => {
+            (Some(of), true) if !matches!(of.kind, TypedKind::This) => {
                 let name = &group.name;
                 return wrong(
                     "CS0176",
@@ -304,20 +316,20 @@ impl Binder<'_> {
         };
         let arguments = self.passed(&candidate, given, span)?;
         let ty = candidate.method.result.direct().clone();
-        let call = Call { of, method: candidate.method, arguments, is_base: group.is_base };
-        Ok(Typed::new(Kind::Call(Box::new(call)), ty, span))
+        let call = TypedCall { of, method: candidate.method, arguments, is_base: group.is_base };
+        Ok(Typed::new(TypedKind::Call(Box::new(call)), ty, span))
     }
 
-    fn is_dynamic(&self, given: &Given<'_>) -> bool {
+    fn is_dynamic(&self, given: &SourceArgument<'_>) -> bool {
         match &given.value {
-            GivenValue::Value(value) => self.is_dynamic_value(value),
+            SourceArgumentValue::Value(value) => self.is_dynamic_value(value),
             _ => false,
         }
     }
 
     pub(super) fn is_dynamic_value(&self, value: &Typed) -> bool {
         match &value.kind {
-            Kind::Variable(at) => {
+            TypedKind::Variable(at) => {
                 self.scope.variables.get(*at as usize).is_some_and(|variable| variable.is_dynamic)
             }
             _ => false,
@@ -325,11 +337,11 @@ impl Binder<'_> {
     }
 
     /// Arguments as they were written.
-    pub(super) fn given<'e>(&mut self, arguments: &'e [Argument]) -> Bind<Vec<Given<'e>>> {
+    pub(super) fn given<'e>(&mut self, arguments: &'e [Argument]) -> Bind<Vec<SourceArgument<'e>>> {
         let mut all = Vec::new();
         for argument in arguments {
             let value = self.given_value(&argument.value, argument.mode)?;
-            all.push(Given {
+            all.push(SourceArgument {
                 name: argument.name.clone(),
                 mode: argument.mode,
                 value,
@@ -339,29 +351,29 @@ impl Binder<'_> {
         Ok(all)
     }
 
-    fn given_value<'e>(&mut self, expr: &'e Expr, mode: Mode) -> Bind<GivenValue<'e>> {
+    fn given_value<'e>(&mut self, expr: &'e Expr, mode: Mode) -> Bind<SourceArgumentValue<'e>> {
         match &expr.kind {
             ExprKind::Declaration(ty, names) => {
                 // `out _` where a variable is called so.
                 if *names == Designation::Discard
-                    && ty.kind == TypeKind::Inferred
+                    && ty.kind == TypeNameKind::Inferred
                     && let Some(variable) = self.variable("_", expr.span)
                 {
-                    return Ok(GivenValue::Value(variable));
+                    return Ok(SourceArgumentValue::Value(variable));
                 }
                 let declared = match ty.kind {
-                    TypeKind::Inferred => None,
+                    TypeNameKind::Inferred => None,
                     _ => Some((ty, self.type_of_name(ty)?)),
                 };
-                Ok(GivenValue::Declared(declared, names))
+                Ok(SourceArgumentValue::Declared(declared, names))
             }
-            ExprKind::Lambda(_) => Ok(GivenValue::Function),
+            ExprKind::Lambda(_) => Ok(SourceArgumentValue::Function),
             ExprKind::New { ty: None, .. } | ExprKind::Default(None) | ExprKind::Collection(_) => {
-                Ok(GivenValue::Late(expr))
+                Ok(SourceArgumentValue::Late(expr))
             }
-            ExprKind::Paren(of) if of.kind.takes_type() => Ok(GivenValue::Late(of)),
+            ExprKind::Paren(of) if of.kind.takes_type() => Ok(SourceArgumentValue::Late(of)),
             ExprKind::Name(_) | ExprKind::Member(..) => match self.part(expr)? {
-                Part::Group(_) => Ok(GivenValue::Function),
+                Classification::Group(_) => Ok(SourceArgumentValue::Function),
                 part => self.given_place(part, expr, mode),
             },
             ExprKind::Tuple(elements)
@@ -369,13 +381,13 @@ impl Binder<'_> {
                     .iter()
                     .any(|(_, element)| element.kind.takes_type() || self.is_null_literal(element)) =>
             {
-                Ok(GivenValue::Late(expr))
+                Ok(SourceArgumentValue::Late(expr))
             }
             ExprKind::Choice(..) | ExprKind::Switch(..) => {
                 // Without a type of its own it takes the parameter's.
                 match self.value(expr) {
-                    Ok(value) => Ok(GivenValue::Value(value)),
-                    Err(_) => Ok(GivenValue::Late(expr)),
+                    Ok(value) => Ok(SourceArgumentValue::Value(value)),
+                    Err(_) => Ok(SourceArgumentValue::Late(expr)),
                 }
             }
             _ => {
@@ -389,13 +401,18 @@ impl Binder<'_> {
         matches!(expr.kind, ExprKind::Literal(Constant::Null))
     }
 
-    fn given_place<'e>(&mut self, part: Part, expr: &Expr, mode: Mode) -> Bind<GivenValue<'e>> {
+    fn given_place<'e>(
+        &mut self,
+        part: Classification,
+        expr: &Expr,
+        mode: Mode,
+    ) -> Bind<SourceArgumentValue<'e>> {
         let value = self.valued(part, expr.span)?;
         if matches!(mode, Mode::Ref | Mode::Out) && !value.is_place() {
             return wrong("CS1510", "A ref or out value must be an assignable variable", expr.span);
         }
         if matches!(mode, Mode::Ref | Mode::Out)
-            && matches!(value.kind, Kind::Property(..) | Kind::Indexer(..))
+            && matches!(value.kind, TypedKind::Property(..) | TypedKind::Indexer(..))
         {
             return wrong(
                 "CS0206",
@@ -403,14 +420,14 @@ impl Binder<'_> {
                 expr.span,
             );
         }
-        Ok(GivenValue::Value(value))
+        Ok(SourceArgumentValue::Value(value))
     }
 
     /// The values of a method's parameters, each converted to its type.
     pub(super) fn passed(
         &mut self,
-        candidate: &Candidate,
-        given: &[Given<'_>],
+        candidate: &OverloadCandidate,
+        given: &[SourceArgument<'_>],
         span: Span,
     ) -> Bind<Vec<Passed>> {
         let method = &candidate.method;
@@ -425,14 +442,14 @@ impl Binder<'_> {
                 ParameterSource::Default => {
                     let constant =
                         method.method.parameters.get(at).and_then(|parameter| parameter.default.clone());
-                    (Value::Value(self.default_argument(constant, &ty, span)), usize::MAX)
+                    (TypedArgument::Value(self.default_argument(constant, &ty, span)), usize::MAX)
                 }
                 ParameterSource::Rest(list, of) => {
                     let mut items = Vec::new();
                     for from in list {
                         let Some(argument) = given.get(*from) else { continue };
                         match self.passed_one(argument, of, span)? {
-                            Value::Value(value) => items.push(value),
+                            TypedArgument::Value(value) => items.push(value),
                             _ => {
                                 return wrong(
                                     "CS1615",
@@ -442,9 +459,10 @@ impl Binder<'_> {
                             }
                         }
                     }
-                    let kind = Kind::NewArray { of: of.clone(), lengths: Vec::new(), items: Some(items) };
+                    let kind =
+                        TypedKind::NewArray { of: of.clone(), lengths: Vec::new(), items: Some(items) };
                     let turn = list.first().copied().unwrap_or(usize::MAX);
-                    (Value::Value(Typed::new(kind, of.clone().vector(), span)), turn)
+                    (TypedArgument::Value(Typed::new(kind, of.clone().vector(), span)), turn)
                 }
             };
             all.push(Passed { value, turn });
@@ -452,18 +470,18 @@ impl Binder<'_> {
         Ok(all)
     }
 
-    fn passed_one(&mut self, argument: &Given<'_>, ty: &Ty, span: Span) -> Bind<Value> {
+    fn passed_one(&mut self, argument: &SourceArgument<'_>, ty: &Ty, span: Span) -> Bind<TypedArgument> {
         Ok(match &argument.value {
-            GivenValue::Value(value) if matches!(argument.mode, Mode::Ref | Mode::Out) => {
-                Value::Place(value.clone())
+            SourceArgumentValue::Value(value) if matches!(argument.mode, Mode::Ref | Mode::Out) => {
+                TypedArgument::Place(value.clone())
             }
-            GivenValue::Value(value) => Value::Value(self.converted(value.clone(), ty)?),
-            GivenValue::Late(expr) => Value::Value(self.converted_expr(expr, ty)?),
-            GivenValue::Function => return left("a lambda or a method as an argument", span),
-            GivenValue::Declared(_, Designation::Name(name)) => {
-                Value::New(self.declare(name, ty.clone()), ty.clone())
+            SourceArgumentValue::Value(value) => TypedArgument::Value(self.converted(value.clone(), ty)?),
+            SourceArgumentValue::Late(expr) => TypedArgument::Value(self.converted_expr(expr, ty)?),
+            SourceArgumentValue::Function => return left("a lambda or a method as an argument", span),
+            SourceArgumentValue::Declared(_, Designation::Name(name)) => {
+                TypedArgument::New(self.declare(name, ty.clone()), ty.clone())
             }
-            GivenValue::Declared(..) => Value::New(self.slot(), ty.clone()),
+            SourceArgumentValue::Declared(..) => TypedArgument::New(self.slot(), ty.clone()),
         })
     }
 
@@ -474,12 +492,14 @@ impl Binder<'_> {
                 let inside = self.types.inside(ty);
                 let kind = inside.number().or_else(|| self.types.enum_storage(&inside));
                 let constant = kind.and_then(|kind| constant.cast(kind, false)).unwrap_or(constant);
-                let value = Typed::new(Kind::Constant(constant), inside.clone(), span);
+                let value = Typed::new(TypedKind::Constant(constant), inside.clone(), span);
                 match inside == *ty {
                     true => value,
-                    false => {
-                        Typed::new(Kind::Convert(value.boxed(), super::typed::How::Wrap), ty.clone(), span)
-                    }
+                    false => Typed::new(
+                        TypedKind::Convert(value.boxed(), super::typed::How::Wrap),
+                        ty.clone(),
+                        span,
+                    ),
                 }
             }
         }
@@ -493,16 +513,16 @@ impl Binder<'_> {
         values: Vec<Typed>,
         span: Span,
     ) -> Bind<Typed> {
-        let name = Name { text: name.into(), arguments: Vec::new(), open: 0, span };
+        let name = SimpleName { text: name.into(), arguments: Vec::new(), open: 0, span };
         match self.member_of_value(of.clone(), &name, span)? {
-            Part::Group(group) => {
-                let given: Vec<Given<'_>> = values
+            Classification::Group(group) => {
+                let given: Vec<SourceArgument<'_>> = values
                     .into_iter()
-                    .map(|value| Given {
+                    .map(|value| SourceArgument {
                         name: None,
                         mode: Mode::Value,
                         span: value.span,
-                        value: GivenValue::Value(value),
+                        value: SourceArgumentValue::Value(value),
                     })
                     .collect();
                 self.call_given(&group, &given, span)
@@ -521,14 +541,14 @@ impl Binder<'_> {
     }
 }
 
-impl<'e> Given<'e> {
-    pub(super) fn copied(&self) -> Given<'e> {
+impl<'e> SourceArgument<'e> {
+    pub(super) fn copied(&self) -> SourceArgument<'e> {
         let value = match &self.value {
-            GivenValue::Value(value) => GivenValue::Value(value.clone()),
-            GivenValue::Late(expr) => GivenValue::Late(expr),
-            GivenValue::Function => GivenValue::Function,
-            GivenValue::Declared(ty, names) => GivenValue::Declared(ty.clone(), names),
+            SourceArgumentValue::Value(value) => SourceArgumentValue::Value(value.clone()),
+            SourceArgumentValue::Late(expr) => SourceArgumentValue::Late(expr),
+            SourceArgumentValue::Function => SourceArgumentValue::Function,
+            SourceArgumentValue::Declared(ty, names) => SourceArgumentValue::Declared(ty.clone(), names),
         };
-        Given { name: self.name.clone(), mode: self.mode, value, span: self.span }
+        SourceArgument { name: self.name.clone(), mode: self.mode, value, span: self.span }
     }
 }

@@ -1,7 +1,7 @@
 //! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification, 12.18, 12.15, 12.11).
 
 use super::binder::{Bind, Binder, left, wrong};
-use super::typed::{Arm, How, Kind, Typed};
+use super::typed::{How, Typed, TypedKind, TypedSwitchArm};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, ExprKind};
@@ -28,7 +28,7 @@ impl Binder<'_> {
             let chosen = if *holds { first } else { second };
             return Ok(Typed { span, ..chosen });
         }
-        Ok(Typed::new(Kind::Choice(condition.boxed(), first.boxed(), second.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Choice(condition.boxed(), first.boxed(), second.boxed()), ty, span))
     }
 
     /// Both branches in the type they have in common.
@@ -88,17 +88,19 @@ impl Binder<'_> {
             return self.value(b);
         }
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let inner = inside.clone().unwrap_or_else(|| of.ty.clone());
         let unwrapped = match &inside {
-            Some(ty) => Typed::new(Kind::Convert(kept.clone().boxed(), How::Unwrap), ty.clone(), of.span),
+            Some(ty) => {
+                Typed::new(TypedKind::Convert(kept.clone().boxed(), How::Unwrap), ty.clone(), of.span)
+            }
             None => kept.clone(),
         };
         let late = super::equality::unparenthesized(b);
         if late.kind.takes_type() || matches!(late.kind, ExprKind::Throw(_) | ExprKind::Collection(_)) {
             let other = self.converted_expr(b, &inner)?;
             return Ok(Typed::new(
-                Kind::Coalesce(of.boxed(), slot, unwrapped.boxed(), other.boxed()),
+                TypedKind::Coalesce(of.boxed(), slot, unwrapped.boxed(), other.boxed()),
                 inner,
                 span,
             ));
@@ -119,20 +121,20 @@ impl Binder<'_> {
             );
         };
         let ty = value.ty.clone();
-        Ok(Typed::new(Kind::Coalesce(of.boxed(), slot, value.boxed(), other.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Coalesce(of.boxed(), slot, value.boxed(), other.boxed()), ty, span))
     }
 
     /// `of switch { … }`.
     pub(super) fn switch(
         &mut self,
         of: &Expr,
-        arms: &[tree::Arm],
+        arms: &[tree::SwitchArm],
         wanted: Option<&Ty>,
         span: Span,
     ) -> Bind<Typed> {
         let of = self.value(of)?;
         let slot = self.slot();
-        let input = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let input = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let ty = match wanted {
             Some(ty) => ty.clone(),
             None => {
@@ -159,9 +161,9 @@ impl Binder<'_> {
                 let (test, _) = binder.pattern(&arm.pattern, &input)?;
                 let when = arm.when.as_ref().map(|when| binder.truth(when)).transpose()?;
                 let value = binder.converted_expr(&arm.value, &ty)?;
-                Ok(Arm { test, when, value })
+                Ok(TypedSwitchArm { test, when, value })
             })?);
         }
-        Ok(Typed::new(Kind::Switch(of.boxed(), slot, bound), ty, span))
+        Ok(Typed::new(TypedKind::Switch(of.boxed(), slot, bound), ty, span))
     }
 }

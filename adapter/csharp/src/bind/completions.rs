@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Part, wrong};
+use super::binder::{Bind, Binder, Classification, wrong};
 use super::scope::{COMMON_NAMESPACES, Scope};
-use super::system::{Member, TypeKind, TypeSystem};
+use super::system::{Member, TypeKind, TypeProvider};
 use super::typed::Typed;
 use crate::syntax::tree::Expr;
 use crate::syntax::{Span, parse_until};
@@ -52,13 +52,18 @@ pub struct Completion {
 
 /// The names in scope at the cursor.
 #[derive(Debug, Clone)]
-pub(super) struct Sight {
-    of: Option<Part>,
+pub(super) struct CompletionScope {
+    of: Option<Classification>,
     locals: Vec<Rc<str>>,
 }
 
 /// Completions at a byte of a text, and the word there that they replace.
-pub fn complete(text: &str, cursor: usize, scope: &Scope, types: &dyn TypeSystem) -> (Vec<Completion>, Span) {
+pub fn complete(
+    text: &str,
+    cursor: usize,
+    scope: &Scope,
+    types: &dyn TypeProvider,
+) -> (Vec<Completion>, Span) {
     let Some(expr) = parse_until(text, cursor) else {
         return (Vec::new(), Span { start: cursor, end: cursor });
     };
@@ -76,10 +81,10 @@ pub fn complete(text: &str, cursor: usize, scope: &Scope, types: &dyn TypeSystem
     drop(binder.meaning(&expr));
     let Some(sight) = binder.sight.take() else { return (Vec::new(), span) };
     let mut found = match &sight.of {
-        Some(Part::Value(value)) => binder.members_to_offer(value),
-        Some(Part::Type(ty)) => binder.statics_to_offer(ty, word),
-        Some(Part::Namespace(space)) => binder.types_to_offer(space, word),
-        Some(Part::Group(_)) => Vec::new(),
+        Some(Classification::Value(value)) => binder.members_to_offer(value),
+        Some(Classification::Type(ty)) => binder.statics_to_offer(ty, word),
+        Some(Classification::Namespace(space)) => binder.types_to_offer(space, word),
+        Some(Classification::Group(_)) => Vec::new(),
         None => binder.names_to_offer(&sight.locals, word),
     };
     let wanted = word.to_lowercase();
@@ -95,14 +100,14 @@ fn one(label: impl Into<String>, kind: &'static str) -> Completion {
 }
 
 impl Binder<'_> {
-    pub(super) fn cursor(&mut self, of: Option<&Expr>, _word: &str, span: Span) -> Bind<Part> {
+    pub(super) fn cursor(&mut self, of: Option<&Expr>, _word: &str, span: Span) -> Bind<Classification> {
         let of = match of {
             Some(of) => Some(self.part(of)?),
             None => None,
         };
         if self.sight.is_none() {
             let locals = self.locals.iter().map(|local| local.name.clone()).collect();
-            self.sight = Some(Sight { of, locals });
+            self.sight = Some(CompletionScope { of, locals });
         }
         wrong("CS1001", "Identifier expected", span)
     }

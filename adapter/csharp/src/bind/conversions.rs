@@ -1,7 +1,7 @@
 //! Conversions (language specification, 10): which there are, and the nodes that carry them out. Constants are converted at once.
 
 use super::binder::{Bind, Binder, wrong};
-use super::typed::{How, Kind, Typed};
+use super::typed::{How, Typed, TypedKind};
 use crate::constant::{Constant, fits};
 use crate::operators::Overflow;
 use crate::syntax::Span;
@@ -41,7 +41,7 @@ impl Binder<'_> {
                     for ((_, value), ty) in elements.iter().zip(&types) {
                         values.push(self.converted_expr(value, ty)?);
                     }
-                    return Ok(Typed::new(Kind::Tuple(values), to.clone(), expr.span));
+                    return Ok(Typed::new(TypedKind::Tuple(values), to.clone(), expr.span));
                 }
             }
             ExprKind::Collection(_) => return super::binder::left("a collection expression", expr.span),
@@ -50,7 +50,7 @@ impl Binder<'_> {
         }
         if self.types.is_delegate(to)
             && let ExprKind::Name(_) | ExprKind::Member(..) = &expr.kind
-            && let super::binder::Part::Group(_) = self.part(expr)?
+            && let super::binder::Classification::Group(_) = self.part(expr)?
         {
             return super::binder::left("a method as a delegate", expr.span);
         }
@@ -109,7 +109,7 @@ impl Binder<'_> {
 
     /// An implicit conversion that no type defines.
     pub(super) fn standard(&self, value: &Typed, to: &Ty) -> Option<Steps> {
-        if let Kind::Throw(_) = value.kind {
+        if let TypedKind::Throw(_) = value.kind {
             return Some(Vec::new());
         }
         if let Some(constant) = value.constant()
@@ -286,32 +286,34 @@ impl Binder<'_> {
         if let (Some(constant), How::Same) = (value.constant(), &how)
             && (*constant == Constant::Null || to == STRING)
         {
-            return Ok(Typed::new(Kind::Constant(constant.clone()), to, span));
+            return Ok(Typed::new(TypedKind::Constant(constant.clone()), to, span));
         }
-        Ok(Typed::new(Kind::Convert(value.boxed(), how), to, span))
+        Ok(Typed::new(TypedKind::Convert(value.boxed(), how), to, span))
     }
 
     fn fold_number(&self, constant: &Constant, value: &Typed, to: Ty, span: Span) -> Bind<Typed> {
         if self.types.is_decimal(&to) {
             return match constant.to_decimal(true) {
-                Some(folded) => Ok(Typed::new(Kind::Constant(Constant::Decimal(folded)), to, span)),
+                Some(folded) => Ok(Typed::new(TypedKind::Constant(Constant::Decimal(folded)), to, span)),
                 None => self.does_not_fit(constant, &to, span),
             };
         }
         let Some(kind) = to.number().or_else(|| self.types.enum_storage(&to)) else {
             return Ok(Typed::new(
-                Kind::Convert(value.clone().boxed(), How::Number { checked: false }),
+                TypedKind::Convert(value.clone().boxed(), How::Number { checked: false }),
                 to,
                 span,
             ));
         };
         let checked = self.overflow != Overflow::Ignored;
         match constant.cast(kind, checked) {
-            Some(folded) => Ok(Typed::new(Kind::Constant(folded), to, span)),
+            Some(folded) => Ok(Typed::new(TypedKind::Constant(folded), to, span)),
             // The result of an unchecked cast of a floating-point number is known, or refused, when it runs.
-            None if !checked => {
-                Ok(Typed::new(Kind::Convert(value.clone().boxed(), How::Number { checked: false }), to, span))
-            }
+            None if !checked => Ok(Typed::new(
+                TypedKind::Convert(value.clone().boxed(), How::Number { checked: false }),
+                to,
+                span,
+            )),
             None => self.does_not_fit(constant, &to, span),
         }
     }
@@ -369,7 +371,7 @@ impl Binder<'_> {
                 span,
             );
         }
-        Ok(Typed::new(Kind::As(value.boxed()), to, span))
+        Ok(Typed::new(TypedKind::As(value.boxed()), to, span))
     }
 
     /// Whether an explicit conversion between two types is possible at all, for type tests.

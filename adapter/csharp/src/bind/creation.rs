@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Part, left, wrong};
+use super::binder::{Bind, Binder, Classification, left, wrong};
 use super::system::{Member, Method, TypeKind};
-use super::typed::{Kind, Typed};
+use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{
@@ -25,12 +25,12 @@ impl Binder<'_> {
         let made = self.constructed(ty, arguments, span)?;
         let Some(initializer) = initializer else { return Ok(made) };
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), ty.clone(), span);
+        let kept = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
         let mut steps = Vec::new();
         self.initialize(&kept, initializer, &mut steps, span)?;
         steps.push(kept);
-        let whole = Typed::new(Kind::Sequence(steps), ty.clone(), span);
-        Ok(Typed::new(Kind::Let(slot, made.boxed(), whole.boxed()), ty.clone(), span))
+        let whole = Typed::new(TypedKind::Sequence(steps), ty.clone(), span);
+        Ok(Typed::new(TypedKind::Let(slot, made.boxed(), whole.boxed()), ty.clone(), span))
     }
 
     fn constructed(&mut self, ty: &Ty, arguments: &[Argument], span: Span) -> Bind<Typed> {
@@ -74,19 +74,19 @@ impl Binder<'_> {
         let Some(best) = self.best(candidates, &given, span)? else {
             return self.no_overload(&name, &constructors, &given, span);
         };
-        if given.iter().any(|given| matches!(given.value, super::overloads::GivenValue::Function)) {
+        if given.iter().any(|given| matches!(given.value, super::overloads::SourceArgumentValue::Function)) {
             return left("a lambda or a method as an argument", span);
         }
         let is_text = self.is_text_constructor(&best.method.method);
         let passed = self.passed(&best, &given, span)?;
         if is_text {
             let values = passed.into_iter().filter_map(|one| match one.value {
-                super::typed::Argument::Value(value) => Some(value),
+                super::typed::TypedArgument::Value(value) => Some(value),
                 _ => None,
             });
-            return Ok(Typed::new(Kind::NewText(values.collect()), STRING, span));
+            return Ok(Typed::new(TypedKind::NewText(values.collect()), STRING, span));
         }
-        Ok(Typed::new(Kind::New(Box::new(best.method), passed), ty.clone(), span))
+        Ok(Typed::new(TypedKind::New(Box::new(best.method), passed), ty.clone(), span))
     }
 
     /// Whether a struct has a constructor without parameters.
@@ -120,13 +120,13 @@ impl Binder<'_> {
                             value: value.clone(),
                         })
                         .collect();
-                    let name = crate::syntax::tree::Name {
+                    let name = crate::syntax::tree::SimpleName {
                         text: "Add".into(),
                         arguments: Vec::new(),
                         open: 0,
                         span,
                     };
-                    let Part::Group(group) = self.member_of_value(of.clone(), &name, span)? else {
+                    let Classification::Group(group) = self.member_of_value(of.clone(), &name, span)? else {
                         return wrong("CS1922", "Cannot initialize a type that has no 'Add' method", span);
                     };
                     let given = self.given(&arguments)?;
@@ -148,7 +148,7 @@ impl Binder<'_> {
             InitializerTarget::Member(name) => {
                 let found = self.own_member(of, name, &[], span)?;
                 match found {
-                    Some(Part::Value(place)) => place,
+                    Some(Classification::Value(place)) => place,
                     _ => {
                         let owner = self.spelled(&of.ty);
                         return wrong(
@@ -199,7 +199,7 @@ impl Binder<'_> {
                 return wrong("CS0826", "No best type found for implicitly-typed array", span);
             };
             let ty = array_type(&of, rank);
-            return Ok(Typed::new(Kind::NewArray { of, lengths: bound, items: None }, ty, span));
+            return Ok(Typed::new(TypedKind::NewArray { of, lengths: bound, items: None }, ty, span));
         };
         let (mut written, mut shape) = (Vec::new(), vec![None; rank as usize]);
         rows(items, &mut written, &mut shape, span)?;
@@ -231,7 +231,7 @@ impl Binder<'_> {
             Vec::new()
         };
         let ty = array_type(&of, rank);
-        Ok(Typed::new(Kind::NewArray { of, lengths, items: Some(values) }, ty, span))
+        Ok(Typed::new(TypedKind::NewArray { of, lengths, items: Some(values) }, ty, span))
     }
 
     /// The type of one of these that all of them convert to (12.6.3.16).
@@ -250,7 +250,7 @@ impl Binder<'_> {
 
     pub(super) fn common_type(&self, values: &[Typed]) -> Option<Ty> {
         let candidates =
-            values.iter().filter(|value| !value.is_null() && !matches!(value.kind, Kind::Throw(_)));
+            values.iter().filter(|value| !value.is_null() && !matches!(value.kind, TypedKind::Throw(_)));
         let fits = |ty: &Ty| values.iter().all(|value| self.implicit(value, ty).is_some());
         let fitting: Vec<&Ty> = candidates.map(|value| &value.ty).filter(|ty| fits(ty)).collect();
         let best = fitting.iter().find(|to| fitting.iter().all(|from| self.types.widens(from, to)));
@@ -292,7 +292,7 @@ impl Binder<'_> {
         for (value, ty) in values.into_iter().zip(&types) {
             converted.push(self.converted(value, ty)?);
         }
-        Ok(Typed::new(Kind::Tuple(converted), ty, span))
+        Ok(Typed::new(TypedKind::Tuple(converted), ty, span))
     }
 }
 

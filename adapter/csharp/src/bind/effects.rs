@@ -39,26 +39,28 @@ impl Typed {
     /// Whether a lambda is worked out item by item somewhere in it.
     pub fn has_lambda(&self) -> bool {
         let mut has = false;
-        self.each(&mut |part| has |= matches!(part.kind, Kind::Linq(_) | Kind::Query(_)));
+        self.each(&mut |part| has |= matches!(part.kind, TypedKind::Linq(_) | TypedKind::Query(_)));
         has
     }
 
     /// The effect of this node alone.
     fn own_effect(&self) -> Effects {
         match &self.kind {
-            Kind::Property(..) | Kind::Indexer(..) => Effects::Getters,
-            Kind::Call(_) | Kind::New(..) | Kind::NewArray { .. } | Kind::Tuple(_) | Kind::TypeOf(_) => {
-                Effects::Calls
-            }
-            Kind::Convert(_, How::User(_)) => Effects::Calls,
-            Kind::Text(_, false) => Effects::Calls,
-            Kind::Interpolated(pieces) => {
-                let runs = |piece: &Piece| matches!(piece, Piece::Hole(hole) if hole.format.is_some());
+            TypedKind::Property(..) | TypedKind::Indexer(..) => Effects::Getters,
+            TypedKind::Call(_)
+            | TypedKind::New(..)
+            | TypedKind::NewArray { .. }
+            | TypedKind::Tuple(_)
+            | TypedKind::TypeOf(_) => Effects::Calls,
+            TypedKind::Convert(_, How::User(_)) => Effects::Calls,
+            TypedKind::Text(_, false) => Effects::Calls,
+            TypedKind::Interpolated(pieces) => {
+                let runs = |piece: &TypedInterpolatedPart| matches!(piece, TypedInterpolatedPart::Hole(hole) if hole.format.is_some());
                 if pieces.iter().any(runs) { Effects::Calls } else { Effects::None }
             }
-            Kind::Slice(of, ..) if of.ty != STRING => Effects::Calls,
-            Kind::Assign(to, _) if !matches!(to.kind, Kind::Slot(_)) => Effects::Assigns,
-            Kind::Linq(linq) if linq.intrinsic.writes() => Effects::Assigns,
+            TypedKind::Slice(of, ..) if of.ty != STRING => Effects::Calls,
+            TypedKind::Assign(to, _) if !matches!(to.kind, TypedKind::Slot(_)) => Effects::Assigns,
+            TypedKind::Linq(linq) if linq.intrinsic.writes() => Effects::Assigns,
             _ => Effects::None,
         }
     }
@@ -69,64 +71,73 @@ impl Typed {
         let passed = |all: &[Passed], what: &mut dyn FnMut(&Self)| {
             for one in all {
                 match &one.value {
-                    Argument::Value(value) | Argument::Place(value) => value.each(what),
-                    Argument::New(..) => {}
+                    TypedArgument::Value(value) | TypedArgument::Place(value) => value.each(what),
+                    TypedArgument::New(..) => {}
                 }
             }
         };
         match &self.kind {
-            Kind::Constant(_) | Kind::Default | Kind::Variable(_) | Kind::Slot(_) | Kind::This => {}
-            Kind::Exception | Kind::ThreadId | Kind::TypeOf(_) | Kind::SizeOf(_) => {}
-            Kind::Field(of, _) | Kind::Property(of, _) => {
+            TypedKind::Constant(_)
+            | TypedKind::Default
+            | TypedKind::Variable(_)
+            | TypedKind::Slot(_)
+            | TypedKind::This => {}
+            TypedKind::Exception | TypedKind::ThreadId | TypedKind::TypeOf(_) | TypedKind::SizeOf(_) => {}
+            TypedKind::Field(of, _) | TypedKind::Property(of, _) => {
                 if let Some(of) = of {
                     of.each(what);
                 }
             }
-            Kind::Indexer(of, _, all) => {
+            TypedKind::Indexer(of, _, all) => {
                 of.each(what);
                 passed(all, what);
             }
-            Kind::Length(of)
-            | Kind::HasValue(of)
-            | Kind::TupleElement(of, _)
-            | Kind::Deref(of)
-            | Kind::AddressOf(of)
-            | Kind::Convert(of, _)
-            | Kind::Unary(_, of, _)
-            | Kind::IsNull(of)
-            | Kind::Text(of, _)
-            | Kind::Copy(of)
-            | Kind::As(of)
-            | Kind::Throw(of)
-            | Kind::Narrow(of) => of.each(what),
-            Kind::Element(of, all) => {
+            TypedKind::Length(of)
+            | TypedKind::HasValue(of)
+            | TypedKind::TupleElement(of, _)
+            | TypedKind::Deref(of)
+            | TypedKind::AddressOf(of)
+            | TypedKind::Convert(of, _)
+            | TypedKind::Unary(_, of, _)
+            | TypedKind::IsNull(of)
+            | TypedKind::Text(of, _)
+            | TypedKind::Copy(of)
+            | TypedKind::As(of)
+            | TypedKind::Throw(of)
+            | TypedKind::Narrow(of) => of.each(what),
+            TypedKind::Element(of, all) => {
                 of.each(what);
                 all.iter().for_each(|one| one.each(what));
             }
-            Kind::Call(call) => {
+            TypedKind::Call(call) => {
                 if let Some(of) = &call.of {
                     of.each(what);
                 }
                 passed(&call.arguments, what);
             }
-            Kind::New(_, all) => passed(all, what),
-            Kind::NewText(all) | Kind::Tuple(all) | Kind::Concat(all) | Kind::Sequence(all) => {
+            TypedKind::New(_, all) => passed(all, what),
+            TypedKind::NewText(all)
+            | TypedKind::Tuple(all)
+            | TypedKind::Concat(all)
+            | TypedKind::Sequence(all) => {
                 all.iter().for_each(|one| one.each(what));
             }
-            Kind::NewArray { lengths, items, .. } => {
+            TypedKind::NewArray { lengths, items, .. } => {
                 lengths.iter().chain(items.iter().flatten()).for_each(|one| one.each(what));
             }
-            Kind::Binary(_, a, b, _)
-            | Kind::Same(a, b)
-            | Kind::And(a, b)
-            | Kind::Or(a, b)
-            | Kind::Conditional(a, _, b)
-            | Kind::Let(_, a, b)
-            | Kind::Assign(a, b) => {
+            TypedKind::Binary(_, a, b, _)
+            | TypedKind::Same(a, b)
+            | TypedKind::And(a, b)
+            | TypedKind::Or(a, b)
+            | TypedKind::Conditional(a, _, b)
+            | TypedKind::Let(_, a, b)
+            | TypedKind::Assign(a, b) => {
                 // The target of an assignment is not read: a setter runs, no getter.
                 match (&self.kind, &a.kind) {
-                    (Kind::Assign(..), Kind::Property(of, _)) => of.iter().for_each(|of| of.each(what)),
-                    (Kind::Assign(..), Kind::Indexer(of, _, all)) => {
+                    (TypedKind::Assign(..), TypedKind::Property(of, _)) => {
+                        of.iter().for_each(|of| of.each(what))
+                    }
+                    (TypedKind::Assign(..), TypedKind::Indexer(of, _, all)) => {
                         of.each(what);
                         passed(all, what);
                     }
@@ -134,18 +145,18 @@ impl Typed {
                 }
                 b.each(what);
             }
-            Kind::Choice(a, b, c) | Kind::Coalesce(a, _, b, c) | Kind::Slice(a, b, c) => {
+            TypedKind::Choice(a, b, c) | TypedKind::Coalesce(a, _, b, c) | TypedKind::Slice(a, b, c) => {
                 [a, b, c].into_iter().for_each(|one| one.each(what));
             }
-            Kind::Interpolated(pieces) => pieces.iter().for_each(|piece| match piece {
-                Piece::Hole(hole) => hole.value.each(what),
-                Piece::Text(_) => {}
+            TypedKind::Interpolated(pieces) => pieces.iter().for_each(|piece| match piece {
+                TypedInterpolatedPart::Hole(hole) => hole.value.each(what),
+                TypedInterpolatedPart::Text(_) => {}
             }),
-            Kind::Is(of, _, test) => {
+            TypedKind::Is(of, _, test) => {
                 of.each(what);
                 test.each(what);
             }
-            Kind::Switch(of, _, arms) => {
+            TypedKind::Switch(of, _, arms) => {
                 of.each(what);
                 for arm in arms {
                     arm.test.each(what);
@@ -153,7 +164,7 @@ impl Typed {
                     arm.value.each(what);
                 }
             }
-            Kind::Linq(linq) => {
+            TypedKind::Linq(linq) => {
                 linq.of.each(what);
                 linq.otherwise.iter().for_each(|call| call.each(what));
                 for argument in &linq.arguments {
@@ -163,12 +174,12 @@ impl Typed {
                     }
                 }
             }
-            Kind::Query(query) => query.clauses.iter().for_each(|clause| clause.each(what)),
+            TypedKind::Query(query) => query.clauses.iter().for_each(|clause| clause.each(what)),
         }
     }
 }
 
-impl Test {
+impl TypedPattern {
     fn each(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
             Self::Constant(of) | Self::Holds(of) => of.each(what),
@@ -192,7 +203,7 @@ impl Body {
     }
 }
 
-impl Stmt {
+impl TypedStmt {
     fn each(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
             Self::Block(all) => all.iter().for_each(|one| one.each(what)),
@@ -217,7 +228,7 @@ impl Stmt {
     }
 }
 
-impl Clause {
+impl TypedQueryClause {
     fn each(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
             Self::From { of, value, .. } => {

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::binder::{Bind, Binder, wrong};
 use super::operators::in_order;
-use super::overloads::{Given, GivenValue};
-use super::system::{Elements, Member, Method, Property};
-use super::typed::{Kind, MethodRef, PropertyRef, Typed};
+use super::overloads::{SourceArgument, SourceArgumentValue};
+use super::system::{ContiguousElements, Member, Method, Property};
+use super::typed::{MethodRef, PropertyRef, Typed, TypedKind};
 use crate::operators::BinaryOp;
 use crate::syntax::Span;
 use crate::syntax::tree::{Argument, Expr, ExprKind, Mode};
@@ -33,16 +33,16 @@ impl Binder<'_> {
     }
 
     /// The element of a value at these indexes.
-    pub(super) fn indexed(&mut self, of: Typed, given: &[Given<'_>], span: Span) -> Bind<Typed> {
+    pub(super) fn indexed(&mut self, of: Typed, given: &[SourceArgument<'_>], span: Span) -> Bind<Typed> {
         if let Some(value) = self.stored_element(&of, given, span)? {
             return Ok(value);
         }
         if let Some((property, arguments)) = self.indexer(&of.ty, given, span)? {
             let ty = property.ty.direct().clone();
-            return Ok(Typed::new(Kind::Indexer(of.boxed(), Box::new(property), arguments), ty, span));
+            return Ok(Typed::new(TypedKind::Indexer(of.boxed(), Box::new(property), arguments), ty, span));
         }
         // `System.Index` and `System.Range` as values, for what has a length.
-        if let [Given { value: GivenValue::Value(index), .. }] = given {
+        if let [SourceArgument { value: SourceArgumentValue::Value(index), .. }] = given {
             if self.types.is_named(&index.ty, "System.Index") {
                 return self.by_index_value(of, index.clone(), span);
             }
@@ -61,7 +61,7 @@ impl Binder<'_> {
             let passed: Vec<String> = given
                 .iter()
                 .map(|given| match &given.value {
-                    GivenValue::Value(value) => self.spelled(&value.ty),
+                    SourceArgumentValue::Value(value) => self.spelled(&value.ty),
                     _ => "default or new".into(),
                 })
                 .collect();
@@ -76,7 +76,12 @@ impl Binder<'_> {
     }
 
     /// Of an array, a string or a pointer.
-    fn stored_element(&mut self, of: &Typed, given: &[Given<'_>], span: Span) -> Bind<Option<Typed>> {
+    fn stored_element(
+        &mut self,
+        of: &Typed,
+        given: &[SourceArgument<'_>],
+        span: Span,
+    ) -> Bind<Option<Typed>> {
         let (element, rank) = match &of.ty {
             Ty::Vector(element) => ((**element).clone(), 1),
             Ty::Array(element, rank) => ((**element).clone(), *rank as usize),
@@ -92,7 +97,7 @@ impl Binder<'_> {
         }
         let mut indexes = Vec::new();
         for one in given {
-            let GivenValue::Value(value) = &one.value else { return Ok(None) };
+            let SourceArgumentValue::Value(value) = &one.value else { return Ok(None) };
             // The first of these types that the index converts to (12.8.12.2).
             let kinds = [kind::I4, kind::U4, kind::I8, kind::U8];
             let found = kinds.into_iter().find_map(|kind| self.implicit(value, &Ty::Primitive(kind)));
@@ -106,16 +111,16 @@ impl Binder<'_> {
                 None => return self.not_converted(value, &INT),
             }
         }
-        Ok(Some(Typed::new(Kind::Element(of.clone().boxed(), indexes), element, span)))
+        Ok(Some(Typed::new(TypedKind::Element(of.clone().boxed(), indexes), element, span)))
     }
 
     /// What lies side by side in an inline array or a fixed buffer.
-    fn side_by_side(&self, ty: &Ty) -> Option<Elements> {
+    fn side_by_side(&self, ty: &Ty) -> Option<ContiguousElements> {
         if !ty.is_value() {
             return None;
         }
         let elements = self.types.info(ty)?.elements.clone()?;
-        Some(Elements { of: elements.of.with(ty.arguments(), &[]), ..elements })
+        Some(ContiguousElements { of: elements.of.with(ty.arguments(), &[]), ..elements })
     }
 
     /// The best indexer that a type or its bases declare.
@@ -123,7 +128,7 @@ impl Binder<'_> {
     fn indexer(
         &mut self,
         ty: &Ty,
-        given: &[Given<'_>],
+        given: &[SourceArgument<'_>],
         span: Span,
     ) -> Bind<Option<(PropertyRef, Vec<super::typed::Passed>)>> {
         for owner in self.types.lineage(ty) {
@@ -145,13 +150,13 @@ impl Binder<'_> {
     /// The number of elements of what is in a slot: `Length` or `Count`.
     pub(super) fn length(&mut self, of: &Typed, span: Span) -> Bind<Typed> {
         if matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
-            return Ok(Typed::new(Kind::Length(of.clone().boxed()), INT, span));
+            return Ok(Typed::new(TypedKind::Length(of.clone().boxed()), INT, span));
         }
         if let Some(count) = self.side_by_side(&of.ty).and_then(|elements| elements.count) {
             return Ok(self.int(i32::try_from(count).unwrap_or(i32::MAX), span));
         }
         for name in ["Length", "Count"] {
-            if let Some(super::binder::Part::Value(value)) = self.own_member(of, name, &[], span)?
+            if let Some(super::binder::Classification::Value(value)) = self.own_member(of, name, &[], span)?
                 && value.ty == INT
             {
                 return Ok(value);
@@ -170,24 +175,34 @@ impl Binder<'_> {
     /// `of[^by]`.
     fn counted_from_end(&mut self, of: Typed, by: &Expr, span: Span) -> Bind<Typed> {
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         if let Ok(length) = self.length(&kept, span) {
             let by = self.converted_expr(by, &INT)?;
             let at = self.binary(BinaryOp::Subtract, length, by, span)?;
-            let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(at), span }];
+            let given = [SourceArgument {
+                name: None,
+                mode: Mode::Value,
+                value: SourceArgumentValue::Value(at),
+                span,
+            }];
             let element = self.indexed(kept, &given, span)?;
             let ty = element.ty.clone();
-            return Ok(Typed::new(Kind::Let(slot, of.boxed(), element.boxed()), ty, span));
+            return Ok(Typed::new(TypedKind::Let(slot, of.boxed(), element.boxed()), ty, span));
         }
         let index = self.index_value(by, true, span)?;
-        let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(index), span }];
+        let given = [SourceArgument {
+            name: None,
+            mode: Mode::Value,
+            value: SourceArgumentValue::Value(index),
+            span,
+        }];
         self.indexed(of, &given, span)
     }
 
     /// `of[from..to]`.
     fn slice(&mut self, of: Typed, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Bind<Typed> {
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let length = self.length(&kept, span)?;
         let start = match from {
             Some(from) => self.position(from, &length)?,
@@ -199,7 +214,7 @@ impl Binder<'_> {
         };
         let sliced = self.sliced(kept, start, end, span)?;
         let ty = sliced.ty.clone();
-        Ok(Typed::new(Kind::Let(slot, of.boxed(), sliced.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Let(slot, of.boxed(), sliced.boxed()), ty, span))
     }
 
     /// An end of a range as a position from the start.
@@ -223,36 +238,39 @@ impl Binder<'_> {
     pub(super) fn sliced(&mut self, of: Typed, start: Typed, end: Typed, span: Span) -> Bind<Typed> {
         if of.ty == STRING || matches!(of.ty, Ty::Vector(_)) {
             let ty = of.ty.clone();
-            return Ok(Typed::new(Kind::Slice(of.boxed(), start.boxed(), end.boxed()), ty, span));
+            return Ok(Typed::new(TypedKind::Slice(of.boxed(), start.boxed(), end.boxed()), ty, span));
         }
         let (from, to) = (self.slot(), self.slot());
-        let number = |slot: u32| Typed::new(Kind::Slot(slot), INT, span);
+        let number = |slot: u32| Typed::new(TypedKind::Slot(slot), INT, span);
         let count = self.binary(BinaryOp::Subtract, number(to), number(from), span)?;
         let call = self.call_named(&of, "Slice", vec![number(from), count], span)?;
         let ty = call.ty.clone();
-        let inner = Typed::new(Kind::Let(to, end.boxed(), call.boxed()), ty.clone(), span);
-        Ok(Typed::new(Kind::Let(from, start.boxed(), inner.boxed()), ty, span))
+        let inner = Typed::new(TypedKind::Let(to, end.boxed(), call.boxed()), ty.clone(), span);
+        Ok(Typed::new(TypedKind::Let(from, start.boxed(), inner.boxed()), ty, span))
     }
 
     fn by_index_value(&mut self, of: Typed, index: Typed, span: Span) -> Bind<Typed> {
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let length = self.length(&kept, span)?;
         let at = self.call_named(&index, "GetOffset", vec![length], span)?;
-        let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(at), span }];
+        let given =
+            [SourceArgument { name: None, mode: Mode::Value, value: SourceArgumentValue::Value(at), span }];
         let element = self.indexed(kept, &given, span)?;
         let ty = element.ty.clone();
-        Ok(Typed::new(Kind::Let(slot, of.boxed(), element.boxed()), ty, span))
+        Ok(Typed::new(TypedKind::Let(slot, of.boxed(), element.boxed()), ty, span))
     }
 
     fn by_range_value(&mut self, of: Typed, range: Typed, span: Span) -> Bind<Typed> {
         let (slot, range_slot) = (self.slot(), self.slot());
-        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
-        let kept_range = Typed::new(Kind::Slot(range_slot), range.ty.clone(), range.span);
+        let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
+        let kept_range = Typed::new(TypedKind::Slot(range_slot), range.ty.clone(), range.span);
         let length = self.length(&kept, span)?;
         let mut ends = Vec::new();
         for name in ["Start", "End"] {
-            let Some(super::binder::Part::Value(end)) = self.own_member(&kept_range, name, &[], span)? else {
+            let Some(super::binder::Classification::Value(end)) =
+                self.own_member(&kept_range, name, &[], span)?
+            else {
                 return wrong("CS0656", "Missing compiler required member 'System.Range'", span);
             };
             ends.push(self.call_named(&end, "GetOffset", vec![length.clone()], span)?);
@@ -263,8 +281,8 @@ impl Binder<'_> {
         };
         let sliced = self.sliced(kept, start, end, span)?;
         let ty = sliced.ty.clone();
-        let inner = Typed::new(Kind::Let(range_slot, range.boxed(), sliced.boxed()), ty.clone(), span);
-        Ok(Typed::new(Kind::Let(slot, of.boxed(), inner.boxed()), ty, span))
+        let inner = Typed::new(TypedKind::Let(range_slot, range.boxed(), sliced.boxed()), ty.clone(), span);
+        Ok(Typed::new(TypedKind::Let(slot, of.boxed(), inner.boxed()), ty, span))
     }
 
     /// `^1` or a number as a `System.Index`.
@@ -317,7 +335,7 @@ impl Binder<'_> {
         let (Some(ty), Some(constructor)) = (ty, constructor) else {
             return wrong("CS0518", format!("Predefined type '{name}' is not defined or imported"), span);
         };
-        Ok(Typed::new(Kind::New(Box::new(constructor), in_order(values)), ty, span))
+        Ok(Typed::new(TypedKind::New(Box::new(constructor), in_order(values)), ty, span))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder};
-use super::typed::{Kind, Typed};
+use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, Overflow};
 use crate::syntax::Span;
@@ -37,7 +37,7 @@ impl Binder<'_> {
         if !may_be_null || has_own {
             return None;
         }
-        let is_null = Typed::new(Kind::IsNull(of.clone().boxed()), BOOL, span);
+        let is_null = Typed::new(TypedKind::IsNull(of.clone().boxed()), BOOL, span);
         Some(self.truth_of(is_null, op, span))
     }
 
@@ -53,7 +53,7 @@ impl Binder<'_> {
             if let (Some(first), Some(second)) = (a.constant(), b.constant()) {
                 return Ok(Some(self.truth_value((first == second) == (op == BinaryOp::Equal), span)));
             }
-            let kind = Kind::Binary(op, a.clone().boxed(), b.clone().boxed(), Overflow::Wraps);
+            let kind = TypedKind::Binary(op, a.clone().boxed(), b.clone().boxed(), Overflow::Wraps);
             return Ok(Some(Typed::new(kind, BOOL, span)));
         }
         let is_reference = |value: &Typed| !value.ty.is_value() && value.ty != Ty::Other;
@@ -67,7 +67,7 @@ impl Binder<'_> {
         if !(alike || is_pointer(a) && is_pointer(b)) {
             return Ok(None);
         }
-        let same = Typed::new(Kind::Same(a.clone().boxed(), b.clone().boxed()), BOOL, span);
+        let same = Typed::new(TypedKind::Same(a.clone().boxed(), b.clone().boxed()), BOOL, span);
         Ok(Some(self.truth_of(same, op, span)))
     }
 
@@ -100,10 +100,10 @@ impl Binder<'_> {
             return Ok(None);
         };
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+        let kept = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
         let (mut before, mut all) = (Vec::new(), Vec::new());
         for (at, ((_, element), ty)) in elements.iter().zip(types).enumerate() {
-            let own = Typed::new(Kind::TupleElement(kept.clone().boxed(), at), ty, span);
+            let own = Typed::new(TypedKind::TupleElement(kept.clone().boxed(), at), ty, span);
             let other = self.value(element)?;
             let other = self.keep(other, &mut before);
             let (one, other) = if is_first { (other, own) } else { (own, other) };
@@ -156,7 +156,7 @@ impl Binder<'_> {
             return value;
         }
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+        let kept = Typed::new(TypedKind::Slot(slot), value.ty.clone(), value.span);
         slots.push((slot, value));
         kept
     }
@@ -177,8 +177,8 @@ impl Binder<'_> {
         }
         let (left_slot, right_slot) = (self.slot(), self.slot());
         let element = |slot: u32, of: &Typed, at: usize, ty: &Ty| {
-            let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
-            Typed::new(Kind::TupleElement(kept.boxed(), at), ty.clone(), span)
+            let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
+            Typed::new(TypedKind::TupleElement(kept.boxed(), at), ty.clone(), span)
         };
         let mut all = Vec::new();
         for (at, (one, other)) in first.iter().zip(&second).enumerate() {
@@ -189,12 +189,13 @@ impl Binder<'_> {
             });
         }
         let whole = self.all_of(all, op, span);
-        let inner = Typed::new(Kind::Let(right_slot, b.boxed(), whole.boxed()), BOOL, span);
-        Ok(Some(Typed::new(Kind::Let(left_slot, a.boxed(), inner.boxed()), BOOL, span)))
+        let inner = Typed::new(TypedKind::Let(right_slot, b.boxed(), whole.boxed()), BOOL, span);
+        Ok(Some(Typed::new(TypedKind::Let(left_slot, a.boxed(), inner.boxed()), BOOL, span)))
     }
 
     fn all_of(&self, all: Vec<Typed>, op: BinaryOp, span: Span) -> Typed {
-        let joined = all.into_iter().reduce(|a, b| Typed::new(Kind::And(a.boxed(), b.boxed()), BOOL, span));
+        let joined =
+            all.into_iter().reduce(|a, b| Typed::new(TypedKind::And(a.boxed(), b.boxed()), BOOL, span));
         let joined = joined.unwrap_or_else(|| self.truth_value(true, span));
         self.truth_of(joined, op, span)
     }
@@ -217,7 +218,7 @@ fn elements_of(expr: &Expr) -> Option<&[Element]> {
 /// A truth that is evaluated when these slots have their values.
 fn after(slots: Slots, truth: Typed, span: Span) -> Typed {
     slots.into_iter().rev().fold(truth, |truth, (slot, value)| {
-        Typed::new(Kind::Let(slot, value.boxed(), truth.boxed()), BOOL, span)
+        Typed::new(TypedKind::Let(slot, value.boxed(), truth.boxed()), BOOL, span)
     })
 }
 

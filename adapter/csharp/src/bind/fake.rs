@@ -55,7 +55,7 @@ impl World {
             let info = world.infos[at].clone();
             let bases: Vec<Ty> = head.bases.iter().map(|base| world.ty(base, &head.generics, &[])).collect();
             let (interfaces, classes): (Vec<Ty>, Vec<Ty>) =
-                bases.into_iter().partition(|ty| Types::new(&world).is_interface(ty));
+                bases.into_iter().partition(|ty| TypeRelations::new(&world).is_interface(ty));
             let base = classes.into_iter().next().or_else(|| match info.kind {
                 TypeKind::Interface => None,
                 _ if &*info.full_name == "System.Object" => None,
@@ -73,7 +73,7 @@ impl World {
     }
 
     pub(crate) fn named(&self, full: &str) -> Ty {
-        Types::new(self).named(full, Vec::new()).unwrap_or_else(|| panic!("{full}"))
+        TypeRelations::new(self).named(full, Vec::new()).unwrap_or_else(|| panic!("{full}"))
     }
 
     /// A type as C# writes it.
@@ -95,7 +95,10 @@ impl World {
         parameters.extend(class.iter().enumerate().map(|(at, name)| (own(name), Ty::Var(var(at)))));
         let namespaces =
             ["System", "System.Collections.Generic", "System.Collections", "System.Linq", "Shapes"];
-        let imports = Imports { namespaces: namespaces.map(str::to_owned).to_vec(), ..Imports::default() };
+        let imports = UsingDirectives {
+            namespaces: namespaces.map(str::to_owned).to_vec(),
+            ..UsingDirectives::default()
+        };
         let scope = Scope { type_parameters: parameters, imports, ..Scope::default() };
         let expr = parse(&format!("typeof({text})")).unwrap_or_else(|error| panic!("{text}: {error}"));
         let ExprKind::TypeOf(name) = &expr.kind else { panic!("{text}") };
@@ -117,7 +120,7 @@ impl World {
             variables: variables.iter().map(variable).collect(),
             this: class.clone().filter(|_| !is_static),
             class,
-            imports: Imports { namespaces: vec!["Shapes".into()], ..Imports::default() },
+            imports: UsingDirectives { namespaces: vec!["Shapes".into()], ..UsingDirectives::default() },
             ..Scope::default()
         }
     }
@@ -186,7 +189,8 @@ impl World {
             enclosing,
             is_abstract: matches!(head.word, "static class " | "abstract class " | "interface "),
             is_by_ref: head.word == "ref struct ",
-            elements: (head.word == "inline struct ").then_some(Elements { of: Ty::Var(0), count: Some(4) }),
+            elements: (head.word == "inline struct ")
+                .then_some(ContiguousElements { of: Ty::Var(0), count: Some(4) }),
         }));
         self.members.borrow_mut().push(Vec::new());
         self.indexers.borrow_mut().push(Vec::new());
@@ -214,7 +218,7 @@ impl World {
         let owner = def(at);
         if let TypeKind::Enum(kind) = self.infos[at].kind {
             let (name, value) = rest.split_once('=').unwrap();
-            let ty = Types::new(self).make(owner, Vec::new());
+            let ty = TypeRelations::new(self).make(owner, Vec::new());
             let constant = Some(Constant::Int(kind, value.trim().parse().unwrap()));
             let field = Field {
                 owner,
@@ -372,7 +376,7 @@ fn literal(text: &str) -> Constant {
     }
 }
 
-impl TypeSystem for World {
+impl TypeProvider for World {
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
         self.infos.get(def.token as usize).cloned()
     }
@@ -452,7 +456,8 @@ pub fn bind_any(text: &str) {
     WORLD.with(|world| {
         let scope = world.scope_of(&variables, Some("Calls"), false);
         if let Ok(expr) = parse(text)
-            && let Ok(Bound { meaning: Meaning::Value(value), .. }) = bind(&expr, &scope, None, world)
+            && let Ok(BoundExpression { meaning: Meaning::Value(value), .. }) =
+                bind(&expr, &scope, None, world)
         {
             value.effects();
         }

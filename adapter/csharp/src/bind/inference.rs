@@ -13,7 +13,7 @@ struct Bounds {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Bound {
+enum InferenceBound {
     Exact,
     Lower,
 }
@@ -23,32 +23,38 @@ impl Binder<'_> {
     pub(super) fn inferred(&self, count: usize, met: &[(Ty, Ty)]) -> Option<Vec<Ty>> {
         let mut bounds = vec![Bounds::default(); count];
         for (parameter, argument) in met {
-            let bound = if matches!(parameter, Ty::Reference(_)) { Bound::Exact } else { Bound::Lower };
+            let bound = if matches!(parameter, Ty::Reference(_)) {
+                InferenceBound::Exact
+            } else {
+                InferenceBound::Lower
+            };
             self.infer(parameter.direct(), argument.direct(), bound, &mut bounds, 8);
         }
         bounds.into_iter().map(|bounds| self.fixed(bounds)).collect()
     }
 
-    fn infer(&self, to: &Ty, from: &Ty, bound: Bound, bounds: &mut [Bounds], deeper: usize) {
+    fn infer(&self, to: &Ty, from: &Ty, bound: InferenceBound, bounds: &mut [Bounds], deeper: usize) {
         let Some(deeper) = deeper.checked_sub(1) else { return };
         match (to, from) {
             (_, Ty::Null | Ty::Other) => {}
             (Ty::MethodVar(at), from) => {
                 if let Some(own) = bounds.get_mut(*at as usize) {
-                    let list = if bound == Bound::Exact { &mut own.exact } else { &mut own.lower };
+                    let list = if bound == InferenceBound::Exact { &mut own.exact } else { &mut own.lower };
                     if !list.contains(from) {
                         list.push(from.clone());
                     }
                 }
             }
             (Ty::Vector(to), Ty::Vector(from)) => {
-                let inner = if from.is_value() { Bound::Exact } else { bound };
+                let inner = if from.is_value() { InferenceBound::Exact } else { bound };
                 self.infer(to, from, inner, bounds, deeper);
             }
             (Ty::Array(to, rank), Ty::Array(from, other)) if rank == other => {
                 self.infer(to, from, bound, bounds, deeper);
             }
-            (Ty::Pointer(to), Ty::Pointer(from)) => self.infer(to, from, Bound::Exact, bounds, deeper),
+            (Ty::Pointer(to), Ty::Pointer(from)) => {
+                self.infer(to, from, InferenceBound::Exact, bounds, deeper)
+            }
             (Ty::Named(wanted), from) if to.is_open() => {
                 if let (Some(to), true) = (self.types.nullable(to), self.types.nullable(from).is_none()) {
                     if from.is_value() {
@@ -69,7 +75,7 @@ impl Binder<'_> {
                 };
                 for (at, (to, from)) in wanted.arguments.iter().zip(&own.arguments).enumerate() {
                     let varies = info.parameters.get(at) == Some(&Variance::Out) && !from.is_value();
-                    let inner = if varies { bound } else { Bound::Exact };
+                    let inner = if varies { bound } else { InferenceBound::Exact };
                     self.infer(to, from, inner, bounds, deeper);
                 }
             }

@@ -1,15 +1,15 @@
 //! Lambdas whose parameters' types are known: their bodies, and what they return.
 
-use super::binder::{Bind, Binder, Group, left, wrong};
-use super::overloads::{Given, GivenValue};
-use super::typed::{Body, Kind, Lambda, Typed};
+use super::binder::{Bind, Binder, MethodGroup, left, wrong};
+use super::overloads::{SourceArgument, SourceArgumentValue};
+use super::typed::{Body, Typed, TypedKind, TypedLambda};
 use crate::syntax::Span;
 use crate::syntax::tree::{self, LambdaBody, Mode};
 use crate::types::{OBJECT, Ty, VOID};
 
 /// The result that a lambda must have.
 #[derive(Debug, Clone)]
-pub(super) enum Wanted {
+pub(super) enum ExpectedResult {
     /// A value of this type.
     Of(Ty),
     /// Any value: the type is what the caller wants to know.
@@ -24,9 +24,9 @@ impl Binder<'_> {
         &mut self,
         lambda: &tree::Lambda,
         parameters: &[Ty],
-        wanted: &Wanted,
+        wanted: &ExpectedResult,
         span: Span,
-    ) -> Bind<Lambda> {
+    ) -> Bind<TypedLambda> {
         if let Some(what) = lambda.special {
             return left(what, span);
         }
@@ -54,15 +54,15 @@ impl Binder<'_> {
                 LambdaBody::Value(value) => binder.value_body(value, wanted)?,
                 LambdaBody::Block(block) => binder.block_body(block, wanted, span)?,
             };
-            Ok(Lambda { slots, body, result })
+            Ok(TypedLambda { slots, body, result })
         })
     }
 
-    fn value_body(&mut self, value: &tree::Expr, wanted: &Wanted) -> Bind<(Body, Ty)> {
+    fn value_body(&mut self, value: &tree::Expr, wanted: &ExpectedResult) -> Bind<(Body, Ty)> {
         let bound = match wanted {
-            Wanted::Of(ty) => self.converted_expr(value, ty)?,
-            Wanted::Any => self.value(value)?,
-            Wanted::Nothing => {
+            ExpectedResult::Of(ty) => self.converted_expr(value, ty)?,
+            ExpectedResult::Any => self.value(value)?,
+            ExpectedResult::Nothing => {
                 let part = self.part(value)?;
                 self.valued(part, value.span)?
             }
@@ -71,14 +71,14 @@ impl Binder<'_> {
         Ok((Body::Value(Box::new(bound)), ty))
     }
 
-    fn block_body(&mut self, block: &[tree::Stmt], wanted: &Wanted, span: Span) -> Bind<(Body, Ty)> {
+    fn block_body(&mut self, block: &[tree::Stmt], wanted: &ExpectedResult, span: Span) -> Bind<(Body, Ty)> {
         let expected = match wanted {
-            Wanted::Of(ty) => Some(ty.clone()),
-            Wanted::Any | Wanted::Nothing => None,
+            ExpectedResult::Of(ty) => Some(ty.clone()),
+            ExpectedResult::Any | ExpectedResult::Nothing => None,
         };
         let (statements, returned) = self.block(block, expected.as_ref())?;
         match wanted {
-            Wanted::Of(ty) if returned.is_empty() => {
+            ExpectedResult::Of(ty) if returned.is_empty() => {
                 let name = self.spelled(ty);
                 wrong(
                     "CS1643",
@@ -86,9 +86,9 @@ impl Binder<'_> {
                     span,
                 )
             }
-            Wanted::Of(ty) => Ok((Body::Block(statements), ty.clone())),
-            Wanted::Nothing => Ok((Body::Block(statements), VOID)),
-            Wanted::Any => {
+            ExpectedResult::Of(ty) => Ok((Body::Block(statements), ty.clone())),
+            ExpectedResult::Nothing => Ok((Body::Block(statements), VOID)),
+            ExpectedResult::Any => {
                 let Some(ty) = self.common_type(&returned) else {
                     return wrong(
                         "CS8917",
@@ -109,28 +109,33 @@ impl Binder<'_> {
     /// A method in a lambda's place: `char.IsDigit`.
     pub(super) fn method_as_lambda(
         &mut self,
-        group: &Group,
+        group: &MethodGroup,
         parameters: &[Ty],
-        wanted: &Wanted,
+        wanted: &ExpectedResult,
         span: Span,
-    ) -> Bind<Lambda> {
+    ) -> Bind<TypedLambda> {
         let mut slots = Vec::new();
-        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut given: Vec<SourceArgument<'_>> = Vec::new();
         for ty in parameters {
             let slot = self.slot();
             slots.push(slot);
-            let value = Typed::new(Kind::Slot(slot), ty.clone(), span);
-            given.push(Given { name: None, mode: Mode::Value, value: GivenValue::Value(value), span });
+            let value = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
+            given.push(SourceArgument {
+                name: None,
+                mode: Mode::Value,
+                value: SourceArgumentValue::Value(value),
+                span,
+            });
         }
         let call = self.call_given(group, &given, span)?;
         let call = match wanted {
-            Wanted::Of(ty) => self.converted(call, ty)?,
-            Wanted::Any if call.is_void() => {
+            ExpectedResult::Of(ty) => self.converted(call, ty)?,
+            ExpectedResult::Any if call.is_void() => {
                 return wrong("CS0407", format!("'{}' has the wrong return type", group.name), span);
             }
-            Wanted::Any | Wanted::Nothing => call,
+            ExpectedResult::Any | ExpectedResult::Nothing => call,
         };
         let result = call.ty.clone();
-        Ok(Lambda { slots, body: Body::Value(Box::new(call)), result })
+        Ok(TypedLambda { slots, body: Body::Value(Box::new(call)), result })
     }
 }

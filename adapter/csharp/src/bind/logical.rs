@@ -1,7 +1,7 @@
 //! `&&` and `||` (language specification, 12.14), of truths and of types that define them; `??` is in `choices`.
 
 use super::binder::{Bind, Binder, wrong};
-use super::typed::{Kind, Typed};
+use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::operators::BinaryOp;
 use crate::syntax::Span;
@@ -35,8 +35,8 @@ impl Binder<'_> {
             return Ok(self.truth_value(value, span));
         }
         let kind = match op {
-            Logical::And => Kind::And(first.boxed(), second.boxed()),
-            _ => Kind::Or(first.boxed(), second.boxed()),
+            Logical::And => TypedKind::And(first.boxed(), second.boxed()),
+            _ => TypedKind::Or(first.boxed(), second.boxed()),
         };
         Ok(Typed::new(kind, BOOL, span))
     }
@@ -52,7 +52,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let slot = self.slot();
-        let kept = Typed::new(Kind::Slot(slot), a.ty.clone(), a.span);
+        let kept = Typed::new(TypedKind::Slot(slot), a.ty.clone(), a.span);
         let Some(decided) = self.defined_operator(&methods, &[&kept], None, span)? else { return Ok(None) };
         let b = self.value(b)?;
         let both = self.binary(joins, kept.clone(), b, span)?;
@@ -66,8 +66,8 @@ impl Binder<'_> {
                 span,
             );
         }
-        let choice = Kind::Choice(decided.boxed(), kept.boxed(), both.boxed());
+        let choice = TypedKind::Choice(decided.boxed(), kept.boxed(), both.boxed());
         let choice = Typed::new(choice, a.ty.clone(), span);
-        Ok(Some(Typed::new(Kind::Let(slot, a.clone().boxed(), choice.boxed()), a.ty.clone(), span)))
+        Ok(Some(Typed::new(TypedKind::Let(slot, a.clone().boxed(), choice.boxed()), a.ty.clone(), span)))
     }
 }

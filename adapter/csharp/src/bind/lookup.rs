@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Group, Part, wrong};
+use super::binder::{Bind, Binder, Classification, MethodGroup, wrong};
 use super::scope::COMMON_NAMESPACES;
-use super::typed::{Kind, Typed};
+use super::typed::{Typed, TypedKind};
 use crate::syntax::Span;
-use crate::syntax::tree::Name;
+use crate::syntax::tree::SimpleName;
 use crate::types::{Def, INT, Ty};
 
 impl Binder<'_> {
-    pub(super) fn simple_name(&mut self, name: &Name) -> Bind<Part> {
+    pub(super) fn simple_name(&mut self, name: &SimpleName) -> Bind<Classification> {
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
         match self.named(name, &types)? {
             Some(part) => Ok(part),
@@ -23,15 +23,15 @@ impl Binder<'_> {
     }
 
     /// The meaning of a name; `None` if nothing has this name.
-    fn named(&mut self, name: &Name, types: &[Ty]) -> Bind<Option<Part>> {
+    fn named(&mut self, name: &SimpleName, types: &[Ty]) -> Bind<Option<Classification>> {
         let (text, span) = (&name.text, name.span);
         if name.arity() == 0
             && let Some(variable) = self.variable(text, span)
         {
-            return Ok(Some(Part::Value(variable)));
+            return Ok(Some(Classification::Value(variable)));
         }
         if let Some(this) = self.scope.this.clone() {
-            let this = Typed::new(Kind::This, this, span);
+            let this = Typed::new(TypedKind::This, this, span);
             if let Some(part) = self.own_member(&this, text, types, span)? {
                 return Ok(Some(part));
             }
@@ -46,14 +46,14 @@ impl Binder<'_> {
         if name.arity() == 0
             && let Some((_, ty)) = self.scope.type_parameters.iter().find(|(own, _)| *own == **text)
         {
-            return Ok(Some(Part::Type(ty.clone())));
+            return Ok(Some(Classification::Type(ty.clone())));
         }
         if let Some(ty) = self.visible_type(text, types.to_vec(), name.open) {
-            return Ok(Some(Part::Type(ty)));
+            return Ok(Some(Classification::Type(ty)));
         }
         let imports = &self.scope.imports;
         if let Some((_, space)) = imports.namespace_aliases.iter().find(|(alias, _)| *alias == **text) {
-            return Ok(Some(Part::Namespace(space.clone())));
+            return Ok(Some(Classification::Namespace(space.clone())));
         }
         // `using static`: the members of those types are in sight by themselves.
         for ty in imports.statics.clone() {
@@ -61,33 +61,40 @@ impl Binder<'_> {
                 return Ok(Some(part));
             }
         }
-        Ok(self.types.system.is_namespace(text).then(|| Part::Namespace(text.to_string())))
+        Ok(self.types.system.is_namespace(text).then(|| Classification::Namespace(text.to_string())))
     }
 
     /// A variable of the expression or of the scope.
     pub(super) fn variable(&self, name: &str, span: Span) -> Option<Typed> {
         if let Some(local) = self.locals.iter().rev().find(|local| *local.name == *name) {
-            return Some(Typed::new(Kind::Slot(local.slot), local.ty.clone(), span));
+            return Some(Typed::new(TypedKind::Slot(local.slot), local.ty.clone(), span));
         }
         match name {
             "$exception" => {
-                return self.scope.exception.clone().map(|ty| Typed::new(Kind::Exception, ty, span));
+                return self.scope.exception.clone().map(|ty| Typed::new(TypedKind::Exception, ty, span));
             }
-            "$threadid" => return Some(Typed::new(Kind::ThreadId, INT, span)),
+            "$threadid" => return Some(Typed::new(TypedKind::ThreadId, INT, span)),
             _ => {}
         }
         let at = self.scope.variables.iter().position(|variable| *variable.name == *name)?;
         let variable = self.scope.variables.get(at)?;
         Some(match &variable.constant {
-            Some(constant) => Typed::new(Kind::Constant(constant.clone()), variable.ty.clone(), span),
-            None => Typed::new(Kind::Variable(u32::try_from(at).ok()?), variable.ty.clone(), span),
+            Some(constant) => Typed::new(TypedKind::Constant(constant.clone()), variable.ty.clone(), span),
+            None => Typed::new(TypedKind::Variable(u32::try_from(at).ok()?), variable.ty.clone(), span),
         })
     }
 
     /// Methods of this name on the type of `this` or the class around.
-    pub(super) fn group(&self, of: Option<Typed>, owner: &Ty, name: &str, types: &[Ty], span: Span) -> Part {
+    pub(super) fn group(
+        &self,
+        of: Option<Typed>,
+        owner: &Ty,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Classification {
         let (name, owner) = (Rc::from(name), owner.clone());
-        Part::Group(Group { name, of, owner, types: types.to_vec(), is_base: false, span })
+        Classification::Group(MethodGroup { name, of, owner, types: types.to_vec(), is_base: false, span })
     }
 
     /// The type a type is declared in, with its share of the arguments.
@@ -160,7 +167,7 @@ impl Binder<'_> {
     }
 
     /// `alias::Name`.
-    pub(super) fn qualified(&mut self, alias: &str, name: &Name) -> Bind<Part> {
+    pub(super) fn qualified(&mut self, alias: &str, name: &SimpleName) -> Bind<Classification> {
         let space = match alias {
             "global" => Some(String::new()),
             _ => self
@@ -189,13 +196,19 @@ impl Binder<'_> {
     }
 
     /// A type or a namespace in a namespace.
-    pub(super) fn in_namespace(&self, space: &str, name: &str, types: Vec<Ty>, open: usize) -> Option<Part> {
+    pub(super) fn in_namespace(
+        &self,
+        space: &str,
+        name: &str,
+        types: Vec<Ty>,
+        open: usize,
+    ) -> Option<Classification> {
         let full = if space.is_empty() { name.to_owned() } else { format!("{space}.{name}") };
         let arity = types.len().max(open);
         let own = if arity > 0 { format!("{full}`{arity}") } else { full.clone() };
         match self.type_around(&own) {
-            Some(def) => Some(Part::Type(self.types.make(def, types))),
-            None => self.types.system.is_namespace(&full).then_some(Part::Namespace(full)),
+            Some(def) => Some(Classification::Type(self.types.make(def, types))),
+            None => self.types.system.is_namespace(&full).then_some(Classification::Namespace(full)),
         }
     }
 

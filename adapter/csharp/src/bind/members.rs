@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Part, left, wrong};
-use super::overloads::{Given, GivenValue};
+use super::binder::{Bind, Binder, Classification, left, wrong};
+use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::system::{Field, Member, Method, Property};
-use super::typed::{FieldRef, How, Kind, MethodRef, PropertyRef, Typed};
+use super::typed::{FieldRef, How, MethodRef, PropertyRef, Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
-use crate::syntax::tree::{Expr, ExprKind, Mode, Name};
+use crate::syntax::tree::{Expr, ExprKind, Mode, SimpleName};
 use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
 
 /// What says itself what members it has; a class of the framework's for that whose own members count first; one that is a dictionary.
@@ -19,16 +19,23 @@ const DICTIONARY: &str = "System.Collections.Generic.IDictionary`2";
 
 impl Binder<'_> {
     /// `of.name`.
-    pub(super) fn member(&mut self, of: &Expr, name: &Name, span: Span) -> Bind<Part> {
+    pub(super) fn member(&mut self, of: &Expr, name: &SimpleName, span: Span) -> Bind<Classification> {
         let part = self.part(of)?;
         self.member_of_part(part, of, name, span)
     }
 
     /// A member of what an expression means.
-    pub(super) fn member_of_part(&mut self, part: Part, of: &Expr, name: &Name, span: Span) -> Bind<Part> {
+    pub(super) fn member_of_part(
+        &mut self,
+        part: Classification,
+        of: &Expr,
+        name: &SimpleName,
+        span: Span,
+    ) -> Bind<Classification> {
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
         match part {
-            Part::Namespace(space) => match self.in_namespace(&space, &name.text, types, name.open) {
+            Classification::Namespace(space) => match self.in_namespace(&space, &name.text, types, name.open)
+            {
                 Some(part) => Ok(part),
                 None => wrong(
                     "CS0234",
@@ -39,10 +46,10 @@ impl Binder<'_> {
                     name.span,
                 ),
             },
-            Part::Type(ty) => match self.static_member(&ty, &name.text, &types, span)? {
+            Classification::Type(ty) => match self.static_member(&ty, &name.text, &types, span)? {
                 Some(part) => Ok(part),
                 None => match self.nested_type(&ty, &name.text, types, name.open) {
-                    Some(nested) => Ok(Part::Type(nested)),
+                    Some(nested) => Ok(Classification::Type(nested)),
                     None => {
                         let owner = self.spelled(&ty);
                         wrong(
@@ -53,14 +60,14 @@ impl Binder<'_> {
                     }
                 },
             },
-            Part::Group(group) => {
+            Classification::Group(group) => {
                 let message = format!(
                     "Operator '.' cannot be applied to operand of type 'method group' ('{}')",
                     group.name
                 );
                 wrong("CS0023", message, group.span)
             }
-            Part::Value(value) => {
+            Classification::Value(value) => {
                 // `Color.Red` where a property `Color` is of type `Color`.
                 if let ExprKind::Name(of_name) = &of.kind
                     && self.types.info(&value.ty).is_some_and(|info| *info.name == *of_name.text)
@@ -76,7 +83,12 @@ impl Binder<'_> {
         }
     }
 
-    pub(super) fn member_of_value(&mut self, of: Typed, name: &Name, span: Span) -> Bind<Part> {
+    pub(super) fn member_of_value(
+        &mut self,
+        of: Typed,
+        name: &SimpleName,
+        span: Span,
+    ) -> Bind<Classification> {
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
         self.member_of(of, &name.text, &types, name.span, span)
     }
@@ -89,7 +101,7 @@ impl Binder<'_> {
         types: &[Ty],
         at: Span,
         span: Span,
-    ) -> Bind<Part> {
+    ) -> Bind<Classification> {
         if of.is_void() {
             return wrong("CS0023", "Operator '.' cannot be applied to operand of type 'void'", of.span);
         }
@@ -113,7 +125,7 @@ impl Binder<'_> {
             Some(narrow) => self.own_member(narrow, name, types, span)?,
             None => None,
         };
-        if let Some(part @ Part::Value(_)) = more {
+        if let Some(part @ Classification::Value(_)) = more {
             return Ok(part);
         }
         let extends = !self.types.system.extensions(self.place(), name).is_empty()
@@ -129,7 +141,13 @@ impl Binder<'_> {
     }
 
     /// A member that a value has because its type stands for a generic parameter, whose constraints have it.
-    fn constrained_member(&mut self, of: &Typed, name: &str, types: &[Ty], span: Span) -> Bind<Option<Part>> {
+    fn constrained_member(
+        &mut self,
+        of: &Typed,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
         let of_type = |(argument, _): &&(Ty, Vec<Ty>)| *argument == of.ty;
         let bounds: Vec<Ty> =
             self.scope.constraints.iter().filter(of_type).flat_map(|(_, bounds)| bounds.clone()).collect();
@@ -147,7 +165,13 @@ impl Binder<'_> {
 
     /// A member of a `dynamic` value that says itself what members it has; none of any other value. C#'s library for such values asks it
     /// first, unless it is a `DynamicObject`, which has its own members, too.
-    fn member_of_dynamic(&mut self, of: &Typed, name: &str, types: &[Ty], span: Span) -> Bind<Option<Part>> {
+    fn member_of_dynamic(
+        &mut self,
+        of: &Typed,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
         let Some(narrow) = self.narrowed(of) else { return Ok(None) };
         let chain = self.types.chain(&narrow.ty);
         let is = |ty: &Ty, name: &str| self.types.is_named(ty, name);
@@ -165,8 +189,13 @@ impl Binder<'_> {
         {
             let entries = self.cast_value(narrow, &dictionary, span)?;
             let key = self.literal(Constant::Text(name.to_owned()), span);
-            let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(key), span }];
-            return Ok(Some(Part::Value(self.indexed(entries, &given, span)?)));
+            let given = [SourceArgument {
+                name: None,
+                mode: Mode::Value,
+                value: SourceArgumentValue::Value(key),
+                span,
+            }];
+            return Ok(Some(Classification::Value(self.indexed(entries, &given, span)?)));
         }
         left("a member of a `dynamic` object", span)
     }
@@ -178,15 +207,21 @@ impl Binder<'_> {
         }
         let actual = self.types.system.actual(of)?;
         let is_more = actual != of.ty && actual != Ty::Null && actual != Ty::Other && !actual.is_open();
-        is_more.then(|| Typed::new(Kind::Narrow(of.clone().boxed()), actual, of.span))
+        is_more.then(|| Typed::new(TypedKind::Narrow(of.clone().boxed()), actual, of.span))
     }
 
     /// A member that a type of the value declares: no extension method, which a name by itself never means.
-    pub(super) fn own_member(&self, of: &Typed, name: &str, types: &[Ty], span: Span) -> Bind<Option<Part>> {
+    pub(super) fn own_member(
+        &self,
+        of: &Typed,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
         if types.is_empty()
             && let Some(value) = self.intrinsic_member(of, name, span)
         {
-            return Ok(Some(Part::Value(value)));
+            return Ok(Some(Classification::Value(value)));
         }
         for owner in self.types.lineage(&of.ty) {
             let Some(def) = self.types.def(&owner) else { continue };
@@ -194,10 +229,15 @@ impl Binder<'_> {
             for member in members.iter() {
                 match member {
                     Member::Field(field) if !field.is_static && types.is_empty() => {
-                        return Ok(Some(Part::Value(self.field(Some(of.clone()), field, &owner, span))));
+                        return Ok(Some(Classification::Value(self.field(
+                            Some(of.clone()),
+                            field,
+                            &owner,
+                            span,
+                        ))));
                     }
                     Member::Property(property) if !property.is_static && types.is_empty() => {
-                        return Ok(Some(Part::Value(self.property(
+                        return Ok(Some(Classification::Value(self.property(
                             Some(of.clone()),
                             property,
                             &owner,
@@ -217,7 +257,12 @@ impl Binder<'_> {
             let Some(def) = self.types.def(&owner) else { continue };
             for member in self.types.system.members(def, &parameter).iter() {
                 if let Member::Field(field) = member {
-                    return Ok(Some(Part::Value(self.field(Some(of.clone()), field, &owner, span))));
+                    return Ok(Some(Classification::Value(self.field(
+                        Some(of.clone()),
+                        field,
+                        &owner,
+                        span,
+                    ))));
                 }
             }
         }
@@ -230,12 +275,16 @@ impl Binder<'_> {
         match (&of.ty, name) {
             (Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING), "Length") => {
                 // The length of a constant is not one itself.
-                return Some(Typed::new(Kind::Length(boxed()), INT, span));
+                return Some(Typed::new(TypedKind::Length(boxed()), INT, span));
             }
             (Ty::Vector(_) | Ty::Array(..), "LongLength") => {
-                let length = Typed::new(Kind::Length(boxed()), INT, span);
+                let length = Typed::new(TypedKind::Length(boxed()), INT, span);
                 let how = How::Number { checked: false };
-                return Some(Typed::new(Kind::Convert(length.boxed(), how), Ty::Primitive(kind::I8), span));
+                return Some(Typed::new(
+                    TypedKind::Convert(length.boxed(), how),
+                    Ty::Primitive(kind::I8),
+                    span,
+                ));
             }
             (Ty::Vector(_), "Rank") => return Some(self.int(1, span)),
             (Ty::Array(_, rank), "Rank") => return Some(self.int(i32::try_from(*rank).unwrap_or(1), span)),
@@ -243,8 +292,8 @@ impl Binder<'_> {
         }
         if let Some(inner) = self.types.nullable(&of.ty) {
             return match name {
-                "HasValue" => Some(Typed::new(Kind::HasValue(boxed()), BOOL, span)),
-                "Value" => Some(Typed::new(Kind::Convert(boxed(), How::Unwrap), inner, span)),
+                "HasValue" => Some(Typed::new(TypedKind::HasValue(boxed()), BOOL, span)),
+                "Value" => Some(Typed::new(TypedKind::Convert(boxed(), How::Unwrap), inner, span)),
                 _ => None,
             };
         }
@@ -252,27 +301,33 @@ impl Binder<'_> {
         let named = of.ty.names().and_then(|names| names.position(name));
         let at = named.or_else(|| name.strip_prefix("Item")?.parse::<usize>().ok()?.checked_sub(1))?;
         let ty = elements.get(at)?.clone();
-        Some(Typed::new(Kind::TupleElement(boxed(), at), ty, span))
+        Some(Typed::new(TypedKind::TupleElement(boxed(), at), ty, span))
     }
 
     /// A static member of a type or of one of its bases.
-    pub(super) fn static_member(&self, ty: &Ty, name: &str, types: &[Ty], span: Span) -> Bind<Option<Part>> {
+    pub(super) fn static_member(
+        &self,
+        ty: &Ty,
+        name: &str,
+        types: &[Ty],
+        span: Span,
+    ) -> Bind<Option<Classification>> {
         for owner in self.types.chain(ty) {
             let Some(def) = self.types.def(&owner) else { continue };
             for member in self.types.system.members(def, name).iter() {
                 match member {
                     Member::Field(field) if field.is_static && types.is_empty() => {
-                        return Ok(Some(Part::Value(self.field(None, field, &owner, span))));
+                        return Ok(Some(Classification::Value(self.field(None, field, &owner, span))));
                     }
                     Member::Property(property) if property.is_static && types.is_empty() => {
-                        return Ok(Some(Part::Value(self.property(None, property, &owner, span))));
+                        return Ok(Some(Classification::Value(self.property(None, property, &owner, span))));
                     }
                     Member::Method(_) => return Ok(Some(self.group(None, &owner, name, types, span))),
                     _ => {}
                 }
             }
             if let Some(nested) = self.nested_type(&owner, name, types.to_vec(), 0) {
-                return Ok(Some(Part::Type(nested)));
+                return Ok(Some(Classification::Type(nested)));
             }
         }
         Ok(None)
@@ -282,10 +337,10 @@ impl Binder<'_> {
         // A `ref` field is what it refers to.
         let ty = field.ty.with(owner.arguments(), &[]).direct().clone();
         if let Some(constant) = &field.constant {
-            return Typed::new(Kind::Constant(constant.clone()), constant_type(constant, ty), span);
+            return Typed::new(TypedKind::Constant(constant.clone()), constant_type(constant, ty), span);
         }
         let field = FieldRef { field: field.clone(), owner: owner.clone() };
-        Typed::new(Kind::Field(of.map(Typed::boxed), Box::new(field)), ty, span)
+        Typed::new(TypedKind::Field(of.map(Typed::boxed), Box::new(field)), ty, span)
     }
 
     pub(super) fn property(
@@ -297,7 +352,7 @@ impl Binder<'_> {
     ) -> Typed {
         let property = self.property_ref(property, owner);
         let ty = property.ty.direct().clone();
-        Typed::new(Kind::Property(of.map(Typed::boxed), Box::new(property)), ty, span)
+        Typed::new(TypedKind::Property(of.map(Typed::boxed), Box::new(property)), ty, span)
     }
 
     pub(super) fn property_ref(&self, property: &Rc<Property>, owner: &Ty) -> PropertyRef {
@@ -334,12 +389,14 @@ fn constant_type(constant: &Constant, declared: Ty) -> Ty {
 }
 
 /// As `base.` calls it: the member of the base itself.
-fn as_base(part: Part) -> Part {
+fn as_base(part: Classification) -> Classification {
     match part {
-        Part::Group(group) => Part::Group(super::binder::Group { is_base: true, ..group }),
-        Part::Value(Typed { kind: Kind::Property(of, property), ty, span }) => {
+        Classification::Group(group) => {
+            Classification::Group(super::binder::MethodGroup { is_base: true, ..group })
+        }
+        Classification::Value(Typed { kind: TypedKind::Property(of, property), ty, span }) => {
             let property = Box::new(PropertyRef { is_base: true, ..*property });
-            Part::Value(Typed::new(Kind::Property(of, property), ty, span))
+            Classification::Value(Typed::new(TypedKind::Property(of, property), ty, span))
         }
         other => other,
     }

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder, left, wrong};
-use super::overloads::{Candidate, Given, GivenValue};
+use super::overloads::{OverloadCandidate, SourceArgument, SourceArgumentValue};
 use super::system::{Member, Method};
-use super::typed::{Argument, Call, How, Kind, Passed, Typed};
+use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::constant::Constant;
-use crate::operators::{BinaryOp, Overflow, Problem, UnaryOp, compute, compute_unary};
+use crate::operators::{BinaryOp, OperatorError, Overflow, UnaryOp, compute, compute_unary};
 use crate::syntax::Span;
 use crate::syntax::tree::{Expr, Mode};
 use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
@@ -114,11 +114,11 @@ impl Binder<'_> {
         let mut parts = Vec::new();
         for part in [a, b] {
             match part.kind {
-                Kind::Concat(inner) => parts.extend(inner),
+                TypedKind::Concat(inner) => parts.extend(inner),
                 _ => parts.push(self.as_text(part)),
             }
         }
-        Typed::new(Kind::Concat(parts), STRING, span)
+        Typed::new(TypedKind::Concat(parts), STRING, span)
     }
 
     /// A part of a text: what its `ToString` returns, worked out here for numbers, truths, enums and nullables of them.
@@ -129,7 +129,7 @@ impl Binder<'_> {
         let inside = self.types.inside(&part.ty);
         let here = inside != OBJECT && self.types.is_built_in(&inside);
         let span = part.span;
-        Typed::new(Kind::Text(part.boxed(), here), STRING, span)
+        Typed::new(TypedKind::Text(part.boxed(), here), STRING, span)
     }
 
     /// An operator that one of the operands' types defines.
@@ -195,13 +195,18 @@ impl Binder<'_> {
         op: Option<BinaryOp>,
         span: Span,
     ) -> Bind<Option<Typed>> {
-        let given = |lifted: bool| -> Vec<Given<'static>> {
+        let given = |lifted: bool| -> Vec<SourceArgument<'static>> {
             let one = |operand: &&Typed| {
                 let value = match self.types.nullable(&operand.ty).filter(|_| lifted) {
-                    Some(inner) => Typed::new(Kind::Default, inner, operand.span),
+                    Some(inner) => Typed::new(TypedKind::Default, inner, operand.span),
                     None => (*operand).clone(),
                 };
-                Given { name: None, mode: Mode::Value, span: operand.span, value: GivenValue::Value(value) }
+                SourceArgument {
+                    name: None,
+                    mode: Mode::Value,
+                    span: operand.span,
+                    value: SourceArgumentValue::Value(value),
+                }
             };
             operands.iter().map(one).collect()
         };
@@ -220,7 +225,7 @@ impl Binder<'_> {
     /// Nothing in, nothing out; equality compares nothing with nothing.
     fn lifted_operator(
         &mut self,
-        best: Candidate,
+        best: OverloadCandidate,
         operands: &[&Typed],
         op: Option<BinaryOp>,
         span: Span,
@@ -228,34 +233,36 @@ impl Binder<'_> {
         let (mut bindings, mut inner, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
         for operand in operands {
             let slot = self.slot();
-            let kept = Typed::new(Kind::Slot(slot), operand.ty.clone(), operand.span);
+            let kept = Typed::new(TypedKind::Slot(slot), operand.ty.clone(), operand.span);
             bindings.push((slot, (*operand).clone()));
             match self.types.nullable(&operand.ty) {
                 Some(ty) => {
-                    nulls.push(Typed::new(Kind::IsNull(kept.clone().boxed()), BOOL, span));
-                    inner.push(Typed::new(Kind::Convert(kept.boxed(), How::Unwrap), ty, operand.span));
+                    nulls.push(Typed::new(TypedKind::IsNull(kept.clone().boxed()), BOOL, span));
+                    inner.push(Typed::new(TypedKind::Convert(kept.boxed(), How::Unwrap), ty, operand.span));
                 }
                 None => inner.push(kept),
             }
         }
-        let given: Vec<Given<'_>> = inner
+        let given: Vec<SourceArgument<'_>> = inner
             .into_iter()
-            .map(|value| Given {
+            .map(|value| SourceArgument {
                 name: None,
                 mode: Mode::Value,
                 span: value.span,
-                value: GivenValue::Value(value),
+                value: SourceArgumentValue::Value(value),
             })
             .collect();
         let arguments = self.passed(&best, &given, span)?;
         let call = static_call(best, arguments, span);
         let any_null =
-            nulls.iter().cloned().reduce(|a, b| Typed::new(Kind::Or(a.boxed(), b.boxed()), BOOL, span));
+            nulls.iter().cloned().reduce(|a, b| Typed::new(TypedKind::Or(a.boxed(), b.boxed()), BOOL, span));
         let any_null = any_null.unwrap_or_else(|| self.truth_value(false, span));
         let (ty, otherwise, call) = match op {
             Some(op) if op.compares() => {
                 let all_null = (nulls.len() == operands.len()).then(|| {
-                    nulls.into_iter().reduce(|a, b| Typed::new(Kind::And(a.boxed(), b.boxed()), BOOL, span))
+                    nulls
+                        .into_iter()
+                        .reduce(|a, b| Typed::new(TypedKind::And(a.boxed(), b.boxed()), BOOL, span))
                 });
                 let all_null = all_null.flatten().unwrap_or_else(|| self.truth_value(false, span));
                 let otherwise = match op {
@@ -269,15 +276,15 @@ impl Binder<'_> {
                 let ty = self.types.nullable_of(&call.ty);
                 let wrapped = match ty == call.ty {
                     true => call,
-                    false => Typed::new(Kind::Convert(call.boxed(), How::Wrap), ty.clone(), span),
+                    false => Typed::new(TypedKind::Convert(call.boxed(), How::Wrap), ty.clone(), span),
                 };
-                (ty.clone(), Typed::new(Kind::Default, ty, span), wrapped)
+                (ty.clone(), Typed::new(TypedKind::Default, ty, span), wrapped)
             }
         };
-        let chosen = Kind::Choice(any_null.boxed(), otherwise.boxed(), call.boxed());
+        let chosen = TypedKind::Choice(any_null.boxed(), otherwise.boxed(), call.boxed());
         let mut whole = Typed::new(chosen, ty.clone(), span);
         for (slot, value) in bindings.into_iter().rev() {
-            whole = Typed::new(Kind::Let(slot, value.boxed(), whole.boxed()), ty.clone(), span);
+            whole = Typed::new(TypedKind::Let(slot, value.boxed(), whole.boxed()), ty.clone(), span);
         }
         Ok(whole)
     }
@@ -285,7 +292,7 @@ impl Binder<'_> {
     pub(super) fn negated(&self, value: Typed, span: Span) -> Typed {
         match value.constant() {
             Some(Constant::Bool(holds)) => self.truth_value(!holds, span),
-            _ => Typed::new(Kind::Unary(UnaryOp::Not, value.boxed(), Overflow::Wraps), BOOL, span),
+            _ => Typed::new(TypedKind::Unary(UnaryOp::Not, value.boxed(), Overflow::Wraps), BOOL, span),
         }
     }
 
@@ -444,12 +451,12 @@ impl Binder<'_> {
     pub(super) fn built_in(&self, op: BinaryOp, a: Typed, b: Typed, ty: Ty, span: Span) -> Bind<Typed> {
         if let (Some(first), Some(second)) = (a.constant(), b.constant()) {
             return match compute(op, first, second, (true, true), self.overflow) {
-                Ok(constant) => Ok(Typed::new(Kind::Constant(constant), ty, span)),
-                Err(Problem::Overflow) => {
+                Ok(constant) => Ok(Typed::new(TypedKind::Constant(constant), ty, span)),
+                Err(OperatorError::Overflow) => {
                     wrong("CS0220", "The operation overflows at compile time in checked mode", span)
                 }
-                Err(Problem::DividesByZero) => wrong("CS0020", "Division by constant zero", span),
-                Err(Problem::NoOperator) => self.no_binary(op, &a, &b, span),
+                Err(OperatorError::DividesByZero) => wrong("CS0020", "Division by constant zero", span),
+                Err(OperatorError::NoOperator) => self.no_binary(op, &a, &b, span),
             };
         }
         let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
@@ -461,7 +468,7 @@ impl Binder<'_> {
         if divides && is_zero {
             return wrong("CS0020", "Division by constant zero", span);
         }
-        Ok(Typed::new(Kind::Binary(op, a.boxed(), b.boxed(), self.overflow), ty, span))
+        Ok(Typed::new(TypedKind::Binary(op, a.boxed(), b.boxed(), self.overflow), ty, span))
     }
 
     pub(super) fn unary(&mut self, op: UnaryOp, of: &Expr, span: Span) -> Bind<Typed> {
@@ -514,7 +521,7 @@ impl Binder<'_> {
             && (*number == 1 << 31 || *number == 1 << 63)
         {
             let ty = folded.ty();
-            return Ok(Typed::new(Kind::Constant(folded), ty, span));
+            return Ok(Typed::new(TypedKind::Constant(folded), ty, span));
         }
         match self.number_of_unary(op, &value) {
             Some(ty) => {
@@ -555,8 +562,8 @@ impl Binder<'_> {
     fn built_in_unary(&self, op: UnaryOp, value: Typed, ty: Ty, span: Span) -> Bind<Typed> {
         if let Some(constant) = value.constant() {
             return match compute_unary(op, constant, true, self.overflow) {
-                Ok(constant) => Ok(Typed::new(Kind::Constant(constant), ty, span)),
-                Err(Problem::Overflow) => {
+                Ok(constant) => Ok(Typed::new(TypedKind::Constant(constant), ty, span)),
+                Err(OperatorError::Overflow) => {
                     wrong("CS0220", "The operation overflows at compile time in checked mode", span)
                 }
                 Err(_) => {
@@ -569,7 +576,7 @@ impl Binder<'_> {
                 }
             };
         }
-        Ok(Typed::new(Kind::Unary(op, value.boxed(), self.overflow), ty, span))
+        Ok(Typed::new(TypedKind::Unary(op, value.boxed(), self.overflow), ty, span))
     }
 }
 
@@ -581,14 +588,14 @@ fn checked_name(name: &str) -> Option<String> {
     Some(format!("op_Checked{operator}"))
 }
 
-fn static_call(best: Candidate, arguments: Vec<Passed>, span: Span) -> Typed {
+fn static_call(best: OverloadCandidate, arguments: Vec<Passed>, span: Span) -> Typed {
     let ty = best.method.result.direct().clone();
-    let call = Call { of: None, method: best.method, arguments, is_base: false };
-    Typed::new(Kind::Call(Box::new(call)), ty, span)
+    let call = TypedCall { of: None, method: best.method, arguments, is_base: false };
+    Typed::new(TypedKind::Call(Box::new(call)), ty, span)
 }
 
 /// An argument list of values in order.
 pub(super) fn in_order(values: Vec<Typed>) -> Vec<Passed> {
-    let one = |(turn, value)| Passed { value: Argument::Value(value), turn };
+    let one = |(turn, value)| Passed { value: TypedArgument::Value(value), turn };
     values.into_iter().enumerate().map(one).collect()
 }

@@ -11,14 +11,14 @@ use crate::syntax::tree::{Designation, Expr, Mode, TypeName};
 use crate::types::{Ty, kind};
 
 /// An argument as it was written.
-pub(super) struct Given<'e> {
+pub(super) struct SourceArgument<'e> {
     pub(super) name: Option<Rc<str>>,
     pub(super) mode: Mode,
-    pub(super) value: GivenValue<'e>,
+    pub(super) value: SourceArgumentValue<'e>,
     pub(super) span: Span,
 }
 
-pub(super) enum GivenValue<'e> {
+pub(super) enum SourceArgumentValue<'e> {
     Value(Typed),
     /// Its meaning depends on what it is for: `new(…)`, `default`.
     Late(&'e Expr),
@@ -38,7 +38,7 @@ pub(super) enum ParameterSource {
 }
 
 /// A method that could be meant.
-pub(super) struct Candidate {
+pub(super) struct OverloadCandidate {
     pub(super) method: MethodRef,
     pub(super) places: Vec<ParameterSource>,
     /// The type that each argument must become.
@@ -46,7 +46,7 @@ pub(super) struct Candidate {
     expanded: bool,
 }
 
-impl Candidate {
+impl OverloadCandidate {
     /// Whether the first argument is a number that becomes another kind of number.
     pub(super) fn converts_number(&self, from: &Ty) -> bool {
         self.wanted.first().is_some_and(|to| is_other_number(from, to))
@@ -65,8 +65,8 @@ impl Binder<'_> {
         &self,
         methods: &[(Rc<Method>, Ty)],
         types: &[Ty],
-        given: &[Given<'_>],
-    ) -> Vec<Candidate> {
+        given: &[SourceArgument<'_>],
+    ) -> Vec<OverloadCandidate> {
         let one = |(method, owner): &(Rc<Method>, Ty)| {
             self.in_form(method, owner, types, given, false)
                 .or_else(|| self.in_form(method, owner, types, given, true))
@@ -77,16 +77,16 @@ impl Binder<'_> {
     /// The best of them; `None` if there is no best one.
     pub(super) fn best(
         &self,
-        mut candidates: Vec<Candidate>,
-        given: &[Given<'_>],
+        mut candidates: Vec<OverloadCandidate>,
+        given: &[SourceArgument<'_>],
         span: Span,
-    ) -> Bind<Option<Candidate>> {
+    ) -> Bind<Option<OverloadCandidate>> {
         if candidates.iter().any(|one| one.method.method.is_accessible) {
             candidates.retain(|one| one.method.method.is_accessible);
         }
         let beats_all = |at: usize| {
             let one = candidates.get(at)?;
-            let beats = |(other, own): (usize, &Candidate)| {
+            let beats = |(other, own): (usize, &OverloadCandidate)| {
                 other == at || self.is_better(one, own, given) == Ordering::Greater
             };
             candidates.iter().enumerate().all(beats).then_some(at)
@@ -103,9 +103,9 @@ impl Binder<'_> {
         method: &Rc<Method>,
         owner: &Ty,
         types: &[Ty],
-        given: &[Given<'_>],
+        given: &[SourceArgument<'_>],
         expanded: bool,
-    ) -> Option<Candidate> {
+    ) -> Option<OverloadCandidate> {
         let count = method.parameters.len();
         let last = count.checked_sub(1);
         if expanded
@@ -145,8 +145,8 @@ impl Binder<'_> {
                         Ty::Reference(Box::new(ty.clone()))
                     };
                     match &given.get(*at)?.value {
-                        GivenValue::Value(value) => Some((ty, value.ty.clone())),
-                        GivenValue::Declared(Some((_, declared)), _) => Some((ty, declared.clone())),
+                        SourceArgumentValue::Value(value) => Some((ty, value.ty.clone())),
+                        SourceArgumentValue::Declared(Some((_, declared)), _) => Some((ty, declared.clone())),
                         _ => None,
                     }
                 })
@@ -169,11 +169,11 @@ impl Binder<'_> {
             other => other,
         };
         let places = places.into_iter().map(close).collect();
-        Some(Candidate { method: self.method_ref(method, owner, own), places, wanted, expanded })
+        Some(OverloadCandidate { method: self.method_ref(method, owner, own), places, wanted, expanded })
     }
 
     /// Whether an argument fits a parameter of this type.
-    fn fits(&self, given: &Given<'_>, parameter: &Parameter, ty: &Ty) -> bool {
+    fn fits(&self, given: &SourceArgument<'_>, parameter: &Parameter, ty: &Ty) -> bool {
         let passes = matches!(
             (given.mode, parameter.pass),
             (Mode::Value, Pass::Value | Pass::In)
@@ -185,14 +185,14 @@ impl Binder<'_> {
             return false;
         }
         match &given.value {
-            GivenValue::Value(value) if given.mode != Mode::Value => value.ty == *ty,
+            SourceArgumentValue::Value(value) if given.mode != Mode::Value => value.ty == *ty,
             // The runtime takes no `ref struct` that a conversion made.
-            GivenValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => false,
-            GivenValue::Value(value) => !value.is_void() && self.implicit(value, ty).is_some(),
-            GivenValue::Late(expr) => self.fits_late(expr, ty),
-            GivenValue::Function => self.takes_lambda(ty),
-            GivenValue::Declared(Some((_, declared)), _) => declared == ty,
-            GivenValue::Declared(None, _) => true,
+            SourceArgumentValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => false,
+            SourceArgumentValue::Value(value) => !value.is_void() && self.implicit(value, ty).is_some(),
+            SourceArgumentValue::Late(expr) => self.fits_late(expr, ty),
+            SourceArgumentValue::Function => self.takes_lambda(ty),
+            SourceArgumentValue::Declared(Some((_, declared)), _) => declared == ty,
+            SourceArgumentValue::Declared(None, _) => true,
         }
     }
 
@@ -215,7 +215,12 @@ impl Binder<'_> {
     }
 
     /// Whether one candidate is better than another; [`Ordering::Equal`] where neither is.
-    fn is_better(&self, one: &Candidate, other: &Candidate, given: &[Given<'_>]) -> Ordering {
+    fn is_better(
+        &self,
+        one: &OverloadCandidate,
+        other: &OverloadCandidate,
+        given: &[SourceArgument<'_>],
+    ) -> Ordering {
         let (mut better, mut worse) = (false, false);
         for (at, given) in given.iter().enumerate() {
             let (Some(a), Some(b)) = (one.wanted.get(at), other.wanted.get(at)) else { continue };
@@ -231,11 +236,11 @@ impl Binder<'_> {
             (true, true) => return Ordering::Equal,
             (false, false) => {}
         }
-        let generic = |candidate: &Candidate| !candidate.method.types.is_empty();
-        let left_out = |candidate: &Candidate| {
+        let generic = |candidate: &OverloadCandidate| !candidate.method.types.is_empty();
+        let left_out = |candidate: &OverloadCandidate| {
             candidate.places.iter().filter(|place| **place == ParameterSource::Default).count()
         };
-        let rest = |candidate: &Candidate| {
+        let rest = |candidate: &OverloadCandidate| {
             candidate
                 .places
                 .iter()
@@ -257,8 +262,8 @@ impl Binder<'_> {
     }
 
     /// Which of two is declared with more specific types: `List<T>` rather than `T`.
-    fn specific(&self, one: &Candidate, other: &Candidate) -> Ordering {
-        let depth = |candidate: &Candidate| {
+    fn specific(&self, one: &OverloadCandidate, other: &OverloadCandidate) -> Ordering {
+        let depth = |candidate: &OverloadCandidate| {
             candidate
                 .method
                 .method
@@ -271,11 +276,11 @@ impl Binder<'_> {
     }
 
     /// Which of two types an argument is better converted to.
-    fn better_target(&self, given: &Given<'_>, a: &Ty, b: &Ty) -> Ordering {
+    fn better_target(&self, given: &SourceArgument<'_>, a: &Ty, b: &Ty) -> Ordering {
         if a == b {
             return Ordering::Equal;
         }
-        if let GivenValue::Value(value) = &given.value {
+        if let SourceArgumentValue::Value(value) = &given.value {
             match (value.ty == *a, value.ty == *b) {
                 (true, false) => return Ordering::Greater,
                 (false, true) => return Ordering::Less,
@@ -310,7 +315,7 @@ impl Binder<'_> {
         &self,
         name: &str,
         methods: &[(Rc<Method>, Ty)],
-        given: &[Given<'_>],
+        given: &[SourceArgument<'_>],
         span: Span,
     ) -> Bind<T> {
         let by_count: Vec<&(Rc<Method>, Ty)> = methods
@@ -335,7 +340,7 @@ impl Binder<'_> {
             return wrong("CS1501", format!("No overload for method '{name}' takes {takes}"), span);
         };
         for (at, argument) in given.iter().enumerate() {
-            let GivenValue::Value(value) = &argument.value else { continue };
+            let SourceArgumentValue::Value(value) = &argument.value else { continue };
             let takes = |(method, owner): &&&(Rc<Method>, Ty)| {
                 let parameter = method.parameters.get(at).or(method.parameters.last());
                 parameter.is_none_or(|parameter| {
@@ -359,10 +364,10 @@ impl Binder<'_> {
         let passed: Vec<String> = given
             .iter()
             .map(|given| match &given.value {
-                GivenValue::Value(value) => self.spelled(&value.ty),
-                GivenValue::Function => "lambda or method".into(),
-                GivenValue::Late(_) => "default or new".into(),
-                GivenValue::Declared(..) => "out var".into(),
+                SourceArgumentValue::Value(value) => self.spelled(&value.ty),
+                SourceArgumentValue::Function => "lambda or method".into(),
+                SourceArgumentValue::Late(_) => "default or new".into(),
+                SourceArgumentValue::Declared(..) => "out var".into(),
             })
             .collect();
         wrong("CS1503", format!("No overload of '{name}' takes ({})", passed.join(", ")), span)
@@ -382,7 +387,7 @@ fn specificity(ty: &Ty) -> usize {
 /// Where each parameter's value comes from; none where the arguments do not go with the parameters.
 fn places(
     method: &Method,
-    given: &[Given<'_>],
+    given: &[SourceArgument<'_>],
     expanded: bool,
     last: Option<usize>,
 ) -> Option<Vec<ParameterSource>> {

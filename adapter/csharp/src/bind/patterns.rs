@@ -1,13 +1,13 @@
 //! Patterns (language specification, 11): what must hold of a value, and the names they give to parts of it.
 
-use super::binder::{Bind, Binder, Part, wrong};
-use super::overloads::{Given, GivenValue};
-use super::typed::{How, Kind, Test, Typed};
+use super::binder::{Bind, Binder, Classification, wrong};
+use super::overloads::{SourceArgument, SourceArgumentValue};
+use super::typed::{How, Typed, TypedKind, TypedPattern};
 use crate::constant::Constant;
 use crate::operators::BinaryOp;
 use crate::syntax::Span;
 use crate::syntax::tree::{
-    Designation, Expr, ListItem, Mode, Pattern, PatternKind, Recursive, TypeKind, TypeName,
+    Designation, Expr, ListItem, Mode, Pattern, PatternKind, Recursive, TypeName, TypeNameKind,
 };
 use crate::types::{BOOL, Ty};
 
@@ -16,26 +16,26 @@ impl Binder<'_> {
     pub(super) fn is(&mut self, of: &Expr, pattern: &Pattern, span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
         let slot = self.slot();
-        let input = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let input = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let (test, _) = self.pattern(pattern, &input)?;
-        Ok(Typed::new(Kind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
+        Ok(Typed::new(TypedKind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
     }
 
     /// The test of a pattern, and the value with the type it has if the test succeeds.
-    pub(super) fn pattern(&mut self, pattern: &Pattern, input: &Typed) -> Bind<(Test, Typed)> {
+    pub(super) fn pattern(&mut self, pattern: &Pattern, input: &Typed) -> Bind<(TypedPattern, Typed)> {
         let same = || input.clone();
         Ok(match &pattern.kind {
-            PatternKind::Discard => (Test::Always, same()),
+            PatternKind::Discard => (TypedPattern::Always, same()),
             PatternKind::Var(names) => (self.names(names, input, pattern.span)?, same()),
-            PatternKind::Declaration(ty, names) if ty.kind == TypeKind::Inferred => {
+            PatternKind::Declaration(ty, names) if ty.kind == TypeNameKind::Inferred => {
                 (self.names(names, input, pattern.span)?, same())
             }
             PatternKind::Declaration(ty, names) => {
                 let (test, value) = self.type_test(ty, input)?;
-                let Kind::Slot(slot) = value.kind else { return Ok((test, value)) };
+                let TypedKind::Slot(slot) = value.kind else { return Ok((test, value)) };
                 match names {
                     Designation::Name(name) => {
-                        self.locals.push(super::binder::Local {
+                        self.locals.push(super::binder::DeclaredLocal {
                             name: name.clone(),
                             slot,
                             ty: value.ty.clone(),
@@ -64,7 +64,7 @@ impl Binder<'_> {
             PatternKind::Relational(op, expr) => self.relational(*op, expr, input, pattern.span)?,
             PatternKind::Not(of) => {
                 let (test, _) = self.pattern(of, input)?;
-                (Test::Not(Box::new(test)), same())
+                (TypedPattern::Not(Box::new(test)), same())
             }
             PatternKind::And(all) => {
                 let (mut tests, mut value) = (Vec::new(), same());
@@ -73,11 +73,11 @@ impl Binder<'_> {
                     tests.push(test);
                     value = narrowed;
                 }
-                (Test::All(tests), value)
+                (TypedPattern::All(tests), value)
             }
             PatternKind::Or(all) => {
                 let tests = all.iter().map(|one| Ok(self.pattern(one, input)?.0)).collect::<Bind<_>>()?;
-                (Test::Any(tests), same())
+                (TypedPattern::Any(tests), same())
             }
             PatternKind::Recursive(recursive) => self.recursive(recursive, input, pattern.span)?,
             PatternKind::List { items, name } => self.list(items, name.as_ref(), input, pattern.span)?,
@@ -87,7 +87,7 @@ impl Binder<'_> {
     /// Whether a simple name is a variable's, which may be a constant.
     fn is_constant_name(&self, ty: &TypeName) -> bool {
         match &ty.kind {
-            TypeKind::Named(names, false) => match names.as_slice() {
+            TypeNameKind::Named(names, false) => match names.as_slice() {
                 [only] => only.arity() == 0 && self.variable(&only.text, only.span).is_some(),
                 _ => false,
             },
@@ -96,12 +96,12 @@ impl Binder<'_> {
     }
 
     /// A name, or several for the parts of a tuple.
-    fn names(&mut self, names: &Designation, input: &Typed, span: Span) -> Bind<Test> {
+    fn names(&mut self, names: &Designation, input: &Typed, span: Span) -> Bind<TypedPattern> {
         match names {
-            Designation::Discard => Ok(Test::Always),
+            Designation::Discard => Ok(TypedPattern::Always),
             Designation::Name(name) => {
                 let slot = self.declare(name, input.ty.clone());
-                Ok(Test::Keep(slot))
+                Ok(TypedPattern::Keep(slot))
             }
             Designation::Tuple(all) => {
                 let mut tests = self.not_null(input);
@@ -112,40 +112,40 @@ impl Binder<'_> {
                 for (part, names) in parts.into_iter().zip(all) {
                     let (slot, kept) = self.kept_part(&part);
                     let test = self.names(names, &kept, span)?;
-                    tests.push(Test::Part(part, slot, Box::new(test)));
+                    tests.push(TypedPattern::Part(part, slot, Box::new(test)));
                 }
-                Ok(Test::All(tests))
+                Ok(TypedPattern::All(tests))
             }
         }
     }
 
     fn kept_part(&mut self, part: &Typed) -> (u32, Typed) {
         let slot = self.slot();
-        (slot, Typed::new(Kind::Slot(slot), part.ty.clone(), part.span))
+        (slot, Typed::new(TypedKind::Slot(slot), part.ty.clone(), part.span))
     }
 
-    fn run_before(&mut self, steps: Vec<Typed>, tests: &mut Vec<Test>) {
+    fn run_before(&mut self, steps: Vec<Typed>, tests: &mut Vec<TypedPattern>) {
         for step in steps {
             let slot = self.slot();
-            tests.push(Test::Part(step, slot, Box::new(Test::Always)));
+            tests.push(TypedPattern::Part(step, slot, Box::new(TypedPattern::Always)));
         }
     }
 
-    fn not_null(&self, input: &Typed) -> Vec<Test> {
+    fn not_null(&self, input: &Typed) -> Vec<TypedPattern> {
         let may_be_null = !input.ty.is_value() || self.types.nullable(&input.ty).is_some();
-        if may_be_null { vec![Test::NotNull] } else { Vec::new() }
+        if may_be_null { vec![TypedPattern::NotNull] } else { Vec::new() }
     }
 
     /// Out of its nullable, into a slot of its own.
-    fn unwrapped(&mut self, input: &Typed, tests: &mut Vec<Test>) -> Typed {
+    fn unwrapped(&mut self, input: &Typed, tests: &mut Vec<TypedPattern>) -> Typed {
         let Some(inner) = self.types.nullable(&input.ty) else { return input.clone() };
-        let part = Typed::new(Kind::Convert(input.clone().boxed(), How::Unwrap), inner, input.span);
+        let part = Typed::new(TypedKind::Convert(input.clone().boxed(), How::Unwrap), inner, input.span);
         let (slot, kept) = self.kept_part(&part);
-        tests.push(Test::Part(part, slot, Box::new(Test::Always)));
+        tests.push(TypedPattern::Part(part, slot, Box::new(TypedPattern::Always)));
         kept
     }
 
-    fn type_test(&mut self, name: &TypeName, input: &Typed) -> Bind<(Test, Typed)> {
+    fn type_test(&mut self, name: &TypeName, input: &Typed) -> Bind<(TypedPattern, Typed)> {
         let ty = self.type_of_name(name)?;
         if !self.types.is_by_ref(&input.ty) && !self.may_be(&input.ty, &ty) {
             let (from, to) = (self.spelled(&input.ty), self.spelled(&ty));
@@ -158,10 +158,10 @@ impl Binder<'_> {
         let slot = self.slot();
         // `is int?` tests for an int.
         let inner = self.types.inside(&ty);
-        Ok((Test::Type(inner.clone(), slot), Typed::new(Kind::Slot(slot), inner, input.span)))
+        Ok((TypedPattern::Type(inner.clone(), slot), Typed::new(TypedKind::Slot(slot), inner, input.span)))
     }
 
-    fn constant_test(&mut self, expr: &Expr, input: &Typed) -> Bind<Test> {
+    fn constant_test(&mut self, expr: &Expr, input: &Typed) -> Bind<TypedPattern> {
         let value = self.value(expr)?;
         let Some(constant) = value.constant().cloned() else {
             return wrong("CS9135", "A constant value is expected in a pattern", expr.span);
@@ -170,7 +170,7 @@ impl Binder<'_> {
             if input.ty.is_value() && self.types.nullable(&input.ty).is_none() {
                 return self.not_converted(&value, &input.ty);
             }
-            return Ok(Test::Null);
+            return Ok(TypedPattern::Null);
         }
         let inside = self.types.inside(&input.ty);
         // Characters of a span are compared with a text.
@@ -181,12 +181,12 @@ impl Binder<'_> {
             if self.implicit(&value, &inside).is_none() {
                 return self.not_converted(&value, &input.ty);
             }
-            return Ok(Test::Constant(self.converted(value, &inside)?));
+            return Ok(TypedPattern::Constant(self.converted(value, &inside)?));
         }
         if !self.may_be(&input.ty, &value.ty) {
             return self.not_converted(&value, &input.ty);
         }
-        Ok(Test::Constant(value))
+        Ok(TypedPattern::Constant(value))
     }
 
     fn is_character_span(&self, ty: &Ty) -> bool {
@@ -195,7 +195,13 @@ impl Binder<'_> {
             .is_some_and(|info| matches!(&*info.full_name, "System.Span`1" | "System.ReadOnlySpan`1"))
     }
 
-    fn relational(&mut self, op: BinaryOp, expr: &Expr, input: &Typed, span: Span) -> Bind<(Test, Typed)> {
+    fn relational(
+        &mut self,
+        op: BinaryOp,
+        expr: &Expr,
+        input: &Typed,
+        span: Span,
+    ) -> Bind<(TypedPattern, Typed)> {
         let to = self.value(expr)?;
         if to.constant().is_none() {
             return wrong("CS9135", "A constant value is expected in a pattern", expr.span);
@@ -210,19 +216,19 @@ impl Binder<'_> {
             // Of an object it is a number of that type or not.
             false => {
                 let slot = self.slot();
-                tests.push(Test::Type(to.ty.clone(), slot));
-                Typed::new(Kind::Slot(slot), to.ty.clone(), input.span)
+                tests.push(TypedPattern::Type(to.ty.clone(), slot));
+                Typed::new(TypedKind::Slot(slot), to.ty.clone(), input.span)
             }
         };
         let holds = self.binary(op, value.clone(), to, span)?;
-        tests.push(Test::Holds(holds));
-        Ok((Test::All(tests), value))
+        tests.push(TypedPattern::Holds(holds));
+        Ok((TypedPattern::All(tests), value))
     }
 
-    fn recursive(&mut self, of: &Recursive, input: &Typed, span: Span) -> Bind<(Test, Typed)> {
+    fn recursive(&mut self, of: &Recursive, input: &Typed, span: Span) -> Bind<(TypedPattern, Typed)> {
         let mut tests = Vec::new();
         let value = match &of.ty {
-            Some(ty) if ty.kind != TypeKind::Inferred => {
+            Some(ty) if ty.kind != TypeNameKind::Inferred => {
                 let (test, value) = self.type_test(ty, input)?;
                 tests.push(test);
                 value
@@ -239,7 +245,7 @@ impl Binder<'_> {
             for (part, (_, pattern)) in parts.into_iter().zip(positions) {
                 let (slot, kept) = self.kept_part(&part);
                 let (test, _) = self.pattern(pattern, &kept)?;
-                tests.push(Test::Part(part, slot, Box::new(test)));
+                tests.push(TypedPattern::Part(part, slot, Box::new(test)));
             }
         }
         for (names, pattern) in &of.properties {
@@ -247,28 +253,37 @@ impl Binder<'_> {
         }
         match &of.name {
             Some(Designation::Name(name)) => match value.kind {
-                Kind::Slot(slot) => {
-                    self.locals.push(super::binder::Local { name: name.clone(), slot, ty: value.ty.clone() });
+                TypedKind::Slot(slot) => {
+                    self.locals.push(super::binder::DeclaredLocal {
+                        name: name.clone(),
+                        slot,
+                        ty: value.ty.clone(),
+                    });
                 }
-                _ => tests.push(Test::Keep(self.declare(name, value.ty.clone()))),
+                _ => tests.push(TypedPattern::Keep(self.declare(name, value.ty.clone()))),
             },
             Some(Designation::Tuple(_)) => return wrong("CS1001", "Identifier expected", span),
             Some(Designation::Discard) | None => {}
         }
-        Ok((Test::All(tests), value))
+        Ok((TypedPattern::All(tests), value))
     }
 
     /// `Friend.Name: pattern`: null on the way does not fit.
-    fn property_test(&mut self, of: &Typed, names: &[std::rc::Rc<str>], pattern: &Pattern) -> Bind<Test> {
-        let Some((name, rest)) = names.split_first() else { return Ok(Test::Always) };
+    fn property_test(
+        &mut self,
+        of: &Typed,
+        names: &[std::rc::Rc<str>],
+        pattern: &Pattern,
+    ) -> Bind<TypedPattern> {
+        let Some((name, rest)) = names.split_first() else { return Ok(TypedPattern::Always) };
         let part = match self.own_member(of, name, &[], pattern.span)? {
-            Some(Part::Value(part)) => part,
+            Some(Classification::Value(part)) => part,
             _ => match self
                 .narrowed(of)
                 .map(|narrow| self.own_member(&narrow, name, &[], pattern.span))
                 .transpose()?
             {
-                Some(Some(Part::Value(part))) => part,
+                Some(Some(Classification::Value(part))) => part,
                 _ => {
                     let owner = self.spelled(&of.ty);
                     return wrong(
@@ -286,10 +301,10 @@ impl Binder<'_> {
                 let mut tests = self.not_null(&kept);
                 let value = self.unwrapped(&kept, &mut tests);
                 tests.push(self.property_test(&value, rest, pattern)?);
-                Test::All(tests)
+                TypedPattern::All(tests)
             }
         };
-        Ok(Test::Part(part, slot, Box::new(test)))
+        Ok(TypedPattern::Part(part, slot, Box::new(test)))
     }
 
     /// `[1, .. var rest, 2]`: for what has a length and can be indexed.
@@ -299,7 +314,7 @@ impl Binder<'_> {
         name: Option<&Designation>,
         input: &Typed,
         span: Span,
-    ) -> Bind<(Test, Typed)> {
+    ) -> Bind<(TypedPattern, Typed)> {
         let mut tests = self.not_null(input);
         let value = self.unwrapped(input, &mut tests);
         let slice = items.iter().position(|item| matches!(item, ListItem::Slice(_)));
@@ -311,7 +326,7 @@ impl Binder<'_> {
             None => (BinaryOp::Equal, wanted),
         };
         let holds = self.binary(op, length_kept.clone(), self.int(least, span), span)?;
-        tests.push(Test::Part(length, slot, Box::new(Test::Holds(holds))));
+        tests.push(TypedPattern::Part(length, slot, Box::new(TypedPattern::Holds(holds))));
         for (at, item) in items.iter().enumerate() {
             let from_start = self.int(i32::try_from(at).unwrap_or(i32::MAX), span);
             let behind = i32::try_from(items.len() - 1 - at).unwrap_or(i32::MAX);
@@ -323,7 +338,7 @@ impl Binder<'_> {
                     let part = self.sliced(value.clone(), from_start, end, span)?;
                     let (slot, kept) = self.kept_part(&part);
                     let (test, _) = self.pattern(pattern, &kept)?;
-                    tests.push(Test::Part(part, slot, Box::new(test)));
+                    tests.push(TypedPattern::Part(part, slot, Box::new(test)));
                 }
                 ListItem::Pattern(pattern) => {
                     let index = match slice.is_some_and(|slice| at > slice) {
@@ -335,18 +350,22 @@ impl Binder<'_> {
                         )?,
                         false => from_start,
                     };
-                    let given =
-                        [Given { name: None, mode: Mode::Value, value: GivenValue::Value(index), span }];
+                    let given = [SourceArgument {
+                        name: None,
+                        mode: Mode::Value,
+                        value: SourceArgumentValue::Value(index),
+                        span,
+                    }];
                     let part = self.indexed(value.clone(), &given, span)?;
                     let (slot, kept) = self.kept_part(&part);
                     let (test, _) = self.pattern(pattern, &kept)?;
-                    tests.push(Test::Part(part, slot, Box::new(test)));
+                    tests.push(TypedPattern::Part(part, slot, Box::new(test)));
                 }
             }
         }
         if let Some(Designation::Name(name)) = name {
-            tests.push(Test::Keep(self.declare(name, value.ty.clone())));
+            tests.push(TypedPattern::Keep(self.declare(name, value.ty.clone())));
         }
-        Ok((Test::All(tests), value))
+        Ok((TypedPattern::All(tests), value))
     }
 }

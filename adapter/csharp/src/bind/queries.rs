@@ -1,7 +1,7 @@
 //! Query expressions over what is in memory: each clause on rows of range variables, which are slots.
 
-use super::binder::{Bind, Binder, Local, left, wrong};
-use super::typed::{Clause, Kind, Query, Typed};
+use super::binder::{Bind, Binder, DeclaredLocal, left, wrong};
+use super::typed::{Typed, TypedKind, TypedQuery, TypedQueryClause};
 use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, QueryEnd, TypeName};
 use crate::types::{INT, Ty};
@@ -15,16 +15,21 @@ impl Binder<'_> {
             while let Some((name, next)) = rest {
                 let Some(item) = binder.types.item_of(&ty) else { break };
                 let slot = binder.declare(name, item);
-                clauses.push(Clause::Into(slot));
+                clauses.push(TypedQueryClause::Into(slot));
                 ty = binder.query_part(next, &mut clauses, span)?;
                 rest = next.into.as_ref();
             }
-            Ok(Typed::new(Kind::Query(Box::new(Query { clauses })), ty, span))
+            Ok(Typed::new(TypedKind::Query(Box::new(TypedQuery { clauses })), ty, span))
         })
     }
 
     /// The clauses of a query up to its end; returns the type of what comes of it.
-    fn query_part(&mut self, query: &tree::Query, clauses: &mut Vec<Clause>, span: Span) -> Bind<Ty> {
+    fn query_part(
+        &mut self,
+        query: &tree::Query,
+        clauses: &mut Vec<TypedQueryClause>,
+        span: Span,
+    ) -> Bind<Ty> {
         for clause in &query.clauses {
             self.clause(clause, clauses)?;
         }
@@ -32,14 +37,14 @@ impl Binder<'_> {
             QueryEnd::Select(value) => {
                 let value = self.value(value)?;
                 let item = if value.is_null() { crate::types::OBJECT } else { value.ty.clone() };
-                clauses.push(Clause::Select(value));
+                clauses.push(TypedQueryClause::Select(value));
                 self.types.sequence(&item)
             }
             QueryEnd::Group(element, key) => {
                 let (element, key) = (self.value(element)?, self.value(key)?);
                 let group =
                     self.types.named("System.Linq.IGrouping`2", vec![key.ty.clone(), element.ty.clone()]);
-                clauses.push(Clause::Group(element, key));
+                clauses.push(TypedQueryClause::Group(element, key));
                 group.and_then(|group| self.types.sequence(&group))
             }
         };
@@ -53,29 +58,29 @@ impl Binder<'_> {
         }
     }
 
-    fn clause(&mut self, clause: &tree::Clause, clauses: &mut Vec<Clause>) -> Bind<()> {
+    fn clause(&mut self, clause: &tree::QueryClause, clauses: &mut Vec<TypedQueryClause>) -> Bind<()> {
         match clause {
-            tree::Clause::From { ty, name, of } => {
+            tree::QueryClause::From { ty, name, of } => {
                 let (of, slot, value) = self.range_of(ty.as_ref(), name, of)?;
-                clauses.push(Clause::From { of, slot, value });
+                clauses.push(TypedQueryClause::From { of, slot, value });
             }
-            tree::Clause::Let { name, value } => {
+            tree::QueryClause::Let { name, value } => {
                 let value = self.value(value)?;
                 let slot = self.declare(name, value.ty.clone());
-                clauses.push(Clause::Let(slot, value));
+                clauses.push(TypedQueryClause::Let(slot, value));
             }
-            tree::Clause::Where(condition) => {
+            tree::QueryClause::Where(condition) => {
                 let condition = self.truth(condition)?;
-                clauses.push(Clause::Where(condition));
+                clauses.push(TypedQueryClause::Where(condition));
             }
-            tree::Clause::OrderBy(keys) => {
+            tree::QueryClause::OrderBy(keys) => {
                 let mut all = Vec::new();
                 for (key, falls) in keys {
                     all.push((self.value(key)?, *falls));
                 }
-                clauses.push(Clause::OrderBy(all));
+                clauses.push(TypedQueryClause::OrderBy(all));
             }
-            tree::Clause::Join(join) => self.join_clause(join, clauses)?,
+            tree::QueryClause::Join(join) => self.join_clause(join, clauses)?,
         }
         Ok(())
     }
@@ -115,12 +120,12 @@ impl Binder<'_> {
         let slot = self.slot();
         let value = match ty {
             None => {
-                self.locals.push(Local { name: name.clone(), slot, ty: item });
+                self.locals.push(DeclaredLocal { name: name.clone(), slot, ty: item });
                 None
             }
             Some(ty) => {
                 let ty = self.type_of_name(ty)?;
-                let raw = Typed::new(Kind::Slot(slot), item, of.span);
+                let raw = Typed::new(TypedKind::Slot(slot), item, of.span);
                 let value = self.cast_value(raw, &ty, of.span)?;
                 Some((self.declare(name, ty), value))
             }
@@ -128,7 +133,7 @@ impl Binder<'_> {
         Ok((of, slot, value))
     }
 
-    fn join_clause(&mut self, join: &tree::Join, clauses: &mut Vec<Clause>) -> Bind<()> {
+    fn join_clause(&mut self, join: &tree::Join, clauses: &mut Vec<TypedQueryClause>) -> Bind<()> {
         // The outer key sees what was bound before, the inner one only its own item.
         let outer = self.value(&join.outer)?;
         let before = self.locals.len();
@@ -155,7 +160,7 @@ impl Binder<'_> {
                 Some(self.declare(name, sequence))
             }
         };
-        clauses.push(Clause::Join { of, slot, outer, inner, into });
+        clauses.push(TypedQueryClause::Join { of, slot, outer, inner, into });
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::system::{TypeInfo, TypeKind, TypeSystem, Variance};
+use super::system::{TypeInfo, TypeKind, TypeProvider, Variance};
 use crate::types::{Def, Named, OBJECT, TupleNames, Ty, kind, primitive_name, widens};
 
 /// Deepest chain of base types that is followed.
@@ -12,13 +12,13 @@ const MAX_INTERFACES: usize = 256;
 
 /// Questions about types.
 #[derive(Clone, Copy)]
-pub struct Types<'a> {
-    pub(crate) system: &'a dyn TypeSystem,
+pub struct TypeRelations<'a> {
+    pub(crate) system: &'a dyn TypeProvider,
 }
 
-impl<'a> Types<'a> {
+impl<'a> TypeRelations<'a> {
     /// Questions about the types of a system.
-    pub fn new(system: &'a dyn TypeSystem) -> Self {
+    pub fn new(system: &'a dyn TypeProvider) -> Self {
         Self { system }
     }
 

@@ -20,7 +20,7 @@ pub struct Variable {
 
 /// The `using` directives in effect.
 #[derive(Debug, Clone, Default)]
-pub struct Imports {
+pub struct UsingDirectives {
     /// `using A.B;`
     pub namespaces: Vec<String>,
     /// `using X = A.B;`
@@ -45,7 +45,7 @@ pub struct Scope {
     /// Arguments of generic parameters that have constraints, and the types of those.
     pub constraints: Vec<(Ty, Vec<Ty>)>,
     /// `using` directives around the code.
-    pub imports: Imports,
+    pub imports: UsingDirectives,
     /// The type of the exception that the thread throws.
     pub exception: Option<Ty>,
 }

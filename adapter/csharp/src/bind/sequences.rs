@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Group, Part, left};
-use super::lambdas::Wanted;
+use super::binder::{Bind, Binder, Classification, MethodGroup, left};
+use super::lambdas::ExpectedResult;
 use super::system::Member;
-use super::typed::{Kind, Linq, LinqArgument, Typed};
-use super::{Refusal, relations::Types};
-use crate::linq::{Gives, On, Row, Shape, Takes, named};
+use super::typed::{Linq, LinqArgument, Typed, TypedKind};
+use super::{Refusal, relations::TypeRelations};
+use crate::linq::{Gives, LinqSignature, On, SignatureType, Takes, named};
 use crate::syntax::Span;
 use crate::syntax::tree::{Argument, Expr, ExprKind, Mode};
 use crate::types::{BOOL, INT, OBJECT, Ty, VOID, kind};
@@ -16,15 +16,15 @@ const ENUMERABLE: &str = "System.Linq.Enumerable";
 const LIST: &str = "System.Collections.Generic.List`1";
 
 /// A lambda or method, or a value, as it is written.
-enum Written<'e> {
+enum SequenceArgument<'e> {
     Lambda(&'e crate::syntax::tree::Lambda, Span),
-    Method(Box<Group>, Span),
+    Method(Box<MethodGroup>, Span),
     Value(&'e Expr),
 }
 
 /// The types that replace the type parameters of a signature.
 #[derive(Clone)]
-struct Known {
+struct TypeSubstitution {
     item: Ty,
     vars: [Option<Ty>; 3],
 }
@@ -33,7 +33,7 @@ impl Binder<'_> {
     /// A method of the table; none where an ordinary method is called.
     pub(super) fn call_intrinsic(
         &mut self,
-        group: &Group,
+        group: &MethodGroup,
         arguments: &[Argument],
         span: Span,
     ) -> Bind<Option<Typed>> {
@@ -50,7 +50,7 @@ impl Binder<'_> {
         for argument in rest {
             written.push(self.written_argument(&argument.value)?);
         }
-        let has_function = written.iter().any(|one| !matches!(one, Written::Value(_)));
+        let has_function = written.iter().any(|one| !matches!(one, SequenceArgument::Value(_)));
         if has_function && self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
             return left(
                 format!("a lambda for a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
@@ -61,10 +61,11 @@ impl Binder<'_> {
         if !has_function {
             return self.call_local(&of, &item, group, rest, span);
         }
-        let rows: Vec<&'static Row> = named(&group.name, on).filter(|row| fits_row(row, &written)).collect();
+        let rows: Vec<&'static LinqSignature> =
+            named(&group.name, on).filter(|row| fits_row(row, &written)).collect();
         let mut first: Option<Box<Refusal>> = None;
         for row in &rows {
-            let known = Known { item: item.clone(), vars: [None, None, None] };
+            let known = TypeSubstitution { item: item.clone(), vars: [None, None, None] };
             match self.with_row(row, &of, known, &written, span) {
                 Ok(value) => return Ok(Some(value)),
                 Err(refusal) => first = first.or(Some(refusal)),
@@ -80,7 +81,7 @@ impl Binder<'_> {
     #[allow(clippy::type_complexity, reason = "three parts of one call")]
     fn source<'e>(
         &mut self,
-        group: &Group,
+        group: &MethodGroup,
         arguments: &'e [Argument],
     ) -> Bind<Option<(Typed, On, &'e [Argument])>> {
         match &group.of {
@@ -126,15 +127,15 @@ impl Binder<'_> {
             .unwrap_or_else(|| of.clone())
     }
 
-    fn written_argument<'e>(&mut self, expr: &'e Expr) -> Bind<Written<'e>> {
+    fn written_argument<'e>(&mut self, expr: &'e Expr) -> Bind<SequenceArgument<'e>> {
         let inner = super::equality::unparenthesized(expr);
         Ok(match &inner.kind {
-            ExprKind::Lambda(lambda) => Written::Lambda(lambda, inner.span),
+            ExprKind::Lambda(lambda) => SequenceArgument::Lambda(lambda, inner.span),
             ExprKind::Name(_) | ExprKind::Member(..) => match self.part(inner)? {
-                Part::Group(group) => Written::Method(Box::new(group), inner.span),
-                _ => Written::Value(expr),
+                Classification::Group(group) => SequenceArgument::Method(Box::new(group), inner.span),
+                _ => SequenceArgument::Value(expr),
             },
-            _ => Written::Value(expr),
+            _ => SequenceArgument::Value(expr),
         })
     }
 
@@ -143,21 +144,22 @@ impl Binder<'_> {
         &mut self,
         of: &Typed,
         item: &Ty,
-        group: &Group,
+        group: &MethodGroup,
         rest: &[Argument],
         span: Span,
     ) -> Bind<Option<Typed>> {
-        let is_here = matches!(of.kind, Kind::Linq(_) | Kind::Query(_));
+        let is_here = matches!(of.kind, TypedKind::Linq(_) | TypedKind::Query(_));
         let may_be_here =
-            matches!(of.kind, Kind::Slot(_)) && !of.ty.is_value() && self.types.is_interface(&of.ty);
+            matches!(of.kind, TypedKind::Slot(_)) && !of.ty.is_value() && self.types.is_interface(&of.ty);
         if !is_here && !may_be_here || group.of.is_none() {
             return Ok(None);
         }
         let Some(row) = named(&group.name, On::Local).find(|row| row.takes.len() == rest.len()) else {
             return Ok(None);
         };
-        let written: Vec<Written<'_>> = rest.iter().map(|argument| Written::Value(&argument.value)).collect();
-        let known = Known { item: item.clone(), vars: [None, None, None] };
+        let written: Vec<SequenceArgument<'_>> =
+            rest.iter().map(|argument| SequenceArgument::Value(&argument.value)).collect();
+        let known = TypeSubstitution { item: item.clone(), vars: [None, None, None] };
         let here = self.with_row(row, of, known, &written, span);
         if is_here {
             return here.map(Some);
@@ -165,19 +167,19 @@ impl Binder<'_> {
         // It is known when it runs which of both.
         let given = self.given(rest)?;
         let call = self.call_given(group, &given, span)?;
-        let Ok(Typed { kind: Kind::Linq(linq), ty, span }) = here else { return Ok(Some(call)) };
+        let Ok(Typed { kind: TypedKind::Linq(linq), ty, span }) = here else { return Ok(Some(call)) };
         Ok(Some(match ty == call.ty {
-            true => Typed::new(Kind::Linq(Box::new(Linq { otherwise: Some(call), ..*linq })), ty, span),
+            true => Typed::new(TypedKind::Linq(Box::new(Linq { otherwise: Some(call), ..*linq })), ty, span),
             false => call,
         }))
     }
 
     fn with_row(
         &mut self,
-        row: &'static Row,
+        row: &'static LinqSignature,
         of: &Typed,
-        known: Known,
-        written: &[Written<'_>],
+        known: TypeSubstitution,
+        written: &[SequenceArgument<'_>],
         span: Span,
     ) -> Bind<Typed> {
         let mut known = known;
@@ -188,14 +190,14 @@ impl Binder<'_> {
         let ty = self.given_type(row.gives, &known, span)?;
         let linq =
             Linq { intrinsic: row.intrinsic, of: of.clone(), arguments, item: known.item, otherwise: None };
-        Ok(Typed::new(Kind::Linq(Box::new(linq)), ty, span))
+        Ok(Typed::new(TypedKind::Linq(Box::new(linq)), ty, span))
     }
 
     fn bound_argument(
         &mut self,
         takes: &Takes,
-        written: &Written<'_>,
-        known: &mut Known,
+        written: &SequenceArgument<'_>,
+        known: &mut TypeSubstitution,
         span: Span,
     ) -> Bind<LinqArgument> {
         match (takes, written) {
@@ -204,18 +206,20 @@ impl Binder<'_> {
                     parameters.iter().map(|shape| self.shape(*shape, known)).collect::<Option<Vec<Ty>>>();
                 let Some(types) = types else { return left("a lambda whose parameters are not known", span) };
                 let wanted = match result {
-                    Shape::Nothing => Wanted::Nothing,
-                    Shape::SequenceOf(_) => Wanted::Any,
-                    shape => self.shape(*shape, known).map_or(Wanted::Any, Wanted::Of),
+                    SignatureType::Nothing => ExpectedResult::Nothing,
+                    SignatureType::SequenceOf(_) => ExpectedResult::Any,
+                    shape => self.shape(*shape, known).map_or(ExpectedResult::Any, ExpectedResult::Of),
                 };
                 let lambda = match written {
-                    Written::Lambda(lambda, span) => self.lambda(lambda, &types, &wanted, *span)?,
-                    Written::Method(group, span) => self.method_as_lambda(group, &types, &wanted, *span)?,
-                    Written::Value(_) => return left("a delegate as an argument", span),
+                    SequenceArgument::Lambda(lambda, span) => self.lambda(lambda, &types, &wanted, *span)?,
+                    SequenceArgument::Method(group, span) => {
+                        self.method_as_lambda(group, &types, &wanted, *span)?
+                    }
+                    SequenceArgument::Value(_) => return left("a delegate as an argument", span),
                 };
                 match result {
-                    Shape::Var(at) => known.set(*at, lambda.result.clone()),
-                    Shape::SequenceOf(at) => match self.types.item_of(&lambda.result) {
+                    SignatureType::Var(at) => known.set(*at, lambda.result.clone()),
+                    SignatureType::SequenceOf(at) => match self.types.item_of(&lambda.result) {
                         Some(item) => known.set(*at, item),
                         None => return left("a lambda that returns no sequence", span),
                     },
@@ -223,14 +227,16 @@ impl Binder<'_> {
                 }
                 Ok(LinqArgument::Lambda(Rc::new(lambda)))
             }
-            (Takes::Value(shape), Written::Value(expr)) => {
+            (Takes::Value(shape), SequenceArgument::Value(expr)) => {
                 let value = match self.shape(*shape, known) {
-                    Some(ty) if !matches!(shape, Shape::SequenceOf(_)) => self.converted_expr(expr, &ty)?,
+                    Some(ty) if !matches!(shape, SignatureType::SequenceOf(_)) => {
+                        self.converted_expr(expr, &ty)?
+                    }
                     _ => self.value(expr)?,
                 };
                 match shape {
-                    Shape::Var(at) => known.set(*at, value.ty.clone()),
-                    Shape::SequenceOf(at) => match self.types.item_of(&value.ty) {
+                    SignatureType::Var(at) => known.set(*at, value.ty.clone()),
+                    SignatureType::SequenceOf(at) => match self.types.item_of(&value.ty) {
                         Some(item) => known.set(*at, item),
                         None => return left("an argument that is not a sequence", span),
                     },
@@ -238,27 +244,29 @@ impl Binder<'_> {
                 }
                 Ok(LinqArgument::Value(value))
             }
-            (Takes::Comparer, Written::Value(expr)) => self.value(expr).map(LinqArgument::Value),
+            (Takes::Comparer, SequenceArgument::Value(expr)) => self.value(expr).map(LinqArgument::Value),
             _ => left("a lambda or a method as an argument", span),
         }
     }
 
     /// The type that a shape represents; `None` if it is not known yet.
-    fn shape(&self, shape: Shape, known: &Known) -> Option<Ty> {
+    fn shape(&self, shape: SignatureType, known: &TypeSubstitution) -> Option<Ty> {
         Some(match shape {
-            Shape::Item => known.item.clone(),
-            Shape::Bool => BOOL,
-            Shape::Int => INT,
-            Shape::Var(at) => known.vars.get(usize::from(at))?.clone()?,
-            Shape::SequenceOf(at) => self.types.sequence(&known.vars.get(usize::from(at))?.clone()?)?,
-            Shape::Items => self.types.sequence(&known.item)?,
-            Shape::Nothing => VOID,
+            SignatureType::Item => known.item.clone(),
+            SignatureType::Bool => BOOL,
+            SignatureType::Int => INT,
+            SignatureType::Var(at) => known.vars.get(usize::from(at))?.clone()?,
+            SignatureType::SequenceOf(at) => {
+                self.types.sequence(&known.vars.get(usize::from(at))?.clone()?)?
+            }
+            SignatureType::Items => self.types.sequence(&known.item)?,
+            SignatureType::Nothing => VOID,
         })
     }
 
-    fn given_type(&self, gives: Gives, known: &Known, span: Span) -> Bind<Ty> {
-        let of = |shape: Shape| self.shape(shape, known);
-        let generic = |name: &str, shapes: &[Shape]| {
+    fn given_type(&self, gives: Gives, known: &TypeSubstitution, span: Span) -> Bind<Ty> {
+        let of = |shape: SignatureType| self.shape(shape, known);
+        let generic = |name: &str, shapes: &[SignatureType]| {
             let arguments = shapes.iter().map(|shape| of(*shape)).collect::<Option<Vec<Ty>>>()?;
             self.types.named(name, arguments)
         };
@@ -284,7 +292,7 @@ impl Binder<'_> {
     }
 }
 
-impl Known {
+impl TypeSubstitution {
     fn set(&mut self, at: u8, ty: Ty) {
         let ty = if ty == Ty::Null { OBJECT } else { ty };
         if let Some(own) = self.vars.get_mut(usize::from(at))
@@ -295,7 +303,7 @@ impl Known {
     }
 }
 
-impl Types<'_> {
+impl TypeRelations<'_> {
     pub(crate) fn sequence(&self, of: &Ty) -> Option<Ty> {
         self.named("System.Collections.Generic.IEnumerable`1", vec![of.clone()])
     }
@@ -326,15 +334,15 @@ impl Types<'_> {
 }
 
 /// Whether what is written can be what a signature takes.
-fn fits_row(row: &Row, written: &[Written<'_>]) -> bool {
+fn fits_row(row: &LinqSignature, written: &[SequenceArgument<'_>]) -> bool {
     row.takes.len() == written.len()
         && row.takes.iter().zip(written).all(|(takes, written)| match (takes, written) {
-            (Takes::Lambda(parameters, _), Written::Lambda(lambda, _)) => {
+            (Takes::Lambda(parameters, _), SequenceArgument::Lambda(lambda, _)) => {
                 parameters.len() == lambda.parameters.len()
             }
-            (Takes::Lambda(..), Written::Method(..)) => true,
-            (Takes::Lambda(..), Written::Value(_)) => false,
-            (Takes::Value(_) | Takes::Comparer, Written::Value(_)) => true,
+            (Takes::Lambda(..), SequenceArgument::Method(..)) => true,
+            (Takes::Lambda(..), SequenceArgument::Value(_)) => false,
+            (Takes::Value(_) | Takes::Comparer, SequenceArgument::Value(_)) => true,
             _ => false,
         })
 }

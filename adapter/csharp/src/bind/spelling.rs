@@ -1,6 +1,6 @@
 //! Types as C# writes them, for diagnostics.
 
-use super::relations::Types;
+use super::relations::TypeRelations;
 use crate::types::{Ty, keyword_of};
 
 /// Longest name of a type, characters.
@@ -8,7 +8,7 @@ const MAX_LENGTH: usize = 200;
 /// Deepest nesting that is spelled.
 const MAX_DEPTH: usize = 8;
 
-impl Types<'_> {
+impl TypeRelations<'_> {
     /// The type as C# spells it.
     pub fn spelled(&self, ty: &Ty) -> String {
         let text = self.spelled_to(ty, MAX_DEPTH);

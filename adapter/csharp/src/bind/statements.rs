@@ -1,13 +1,13 @@
 //! Statements in the braces of a lambda (language specification, 13). Their variables live with the expression, not in the program.
 
 use super::binder::{Bind, Binder, left, wrong};
-use super::typed::{Kind, Stmt, Typed};
+use super::typed::{Typed, TypedKind, TypedStmt};
 use crate::syntax::Span;
-use crate::syntax::tree::{self, Expr, TypeKind, TypeName};
+use crate::syntax::tree::{self, Expr, TypeName, TypeNameKind};
 use crate::types::Ty;
 
 /// Results of a lambda's `return` statements: the wanted type, and the values found.
-struct Returns<'t> {
+struct LambdaReturns<'t> {
     wanted: Option<&'t Ty>,
     found: Vec<Typed>,
 }
@@ -18,13 +18,13 @@ impl Binder<'_> {
         &mut self,
         block: &[tree::Stmt],
         wanted: Option<&Ty>,
-    ) -> Bind<(Vec<Stmt>, Vec<Typed>)> {
-        let mut returns = Returns { wanted, found: Vec::new() };
+    ) -> Bind<(Vec<TypedStmt>, Vec<Typed>)> {
+        let mut returns = LambdaReturns { wanted, found: Vec::new() };
         let statements = self.statements(block, &mut returns)?;
         Ok((statements, returns.found))
     }
 
-    fn statements(&mut self, all: &[tree::Stmt], returns: &mut Returns<'_>) -> Bind<Vec<Stmt>> {
+    fn statements(&mut self, all: &[tree::Stmt], returns: &mut LambdaReturns<'_>) -> Bind<Vec<TypedStmt>> {
         self.within(|binder| {
             let mut bound = Vec::new();
             for one in all {
@@ -34,18 +34,23 @@ impl Binder<'_> {
         })
     }
 
-    fn one(&mut self, stmt: &tree::Stmt, returns: &mut Returns<'_>) -> Bind<Box<Stmt>> {
-        self.statements(std::slice::from_ref(stmt), returns).map(|all| Box::new(Stmt::Block(all)))
+    fn one(&mut self, stmt: &tree::Stmt, returns: &mut LambdaReturns<'_>) -> Bind<Box<TypedStmt>> {
+        self.statements(std::slice::from_ref(stmt), returns).map(|all| Box::new(TypedStmt::Block(all)))
     }
 
-    fn statement(&mut self, stmt: &tree::Stmt, returns: &mut Returns<'_>, bound: &mut Vec<Stmt>) -> Bind<()> {
+    fn statement(
+        &mut self,
+        stmt: &tree::Stmt,
+        returns: &mut LambdaReturns<'_>,
+        bound: &mut Vec<TypedStmt>,
+    ) -> Bind<()> {
         match stmt {
             tree::Stmt::Empty => {}
             tree::Stmt::Block(all) => {
                 let inner = self.statements(all, returns)?;
-                bound.push(Stmt::Block(inner));
+                bound.push(TypedStmt::Block(inner));
             }
-            tree::Stmt::Value(value) => bound.push(Stmt::Value(self.effect(value)?)),
+            tree::Stmt::Value(value) => bound.push(TypedStmt::Value(self.effect(value)?)),
             tree::Stmt::Locals(ty, all) => {
                 for (name, value) in all {
                     let local = self.local(ty, name, value.as_ref())?;
@@ -56,17 +61,17 @@ impl Binder<'_> {
                 let condition = self.truth(condition)?;
                 let then = self.one(then, returns)?;
                 let other = other.as_ref().map(|other| self.one(other, returns)).transpose()?;
-                bound.push(Stmt::If(condition, then, other));
+                bound.push(TypedStmt::If(condition, then, other));
             }
             tree::Stmt::While(condition, body) => {
                 let condition = Some(self.truth(condition)?);
                 let body = self.one(body, returns)?;
-                bound.push(Stmt::Loop { condition, updates: Vec::new(), body, asks_first: true });
+                bound.push(TypedStmt::Loop { condition, updates: Vec::new(), body, asks_first: true });
             }
             tree::Stmt::Do(body, condition) => {
                 let body = self.one(body, returns)?;
                 let condition = Some(self.truth(condition)?);
-                bound.push(Stmt::Loop { condition, updates: Vec::new(), body, asks_first: false });
+                bound.push(TypedStmt::Loop { condition, updates: Vec::new(), body, asks_first: false });
             }
             tree::Stmt::For { first, condition, updates, body } => {
                 let looped = self.within(|binder| {
@@ -78,10 +83,10 @@ impl Binder<'_> {
                         condition.as_ref().map(|condition| binder.truth(condition)).transpose()?;
                     let updates = updates.iter().map(|update| binder.effect(update)).collect::<Bind<_>>()?;
                     let body = binder.one(body, returns)?;
-                    all.push(Stmt::Loop { condition, updates, body, asks_first: true });
+                    all.push(TypedStmt::Loop { condition, updates, body, asks_first: true });
                     Ok(all)
                 })?;
-                bound.push(Stmt::Block(looped));
+                bound.push(TypedStmt::Block(looped));
             }
             tree::Stmt::ForEach { ty, name, of, body } => {
                 let each = self.each(ty, name, of, body, returns)?;
@@ -94,15 +99,15 @@ impl Binder<'_> {
                     (Some(value), None) => Some(self.value(value)?),
                 };
                 returns.found.extend(value.clone());
-                bound.push(Stmt::Return(value));
+                bound.push(TypedStmt::Return(value));
             }
-            tree::Stmt::Break => bound.push(Stmt::Break),
-            tree::Stmt::Continue => bound.push(Stmt::Continue),
+            tree::Stmt::Break => bound.push(TypedStmt::Break),
+            tree::Stmt::Continue => bound.push(TypedStmt::Continue),
             tree::Stmt::Throw(Some(value)) => {
                 let thrown = self.throw(value, Ty::Null, value.span)?;
                 match thrown.kind {
-                    Kind::Throw(of) => bound.push(Stmt::Throw(*of)),
-                    _ => bound.push(Stmt::Value(thrown)),
+                    TypedKind::Throw(of) => bound.push(TypedStmt::Throw(*of)),
+                    _ => bound.push(TypedStmt::Value(thrown)),
                 }
             }
             tree::Stmt::Throw(None) => {
@@ -123,9 +128,9 @@ impl Binder<'_> {
         self.valued(part, value.span)
     }
 
-    fn local(&mut self, ty: &TypeName, name: &std::rc::Rc<str>, value: Option<&Expr>) -> Bind<Stmt> {
+    fn local(&mut self, ty: &TypeName, name: &std::rc::Rc<str>, value: Option<&Expr>) -> Bind<TypedStmt> {
         let (ty, value) = match (&ty.kind, value) {
-            (TypeKind::Inferred, Some(value)) => {
+            (TypeNameKind::Inferred, Some(value)) => {
                 let value = self.value(value)?;
                 if value.is_null() {
                     return wrong(
@@ -136,7 +141,7 @@ impl Binder<'_> {
                 }
                 (value.ty.clone(), Some(value))
             }
-            (TypeKind::Inferred, None) => {
+            (TypeNameKind::Inferred, None) => {
                 return wrong("CS0818", "Implicitly-typed variables must be initialized", ty.span);
             }
             (_, value) => {
@@ -146,7 +151,7 @@ impl Binder<'_> {
             }
         };
         let slot = self.declare(name, ty.clone());
-        Ok(Stmt::Local(slot, ty, value))
+        Ok(TypedStmt::Local(slot, ty, value))
     }
 
     fn each(
@@ -155,8 +160,8 @@ impl Binder<'_> {
         name: &std::rc::Rc<str>,
         of: &Expr,
         body: &tree::Stmt,
-        returns: &mut Returns<'_>,
-    ) -> Bind<Stmt> {
+        returns: &mut LambdaReturns<'_>,
+    ) -> Bind<TypedStmt> {
         let of = self.value(of)?;
         let item = match self.types.item_of(&of.ty) {
             Some(item) => item,
@@ -173,10 +178,10 @@ impl Binder<'_> {
         };
         let slot = self.slot();
         self.within(|binder| {
-            let raw = Typed::new(Kind::Slot(slot), item.clone(), of.span);
+            let raw = Typed::new(TypedKind::Slot(slot), item.clone(), of.span);
             let item = match &ty.kind {
-                TypeKind::Inferred => {
-                    binder.locals.push(super::binder::Local { name: name.clone(), slot, ty: item });
+                TypeNameKind::Inferred => {
+                    binder.locals.push(super::binder::DeclaredLocal { name: name.clone(), slot, ty: item });
                     None
                 }
                 _ => {
@@ -187,7 +192,7 @@ impl Binder<'_> {
                 }
             };
             let body = binder.one(body, returns)?;
-            Ok(Stmt::ForEach { slot, of, item, body })
+            Ok(TypedStmt::ForEach { slot, of, item, body })
         })
     }
 }

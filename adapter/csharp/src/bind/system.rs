@@ -36,7 +36,7 @@ pub enum Variance {
 
 /// What lies side by side in a struct.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elements {
+pub struct ContiguousElements {
     /// The type of one element.
     pub of: Ty,
     /// How many there are, where that is known.
@@ -67,7 +67,7 @@ pub struct TypeInfo {
     /// Whether it is a `ref struct`.
     pub is_by_ref: bool,
     /// Of an inline array or a fixed buffer.
-    pub elements: Option<Elements>,
+    pub elements: Option<ContiguousElements>,
 }
 
 /// A field of a type.
@@ -190,7 +190,7 @@ pub enum Member {
 }
 
 /// Where types come from.
-pub trait TypeSystem {
+pub trait TypeProvider {
     /// The data of a definition.
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>>;
 

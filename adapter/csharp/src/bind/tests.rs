@@ -60,22 +60,24 @@ const VARIABLES: &[(&str, &str)] = &[
     ("calls", "Calls"),
 ];
 
-fn bound_in(world: &World, text: &str, class: Option<&str>) -> Result<Bound, Refusal> {
+fn bound_in(world: &World, text: &str, class: Option<&str>) -> Result<BoundExpression, Refusal> {
     let expr = parse(text).map_err(Refusal::Wrong)?;
     *world.text.borrow_mut() = text.to_owned();
     let scope = world.scope_of(VARIABLES, class, false);
     bind(&expr, &scope, None, world)
 }
 
-fn shown(world: &World, bound: &Result<Bound, Refusal>) -> String {
+fn shown(world: &World, bound: &Result<BoundExpression, Refusal>) -> String {
     match bound {
-        Ok(Bound { meaning: Meaning::Value(value), .. }) => {
+        Ok(BoundExpression { meaning: Meaning::Value(value), .. }) => {
             let constant =
                 value.constant().map(|constant| format!(" = {}", constant.plain())).unwrap_or_default();
-            format!("{}{constant}", Types::new(world).spelled(&value.ty))
+            format!("{}{constant}", TypeRelations::new(world).spelled(&value.ty))
         }
-        Ok(Bound { meaning: Meaning::Type(ty), .. }) => format!("type {}", Types::new(world).spelled(ty)),
-        Ok(Bound { meaning: Meaning::Namespace(name), .. }) => format!("namespace {name}"),
+        Ok(BoundExpression { meaning: Meaning::Type(ty), .. }) => {
+            format!("type {}", TypeRelations::new(world).spelled(ty))
+        }
+        Ok(BoundExpression { meaning: Meaning::Namespace(name), .. }) => format!("namespace {name}"),
         Err(Refusal::Wrong(diagnostic)) => diagnostic.code.to_owned(),
         Err(Refusal::NeedsCompiler { what, .. }) => format!("compiler: {what}"),
     }
@@ -397,7 +399,7 @@ fn effects_are_known_before_anything_runs() {
         ("(1, 2) == (1, 2)", Effects::None, ""),
         ("num + 1", Effects::Calls, "num"),
     ] {
-        let Ok(Bound { meaning: Meaning::Value(value), .. }) = bound_in(&world, text, None) else {
+        let Ok(BoundExpression { meaning: Meaning::Value(value), .. }) = bound_in(&world, text, None) else {
             panic!("{text}")
         };
         let (found, span) = value.strongest_effect();

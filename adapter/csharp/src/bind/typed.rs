@@ -12,7 +12,7 @@ use crate::types::Ty;
 /// A part of an expression with its type.
 #[derive(Debug, Clone)]
 pub struct Typed {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TypedKind,
     /// Its static type; `void` of a call that returns nothing.
     pub ty: Ty,
     /// Its range in the source text.
@@ -59,13 +59,13 @@ pub struct MethodRef {
 /// An argument of a call, in the order of the parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Passed {
-    pub(crate) value: Argument,
+    pub(crate) value: TypedArgument,
     /// When it is evaluated among the others.
     pub(crate) turn: usize,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Argument {
+pub(crate) enum TypedArgument {
     Value(Typed),
     /// The place of a variable.
     Place(Typed),
@@ -74,7 +74,7 @@ pub(crate) enum Argument {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct TypedCall {
     pub(crate) of: Option<Typed>,
     pub(crate) method: MethodRef,
     pub(crate) arguments: Vec<Passed>,
@@ -107,7 +107,7 @@ pub(crate) enum How {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum TypedKind {
     /// A constant expression.
     Constant(Constant),
     /// The zero of a struct, or null.
@@ -130,7 +130,7 @@ pub(crate) enum Kind {
     TupleElement(Box<Typed>, usize),
     Deref(Box<Typed>),
     AddressOf(Box<Typed>),
-    Call(Box<Call>),
+    Call(Box<TypedCall>),
     New(Box<MethodRef>, Vec<Passed>),
     /// `new string(…)`, which the runtime makes itself.
     NewText(Vec<Typed>),
@@ -150,7 +150,7 @@ pub(crate) enum Kind {
     Concat(Vec<Typed>),
     /// The result of its `ToString`, and whether that is computed here.
     Text(Box<Typed>, bool),
-    Interpolated(Vec<Piece>),
+    Interpolated(Vec<TypedInterpolatedPart>),
     And(Box<Typed>, Box<Typed>),
     Or(Box<Typed>, Box<Typed>),
     Choice(Box<Typed>, Box<Typed>, Box<Typed>),
@@ -164,9 +164,9 @@ pub(crate) enum Kind {
     Copy(Box<Typed>),
     /// One after the other; the last is the value.
     Sequence(Vec<Typed>),
-    Is(Box<Typed>, u32, Box<Test>),
+    Is(Box<Typed>, u32, Box<TypedPattern>),
     As(Box<Typed>),
-    Switch(Box<Typed>, u32, Vec<Arm>),
+    Switch(Box<Typed>, u32, Vec<TypedSwitchArm>),
     Assign(Box<Typed>, Box<Typed>),
     /// From one position up to another, of an array or string.
     Slice(Box<Typed>, Box<Typed>, Box<Typed>),
@@ -174,34 +174,34 @@ pub(crate) enum Kind {
     SizeOf(Ty),
     Throw(Box<Typed>),
     Linq(Box<Linq>),
-    Query(Box<Query>),
+    Query(Box<TypedQuery>),
     /// As the debugger saw that it is; where it is so no more, the expression is bound again.
     Narrow(Box<Typed>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Hole {
+pub(crate) struct TypedInterpolation {
     pub(crate) value: Typed,
     pub(crate) width: i32,
     pub(crate) format: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum TypedInterpolatedPart {
     Text(String),
-    Hole(Box<Hole>),
+    Hole(Box<TypedInterpolation>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Arm {
-    pub(crate) test: Test,
+pub(crate) struct TypedSwitchArm {
+    pub(crate) test: TypedPattern,
     pub(crate) when: Option<Typed>,
     pub(crate) value: Typed,
 }
 
 /// A pattern: what must hold of the value in a slot. Parts of the value are expressions over that slot.
 #[derive(Debug, Clone)]
-pub(crate) enum Test {
+pub(crate) enum TypedPattern {
     Always,
     /// The value into another slot.
     Keep(u32),
@@ -213,16 +213,16 @@ pub(crate) enum Test {
     Constant(Typed),
     /// A truth over the slot, for a value that is not null.
     Holds(Typed),
-    Not(Box<Test>),
-    All(Vec<Test>),
-    Any(Vec<Test>),
+    Not(Box<TypedPattern>),
+    All(Vec<TypedPattern>),
+    Any(Vec<TypedPattern>),
     /// A part of it, evaluated into a slot, and what must hold of that.
-    Part(Typed, u32, Box<Test>),
+    Part(Typed, u32, Box<TypedPattern>),
 }
 
 /// A lambda: where its parameters go, and what it computes.
 #[derive(Debug, Clone)]
-pub(crate) struct Lambda {
+pub(crate) struct TypedLambda {
     pub(crate) slots: Vec<u32>,
     pub(crate) body: Body,
     /// The type of what it returns.
@@ -232,28 +232,28 @@ pub(crate) struct Lambda {
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     Value(Box<Typed>),
-    Block(Vec<Stmt>),
+    Block(Vec<TypedStmt>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Stmt {
-    Block(Vec<Stmt>),
+pub(crate) enum TypedStmt {
+    Block(Vec<TypedStmt>),
     Value(Typed),
     /// Declares a variable, perhaps with a value.
     Local(u32, Ty, Option<Typed>),
-    If(Typed, Box<Stmt>, Option<Box<Stmt>>),
+    If(Typed, Box<TypedStmt>, Option<Box<TypedStmt>>),
     /// Condition, updates, body; whether the condition is evaluated before the first iteration.
     Loop {
         condition: Option<Typed>,
         updates: Vec<Typed>,
-        body: Box<Stmt>,
+        body: Box<TypedStmt>,
         asks_first: bool,
     },
     ForEach {
         slot: u32,
         of: Typed,
         item: Option<(u32, Typed)>,
-        body: Box<Stmt>,
+        body: Box<TypedStmt>,
     },
     Return(Option<Typed>),
     Break,
@@ -275,18 +275,18 @@ pub(crate) struct Linq {
 
 #[derive(Debug, Clone)]
 pub(crate) enum LinqArgument {
-    Lambda(Rc<Lambda>),
+    Lambda(Rc<TypedLambda>),
     Value(Typed),
 }
 
 /// A query, clause by clause over rows of range variables.
 #[derive(Debug, Clone)]
-pub(crate) struct Query {
-    pub(crate) clauses: Vec<Clause>,
+pub(crate) struct TypedQuery {
+    pub(crate) clauses: Vec<TypedQueryClause>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Clause {
+pub(crate) enum TypedQueryClause {
     /// For each row so far one for each item, into a slot, converted.
     From {
         of: Typed,
@@ -311,13 +311,13 @@ pub(crate) enum Clause {
 }
 
 impl Typed {
-    pub(crate) fn new(kind: Kind, ty: Ty, span: Span) -> Self {
+    pub(crate) fn new(kind: TypedKind, ty: Ty, span: Span) -> Self {
         Self { kind, ty, span }
     }
 
     pub(crate) fn constant(&self) -> Option<&Constant> {
         match &self.kind {
-            Kind::Constant(constant) => Some(constant),
+            TypedKind::Constant(constant) => Some(constant),
             _ => None,
         }
     }
@@ -339,15 +339,17 @@ impl Typed {
     /// Whether it names a place that can be written to: a variable, field or element, not what a call returned.
     pub(crate) fn is_place(&self) -> bool {
         match &self.kind {
-            Kind::Variable(_) | Kind::Slot(_) | Kind::This | Kind::Deref(_) => true,
-            Kind::Field(None, _) => true,
-            Kind::Field(Some(of), _) | Kind::TupleElement(of, _) => !of.ty.is_value() || of.is_place(),
-            Kind::Element(of, _) => of.ty != crate::types::STRING,
-            Kind::Property(_, property) | Kind::Indexer(_, property, _) => {
+            TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Deref(_) => true,
+            TypedKind::Field(None, _) => true,
+            TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) => {
+                !of.ty.is_value() || of.is_place()
+            }
+            TypedKind::Element(of, _) => of.ty != crate::types::STRING,
+            TypedKind::Property(_, property) | TypedKind::Indexer(_, property, _) => {
                 matches!(property.property.ty, Ty::Reference(_))
             }
-            Kind::Call(call) => matches!(call.method.result, Ty::Reference(_)),
-            Kind::Convert(of, How::Same) | Kind::Narrow(of) => !self.ty.is_value() && of.is_place(),
+            TypedKind::Call(call) => matches!(call.method.result, Ty::Reference(_)),
+            TypedKind::Convert(of, How::Same) | TypedKind::Narrow(of) => !self.ty.is_value() && of.is_place(),
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::binder::Binder;
 use super::conversions::Steps;
 use super::system::{Member, Method};
-use super::typed::{How, Kind, MethodRef, Typed};
+use super::typed::{How, MethodRef, Typed, TypedKind};
 use crate::types::{OBJECT, Ty};
 
 /// Deepest nesting of conversions around a user-defined one.
@@ -30,8 +30,11 @@ impl Binder<'_> {
         }
         // On the value itself, or on what is in its nullable.
         let is_lifted = source != *from;
-        let inner =
-            if is_lifted { Typed::new(Kind::Default, source.clone(), value.span) } else { value.clone() };
+        let inner = if is_lifted {
+            Typed::new(TypedKind::Default, source.clone(), value.span)
+        } else {
+            value.clone()
+        };
         let fits = |method: &MethodRef| {
             let parameter = method.parameters.first()?;
             let before = match explicit {

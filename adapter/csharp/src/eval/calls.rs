@@ -1,13 +1,13 @@
 //! Calls: arguments in the order in which they are written, new variables for `out`.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Local, Val, Value};
+use super::values::{LocalSequence, Val, ValueOrSequence};
 use crate::bind::PropertyRef;
-use crate::bind::typed::{Argument, Call, Passed, Typed};
+use crate::bind::typed::{Passed, Typed, TypedArgument, TypedCall};
 use crate::types::Ty;
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// The values of arguments in the order of the parameters, and the slots that are variables from then on.
     #[allow(clippy::type_complexity, reason = "values, and which of them have names")]
     pub(crate) fn arguments(&mut self, all: &[Passed]) -> Res<T, (Vec<Val<T::Place>>, Vec<(u32, usize)>)> {
@@ -18,8 +18,8 @@ impl<T: Target> Evaluator<'_, T> {
         for at in order {
             let Some(passed) = all.get(at) else { continue };
             let val = match &passed.value {
-                Argument::Value(value) => self.val(value)?,
-                Argument::Place(place) => {
+                TypedArgument::Value(value) => self.val(value)?,
+                TypedArgument::Place(place) => {
                     let val = self.val(place)?;
                     if Self::is_here(&val) {
                         let source = self.source(place);
@@ -29,7 +29,7 @@ impl<T: Target> Evaluator<'_, T> {
                     }
                     Val { ty: Ty::Reference(Box::new(place.ty.clone())), ..val }
                 }
-                Argument::New(slot, ty) => {
+                TypedArgument::New(slot, ty) => {
                     let variable = self.target.new_variable(ty)?;
                     new.push((*slot, at));
                     Val { ty: Ty::Reference(Box::new(ty.clone())), ..variable }
@@ -42,7 +42,7 @@ impl<T: Target> Evaluator<'_, T> {
         Ok((vals.into_iter().flatten().collect(), new))
     }
 
-    pub(crate) fn call(&mut self, call: &Call, of: &Typed) -> Res<T, Value<T::Place>> {
+    pub(crate) fn call(&mut self, call: &TypedCall, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         let name = &call.method.method.name;
         let this = match &call.of {
             Some(this) => Some(self.receiver(this, name)?),
@@ -65,16 +65,20 @@ impl<T: Target> Evaluator<'_, T> {
         })
     }
 
-    pub(crate) fn property(&mut self, of: Option<&Typed>, property: &PropertyRef) -> Res<T, Value<T::Place>> {
+    pub(crate) fn property(
+        &mut self,
+        of: Option<&Typed>,
+        property: &PropertyRef,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let name = &property.property.name;
-        let Some(of) = of else { return self.target.property(None, property).map(Value::Val) };
+        let Some(of) = of else { return self.target.property(None, property).map(ValueOrSequence::Val) };
         let value = self.value(of)?;
         // Values that exist only here have the members of sequences.
-        if let Value::Local(local, _) = &value {
+        if let ValueOrSequence::Local(local, _) = &value {
             let known = match (local.as_ref(), &**name) {
-                (Local::Group(group), "Key") => Some(group.key.clone()),
-                (Local::Items(items, false), "Count") => Some(count(items.len())),
-                (Local::Lookup(groups), "Count") => Some(count(groups.len())),
+                (LocalSequence::Group(group), "Key") => Some(group.key.clone()),
+                (LocalSequence::Items(items, false), "Count") => Some(count(items.len())),
+                (LocalSequence::Lookup(groups), "Count") => Some(count(groups.len())),
                 _ => None,
             };
             if let Some(known) = known {
@@ -87,7 +91,7 @@ impl<T: Target> Evaluator<'_, T> {
             return self
                 .failed(format!("NullReferenceException: `{source}` is null, so `{name}` has no value"));
         }
-        self.target.property(Some(&val), property).map(Value::Val)
+        self.target.property(Some(&val), property).map(ValueOrSequence::Val)
     }
 
     pub(crate) fn indexed(
@@ -95,9 +99,9 @@ impl<T: Target> Evaluator<'_, T> {
         of: &Typed,
         property: &PropertyRef,
         arguments: &[Passed],
-    ) -> Res<T, Value<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let value = self.value(of)?;
-        if let Value::Local(local, _) = &value
+        if let ValueOrSequence::Local(local, _) = &value
             && let Some(item) = self.local_item(&local.clone(), arguments)?
         {
             return Ok(item);
@@ -108,18 +112,18 @@ impl<T: Target> Evaluator<'_, T> {
             return self.failed(format!("NullReferenceException: `{source}` is null, so it has no elements"));
         }
         let (arguments, _) = self.arguments(arguments)?;
-        self.target.indexer(&val, property, &arguments).map(Value::Val)
+        self.target.indexer(&val, property, &arguments).map(ValueOrSequence::Val)
     }
 
     /// An item of a list or lookup that is only here.
     fn local_item(
         &mut self,
-        local: &Local<T::Place>,
+        local: &LocalSequence<T::Place>,
         arguments: &[Passed],
-    ) -> Res<T, Option<Value<T::Place>>> {
-        let [Passed { value: Argument::Value(index), .. }] = arguments else { return Ok(None) };
+    ) -> Res<T, Option<ValueOrSequence<T::Place>>> {
+        let [Passed { value: TypedArgument::Value(index), .. }] = arguments else { return Ok(None) };
         match local {
-            Local::Items(items, false) => {
+            LocalSequence::Items(items, false) => {
                 let at = self.whole(index)?;
                 match usize::try_from(at).ok().and_then(|at| items.get(at)) {
                     Some(item) => Ok(Some(item.clone())),
@@ -129,7 +133,7 @@ impl<T: Target> Evaluator<'_, T> {
                     )),
                 }
             }
-            Local::Lookup(groups) => {
+            LocalSequence::Lookup(groups) => {
                 let key = self.val(index)?;
                 let mut keys: Vec<Val<T::Place>> = groups.iter().map(|group| group.key.clone()).collect();
                 keys.push(key);
@@ -142,16 +146,16 @@ impl<T: Target> Evaluator<'_, T> {
                 let item =
                     groups.first().and_then(|group| group.items.first()).map(|item| self.type_of(item));
                 let ty = item.and_then(|item| self.types().sequence(&item)).unwrap_or(Ty::Other);
-                Ok(Some(Value::items(items, ty)))
+                Ok(Some(ValueOrSequence::items(items, ty)))
             }
             _ => Ok(None),
         }
     }
 
-    pub(crate) fn type_of(&self, value: &Value<T::Place>) -> Ty {
+    pub(crate) fn type_of(&self, value: &ValueOrSequence<T::Place>) -> Ty {
         match value {
-            Value::Val(val) => val.ty.clone(),
-            Value::Local(_, ty) => ty.clone(),
+            ValueOrSequence::Val(val) => val.ty.clone(),
+            ValueOrSequence::Local(_, ty) => ty.clone(),
         }
     }
 }

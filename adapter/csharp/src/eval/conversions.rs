@@ -1,31 +1,31 @@
 //! What conversions do to values.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Data, Val, Value};
+use super::values::{Data, Val, ValueOrSequence};
 use crate::bind::typed::{How, Typed};
 use crate::constant::Constant;
 use crate::types::Ty;
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn converted(
         &mut self,
-        value: Value<T::Place>,
+        value: ValueOrSequence<T::Place>,
         how: &How,
         to: &Ty,
         of: &Typed,
-    ) -> Res<T, Value<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let val = match value {
-            Value::Val(val) => val,
+            ValueOrSequence::Val(val) => val,
             // A sequence that is only here is seen as one of its interfaces; for anything else it must be made.
-            Value::Local(local, ty)
+            ValueOrSequence::Local(local, ty)
                 if matches!(how, How::Same | How::Down) && self.types().derives(&ty, to) =>
             {
-                return Ok(Value::Local(local, ty));
+                return Ok(ValueOrSequence::Local(local, ty));
             }
             local => self.in_program(local)?,
         };
-        self.converted_val(val, how, to, of).map(Value::Val)
+        self.converted_val(val, how, to, of).map(ValueOrSequence::Val)
     }
 
     fn converted_val(&mut self, val: Val<T::Place>, how: &How, to: &Ty, of: &Typed) -> Res<T, Val<T::Place>> {

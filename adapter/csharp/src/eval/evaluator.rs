@@ -1,8 +1,8 @@
 //! Evaluation of each node of a typed tree.
 
-use super::Target;
-use super::values::{Data, Local, Val, Value};
-use crate::bind::Types;
+use super::EvaluationTarget;
+use super::values::{Data, LocalSequence, Val, ValueOrSequence};
+use crate::bind::TypeRelations;
 use crate::bind::typed::*;
 use crate::constant::Constant;
 use crate::types::{OBJECT, STRING, Ty, kind};
@@ -10,24 +10,24 @@ use crate::types::{OBJECT, STRING, Ty, kind};
 /// Longest sequence that is gone through here.
 pub(crate) const MAX_ITEMS: usize = 10_000;
 
-pub(crate) struct Evaluator<'a, T: Target> {
+pub(crate) struct Evaluator<'a, T: EvaluationTarget> {
     pub(crate) target: &'a T,
     text: &'a str,
-    slots: Vec<Option<Value<T::Place>>>,
+    slots: Vec<Option<ValueOrSequence<T::Place>>>,
 }
 
-pub(crate) type Res<T, V> = Result<V, <T as Target>::Error>;
+pub(crate) type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 
-impl<'a, T: Target> Evaluator<'a, T> {
+impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     pub(crate) fn new(target: &'a T, text: &'a str, slots: u32) -> Self {
         Self { target, text, slots: (0..slots).map(|_| None).collect() }
     }
 
-    pub(crate) fn types(&self) -> Types<'a>
+    pub(crate) fn types(&self) -> TypeRelations<'a>
     where
         T: 'a,
     {
-        Types::new(self.target)
+        TypeRelations::new(self.target)
     }
 
     pub(crate) fn failed<V>(&self, message: impl Into<String>) -> Res<T, V> {
@@ -39,13 +39,13 @@ impl<'a, T: Target> Evaluator<'a, T> {
         self.text.get(of.span.start..of.span.end).unwrap_or_default()
     }
 
-    pub(crate) fn set(&mut self, slot: u32, value: Value<T::Place>) {
+    pub(crate) fn set(&mut self, slot: u32, value: ValueOrSequence<T::Place>) {
         if let Some(own) = self.slots.get_mut(slot as usize) {
             *own = Some(value);
         }
     }
 
-    pub(crate) fn slot(&self, slot: u32) -> Res<T, Value<T::Place>> {
+    pub(crate) fn slot(&self, slot: u32) -> Res<T, ValueOrSequence<T::Place>> {
         match self.slots.get(slot as usize).and_then(Option::as_ref) {
             Some(value) => Ok(value.clone()),
             None => self.failed("a variable of the expression has no value yet"),
@@ -60,7 +60,7 @@ impl<'a, T: Target> Evaluator<'a, T> {
 
     /// The constant that a part is.
     pub(crate) fn constant(&mut self, of: &Typed) -> Res<T, Constant> {
-        if let Kind::Constant(constant) = &of.kind {
+        if let TypedKind::Constant(constant) = &of.kind {
             return Ok(constant.clone());
         }
         let val = self.val(of)?;
@@ -89,10 +89,10 @@ impl<'a, T: Target> Evaluator<'a, T> {
         }
     }
 
-    pub(crate) fn is_null(&self, value: &Value<T::Place>) -> Res<T, bool> {
+    pub(crate) fn is_null(&self, value: &ValueOrSequence<T::Place>) -> Res<T, bool> {
         match value {
-            Value::Val(val) => self.target.is_null(val),
-            Value::Local(..) => Ok(false),
+            ValueOrSequence::Val(val) => self.target.is_null(val),
+            ValueOrSequence::Local(..) => Ok(false),
         }
     }
 
@@ -108,37 +108,39 @@ impl<'a, T: Target> Evaluator<'a, T> {
         Ok(val)
     }
 
-    fn known(&self, constant: Constant, of: &Typed) -> Value<T::Place> {
+    fn known(&self, constant: Constant, of: &Typed) -> ValueOrSequence<T::Place> {
         Val::constant_of(constant, of.ty.clone()).into()
     }
 
     /// The value of a part; a place where it is one.
-    pub(crate) fn value(&mut self, of: &Typed) -> Res<T, Value<T::Place>> {
+    pub(crate) fn value(&mut self, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         let ty = &of.ty;
         Ok(match &of.kind {
-            Kind::Constant(constant) => self.known(constant.clone(), of),
-            Kind::Default => {
+            TypedKind::Constant(constant) => self.known(constant.clone(), of),
+            TypedKind::Default => {
                 match ty.is_value() && self.types().nullable(ty).is_none() && !matches!(ty, Ty::Pointer(_)) {
                     true => self.target.zeroed(ty)?.into(),
                     false => Val::null_of(ty.clone()).into(),
                 }
             }
-            Kind::Variable(at) => self.target.variable(*at)?.into(),
-            Kind::Slot(slot) => {
+            TypedKind::Variable(at) => self.target.variable(*at)?.into(),
+            TypedKind::Slot(slot) => {
                 let value = self.slot(*slot)?;
                 self.seen_as(value, ty)
             }
-            Kind::This => self.target.this()?.into(),
-            Kind::Exception => self.target.exception()?.into(),
-            Kind::ThreadId => Val::int(self.target.thread_id()).into(),
-            Kind::Field(None, field) => self.target.field(None, field)?.into(),
-            Kind::Field(Some(inner), field) => {
+            TypedKind::This => self.target.this()?.into(),
+            TypedKind::Exception => self.target.exception()?.into(),
+            TypedKind::ThreadId => Val::int(self.target.thread_id()).into(),
+            TypedKind::Field(None, field) => self.target.field(None, field)?.into(),
+            TypedKind::Field(Some(inner), field) => {
                 let val = self.receiver(inner, &field.field.name)?;
                 self.target.field(Some(&val), field)?.into()
             }
-            Kind::Property(inner, property) => return self.property(inner.as_deref(), property),
-            Kind::Indexer(inner, property, arguments) => return self.indexed(inner, property, arguments),
-            Kind::Length(inner) => {
+            TypedKind::Property(inner, property) => return self.property(inner.as_deref(), property),
+            TypedKind::Indexer(inner, property, arguments) => {
+                return self.indexed(inner, property, arguments);
+            }
+            TypedKind::Length(inner) => {
                 let val = self.receiver(inner, "Length")?;
                 match &val.data {
                     Data::Constant(Constant::Text(text)) => {
@@ -148,68 +150,68 @@ impl<'a, T: Target> Evaluator<'a, T> {
                     _ => Val::int(self.target.length(&val)?).into(),
                 }
             }
-            Kind::HasValue(inner) => {
+            TypedKind::HasValue(inner) => {
                 let val = self.val(inner)?;
                 Val::bool(!self.target.is_null(&val)?).into()
             }
-            Kind::IsNull(inner) => {
+            TypedKind::IsNull(inner) => {
                 let value = self.value(inner)?;
                 Val::bool(self.is_null(&value)?).into()
             }
-            Kind::Element(inner, indexes) => self.element(inner, indexes)?.into(),
-            Kind::TupleElement(inner, at) => {
+            TypedKind::Element(inner, indexes) => self.element(inner, indexes)?.into(),
+            TypedKind::TupleElement(inner, at) => {
                 let val = self.val(inner)?;
                 self.target.tuple_element(&val, *at)?.into()
             }
-            Kind::Deref(inner) => {
+            TypedKind::Deref(inner) => {
                 let pointer = self.val(inner)?;
                 self.target.element(&pointer, &[0])?.into()
             }
-            Kind::AddressOf(inner) => {
+            TypedKind::AddressOf(inner) => {
                 let val = self.val(inner)?;
                 let address = self.target.address(&val)?;
                 self.known(Constant::Int(kind::U8, i128::from(address)), of)
             }
-            Kind::Call(call) => return self.call(call, of),
-            Kind::New(constructor, arguments) => {
+            TypedKind::Call(call) => return self.call(call, of),
+            TypedKind::New(constructor, arguments) => {
                 let (arguments, _) = self.arguments(arguments)?;
                 let made = self.target.construct(constructor, &arguments)?;
                 Val { ty: ty.clone(), ..made }.into()
             }
-            Kind::NewText(arguments) => self.new_text(arguments)?.into(),
-            Kind::NewArray { of: element, lengths, items } => {
+            TypedKind::NewText(arguments) => self.new_text(arguments)?.into(),
+            TypedKind::NewArray { of: element, lengths, items } => {
                 self.new_array(element, lengths, items.as_deref())?.into()
             }
-            Kind::Tuple(items) => {
+            TypedKind::Tuple(items) => {
                 let mut vals = Vec::new();
                 for item in items {
                     vals.push(self.val(item)?);
                 }
                 self.target.new_tuple(ty, vals)?.into()
             }
-            Kind::Convert(inner, how) => {
+            TypedKind::Convert(inner, how) => {
                 let value = self.value(inner)?;
                 self.converted(value, how, ty, inner)?
             }
-            Kind::Unary(op, inner, overflow) => self.unary(*op, inner, *overflow, of)?,
-            Kind::Binary(op, a, b, overflow) => self.binary(*op, (a, b), *overflow, of)?,
-            Kind::Same(a, b) => Val::bool(self.same(a, b)?).into(),
-            Kind::Concat(parts) => {
+            TypedKind::Unary(op, inner, overflow) => self.unary(*op, inner, *overflow, of)?,
+            TypedKind::Binary(op, a, b, overflow) => self.binary(*op, (a, b), *overflow, of)?,
+            TypedKind::Same(a, b) => Val::bool(self.same(a, b)?).into(),
+            TypedKind::Concat(parts) => {
                 let mut text = String::new();
                 for part in parts {
                     text.push_str(&self.text_of_part(part)?);
                 }
                 Val::text(text).into()
             }
-            Kind::Text(inner, _) => Val::text(self.text_of_part(inner)?).into(),
-            Kind::Interpolated(pieces) => Val::text(self.interpolated(pieces)?).into(),
-            Kind::And(a, b) => Val::bool(self.truth(a)? && self.truth(b)?).into(),
-            Kind::Or(a, b) => Val::bool(self.truth(a)? || self.truth(b)?).into(),
-            Kind::Choice(condition, a, b) => {
+            TypedKind::Text(inner, _) => Val::text(self.text_of_part(inner)?).into(),
+            TypedKind::Interpolated(pieces) => Val::text(self.interpolated(pieces)?).into(),
+            TypedKind::And(a, b) => Val::bool(self.truth(a)? && self.truth(b)?).into(),
+            TypedKind::Or(a, b) => Val::bool(self.truth(a)? || self.truth(b)?).into(),
+            TypedKind::Choice(condition, a, b) => {
                 let chosen = if self.truth(condition)? { a } else { b };
                 return self.value(chosen);
             }
-            Kind::Coalesce(first, slot, value, other) => {
+            TypedKind::Coalesce(first, slot, value, other) => {
                 let first = self.value(first)?;
                 if self.is_null(&first)? {
                     return self.value(other);
@@ -217,41 +219,41 @@ impl<'a, T: Target> Evaluator<'a, T> {
                 self.set(*slot, first);
                 return self.value(value);
             }
-            Kind::Conditional(inner, slot, then) => {
+            TypedKind::Conditional(inner, slot, then) => {
                 let value = self.value(inner)?;
                 if self.is_null(&value)? {
                     return Ok(Val::null_of(ty.clone()).into());
                 }
                 let value = match (value, self.types().nullable(&inner.ty)) {
-                    (Value::Val(val), Some(_)) => self.target.out_of_nullable(&val)?.into(),
+                    (ValueOrSequence::Val(val), Some(_)) => self.target.out_of_nullable(&val)?.into(),
                     (value, _) => value,
                 };
                 self.set(*slot, value);
                 return self.value(then);
             }
-            Kind::Let(slot, value, then) => {
+            TypedKind::Let(slot, value, then) => {
                 let value = self.value(value)?;
                 self.set(*slot, value);
                 return self.value(then);
             }
-            Kind::Copy(inner) => match self.value(inner)? {
-                Value::Val(val) => self.target.copied(&val)?.into(),
+            TypedKind::Copy(inner) => match self.value(inner)? {
+                ValueOrSequence::Val(val) => self.target.copied(&val)?.into(),
                 local => local,
             },
-            Kind::Sequence(all) => {
+            TypedKind::Sequence(all) => {
                 let mut last = Val::null().into();
                 for one in all {
                     last = self.value(one)?;
                 }
                 last
             }
-            Kind::Is(inner, slot, test) => {
+            TypedKind::Is(inner, slot, test) => {
                 let value = self.value(inner)?;
                 self.set(*slot, value);
                 Val::bool(self.holds(test, *slot)?).into()
             }
-            Kind::As(inner) => self.as_type(inner, ty)?,
-            Kind::Switch(inner, slot, arms) => {
+            TypedKind::As(inner) => self.as_type(inner, ty)?,
+            TypedKind::Switch(inner, slot, arms) => {
                 let value = self.value(inner)?;
                 self.set(*slot, value);
                 for arm in arms {
@@ -263,27 +265,27 @@ impl<'a, T: Target> Evaluator<'a, T> {
                 }
                 return self.failed("SwitchExpressionException: no arm fits");
             }
-            Kind::Assign(place, value) => self.assign(place, value)?,
-            Kind::Slice(inner, start, end) => self.slice(inner, start, end)?.into(),
-            Kind::TypeOf(inner) => {
+            TypedKind::Assign(place, value) => self.assign(place, value)?,
+            TypedKind::Slice(inner, start, end) => self.slice(inner, start, end)?.into(),
+            TypedKind::TypeOf(inner) => {
                 let object = self.target.type_object(inner)?;
                 Val { ty: ty.clone(), ..object }.into()
             }
-            Kind::SizeOf(inner) => Val::int(self.target.size_of(inner)?).into(),
-            Kind::Throw(inner) => {
+            TypedKind::SizeOf(inner) => Val::int(self.target.size_of(inner)?).into(),
+            TypedKind::Throw(inner) => {
                 let thrown = self.val(inner)?;
                 return Err(self.target.thrown(&thrown));
             }
-            Kind::Linq(linq) => return self.linq(linq, of),
-            Kind::Query(query) => return self.query(query, of),
-            Kind::Narrow(inner) => self.narrowed(inner, ty)?,
+            TypedKind::Linq(linq) => return self.linq(linq, of),
+            TypedKind::Query(query) => return self.query(query, of),
+            TypedKind::Narrow(inner) => self.narrowed(inner, ty)?,
         })
     }
 
     /// As the debugger saw that it is when the expression was bound.
-    fn narrowed(&mut self, inner: &Typed, ty: &Ty) -> Res<T, Value<T::Place>> {
+    fn narrowed(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
         let val = match self.value(inner)? {
-            Value::Val(val) => val,
+            ValueOrSequence::Val(val) => val,
             local => return Ok(local),
         };
         if self.target.is_null(&val)? {
@@ -298,10 +300,12 @@ impl<'a, T: Target> Evaluator<'a, T> {
     }
 
     /// A value in a variable of a type: what was boxed keeps its own.
-    fn seen_as(&self, value: Value<T::Place>, ty: &Ty) -> Value<T::Place> {
+    fn seen_as(&self, value: ValueOrSequence<T::Place>, ty: &Ty) -> ValueOrSequence<T::Place> {
         match value {
-            Value::Val(val) if val.ty.is_value() && !ty.is_value() => Value::Val(val),
-            Value::Val(val) if *ty != OBJECT && *ty != Ty::Null => Value::Val(Val { ty: ty.clone(), ..val }),
+            ValueOrSequence::Val(val) if val.ty.is_value() && !ty.is_value() => ValueOrSequence::Val(val),
+            ValueOrSequence::Val(val) if *ty != OBJECT && *ty != Ty::Null => {
+                ValueOrSequence::Val(Val { ty: ty.clone(), ..val })
+            }
             other => other,
         }
     }
@@ -422,17 +426,21 @@ impl<'a, T: Target> Evaluator<'a, T> {
         self.target.new_array(element, &[end - start], Some(items))
     }
 
-    fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, Value<T::Place>> {
+    fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
         let value = self.value(of)?;
         let is = match &value {
-            Value::Val(val) => self.is_of(val, &self.types().nullable(ty).unwrap_or_else(|| ty.clone()))?,
-            Value::Local(_, own) => self.types().derives(own, ty),
+            ValueOrSequence::Val(val) => {
+                self.is_of(val, &self.types().nullable(ty).unwrap_or_else(|| ty.clone()))?
+            }
+            ValueOrSequence::Local(_, own) => self.types().derives(own, ty),
         };
         Ok(match (is, value) {
             (false, _) => Val::null_of(ty.clone()).into(),
             // A box keeps the type of what is in it.
-            (true, Value::Val(val)) if val.ty.is_value() && !ty.is_value() => Value::Val(val),
-            (true, Value::Val(val)) => Val { ty: ty.clone(), ..val }.into(),
+            (true, ValueOrSequence::Val(val)) if val.ty.is_value() && !ty.is_value() => {
+                ValueOrSequence::Val(val)
+            }
+            (true, ValueOrSequence::Val(val)) => Val { ty: ty.clone(), ..val }.into(),
             (true, local) => local,
         })
     }
@@ -447,24 +455,24 @@ impl<'a, T: Target> Evaluator<'a, T> {
     }
 
     /// A value as the program knows it: what is only here is made there.
-    pub(crate) fn in_program(&mut self, value: Value<T::Place>) -> Res<T, Val<T::Place>> {
+    pub(crate) fn in_program(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
         let (local, ty) = match value {
-            Value::Val(val) => return Ok(val),
-            Value::Local(local, ty) => (local, ty),
+            ValueOrSequence::Val(val) => return Ok(val),
+            ValueOrSequence::Local(local, ty) => (local, ty),
         };
         let item = self.types().item_of(&ty).unwrap_or(OBJECT);
         let (items, is_cut) = match local.as_ref() {
-            Local::Items(items, is_cut) => (items.clone(), *is_cut),
-            Local::Ordered(items, levels) => (self.in_order(items, levels)?, false),
-            Local::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
-            Local::Lookup(groups) => return self.target.new_groups(&ty, groups),
+            LocalSequence::Items(items, is_cut) => (items.clone(), *is_cut),
+            LocalSequence::Ordered(items, levels) => (self.in_order(items, levels)?, false),
+            LocalSequence::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
+            LocalSequence::Lookup(groups) => return self.target.new_groups(&ty, groups),
         };
-        let group = |item: &Value<T::Place>| match item {
-            Value::Local(local, _) => match local.as_ref() {
-                Local::Group(group) => Some(group.clone()),
+        let group = |item: &ValueOrSequence<T::Place>| match item {
+            ValueOrSequence::Local(local, _) => match local.as_ref() {
+                LocalSequence::Group(group) => Some(group.clone()),
                 _ => None,
             },
-            Value::Val(_) => None,
+            ValueOrSequence::Val(_) => None,
         };
         let groups: Option<Vec<_>> = items.iter().map(group).collect();
         if let Some(groups) = groups.filter(|groups| !groups.is_empty() && !is_cut) {

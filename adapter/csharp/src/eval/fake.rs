@@ -8,18 +8,18 @@ use std::rc::Rc;
 use super::*;
 use crate::bind::fake::World;
 use crate::bind::{
-    FieldRef, Member, Method, MethodRef, Property, PropertyRef, Scope, TypeInfo, TypeSystem, Types,
+    FieldRef, Member, Method, MethodRef, Property, PropertyRef, Scope, TypeInfo, TypeProvider, TypeRelations,
 };
 use crate::constant::Constant;
 use crate::types::{Def, Ty, kind};
 
 /// A way to a value: a variable or an object, and steps from there.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum FakeLocation {
     Variable(usize),
     Object(usize),
-    Field(Box<Place>, String),
-    Item(Box<Place>, usize),
+    Field(Box<FakeLocation>, String),
+    Item(Box<FakeLocation>, usize),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -29,22 +29,22 @@ pub(crate) enum Stored {
 }
 
 #[derive(Debug, Clone)]
-struct Object {
+struct FakeObject {
     ty: Ty,
     fields: HashMap<String, Stored>,
     items: Vec<Stored>,
 }
 
-pub(crate) struct Fake {
+pub(crate) struct FakeProgram {
     pub(crate) world: World,
     pub(crate) scope: Scope,
     variables: RefCell<Vec<Stored>>,
-    heap: RefCell<Vec<Object>>,
+    heap: RefCell<Vec<FakeObject>>,
     /// Names of the members that ran, in order.
     pub(crate) ran: RefCell<Vec<String>>,
 }
 
-type V = Val<Place>;
+type V = Val<FakeLocation>;
 type R<T> = Result<T, String>;
 
 fn int(value: i32) -> Stored {
@@ -55,7 +55,7 @@ fn text(value: &str) -> Stored {
     Stored::Here(Constant::Text(value.into()))
 }
 
-impl Fake {
+impl FakeProgram {
     pub(crate) fn new() -> Self {
         let world = World::new();
         let fake = Self {
@@ -150,10 +150,10 @@ impl Fake {
     fn make(&self, ty: &str, fields: &[(&str, Stored)], items: Vec<Stored>) -> usize {
         let ty = self.world.ty(ty, &[], &[]);
         let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        self.put(Object { ty, fields, items })
+        self.put(FakeObject { ty, fields, items })
     }
 
-    fn put(&self, object: Object) -> usize {
+    fn put(&self, object: FakeObject) -> usize {
         self.heap.borrow_mut().push(object);
         self.heap.borrow().len() - 1
     }
@@ -163,23 +163,23 @@ impl Fake {
         self.put(object)
     }
 
-    fn types(&self) -> Types<'_> {
-        Types::new(self)
+    fn types(&self) -> TypeRelations<'_> {
+        TypeRelations::new(self)
     }
 
-    fn read(&self, place: &Place) -> Stored {
+    fn read(&self, place: &FakeLocation) -> Stored {
         match place {
-            Place::Variable(at) => self.variables.borrow()[*at].clone(),
-            Place::Object(id) => Stored::Object(*id),
-            Place::Field(of, name) => {
+            FakeLocation::Variable(at) => self.variables.borrow()[*at].clone(),
+            FakeLocation::Object(id) => Stored::Object(*id),
+            FakeLocation::Field(of, name) => {
                 let object = self.object(&self.read(of));
                 object.fields.get(name).cloned().unwrap_or(Stored::Here(Constant::Null))
             }
-            Place::Item(of, at) => self.object(&self.read(of)).items[*at].clone(),
+            FakeLocation::Item(of, at) => self.object(&self.read(of)).items[*at].clone(),
         }
     }
 
-    fn object(&self, stored: &Stored) -> Object {
+    fn object(&self, stored: &Stored) -> FakeObject {
         match stored {
             Stored::Object(id) => self.heap.borrow()[*id].clone(),
             Stored::Here(constant) => panic!("{constant:?} is not an object"),
@@ -197,19 +197,19 @@ impl Fake {
         }
     }
 
-    fn put_at(&self, place: &Place, value: Stored) {
+    fn put_at(&self, place: &FakeLocation, value: Stored) {
         match place {
-            Place::Variable(at) => self.variables.borrow_mut()[*at] = value,
-            Place::Object(id) => {
+            FakeLocation::Variable(at) => self.variables.borrow_mut()[*at] = value,
+            FakeLocation::Object(id) => {
                 let Stored::Object(from) = value else { panic!("a number for an object") };
                 let object = self.heap.borrow()[from].clone();
                 self.heap.borrow_mut()[*id] = object;
             }
-            Place::Field(of, name) => {
+            FakeLocation::Field(of, name) => {
                 let Stored::Object(id) = self.read(of) else { panic!("no object") };
                 self.heap.borrow_mut()[id].fields.insert(name.clone(), value);
             }
-            Place::Item(of, at) => {
+            FakeLocation::Item(of, at) => {
                 let Stored::Object(id) = self.read(of) else { panic!("no object") };
                 self.heap.borrow_mut()[id].items[*at] = value;
             }
@@ -219,7 +219,7 @@ impl Fake {
     fn val(&self, stored: Stored, ty: Ty) -> V {
         match stored {
             Stored::Here(constant) => Val::constant_of(constant, ty),
-            Stored::Object(id) => Val::at(Place::Object(id), ty),
+            Stored::Object(id) => Val::at(FakeLocation::Object(id), ty),
         }
     }
 
@@ -232,7 +232,7 @@ impl Fake {
 
     fn field_of(&self, val: &V, name: &str) -> Stored {
         let Data::At(place) = &val.data else { panic!("{val:?} has no fields") };
-        self.read(&Place::Field(Box::new(place.clone()), name.into()))
+        self.read(&FakeLocation::Field(Box::new(place.clone()), name.into()))
     }
 
     fn whole(&self, val: &V, name: &str) -> i32 {
@@ -244,7 +244,7 @@ impl Fake {
 
     fn point(&self, x: i32, y: i32) -> V {
         let id = self.make("Point", &[("X", int(x)), ("Y", int(y))], vec![]);
-        Val::at(Place::Object(id), self.world.ty("Point", &[], &[]))
+        Val::at(FakeLocation::Object(id), self.world.ty("Point", &[], &[]))
     }
 
     fn items_in(&self, val: &V) -> Vec<Stored> {
@@ -265,7 +265,7 @@ impl Fake {
                 let object = self.object(&self.read(place));
                 let one = |stored: &Stored| match stored {
                     Stored::Here(constant) => constant.plain(),
-                    Stored::Object(id) => self.shown(&Val::at(Place::Object(*id), Ty::Other)),
+                    Stored::Object(id) => self.shown(&Val::at(FakeLocation::Object(*id), Ty::Other)),
                 };
                 if !object.items.is_empty() || matches!(object.ty, Ty::Vector(_)) {
                     return format!("[{}]", object.items.iter().map(one).collect::<Vec<_>>().join(", "));
@@ -279,7 +279,7 @@ impl Fake {
     }
 }
 
-impl TypeSystem for Fake {
+impl TypeProvider for FakeProgram {
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
         self.world.info(def)
     }
@@ -318,8 +318,8 @@ impl TypeSystem for Fake {
     }
 }
 
-impl Target for Fake {
-    type Place = Place;
+impl EvaluationTarget for FakeProgram {
+    type Place = FakeLocation;
     type Error = String;
 
     fn failed(&self, message: String) -> String {
@@ -332,7 +332,7 @@ impl Target for Fake {
         Ok(())
     }
     fn variable(&self, at: u32) -> R<V> {
-        Ok(Val::at(Place::Variable(at as usize), self.scope.variables[at as usize].ty.clone()))
+        Ok(Val::at(FakeLocation::Variable(at as usize), self.scope.variables[at as usize].ty.clone()))
     }
     fn this(&self) -> R<V> {
         Err("there is no this".into())
@@ -384,7 +384,7 @@ impl Target for Fake {
         let ty = field.field.ty.with(field.owner.arguments(), &[]);
         let Some(of) = of else { return Ok(self.val(int(3), ty)) };
         let Data::At(place) = &of.data else { panic!("{of:?} has no field") };
-        Ok(Val::at(Place::Field(Box::new(place.clone()), field.field.name.to_string()), ty))
+        Ok(Val::at(FakeLocation::Field(Box::new(place.clone()), field.field.name.to_string()), ty))
     }
     fn property(&self, of: Option<&V>, property: &PropertyRef) -> R<V> {
         let name = &property.property.name;
@@ -440,12 +440,12 @@ impl Target for Fake {
             .filter(|at| *at < self.items_in(of).len())
             .ok_or("IndexOutOfRangeException")?;
         let ty = self.types().item_of(&of.ty).unwrap_or(Ty::Other);
-        Ok(Val::at(Place::Item(Box::new(place.clone()), at), ty))
+        Ok(Val::at(FakeLocation::Item(Box::new(place.clone()), at), ty))
     }
     fn tuple_element(&self, of: &V, at: usize) -> R<V> {
         let Data::At(place) = &of.data else { panic!() };
         let ty = self.types().tuple(&of.ty).and_then(|all| all.get(at).cloned()).unwrap_or(Ty::Other);
-        Ok(Val::at(Place::Field(Box::new(place.clone()), format!("Item{}", at + 1)), ty))
+        Ok(Val::at(FakeLocation::Field(Box::new(place.clone()), format!("Item{}", at + 1)), ty))
     }
     fn out_of_nullable(&self, of: &V) -> R<V> {
         let ty = self.types().nullable(&of.ty).unwrap_or_else(|| of.ty.clone());
@@ -470,7 +470,7 @@ impl Target for Fake {
                     &[("Value", int(self.whole(a, "Value") + self.whole(b, "Value")))],
                     vec![],
                 );
-                Val::at(Place::Object(id), result)
+                Val::at(FakeLocation::Object(id), result)
             }
             ("op_Equality", _, [a, b]) => Val::bool(self.shown(a) == self.shown(b)),
             ("op_Inequality", _, [a, b]) => Val::bool(self.shown(a) != self.shown(b)),
@@ -484,7 +484,7 @@ impl Target for Fake {
             ("op_Explicit", _, [a]) => Val::int(self.whole(a, "X") * 100 + self.whole(a, "Y")),
             ("op_Increment", _, [a]) => {
                 let id = self.make("Counter", &[("Value", int(self.whole(a, "Value") + 1))], vec![]);
-                Val::at(Place::Object(id), result)
+                Val::at(FakeLocation::Object(id), result)
             }
             ("Legs", Some(of), []) => Val::int(self.whole(of, "legs") + 10),
             ("Deconstruct", Some(of), [x, y]) => {
@@ -543,7 +543,7 @@ impl Target for Fake {
             ("Fail", ..) => return Err("Exception: it failed".into()),
             ("Range", _, [start, count]) => {
                 let items = (self.number(start)..self.number(start) + self.number(count)).map(int).collect();
-                Val::at(Place::Object(self.make("int[]", &[], items)), result)
+                Val::at(FakeLocation::Object(self.make("int[]", &[], items)), result)
             }
             _ => return Err(format!("the fake has no {name}")),
         }))
@@ -556,20 +556,20 @@ impl Target for Fake {
             .zip(names)
             .map(|(argument, name)| (name.to_owned(), self.stored(argument)))
             .collect();
-        let mut object = Object { ty: constructor.owner.clone(), fields, items: Vec::new() };
+        let mut object = FakeObject { ty: constructor.owner.clone(), fields, items: Vec::new() };
         if self.types().is_named(&object.ty, "System.Exception") {
             object.fields =
                 arguments.iter().map(|argument| ("Message".to_owned(), self.stored(argument))).collect();
         }
-        Ok(Val::at(Place::Object(self.put(object)), constructor.owner.clone()))
+        Ok(Val::at(FakeLocation::Object(self.put(object)), constructor.owner.clone()))
     }
     fn new_variable(&self, ty: &Ty) -> R<V> {
-        let id = self.put(Object {
+        let id = self.put(FakeObject {
             ty: Ty::Other,
             fields: HashMap::from([("it".to_owned(), int(0))]),
             items: Vec::new(),
         });
-        Ok(Val::at(Place::Field(Box::new(Place::Object(id)), "it".into()), ty.clone()))
+        Ok(Val::at(FakeLocation::Field(Box::new(FakeLocation::Object(id)), "it".into()), ty.clone()))
     }
     fn new_array(&self, of: &Ty, lengths: &[i64], items: Option<Vec<V>>) -> R<V> {
         self.ran.borrow_mut().push("new array".into());
@@ -578,12 +578,15 @@ impl Target for Fake {
             None => (0..lengths[0]).map(|_| int(0)).collect(),
         };
         let ty = of.clone().vector();
-        Ok(Val::at(Place::Object(self.put(Object { ty: ty.clone(), fields: HashMap::new(), items })), ty))
+        Ok(Val::at(
+            FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields: HashMap::new(), items })),
+            ty,
+        ))
     }
     fn new_list(&self, ty: &Ty, array: V) -> R<V> {
         let items = self.items_in(&array);
         Ok(Val::at(
-            Place::Object(self.put(Object { ty: ty.clone(), fields: HashMap::new(), items })),
+            FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields: HashMap::new(), items })),
             ty.clone(),
         ))
     }
@@ -593,11 +596,17 @@ impl Target for Fake {
             .enumerate()
             .map(|(at, item)| (format!("Item{}", at + 1), self.stored(item)))
             .collect();
-        Ok(Val::at(Place::Object(self.put(Object { ty: ty.clone(), fields, items: Vec::new() })), ty.clone()))
+        Ok(Val::at(
+            FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
+            ty.clone(),
+        ))
     }
     fn zeroed(&self, ty: &Ty) -> R<V> {
         let fields = ["X", "Y", "Value"].into_iter().map(|name| (name.to_owned(), int(0))).collect();
-        Ok(Val::at(Place::Object(self.put(Object { ty: ty.clone(), fields, items: Vec::new() })), ty.clone()))
+        Ok(Val::at(
+            FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
+            ty.clone(),
+        ))
     }
     fn copied(&self, val: &V) -> R<V> {
         Ok(self.val(self.stored(val), val.ty.clone()))
@@ -617,14 +626,15 @@ impl Target for Fake {
             [key] => match self.load(key)? {
                 Some(Constant::Text(key)) => key,
                 _ => {
-                    let place = Place::Item(Box::new(of.path().unwrap().clone()), self.number(key) as usize);
+                    let place =
+                        FakeLocation::Item(Box::new(of.path().unwrap().clone()), self.number(key) as usize);
                     self.put_at(&place, self.stored(value));
                     return Ok(());
                 }
             },
             _ => return Err("too many".into()),
         };
-        self.put_at(&Place::Field(Box::new(of.path().unwrap().clone()), name), self.stored(value));
+        self.put_at(&FakeLocation::Field(Box::new(of.path().unwrap().clone()), name), self.stored(value));
         Ok(())
     }
     fn type_object(&self, ty: &Ty) -> R<V> {
@@ -657,7 +667,7 @@ impl Target for Fake {
         let is_cut = all.len() > most;
         Ok((all.into_iter().take(most).map(|item| self.val(item, ty.clone())).collect(), is_cut))
     }
-    fn order(&self, count: usize, levels: &[Level<Place>]) -> R<Vec<usize>> {
+    fn order(&self, count: usize, levels: &[SortKeys<FakeLocation>]) -> R<Vec<usize>> {
         self.ran.borrow_mut().push("order".into());
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by(|a, b| {
@@ -687,9 +697,12 @@ impl Target for Fake {
                 return Err("ArgumentException: An item with the same key has already been added".into());
             }
         }
-        Ok(Val::at(Place::Object(self.put(Object { ty: ty.clone(), fields, items: Vec::new() })), ty.clone()))
+        Ok(Val::at(
+            FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
+            ty.clone(),
+        ))
     }
-    fn new_groups(&self, _: &Ty, _: &[Rc<Group<Place>>]) -> R<V> {
+    fn new_groups(&self, _: &Ty, _: &[Rc<Grouping<FakeLocation>>]) -> R<V> {
         Err("groups in the program".into())
     }
     fn refill(&self, of: &V, items: Vec<V>) -> R<()> {
@@ -701,7 +714,7 @@ impl Target for Fake {
 }
 
 /// The result of an expression, or its error; effects are noted in the fake.
-pub(crate) fn evaluated(fake: &Fake, text: &str) -> String {
+pub(crate) fn evaluated(fake: &FakeProgram, text: &str) -> String {
     let expr = match crate::syntax::parse(text) {
         Ok(expr) => expr,
         Err(error) => return format!("! {error}"),

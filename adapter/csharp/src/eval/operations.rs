@@ -1,21 +1,21 @@
 //! Built-in operators on values.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Data, Val, Value};
+use super::values::{Data, Val, ValueOrSequence};
 use crate::bind::typed::Typed;
 use crate::constant::Constant;
-use crate::operators::{BinaryOp, Overflow, Problem, UnaryOp, compute, compute_unary};
+use crate::operators::{BinaryOp, OperatorError, Overflow, UnaryOp, compute, compute_unary};
 use crate::types::STRING;
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn binary(
         &mut self,
         op: BinaryOp,
         (a, b): (&Typed, &Typed),
         overflow: Overflow,
         of: &Typed,
-    ) -> Res<T, Value<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         if a.ty == STRING && b.ty == STRING && matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) {
             let are_equal = self.equal_texts(a, b)?;
             return Ok(Val::bool(are_equal == (op == BinaryOp::Equal)).into());
@@ -26,9 +26,11 @@ impl<T: Target> Evaluator<'_, T> {
             Err(problem) => {
                 let shown = format!("{} {} {}", first.plain(), op.text(), second.plain());
                 match problem {
-                    Problem::Overflow => self.failed(format!("OverflowException: {shown} overflows")),
-                    Problem::DividesByZero => self.failed(format!("DivideByZeroException: {shown}")),
-                    Problem::NoOperator => self.failed(format!("`{}` cannot be computed", self.source(of))),
+                    OperatorError::Overflow => self.failed(format!("OverflowException: {shown} overflows")),
+                    OperatorError::DividesByZero => self.failed(format!("DivideByZeroException: {shown}")),
+                    OperatorError::NoOperator => {
+                        self.failed(format!("`{}` cannot be computed", self.source(of)))
+                    }
                 }
             }
         }
@@ -50,11 +52,11 @@ impl<T: Target> Evaluator<'_, T> {
         inner: &Typed,
         overflow: Overflow,
         of: &Typed,
-    ) -> Res<T, Value<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let constant = self.constant(inner)?;
         match compute_unary(op, &constant, false, overflow) {
             Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
-            Err(Problem::Overflow) => {
+            Err(OperatorError::Overflow) => {
                 self.failed(format!("OverflowException: {}{} overflows", op.text(), constant.plain()))
             }
             Err(_) => self.failed(format!("`{}` cannot be computed", self.source(of))),
@@ -65,8 +67,8 @@ impl<T: Target> Evaluator<'_, T> {
     pub(crate) fn same(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
         let (first, second) = (self.value(a)?, self.value(b)?);
         let (first, second) = match (first, second) {
-            (Value::Val(first), Value::Val(second)) => (first, second),
-            (Value::Local(first, _), Value::Local(second, _)) => {
+            (ValueOrSequence::Val(first), ValueOrSequence::Val(second)) => (first, second),
+            (ValueOrSequence::Local(first, _), ValueOrSequence::Local(second, _)) => {
                 return Ok(std::rc::Rc::ptr_eq(&first, &second));
             }
             _ => return Ok(false),

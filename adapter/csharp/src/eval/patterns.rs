@@ -1,28 +1,28 @@
 //! Whether patterns hold.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Val, Value};
-use crate::bind::typed::{Test, Typed};
+use super::values::{Val, ValueOrSequence};
+use crate::bind::typed::{Typed, TypedPattern};
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, Overflow, compute};
 
-impl<T: Target> Evaluator<'_, T> {
-    pub(crate) fn holds(&mut self, test: &Test, slot: u32) -> Res<T, bool> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
+    pub(crate) fn holds(&mut self, test: &TypedPattern, slot: u32) -> Res<T, bool> {
         Ok(match test {
-            Test::Always => true,
-            Test::Keep(own) => {
+            TypedPattern::Always => true,
+            TypedPattern::Keep(own) => {
                 let value = self.slot(slot)?;
                 self.set(*own, value);
                 true
             }
-            Test::NotNull => !self.is_null(&self.slot(slot)?)?,
-            Test::Null => self.is_null(&self.slot(slot)?)?,
-            Test::Type(ty, own) => {
+            TypedPattern::NotNull => !self.is_null(&self.slot(slot)?)?,
+            TypedPattern::Null => self.is_null(&self.slot(slot)?)?,
+            TypedPattern::Type(ty, own) => {
                 let value = self.slot(slot)?;
                 let val = match &value {
-                    Value::Val(val) => val,
-                    Value::Local(_, from) => {
+                    ValueOrSequence::Val(val) => val,
+                    ValueOrSequence::Local(_, from) => {
                         let is = self.types().derives(from, ty);
                         self.set(*own, value);
                         return Ok(is);
@@ -40,10 +40,10 @@ impl<T: Target> Evaluator<'_, T> {
                 self.set(*own, Val { ty, ..val }.into());
                 true
             }
-            Test::Constant(wanted) => self.is_constant(slot, wanted)?,
-            Test::Holds(of) => self.truth(of)?,
-            Test::Not(of) => !self.holds(of, slot)?,
-            Test::All(all) => {
+            TypedPattern::Constant(wanted) => self.is_constant(slot, wanted)?,
+            TypedPattern::Holds(of) => self.truth(of)?,
+            TypedPattern::Not(of) => !self.holds(of, slot)?,
+            TypedPattern::All(all) => {
                 for one in all {
                     if !self.holds(one, slot)? {
                         return Ok(false);
@@ -51,7 +51,7 @@ impl<T: Target> Evaluator<'_, T> {
                 }
                 true
             }
-            Test::Any(all) => {
+            TypedPattern::Any(all) => {
                 for one in all {
                     if self.holds(one, slot)? {
                         return Ok(true);
@@ -59,7 +59,7 @@ impl<T: Target> Evaluator<'_, T> {
                 }
                 false
             }
-            Test::Part(of, own, test) => {
+            TypedPattern::Part(of, own, test) => {
                 let value = self.value(of)?;
                 self.set(*own, value);
                 self.holds(test, *own)?
@@ -69,7 +69,7 @@ impl<T: Target> Evaluator<'_, T> {
 
     /// Whether a value is a constant: of an object the type counts too, and NaN is NaN.
     fn is_constant(&mut self, slot: u32, wanted: &Typed) -> Res<T, bool> {
-        let Value::Val(val) = self.slot(slot)? else { return Ok(false) };
+        let ValueOrSequence::Val(val) = self.slot(slot)? else { return Ok(false) };
         if self.target.is_null(&val)? {
             return Ok(false);
         }

@@ -2,30 +2,32 @@
 
 use std::rc::Rc;
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, MAX_ITEMS, Res};
-use super::values::Level;
-use super::values::{Local, Value};
-use crate::bind::typed::{Clause, Query, Typed};
+use super::values::SortKeys;
+use super::values::{LocalSequence, ValueOrSequence};
+use crate::bind::typed::{Typed, TypedQuery, TypedQueryClause};
 
 /// The values of the range variables that clauses have bound so far.
-type Row<P> = Vec<(u32, Value<P>)>;
+type Row<P> = Vec<(u32, ValueOrSequence<P>)>;
 
-impl<T: Target> Evaluator<'_, T> {
-    pub(crate) fn query(&mut self, query: &Query, of: &Typed) -> Res<T, Value<T::Place>> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
+    pub(crate) fn query(&mut self, query: &TypedQuery, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         let mut rows: Vec<Row<T::Place>> = vec![Vec::new()];
-        let mut result: Option<Value<T::Place>> = None;
+        let mut result: Option<ValueOrSequence<T::Place>> = None;
         for clause in &query.clauses {
             match clause {
-                Clause::From { of, slot, value } => rows = self.rows_from(rows, of, *slot, value.as_ref())?,
-                Clause::Let(slot, value) => {
+                TypedQueryClause::From { of, slot, value } => {
+                    rows = self.rows_from(rows, of, *slot, value.as_ref())?
+                }
+                TypedQueryClause::Let(slot, value) => {
                     for row in &mut rows {
                         self.enter(row)?;
                         let value = self.value(value)?;
                         row.push((*slot, value));
                     }
                 }
-                Clause::Where(condition) => {
+                TypedQueryClause::Where(condition) => {
                     let mut kept = Vec::new();
                     for row in rows {
                         self.enter(&row)?;
@@ -35,31 +37,31 @@ impl<T: Target> Evaluator<'_, T> {
                     }
                     rows = kept;
                 }
-                Clause::OrderBy(keys) => {
-                    let mut levels: Vec<Level<T::Place>> = Vec::new();
+                TypedQueryClause::OrderBy(keys) => {
+                    let mut levels: Vec<SortKeys<T::Place>> = Vec::new();
                     for (key, falls) in keys {
                         let mut all = Vec::new();
                         for row in &rows {
                             self.enter(row)?;
                             all.push(self.val(key)?);
                         }
-                        levels.push(Level { keys: all, falls: *falls, comparer: None });
+                        levels.push(SortKeys { keys: all, falls: *falls, comparer: None });
                     }
                     let order = self.order(rows.len(), &levels)?;
                     rows = order.into_iter().filter_map(|at| rows.get(at).cloned()).collect();
                 }
-                Clause::Join { of, slot, outer, inner, into } => {
+                TypedQueryClause::Join { of, slot, outer, inner, into } => {
                     rows = self.joined_rows(rows, (of, *slot), (outer, inner), *into)?;
                 }
-                Clause::Select(value) => {
+                TypedQueryClause::Select(value) => {
                     let mut made = Vec::new();
                     for row in &rows {
                         self.enter(row)?;
                         made.push(self.value(value)?);
                     }
-                    result = Some(Value::items(made, of.ty.clone()));
+                    result = Some(ValueOrSequence::items(made, of.ty.clone()));
                 }
-                Clause::Group(element, key) => {
+                TypedQueryClause::Group(element, key) => {
                     let (mut elements, mut keys) = (Vec::new(), Vec::new());
                     for row in &rows {
                         self.enter(row)?;
@@ -67,9 +69,10 @@ impl<T: Target> Evaluator<'_, T> {
                         keys.push(self.val(key)?);
                     }
                     let groups = self.grouped(elements, keys, None)?;
-                    result = Some(Value::Local(Rc::new(Local::Lookup(groups)), of.ty.clone()));
+                    result =
+                        Some(ValueOrSequence::Local(Rc::new(LocalSequence::Lookup(groups)), of.ty.clone()));
                 }
-                Clause::Into(slot) => {
+                TypedQueryClause::Into(slot) => {
                     let Some(before) = result.take() else { return self.failed("`into` follows nothing") };
                     let items = self.items_of(&before, "")?.list;
                     rows = items.into_iter().map(|item| vec![(*slot, item)]).collect();
@@ -139,12 +142,15 @@ impl<T: Target> Evaluator<'_, T> {
         let sequence = self.types().sequence(&self.types().item_of(&of.ty).unwrap_or(crate::Ty::Other));
         let mut all = Vec::new();
         for (row, fitting) in rows.into_iter().zip(fitting) {
-            let fitting: Vec<Value<T::Place>> =
+            let fitting: Vec<ValueOrSequence<T::Place>> =
                 fitting.into_iter().filter_map(|at| items.get(at).cloned()).collect();
             match into {
                 Some(into) => {
                     let mut row = row;
-                    row.push((into, Value::items(fitting, sequence.clone().unwrap_or(crate::Ty::Other))));
+                    row.push((
+                        into,
+                        ValueOrSequence::items(fitting, sequence.clone().unwrap_or(crate::Ty::Other)),
+                    ));
                     all.push(row);
                 }
                 None => all.extend(

@@ -1,9 +1,9 @@
 //! Lambdas and the statements in their braces.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::{Val, Value};
-use crate::bind::typed::{Body, Lambda, Stmt};
+use super::values::{Val, ValueOrSequence};
+use crate::bind::typed::{Body, TypedLambda, TypedStmt};
 
 /// Rounds that all loops of a lambda may make for one item; what takes longer than a call may is given up before.
 const MAX_ROUNDS: usize = 1_000_000;
@@ -13,16 +13,16 @@ enum End<P> {
     Next,
     Break,
     Continue,
-    Return(Option<Value<P>>),
+    Return(Option<ValueOrSequence<P>>),
 }
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// The result of a lambda for these arguments; none if it returns nothing.
     pub(crate) fn applied(
         &mut self,
-        lambda: &Lambda,
-        arguments: Vec<Value<T::Place>>,
-    ) -> Res<T, Option<Value<T::Place>>> {
+        lambda: &TypedLambda,
+        arguments: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, Option<ValueOrSequence<T::Place>>> {
         self.target.proceed()?;
         for (slot, value) in lambda.slots.iter().zip(arguments) {
             self.set(*slot, value);
@@ -39,16 +39,16 @@ impl<T: Target> Evaluator<'_, T> {
     /// As `applied`, where a value is wanted.
     pub(crate) fn result(
         &mut self,
-        lambda: &Lambda,
-        arguments: Vec<Value<T::Place>>,
-    ) -> Res<T, Value<T::Place>> {
+        lambda: &TypedLambda,
+        arguments: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         match self.applied(lambda, arguments)? {
             Some(value) => Ok(value),
             None => self.failed("a lambda ended without a value"),
         }
     }
 
-    fn statements(&mut self, all: &[Stmt]) -> Res<T, End<T::Place>> {
+    fn statements(&mut self, all: &[TypedStmt]) -> Res<T, End<T::Place>> {
         for one in all {
             match self.statement(one)? {
                 End::Next => {}
@@ -58,21 +58,21 @@ impl<T: Target> Evaluator<'_, T> {
         Ok(End::Next)
     }
 
-    fn statement(&mut self, stmt: &Stmt) -> Res<T, End<T::Place>> {
+    fn statement(&mut self, stmt: &TypedStmt) -> Res<T, End<T::Place>> {
         match stmt {
-            Stmt::Block(all) => return self.statements(all),
-            Stmt::Value(value) => drop(self.value(value)?),
-            Stmt::Local(slot, ty, value) => {
+            TypedStmt::Block(all) => return self.statements(all),
+            TypedStmt::Value(value) => drop(self.value(value)?),
+            TypedStmt::Local(slot, ty, value) => {
                 let value = match value {
                     Some(value) => match self.value(value)? {
-                        Value::Val(val) => self.target.copied(&val)?.into(),
+                        ValueOrSequence::Val(val) => self.target.copied(&val)?.into(),
                         local => local,
                     },
                     None => Val::null_of(ty.clone()).into(),
                 };
                 self.set(*slot, value);
             }
-            Stmt::If(condition, then, other) => {
+            TypedStmt::If(condition, then, other) => {
                 if self.truth(condition)? {
                     return self.statement(then);
                 }
@@ -80,7 +80,7 @@ impl<T: Target> Evaluator<'_, T> {
                     return self.statement(other);
                 }
             }
-            Stmt::Loop { condition, updates, body, asks_first } => {
+            TypedStmt::Loop { condition, updates, body, asks_first } => {
                 let mut asks = *asks_first;
                 for round in 0.. {
                     self.in_time(round)?;
@@ -101,7 +101,7 @@ impl<T: Target> Evaluator<'_, T> {
                     }
                 }
             }
-            Stmt::ForEach { slot, of, item, body } => {
+            TypedStmt::ForEach { slot, of, item, body } => {
                 for (round, value) in self.all_items_of(of)?.into_iter().enumerate() {
                     self.in_time(round)?;
                     self.set(*slot, value);
@@ -116,13 +116,13 @@ impl<T: Target> Evaluator<'_, T> {
                     }
                 }
             }
-            Stmt::Return(value) => {
+            TypedStmt::Return(value) => {
                 let value = value.as_ref().map(|value| self.value(value)).transpose()?;
                 return Ok(End::Return(value));
             }
-            Stmt::Break => return Ok(End::Break),
-            Stmt::Continue => return Ok(End::Continue),
-            Stmt::Throw(value) => {
+            TypedStmt::Break => return Ok(End::Break),
+            TypedStmt::Continue => return Ok(End::Continue),
+            TypedStmt::Throw(value) => {
                 let thrown = self.val(value)?;
                 return Err(self.target.thrown(&thrown));
             }

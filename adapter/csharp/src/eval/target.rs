@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use super::values::{Group, Level, Val};
-use crate::bind::{FieldRef, MethodRef, PropertyRef, TypeSystem};
+use super::values::{Grouping, SortKeys, Val};
+use crate::bind::{FieldRef, MethodRef, PropertyRef, TypeProvider};
 use crate::constant::Constant;
 use crate::types::Ty;
 
 /// A program. A place in it is a path to a value, not a value: it is read when it is needed. Methods take `&self`, so that a
 /// target can answer about types at the same time.
-pub trait Target: TypeSystem {
+pub trait EvaluationTarget: TypeProvider {
     /// A reference to a value in the target.
     type Place: Clone + std::fmt::Debug;
     /// Why something could not be done.
@@ -167,7 +167,7 @@ pub trait Target: TypeSystem {
     -> Result<(Vec<Val<Self::Place>>, bool), Self::Error>;
 
     /// The positions of so many items in the order of their keys, as LINQ orders them.
-    fn order(&self, count: usize, levels: &[Level<Self::Place>]) -> Result<Vec<usize>, Self::Error>;
+    fn order(&self, count: usize, levels: &[SortKeys<Self::Place>]) -> Result<Vec<usize>, Self::Error>;
 
     /// Positions of equal keys together, in the order in which they come.
     fn alike(
@@ -186,8 +186,11 @@ pub trait Target: TypeSystem {
     ) -> Result<Val<Self::Place>, Self::Error>;
 
     /// Groups as a lookup of the program, or one of them as a grouping.
-    fn new_groups(&self, ty: &Ty, groups: &[Rc<Group<Self::Place>>])
-    -> Result<Val<Self::Place>, Self::Error>;
+    fn new_groups(
+        &self,
+        ty: &Ty,
+        groups: &[Rc<Grouping<Self::Place>>],
+    ) -> Result<Val<Self::Place>, Self::Error>;
 
     /// Writes these items into a list or array instead of those that are there; a list becomes as long as they are.
     fn refill(&self, of: &Val<Self::Place>, items: Vec<Val<Self::Place>>) -> Result<(), Self::Error>;

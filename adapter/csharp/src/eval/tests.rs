@@ -1,12 +1,12 @@
 //! What expressions give against the fake, and what runs on the way.
 
-use super::fake::{Fake, evaluated};
+use super::fake::{FakeProgram, evaluated};
 
 fn check(table: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (text, expected) in table {
         // Each expression meets the program as it was.
-        let got = evaluated(&Fake::new(), text);
+        let got = evaluated(&FakeProgram::new(), text);
         if got != *expected {
             wrong.push(format!("{text}: {got}, not {expected}"));
         }
@@ -225,7 +225,7 @@ fn no_unneeded_call_runs() {
         "list.OrderBy(x => x).First()",
         "names.GroupBy(n => n.Length).First().Key",
     ] {
-        let fake = Fake::new();
+        let fake = FakeProgram::new();
         evaluated(&fake, text);
         assert!(fake.ran.borrow().is_empty(), "{text}: {:?}", fake.ran.borrow());
     }
@@ -244,7 +244,7 @@ fn calls_run_once_and_in_order() {
         ("new Dog { legs = 1 }.legs += dog.Legs()", &["new Shapes.Dog", "Legs"]),
         ("array[dog.Legs() - 14]++", &["Legs"]),
     ] {
-        let fake = Fake::new();
+        let fake = FakeProgram::new();
         evaluated(&fake, text);
         assert_eq!(*fake.ran.borrow(), ran, "{text}");
     }
@@ -258,7 +258,7 @@ fn a_wrong_part_is_found_before_anything_runs() {
         "dog.Name = dog.Legs()",
         "list.Select(x => dog.Legs() + nope)",
     ] {
-        let fake = Fake::new();
+        let fake = FakeProgram::new();
         assert!(evaluated(&fake, text).starts_with("! Wrong"), "{text}");
         assert!(fake.ran.borrow().is_empty(), "{text}");
     }
@@ -266,7 +266,7 @@ fn a_wrong_part_is_found_before_anything_runs() {
 
 #[test]
 fn stale_actual_type_is_checked_again() {
-    let fake = Fake::new();
+    let fake = FakeProgram::new();
     let text = "animal.Best.legs";
     let expr = crate::syntax::parse(text).unwrap();
     let bound = crate::bind::bind(&expr, &fake.scope, None, &fake).unwrap();

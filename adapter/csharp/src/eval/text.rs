@@ -1,15 +1,15 @@
 //! Text of values, as C# joins them into strings.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
 use super::values::Val;
-use crate::bind::typed::{Piece, Typed};
+use crate::bind::typed::{Typed, TypedInterpolatedPart};
 use crate::constant::Constant;
 
 /// Widest column that is filled with blanks.
 const MAX_WIDTH: u32 = 1 << 16;
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn text_of_part(&mut self, of: &Typed) -> Res<T, String> {
         let val = self.val(of)?;
         self.text_of(&val)
@@ -28,12 +28,12 @@ impl<T: Target> Evaluator<'_, T> {
         Ok(constant.plain())
     }
 
-    pub(crate) fn interpolated(&mut self, pieces: &[Piece]) -> Res<T, String> {
+    pub(crate) fn interpolated(&mut self, pieces: &[TypedInterpolatedPart]) -> Res<T, String> {
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Text(part) => text.push_str(part),
-                Piece::Hole(hole) => {
+                TypedInterpolatedPart::Text(part) => text.push_str(part),
+                TypedInterpolatedPart::Hole(hole) => {
                     let (value, width, format) = (&hole.value, hole.width, &hole.format);
                     let val = self.val(value)?;
                     let part = match format {

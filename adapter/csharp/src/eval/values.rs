@@ -76,7 +76,7 @@ impl<P> Val<P> {
 
 /// The keys of one `OrderBy` or `ThenBy`.
 #[derive(Debug, Clone)]
-pub struct Level<P> {
+pub struct SortKeys<P> {
     /// One key for each item.
     pub keys: Vec<Val<P>>,
     /// From the greatest to the least.
@@ -87,18 +87,18 @@ pub struct Level<P> {
 
 /// Items that have the same key.
 #[derive(Debug)]
-pub struct Group<P> {
+pub struct Grouping<P> {
     /// The key that the items share.
     pub key: Val<P>,
-    pub(crate) items: Vec<Value<P>>,
+    pub(crate) items: Vec<ValueOrSequence<P>>,
 }
 
-impl<P: Clone> Group<P> {
+impl<P: Clone> Grouping<P> {
     /// The items that are plain values; none where a group is among them.
     pub fn vals(&self) -> Option<Vec<Val<P>>> {
-        let val = |item: &Value<P>| match item {
-            Value::Val(val) => Some(val.clone()),
-            Value::Local(..) => None,
+        let val = |item: &ValueOrSequence<P>| match item {
+            ValueOrSequence::Val(val) => Some(val.clone()),
+            ValueOrSequence::Local(..) => None,
         };
         self.items.iter().map(val).collect()
     }
@@ -106,23 +106,23 @@ impl<P: Clone> Group<P> {
 
 /// A sequence that exists only in the debugger.
 #[derive(Debug)]
-pub(crate) enum Local<P> {
+pub(crate) enum LocalSequence<P> {
     /// Items, and whether there are more than are looked at.
-    Items(Vec<Value<P>>, bool),
+    Items(Vec<ValueOrSequence<P>>, bool),
     /// Items in an order that may still be refined.
-    Ordered(Vec<Value<P>>, Vec<Level<P>>),
-    Group(Rc<Group<P>>),
-    Lookup(Vec<Rc<Group<P>>>),
+    Ordered(Vec<ValueOrSequence<P>>, Vec<SortKeys<P>>),
+    Group(Rc<Grouping<P>>),
+    Lookup(Vec<Rc<Grouping<P>>>),
 }
 
 /// A value, or a sequence that is only here.
 #[derive(Debug)]
-pub(crate) enum Value<P> {
+pub(crate) enum ValueOrSequence<P> {
     Val(Val<P>),
-    Local(Rc<Local<P>>, Ty),
+    Local(Rc<LocalSequence<P>>, Ty),
 }
 
-impl<P: Clone> Clone for Value<P> {
+impl<P: Clone> Clone for ValueOrSequence<P> {
     fn clone(&self) -> Self {
         match self {
             Self::Val(val) => Self::Val(Val { data: val.data.clone(), ty: val.ty.clone() }),
@@ -131,15 +131,15 @@ impl<P: Clone> Clone for Value<P> {
     }
 }
 
-impl<P> From<Val<P>> for Value<P> {
+impl<P> From<Val<P>> for ValueOrSequence<P> {
     fn from(val: Val<P>) -> Self {
         Self::Val(val)
     }
 }
 
-impl<P> Value<P> {
+impl<P> ValueOrSequence<P> {
     /// Items that exist only in the debugger, as a value of a type.
     pub(crate) fn items(items: Vec<Self>, ty: Ty) -> Self {
-        Self::Local(Rc::new(Local::Items(items, false)), ty)
+        Self::Local(Rc::new(LocalSequence::Items(items, false)), ty)
     }
 }

@@ -1,27 +1,27 @@
 //! Assignments.
 
-use super::Target;
+use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
-use super::values::Value;
-use crate::bind::typed::{Kind, Typed};
+use super::values::ValueOrSequence;
+use crate::bind::typed::{Typed, TypedKind};
 use crate::types::Ty;
 
 /// Error text for something that can be read but not written to.
 pub const NO_PLACE: &str = "has no place in the program to write to";
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// Writes to a place; returns what was written.
-    pub(crate) fn assign(&mut self, place: &Typed, value: &Typed) -> Res<T, Value<T::Place>> {
+    pub(crate) fn assign(&mut self, place: &Typed, value: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         match &place.kind {
-            Kind::Slot(slot) => {
+            TypedKind::Slot(slot) => {
                 let value = match self.value(value)? {
-                    Value::Val(val) => self.target.copied(&val)?.into(),
+                    ValueOrSequence::Val(val) => self.target.copied(&val)?.into(),
                     local => local,
                 };
                 self.set(*slot, value.clone());
                 Ok(value)
             }
-            Kind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
+            TypedKind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
                 let of = match of {
                     Some(of) => Some(self.receiver(of, &property.property.name)?),
                     None => None,
@@ -30,7 +30,7 @@ impl<T: Target> Evaluator<'_, T> {
                 self.target.set_property(of.as_ref(), property, &[], &val)?;
                 Ok(val.into())
             }
-            Kind::Indexer(of, property, arguments) if !matches!(property.ty, Ty::Reference(_)) => {
+            TypedKind::Indexer(of, property, arguments) if !matches!(property.ty, Ty::Reference(_)) => {
                 let of = self.receiver(of, "[]")?;
                 let (arguments, _) = self.arguments(arguments)?;
                 let val = self.val(value)?;
@@ -44,7 +44,7 @@ impl<T: Target> Evaluator<'_, T> {
                     return self.failed(format!("`{source}` {NO_PLACE}"));
                 }
                 let val = self.val(value)?;
-                self.target.write(&target, &val).map(Value::Val)
+                self.target.write(&target, &val).map(ValueOrSequence::Val)
             }
         }
     }

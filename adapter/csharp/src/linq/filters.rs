@@ -2,24 +2,24 @@
 
 use std::rc::Rc;
 
-use super::{Given, Intrinsic};
-use crate::bind::typed::{Lambda, Linq};
+use super::{Intrinsic, LinqCall};
+use crate::bind::typed::{Linq, TypedLambda};
 use crate::constant::Constant;
-use crate::eval::values::{Local, Val, Value};
-use crate::eval::{Evaluator, Target};
+use crate::eval::values::{LocalSequence, Val, ValueOrSequence};
+use crate::eval::{EvaluationTarget, Evaluator};
 use crate::types::{Ty, kind};
 
-type Res<T, V> = Result<V, <T as Target>::Error>;
+type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 pub(crate) type Items<P> = crate::eval::sequences::Items<P>;
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     /// A method on items; `ordered` is what they were put in order by before.
     pub(crate) fn intrinsic(
         &mut self,
-        given: &Given<T::Place>,
+        given: &LinqCall<T::Place>,
         items: Items<T::Place>,
-        ordered: Option<Rc<Local<T::Place>>>,
-    ) -> Res<T, Value<T::Place>> {
+        ordered: Option<Rc<LocalSequence<T::Place>>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         use Intrinsic as I;
         let test = given.lambdas.first().map(AsRef::as_ref);
         // Those that need not see all.
@@ -45,7 +45,10 @@ impl<T: Target> Evaluator<'_, T> {
                 let count = self.count_of(given)?;
                 let is_cut = items.is_cut && count > items.list.len();
                 let list = items.list.into_iter().take(count).collect();
-                return Ok(Value::Local(Rc::new(Local::Items(list, is_cut)), given.ty.clone()));
+                return Ok(ValueOrSequence::Local(
+                    Rc::new(LocalSequence::Items(list, is_cut)),
+                    given.ty.clone(),
+                ));
             }
             _ => {}
         }
@@ -54,7 +57,7 @@ impl<T: Target> Evaluator<'_, T> {
         }
         let all = items.list;
         match given.intrinsic {
-            I::Where => self.kept(all, test).map(|kept| Value::items(kept, given.ty.clone())),
+            I::Where => self.kept(all, test).map(|kept| ValueOrSequence::items(kept, given.ty.clone())),
             I::Select => self.mapped(given, all),
             I::SelectMany => self.flattened(given, all),
             I::All => {
@@ -108,7 +111,7 @@ impl<T: Target> Evaluator<'_, T> {
                 }
                 let (first, rest) = all.split_at(fitting);
                 let chosen = if given.intrinsic == I::TakeWhile { first } else { rest };
-                Ok(Value::items(chosen.to_vec(), given.ty.clone()))
+                Ok(ValueOrSequence::items(chosen.to_vec(), given.ty.clone()))
             }
             I::ForEach => {
                 if let Some(lambda) = test {
@@ -120,7 +123,7 @@ impl<T: Target> Evaluator<'_, T> {
             }
             I::Skip => {
                 let count = self.count_of(given)?;
-                Ok(Value::items(all.into_iter().skip(count).collect(), given.ty.clone()))
+                Ok(ValueOrSequence::items(all.into_iter().skip(count).collect(), given.ty.clone()))
             }
             I::ElementAt => {
                 let count = self.count_of(given)?;
@@ -129,8 +132,8 @@ impl<T: Target> Evaluator<'_, T> {
                     None => self.failed("ArgumentOutOfRangeException: the sequence has fewer items"),
                 }
             }
-            I::Reverse => Ok(Value::items(all.into_iter().rev().collect(), given.ty.clone())),
-            I::ToList => Ok(Value::items(all, given.ty.clone())),
+            I::Reverse => Ok(ValueOrSequence::items(all.into_iter().rev().collect(), given.ty.clone())),
+            I::ToList => Ok(ValueOrSequence::items(all, given.ty.clone())),
             I::Zip => self.zipped(given, all),
             I::Sum | I::Average | I::Min | I::Max | I::MinBy | I::MaxBy | I::Aggregate => {
                 self.folded(given, all)
@@ -143,8 +146,8 @@ impl<T: Target> Evaluator<'_, T> {
         self.failed("InvalidOperationException: Sequence contains no matching element")
     }
 
-    fn count_of(&mut self, given: &Given<T::Place>) -> Res<T, usize> {
-        let Some(Value::Val(val)) = given.values.first() else { return Ok(0) };
+    fn count_of(&mut self, given: &LinqCall<T::Place>) -> Res<T, usize> {
+        let Some(ValueOrSequence::Val(val)) = given.values.first() else { return Ok(0) };
         match self.target.load(val)? {
             Some(Constant::Int(_, count)) => Ok(usize::try_from(count).unwrap_or(0)),
             _ => Ok(0),
@@ -152,14 +155,14 @@ impl<T: Target> Evaluator<'_, T> {
     }
 
     /// The default of the items, or the one that was given for it.
-    fn otherwise(&mut self, given: &Given<T::Place>) -> Res<T, Value<T::Place>> {
+    fn otherwise(&mut self, given: &LinqCall<T::Place>) -> Res<T, ValueOrSequence<T::Place>> {
         match given.values.first() {
             Some(value) => Ok(value.clone()),
             None => self.default_value(&given.item),
         }
     }
 
-    pub(crate) fn default_value(&mut self, ty: &Ty) -> Res<T, Value<T::Place>> {
+    pub(crate) fn default_value(&mut self, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
         let types = self.types();
         let zero = match ty {
             Ty::Primitive(kind::BOOLEAN) => Some(Constant::Bool(false)),
@@ -177,7 +180,12 @@ impl<T: Target> Evaluator<'_, T> {
     }
 
     /// Whether a lambda holds for an item; without one everything does.
-    fn fits(&mut self, test: Option<&Lambda>, item: Value<T::Place>, at: usize) -> Res<T, bool> {
+    fn fits(
+        &mut self,
+        test: Option<&TypedLambda>,
+        item: ValueOrSequence<T::Place>,
+        at: usize,
+    ) -> Res<T, bool> {
         let Some(lambda) = test else { return Ok(true) };
         let value = self.with_index(lambda, item, at)?;
         let val = self.plain(value)?;
@@ -187,10 +195,10 @@ impl<T: Target> Evaluator<'_, T> {
     /// A lambda's value for an item, and its position where it wants that.
     pub(crate) fn with_index(
         &mut self,
-        lambda: &Lambda,
-        item: Value<T::Place>,
+        lambda: &TypedLambda,
+        item: ValueOrSequence<T::Place>,
         at: usize,
-    ) -> Res<T, Value<T::Place>> {
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let mut arguments = vec![item];
         if lambda.slots.len() > 1 {
             arguments.push(Val::int(i32::try_from(at).unwrap_or(i32::MAX)).into());
@@ -202,8 +210,8 @@ impl<T: Target> Evaluator<'_, T> {
     fn first_of(
         &mut self,
         items: Items<T::Place>,
-        test: Option<&Lambda>,
-    ) -> Res<T, Option<(usize, Value<T::Place>)>> {
+        test: Option<&TypedLambda>,
+    ) -> Res<T, Option<(usize, ValueOrSequence<T::Place>)>> {
         for (at, item) in items.list.into_iter().enumerate() {
             if self.fits(test, item.clone(), at)? {
                 return Ok(Some((at, item)));
@@ -214,9 +222,9 @@ impl<T: Target> Evaluator<'_, T> {
 
     pub(crate) fn kept(
         &mut self,
-        all: Vec<Value<T::Place>>,
-        test: Option<&Lambda>,
-    ) -> Res<T, Vec<Value<T::Place>>> {
+        all: Vec<ValueOrSequence<T::Place>>,
+        test: Option<&TypedLambda>,
+    ) -> Res<T, Vec<ValueOrSequence<T::Place>>> {
         let mut kept = Vec::new();
         for (at, item) in all.into_iter().enumerate() {
             if self.fits(test, item.clone(), at)? {
@@ -226,20 +234,26 @@ impl<T: Target> Evaluator<'_, T> {
         Ok(kept)
     }
 
-    fn mapped(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
-        let Some(lambda) = given.lambdas.first() else { return Ok(Value::items(all, given.ty.clone())) };
+    fn mapped(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
+        let Some(lambda) = given.lambdas.first() else {
+            return Ok(ValueOrSequence::items(all, given.ty.clone()));
+        };
         let mut made = Vec::new();
         for (at, item) in all.into_iter().enumerate() {
             let value = self.with_index(lambda, item, at)?;
             made.push(self.kept_value(value)?);
         }
-        Ok(Value::items(made, given.ty.clone()))
+        Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
     /// A value that stays what it is when the next item is gone through.
-    fn kept_value(&mut self, value: Value<T::Place>) -> Res<T, Value<T::Place>> {
+    fn kept_value(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, ValueOrSequence<T::Place>> {
         match value {
-            Value::Val(val) => match self.target.load(&val)? {
+            ValueOrSequence::Val(val) => match self.target.load(&val)? {
                 Some(constant) if val.ty.is_value() => Ok(Val::constant_of(constant, val.ty).into()),
                 _ => Ok(val.into()),
             },
@@ -247,8 +261,14 @@ impl<T: Target> Evaluator<'_, T> {
         }
     }
 
-    fn flattened(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
-        let Some(lambda) = given.lambdas.first() else { return Ok(Value::items(all, given.ty.clone())) };
+    fn flattened(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
+        let Some(lambda) = given.lambdas.first() else {
+            return Ok(ValueOrSequence::items(all, given.ty.clone()));
+        };
         let both = given.lambdas.get(1);
         let mut made = Vec::new();
         for (at, item) in all.into_iter().enumerate() {
@@ -267,10 +287,14 @@ impl<T: Target> Evaluator<'_, T> {
                 return self.too_many();
             }
         }
-        Ok(Value::items(made, given.ty.clone()))
+        Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
-    fn zipped(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+    fn zipped(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let (Some(lambda), Some(other)) = (given.lambdas.first(), given.values.first()) else {
             return self.no_item();
         };
@@ -282,7 +306,7 @@ impl<T: Target> Evaluator<'_, T> {
         for (first, second) in all.into_iter().zip(others.list) {
             made.push(self.result(lambda, vec![first, second])?);
         }
-        Ok(Value::items(made, given.ty.clone()))
+        Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
     /// `List.Sort`, `Array.Sort` and `List.RemoveAll`, which write to the sequence. Items that are equal keep their order, which .NET
@@ -290,12 +314,12 @@ impl<T: Target> Evaluator<'_, T> {
     pub(crate) fn in_place(
         &mut self,
         linq: &Linq,
-        sequence: Value<T::Place>,
-        lambdas: &[Rc<Lambda>],
-    ) -> Res<T, Value<T::Place>> {
+        sequence: ValueOrSequence<T::Place>,
+        lambdas: &[Rc<TypedLambda>],
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let of = self.in_program(sequence)?;
         let source = self.source(&linq.of);
-        let items = self.items_of(&Value::Val(of.clone()), source)?;
+        let items = self.items_of(&ValueOrSequence::Val(of.clone()), source)?;
         let Some(lambda) = lambdas.first() else { return self.no_item() };
         if items.is_cut {
             return self.too_many();
@@ -344,7 +368,7 @@ impl<T: Target> Evaluator<'_, T> {
     }
 }
 
-fn position<P>(at: Option<usize>) -> Value<P> {
+fn position<P>(at: Option<usize>) -> ValueOrSequence<P> {
     Val::int(at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1)).into()
 }
 

@@ -3,38 +3,47 @@
 
 use std::cmp::Ordering;
 
-use super::{Given, Intrinsic};
-use crate::bind::typed::Lambda;
+use super::{Intrinsic, LinqCall};
+use crate::bind::typed::TypedLambda;
 use crate::constant::Constant;
-use crate::eval::values::{Val, Value};
-use crate::eval::{Evaluator, Target};
+use crate::eval::values::{Val, ValueOrSequence};
+use crate::eval::{EvaluationTarget, Evaluator};
 use crate::operators::{BinaryOp, Overflow, compute};
 use crate::types::kind;
 
-type Res<T, V> = Result<V, <T as Target>::Error>;
+type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn folded(
         &mut self,
-        given: &Given<T::Place>,
-        all: Vec<Value<T::Place>>,
-    ) -> Res<T, Value<T::Place>> {
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         match given.intrinsic {
-            Intrinsic::Sum | Intrinsic::Average => self.summed(given, all).map(Value::Val),
+            Intrinsic::Sum | Intrinsic::Average => self.summed(given, all).map(ValueOrSequence::Val),
             Intrinsic::Aggregate => self.aggregated(given, all),
             _ => self.extreme(given, all),
         }
     }
 
     /// The result of a lambda for an item; without one the item itself.
-    fn key(&mut self, lambda: Option<&Lambda>, item: Value<T::Place>, at: usize) -> Res<T, Value<T::Place>> {
+    fn key(
+        &mut self,
+        lambda: Option<&TypedLambda>,
+        item: ValueOrSequence<T::Place>,
+        at: usize,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         match lambda {
             Some(lambda) => self.with_index(lambda, item, at),
             None => Ok(item),
         }
     }
 
-    fn summed(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Val<T::Place>> {
+    fn summed(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, Val<T::Place>> {
         let name = if given.intrinsic == Intrinsic::Sum { "Sum" } else { "Average" };
         let types = self.types();
         let lambda = given.lambdas.first().cloned();
@@ -90,7 +99,11 @@ impl<T: Target> Evaluator<'_, T> {
     }
 
     /// The first of those that are least or greatest; null only where there is nothing else.
-    fn extreme(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+    fn extreme(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let wanted = match given.intrinsic {
             Intrinsic::Min | Intrinsic::MinBy => Ordering::Less,
             _ => Ordering::Greater,
@@ -134,7 +147,7 @@ impl<T: Target> Evaluator<'_, T> {
         if !loaded.iter().all(known) {
             // The program knows how these are ordered; it keeps the order of equal ones.
             let keys = present.iter().filter_map(|at| keys.get(*at).cloned()).collect();
-            let level = crate::eval::Level { keys, falls: wanted == Ordering::Greater, comparer: None };
+            let level = crate::eval::SortKeys { keys, falls: wanted == Ordering::Greater, comparer: None };
             let order = self.target.order(present.len(), std::slice::from_ref(&level))?;
             return Ok(order.first().and_then(|at| present.get(*at).copied()));
         }
@@ -150,7 +163,11 @@ impl<T: Target> Evaluator<'_, T> {
     }
 
     /// Without a seed the first item is it.
-    fn aggregated(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+    fn aggregated(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let mut items = all.into_iter();
         let Some(step) = given.lambdas.first() else { return self.no_item() };
         let mut so_far = match given.values.first().cloned().or_else(|| items.next()) {

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Given, Intrinsic};
+use super::{Intrinsic, LinqCall};
 use crate::constant::Constant;
-use crate::eval::values::{Local, Val, Value};
-use crate::eval::{Evaluator, Group, Level, Target};
+use crate::eval::values::{LocalSequence, Val, ValueOrSequence};
+use crate::eval::{EvaluationTarget, Evaluator, Grouping, SortKeys};
 use crate::types::Ty;
 
-type Res<T, V> = Result<V, <T as Target>::Error>;
+type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 
 /// A key that two values have in common exactly when they are equal.
 #[derive(PartialEq, Eq, Hash)]
@@ -24,26 +24,26 @@ enum Exact {
     Text(String),
 }
 
-impl<T: Target> Evaluator<'_, T> {
+impl<T: EvaluationTarget> Evaluator<'_, T> {
     pub(crate) fn by_keys(
         &mut self,
-        given: &Given<T::Place>,
-        all: Vec<Value<T::Place>>,
-        ordered: Option<Rc<Local<T::Place>>>,
-    ) -> Res<T, Value<T::Place>> {
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+        ordered: Option<Rc<LocalSequence<T::Place>>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         use Intrinsic as I;
         let ty = given.ty.clone();
         match given.intrinsic {
             I::OrderBy | I::OrderByDescending | I::ThenBy | I::ThenByDescending => {
                 let falls = matches!(given.intrinsic, I::OrderByDescending | I::ThenByDescending);
                 let level =
-                    Level { keys: self.keys(given, 0, &all)?, falls, comparer: self.comparer(given)? };
+                    SortKeys { keys: self.keys(given, 0, &all)?, falls, comparer: self.comparer(given)? };
                 let mut levels = match ordered.as_deref() {
-                    Some(Local::Ordered(_, levels)) => levels.clone(),
+                    Some(LocalSequence::Ordered(_, levels)) => levels.clone(),
                     _ => Vec::new(),
                 };
                 levels.push(level);
-                Ok(Value::Local(Rc::new(Local::Ordered(all, levels)), ty))
+                Ok(ValueOrSequence::Local(Rc::new(LocalSequence::Ordered(all, levels)), ty))
             }
             I::DistinctBy => {
                 let keys = self.keys(given, 0, &all)?;
@@ -54,7 +54,10 @@ impl<T: Target> Evaluator<'_, T> {
                     .filter_map(|group| group.first().copied())
                     .collect();
                 first.sort_unstable();
-                Ok(Value::items(first.into_iter().filter_map(|at| all.get(at).cloned()).collect(), ty))
+                Ok(ValueOrSequence::items(
+                    first.into_iter().filter_map(|at| all.get(at).cloned()).collect(),
+                    ty,
+                ))
             }
             I::GroupBy | I::ToLookup => {
                 let keys = self.keys(given, 0, &all)?;
@@ -67,15 +70,15 @@ impl<T: Target> Evaluator<'_, T> {
                 };
                 let groups = self.grouped(elements, keys, comparer.as_ref())?;
                 let Some(result) = result else {
-                    return Ok(Value::Local(Rc::new(Local::Lookup(groups)), ty));
+                    return Ok(ValueOrSequence::Local(Rc::new(LocalSequence::Lookup(groups)), ty));
                 };
                 let sequence = self.types().sequence(&given.item).unwrap_or(Ty::Other);
                 let mut made = Vec::new();
                 for group in groups {
-                    let items = Value::items(group.items.clone(), sequence.clone());
+                    let items = ValueOrSequence::items(group.items.clone(), sequence.clone());
                     made.push(self.result(&result, vec![group.key.clone().into(), items])?);
                 }
-                Ok(Value::items(made, ty))
+                Ok(ValueOrSequence::items(made, ty))
             }
             I::ToDictionary => {
                 let keys = self.keys(given, 0, &all)?;
@@ -85,7 +88,7 @@ impl<T: Target> Evaluator<'_, T> {
                 for (key, element) in keys.into_iter().zip(elements) {
                     pairs.push((key, self.plain(element)?));
                 }
-                self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(Value::Val)
+                self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(ValueOrSequence::Val)
             }
             I::Join | I::GroupJoin => self.joined(given, all),
             _ => self.failed("this method is not worked out here"),
@@ -95,10 +98,10 @@ impl<T: Target> Evaluator<'_, T> {
     /// The results of a lambda for each item.
     fn made(
         &mut self,
-        given: &Given<T::Place>,
+        given: &LinqCall<T::Place>,
         at: usize,
-        all: &[Value<T::Place>],
-    ) -> Res<T, Vec<Value<T::Place>>> {
+        all: &[ValueOrSequence<T::Place>],
+    ) -> Res<T, Vec<ValueOrSequence<T::Place>>> {
         let Some(lambda) = given.lambdas.get(at).cloned() else { return Ok(all.to_vec()) };
         let mut made = Vec::new();
         for item in all {
@@ -109,9 +112,9 @@ impl<T: Target> Evaluator<'_, T> {
 
     fn keys(
         &mut self,
-        given: &Given<T::Place>,
+        given: &LinqCall<T::Place>,
         at: usize,
-        all: &[Value<T::Place>],
+        all: &[ValueOrSequence<T::Place>],
     ) -> Res<T, Vec<Val<T::Place>>> {
         let mut keys = Vec::new();
         for key in self.made(given, at, all)? {
@@ -120,7 +123,7 @@ impl<T: Target> Evaluator<'_, T> {
         Ok(keys)
     }
 
-    fn comparer(&mut self, given: &Given<T::Place>) -> Res<T, Option<Val<T::Place>>> {
+    fn comparer(&mut self, given: &LinqCall<T::Place>) -> Res<T, Option<Val<T::Place>>> {
         match given.values.last().cloned() {
             Some(value) => {
                 let val = self.plain(value)?;
@@ -130,7 +133,11 @@ impl<T: Target> Evaluator<'_, T> {
         }
     }
 
-    fn joined(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+    fn joined(
+        &mut self,
+        given: &LinqCall<T::Place>,
+        all: Vec<ValueOrSequence<T::Place>>,
+    ) -> Res<T, ValueOrSequence<T::Place>> {
         let (Some(other), Some(both)) = (given.values.first(), given.lambdas.get(2).cloned()) else {
             return self.no_item();
         };
@@ -146,10 +153,10 @@ impl<T: Target> Evaluator<'_, T> {
         let mut made = Vec::new();
         let fitting = self.matches(&keys, all.len())?;
         for (item, fitting) in all.into_iter().zip(fitting) {
-            let fitting: Vec<Value<T::Place>> =
+            let fitting: Vec<ValueOrSequence<T::Place>> =
                 fitting.into_iter().filter_map(|at| others.get(at).cloned()).collect();
             if given.intrinsic == Intrinsic::GroupJoin {
-                let inner = Value::items(fitting, sequence.clone().unwrap_or(Ty::Other));
+                let inner = ValueOrSequence::items(fitting, sequence.clone().unwrap_or(Ty::Other));
                 made.push(self.result(&both, vec![item, inner])?);
                 continue;
             }
@@ -157,7 +164,7 @@ impl<T: Target> Evaluator<'_, T> {
                 made.push(self.result(&both, vec![item.clone(), other])?);
             }
         }
-        Ok(Value::items(made, given.ty.clone()))
+        Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
     /// For each of the first keys the positions among the others of those equal to it; null has none.
@@ -184,15 +191,15 @@ impl<T: Target> Evaluator<'_, T> {
     /// Elements in groups by their keys, in the order in which the keys come.
     pub(crate) fn grouped(
         &mut self,
-        elements: Vec<Value<T::Place>>,
+        elements: Vec<ValueOrSequence<T::Place>>,
         keys: Vec<Val<T::Place>>,
         comparer: Option<&Val<T::Place>>,
-    ) -> Res<T, Vec<Rc<Group<T::Place>>>> {
+    ) -> Res<T, Vec<Rc<Grouping<T::Place>>>> {
         let mut groups = Vec::new();
         for group in self.alike(&keys, comparer)? {
             let Some(key) = group.first().and_then(|at| keys.get(*at)).cloned() else { continue };
             let items = group.iter().filter_map(|at| elements.get(*at).cloned()).collect();
-            groups.push(Rc::new(Group { key, items }));
+            groups.push(Rc::new(Grouping { key, items }));
         }
         Ok(groups)
     }
@@ -225,7 +232,7 @@ impl<T: Target> Evaluator<'_, T> {
     }
 
     /// The positions of so many items in the order of their keys.
-    pub(crate) fn order(&mut self, count: usize, levels: &[Level<T::Place>]) -> Res<T, Vec<usize>> {
+    pub(crate) fn order(&mut self, count: usize, levels: &[SortKeys<T::Place>]) -> Res<T, Vec<usize>> {
         let mut known: Vec<(Vec<Constant>, bool)> = Vec::new();
         for level in levels {
             let mut keys = Vec::new();

@@ -1,12 +1,12 @@
 //! The signatures of LINQ, `List<T>` and `Array` that take lambdas here.
 
 use Gives as G;
-use Shape as S;
+use SignatureType as S;
 use Takes as T;
 
 /// A type in a signature, in terms of the items of the sequence and of what the lambdas return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum SignatureType {
     Item,
     Bool,
     Int,
@@ -23,8 +23,8 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// A lambda with these parameters that returns this.
-    Lambda(&'static [Shape], Shape),
-    Value(Shape),
+    Lambda(&'static [SignatureType], SignatureType),
+    Value(SignatureType),
     /// A comparer for a type parameter.
     Comparer,
 }
@@ -32,18 +32,18 @@ pub(crate) enum Takes {
 /// The result of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gives {
-    Just(Shape),
-    Sequence(Shape),
-    List(Shape),
-    Array(Shape),
+    Just(SignatureType),
+    Sequence(SignatureType),
+    List(SignatureType),
+    Array(SignatureType),
     Long,
     /// `IGrouping<key, element>`, in a sequence.
-    Groups(Shape, Shape),
-    Lookup(Shape, Shape),
-    Dictionary(Shape, Shape),
+    Groups(SignatureType, SignatureType),
+    Lookup(SignatureType, SignatureType),
+    Dictionary(SignatureType, SignatureType),
     /// What `Sum` makes of what the lambda returns, and `Average`.
-    Sum(Shape),
-    Average(Shape),
+    Sum(SignatureType),
+    Average(SignatureType),
 }
 
 /// The type that declares a method.
@@ -60,7 +60,7 @@ pub(crate) enum On {
 
 /// The signature of a LINQ method.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct LinqSignature {
     pub(crate) name: &'static str,
     pub(crate) intrinsic: Intrinsic,
     pub(crate) on: On,
@@ -129,24 +129,44 @@ const TEST_AT: T = T::Lambda(&[S::Item, S::Int], S::Bool);
 const KEY: T = T::Lambda(&[S::Item], S::Var(0));
 const ELEMENT: T = T::Lambda(&[S::Item], S::Var(1));
 
-const fn row(name: &'static str, intrinsic: Intrinsic, takes: &'static [Takes], gives: Gives) -> Row {
-    Row { name, intrinsic, on: On::Sequence, takes, gives }
+const fn row(
+    name: &'static str,
+    intrinsic: Intrinsic,
+    takes: &'static [Takes],
+    gives: Gives,
+) -> LinqSignature {
+    LinqSignature { name, intrinsic, on: On::Sequence, takes, gives }
 }
 
-const fn list(name: &'static str, intrinsic: Intrinsic, takes: &'static [Takes], gives: Gives) -> Row {
-    Row { name, intrinsic, on: On::List, takes, gives }
+const fn list(
+    name: &'static str,
+    intrinsic: Intrinsic,
+    takes: &'static [Takes],
+    gives: Gives,
+) -> LinqSignature {
+    LinqSignature { name, intrinsic, on: On::List, takes, gives }
 }
 
-const fn array(name: &'static str, intrinsic: Intrinsic, takes: &'static [Takes], gives: Gives) -> Row {
-    Row { name, intrinsic, on: On::Array, takes, gives }
+const fn array(
+    name: &'static str,
+    intrinsic: Intrinsic,
+    takes: &'static [Takes],
+    gives: Gives,
+) -> LinqSignature {
+    LinqSignature { name, intrinsic, on: On::Array, takes, gives }
 }
 
-const fn local(name: &'static str, intrinsic: Intrinsic, takes: &'static [Takes], gives: Gives) -> Row {
-    Row { name, intrinsic, on: On::Local, takes, gives }
+const fn local(
+    name: &'static str,
+    intrinsic: Intrinsic,
+    takes: &'static [Takes],
+    gives: Gives,
+) -> LinqSignature {
+    LinqSignature { name, intrinsic, on: On::Local, takes, gives }
 }
 
 /// All signatures; of several with one name the first that fits.
-pub(crate) static TABLE: &[Row] = &[
+pub(crate) static TABLE: &[LinqSignature] = &[
     row("Where", Intrinsic::Where, &[TEST], G::Sequence(S::Item)),
     row("Where", Intrinsic::Where, &[TEST_AT], G::Sequence(S::Item)),
     row("Select", Intrinsic::Select, &[KEY], G::Sequence(S::Var(0))),
@@ -311,7 +331,7 @@ pub(crate) static TABLE: &[Row] = &[
 ];
 
 /// The signatures of a name.
-pub(crate) fn named(name: &str, on: On) -> impl Iterator<Item = &'static Row> {
+pub(crate) fn named(name: &str, on: On) -> impl Iterator<Item = &'static LinqSignature> {
     TABLE.iter().filter(move |row| row.name == name && row.on == on)
 }
 

@@ -4,7 +4,7 @@ use super::error;
 use super::parser::{Parsed, Parser};
 use super::tree::{
     ArrayItem, Expr, ExprKind, Initializer, InitializerTarget, InitializerValue, MemberInitializer, Span,
-    TypeKind, TypeName,
+    TypeName, TypeNameKind,
 };
 
 impl Parser<'_> {
@@ -31,7 +31,7 @@ impl Parser<'_> {
         if self.is("[") {
             return self.array_with_lengths(start, ty);
         }
-        if let TypeKind::Array(of, ranks) = &mut ty.kind {
+        if let TypeNameKind::Array(of, ranks) = &mut ty.kind {
             // `new int[][,] { … }`: the first brackets are the array's own.
             let rank = if ranks.is_empty() { 1 } else { ranks.remove(0) };
             let of = if ranks.is_empty() { (**of).clone() } else { ty.clone() };
@@ -57,7 +57,7 @@ impl Parser<'_> {
     /// A type, up to brackets with lengths.
     fn type_of_new(&mut self) -> Parsed<TypeName> {
         if self.is_cut() {
-            return Ok(TypeName { kind: TypeKind::Inferred, span: self.span() });
+            return Ok(TypeName { kind: TypeNameKind::Inferred, span: self.span() });
         }
         self.type_name()
     }
@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
         let of = match ranks.is_empty() {
             true => of,
-            false => TypeName { span: of.span, kind: TypeKind::Array(Box::new(of), ranks) },
+            false => TypeName { span: of.span, kind: TypeNameKind::Array(Box::new(of), ranks) },
         };
         let rank = u32::try_from(lengths.len()).unwrap_or(u32::MAX);
         let items = if self.eat("{") { Some(self.array_items()?) } else { None };

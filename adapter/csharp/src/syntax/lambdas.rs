@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser};
-use super::tree::{Expr, ExprKind, Lambda, LambdaBody, TypeKind, TypeName};
+use super::tree::{Expr, ExprKind, Lambda, LambdaBody, TypeName, TypeNameKind};
 
 impl Parser<'_> {
     /// Whether a lambda or an anonymous method begins here.
@@ -87,7 +87,7 @@ impl Parser<'_> {
         }
         let is_bare = self.is_identifier_at(0) && matches!(self.peek_at(1), Tok::Sign("," | ")") | Tok::End);
         let ty = if is_bare { None } else { Some(self.type_name()?) };
-        let ty = ty.filter(|ty| ty.kind != TypeKind::Inferred);
+        let ty = ty.filter(|ty| ty.kind != TypeNameKind::Inferred);
         let name = self.identifier()?;
         if self.eat("=") {
             is_special = true;

@@ -15,7 +15,7 @@ pub(crate) enum Tok {
     Word(Rc<str>, bool),
     Literal(Constant),
     Utf8(String),
-    Interpolated(Vec<Part>),
+    Interpolated(Vec<LexedStringPart>),
     Sign(&'static str),
     /// The end of the text.
     End,
@@ -23,13 +23,13 @@ pub(crate) enum Tok {
 
 /// A part of an interpolated string; holes have tokens of their own.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum LexedStringPart {
     Text(String),
-    Hole(Vec<Token>, Option<String>),
+    Hole(Vec<SyntaxToken>, Option<String>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Token {
+pub(crate) struct SyntaxToken {
     pub(crate) tok: Tok,
     pub(crate) span: Span,
 }
@@ -56,7 +56,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// All tokens, the last of them [`Tok::End`].
-    pub(crate) fn all(mut self) -> Result<Vec<Token>, Diagnostic> {
+    pub(crate) fn all(mut self) -> Result<Vec<SyntaxToken>, Diagnostic> {
         let mut tokens = Vec::new();
         loop {
             let token = self.next()?;
@@ -114,11 +114,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    pub(super) fn next(&mut self) -> Result<Token, Diagnostic> {
+    pub(super) fn next(&mut self) -> Result<SyntaxToken, Diagnostic> {
         self.skip_blanks()?;
         let start = self.at;
         let tok = self.token()?;
-        Ok(Token { tok, span: Span { start, end: self.at } })
+        Ok(SyntaxToken { tok, span: Span { start, end: self.at } })
     }
 
     fn token(&mut self) -> Result<Tok, Diagnostic> {
@@ -276,7 +276,7 @@ mod tests {
 
     fn literal(text: &str) -> Option<Constant> {
         match Lexer::new(text).all().ok()?.as_slice() {
-            [Token { tok: Tok::Literal(constant), .. }, _] => Some(constant.clone()),
+            [SyntaxToken { tok: Tok::Literal(constant), .. }, _] => Some(constant.clone()),
             _ => None,
         }
     }
@@ -309,7 +309,7 @@ mod tests {
     fn signs_and_words_are_distinguished() {
         let signs = |text: &str| -> Vec<String> {
             let tokens = Lexer::new(text).all().unwrap();
-            let name = |token: Token| match token.tok {
+            let name = |token: SyntaxToken| match token.tok {
                 Tok::Sign(sign) => sign.to_owned(),
                 Tok::Word(word, _) => word.to_string(),
                 Tok::Literal(constant) => constant.plain(),

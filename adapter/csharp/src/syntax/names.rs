@@ -5,12 +5,12 @@ use std::rc::Rc;
 use super::error;
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, is_reserved};
-use super::tree::{Name, TypeKind, TypeName};
+use super::tree::{SimpleName, TypeName, TypeNameKind};
 use crate::types::kind_of_keyword;
 
 impl Parser<'_> {
     /// A name, with generic arguments where they are some.
-    pub(super) fn name(&mut self, in_expression: bool) -> Parsed<Name> {
+    pub(super) fn name(&mut self, in_expression: bool) -> Parsed<SimpleName> {
         let span = self.span();
         let text = self.identifier()?;
         let mut name = self.name_of(text, span);
@@ -102,11 +102,11 @@ impl Parser<'_> {
             self.link_of_type(&mut count)?;
             if self.is("?") && is_nullable(self) {
                 self.at += 1;
-                ty = TypeName { kind: TypeKind::Nullable(Box::new(ty)), span: self.since(start) };
+                ty = TypeName { kind: TypeNameKind::Nullable(Box::new(ty)), span: self.since(start) };
             } else if self.is("*") && matches!(self.peek_at(1), Tok::Sign(")" | "*" | ">" | "," | "[" | "]"))
             {
                 self.at += 1;
-                ty = TypeName { kind: TypeKind::Pointer(Box::new(ty)), span: self.since(start) };
+                ty = TypeName { kind: TypeNameKind::Pointer(Box::new(ty)), span: self.since(start) };
             } else if self.is("[") && (self.is_at(1, "]") || self.is_at(1, ",")) {
                 let mut ranks = Vec::new();
                 while self.is("[")
@@ -117,7 +117,7 @@ impl Parser<'_> {
                 if ranks.is_empty() {
                     return Ok(ty);
                 }
-                ty = TypeName { kind: TypeKind::Array(Box::new(ty), ranks), span: self.since(start) };
+                ty = TypeName { kind: TypeNameKind::Array(Box::new(ty), ranks), span: self.since(start) };
             } else {
                 return Ok(ty);
             }
@@ -163,17 +163,17 @@ impl Parser<'_> {
                 if elements.len() < 2 {
                     return Err(error("CS8124", "Tuple must contain at least two elements", start));
                 }
-                TypeKind::Tuple(elements)
+                TypeNameKind::Tuple(elements)
             }
             Tok::Word(word, false)
                 if kind_of_keyword(&word).is_some() && is_reserved(&word) || word_is(&word, "decimal") =>
             {
                 self.at += 1;
-                TypeKind::Keyword(word)
+                TypeNameKind::Keyword(word)
             }
             Tok::Word(word, false) if word_is(&word, "var") && !self.is_at(1, ".") => {
                 self.at += 1;
-                TypeKind::Inferred
+                TypeNameKind::Inferred
             }
             Tok::Word(word, verbatim) if verbatim || !is_reserved(&word) => {
                 let is_global = word_is(&word, "global") && self.is_at(1, "::");
@@ -201,7 +201,7 @@ impl Parser<'_> {
                     }
                     self.at += 1;
                 }
-                TypeKind::Named(names, is_global)
+                TypeNameKind::Named(names, is_global)
             }
             _ => return Err(expected(self)),
         };

@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use super::lexer::{Tok, Token};
-use super::tree::{Assign, Expr, ExprKind, Logical, Name, Span};
+use super::lexer::{SyntaxToken, Tok};
+use super::tree::{Assign, Expr, ExprKind, Logical, SimpleName, Span};
 use super::{Diagnostic, error};
 use crate::operators::BinaryOp;
 
@@ -19,7 +19,7 @@ const MAX_HEIGHT: usize = 250;
 
 /// How tightly an operator binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum Precedence {
     Coalesce,
     OrElse,
     AndAlso,
@@ -35,7 +35,7 @@ pub(super) enum Level {
     Range,
 }
 
-enum Operator {
+enum InfixOperator {
     Binary(BinaryOp),
     Logical(Logical),
     Is,
@@ -46,7 +46,7 @@ enum Operator {
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
-    pub(super) tokens: Rc<[Token]>,
+    pub(super) tokens: Rc<[SyntaxToken]>,
     pub(super) at: usize,
     depth: usize,
     height: usize,
@@ -59,7 +59,7 @@ pub(super) struct Parser<'a> {
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, tokens: Vec<Token>) -> Self {
+    pub(super) fn new(text: &'a str, tokens: Vec<SyntaxToken>) -> Self {
         Self { text, tokens: tokens.into(), at: 0, depth: 0, height: 0, queries: 0, completes: false }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
     /// A parser for the tokens of a hole, as deep as this one.
     pub(super) fn within<T>(
         &mut self,
-        tokens: Vec<Token>,
+        tokens: Vec<SyntaxToken>,
         what: impl FnOnce(&mut Self) -> Parsed<T>,
     ) -> Parsed<T> {
         let outer = (std::mem::replace(&mut self.tokens, tokens.into()), std::mem::take(&mut self.at));
@@ -325,7 +325,7 @@ impl<'a> Parser<'a> {
 
     fn choice(&mut self) -> Parsed<Expr> {
         let start = self.span();
-        let condition = self.binary(Level::Coalesce)?;
+        let condition = self.binary(Precedence::Coalesce)?;
         if !self.is("?") {
             return Ok(condition);
         }
@@ -340,44 +340,44 @@ impl<'a> Parser<'a> {
     }
 
     /// The operator at this position, its precedence, and its number of tokens.
-    fn operator(&self) -> Option<(Operator, Level, usize)> {
+    fn operator(&self) -> Option<(InfixOperator, Precedence, usize)> {
         use BinaryOp::*;
-        let binary = |op, level| Some((Operator::Binary(op), level, 1));
+        let binary = |op, level| Some((InfixOperator::Binary(op), level, 1));
         match self.peek() {
             Tok::Word(word, false) => match &**word {
-                "is" => Some((Operator::Is, Level::Relational, 1)),
-                "as" => Some((Operator::As, Level::Relational, 1)),
-                "switch" if self.is_at(1, "{") => Some((Operator::Switch, Level::Switch, 1)),
-                "with" if self.is_at(1, "{") => Some((Operator::With, Level::Switch, 1)),
+                "is" => Some((InfixOperator::Is, Precedence::Relational, 1)),
+                "as" => Some((InfixOperator::As, Precedence::Relational, 1)),
+                "switch" if self.is_at(1, "{") => Some((InfixOperator::Switch, Precedence::Switch, 1)),
+                "with" if self.is_at(1, "{") => Some((InfixOperator::With, Precedence::Switch, 1)),
                 _ => None,
             },
             Tok::Sign(sign) => match *sign {
-                "??" => Some((Operator::Logical(Logical::Coalesce), Level::Coalesce, 1)),
-                "||" => Some((Operator::Logical(Logical::Or), Level::OrElse, 1)),
-                "&&" => Some((Operator::Logical(Logical::And), Level::AndAlso, 1)),
-                "|" => binary(Or, Level::Or),
-                "^" => binary(Xor, Level::Xor),
-                "&" => binary(And, Level::And),
-                "==" => binary(Equal, Level::Equality),
-                "!=" => binary(NotEqual, Level::Equality),
-                "<" => binary(Less, Level::Relational),
-                "<=" => binary(LessOrEqual, Level::Relational),
-                "<<" => binary(ShiftLeft, Level::Shift),
-                "+" => binary(Add, Level::Additive),
-                "-" => binary(Subtract, Level::Additive),
-                "*" => binary(Multiply, Level::Multiplicative),
-                "/" => binary(Divide, Level::Multiplicative),
-                "%" => binary(Remainder, Level::Multiplicative),
+                "??" => Some((InfixOperator::Logical(Logical::Coalesce), Precedence::Coalesce, 1)),
+                "||" => Some((InfixOperator::Logical(Logical::Or), Precedence::OrElse, 1)),
+                "&&" => Some((InfixOperator::Logical(Logical::And), Precedence::AndAlso, 1)),
+                "|" => binary(Or, Precedence::Or),
+                "^" => binary(Xor, Precedence::Xor),
+                "&" => binary(And, Precedence::And),
+                "==" => binary(Equal, Precedence::Equality),
+                "!=" => binary(NotEqual, Precedence::Equality),
+                "<" => binary(Less, Precedence::Relational),
+                "<=" => binary(LessOrEqual, Precedence::Relational),
+                "<<" => binary(ShiftLeft, Precedence::Shift),
+                "+" => binary(Add, Precedence::Additive),
+                "-" => binary(Subtract, Precedence::Additive),
+                "*" => binary(Multiply, Precedence::Multiplicative),
+                "/" => binary(Divide, Precedence::Multiplicative),
+                "%" => binary(Remainder, Precedence::Multiplicative),
                 ">" => {
                     let joined = self.joined(4);
-                    let of = |op, level, count| Some((Operator::Binary(op), level, count));
+                    let of = |op, level, count| Some((InfixOperator::Binary(op), level, count));
                     match joined.as_str() {
                         // An assignment.
                         _ if joined.starts_with(">>>=") || joined.starts_with(">>=") => None,
-                        _ if joined.starts_with(">>>") => of(ShiftRightUnsigned, Level::Shift, 3),
-                        _ if joined.starts_with(">>") => of(ShiftRight, Level::Shift, 2),
-                        _ if joined.starts_with(">=") => of(GreaterOrEqual, Level::Relational, 2),
-                        _ => of(Greater, Level::Relational, 1),
+                        _ if joined.starts_with(">>>") => of(ShiftRightUnsigned, Precedence::Shift, 3),
+                        _ if joined.starts_with(">>") => of(ShiftRight, Precedence::Shift, 2),
+                        _ if joined.starts_with(">=") => of(GreaterOrEqual, Precedence::Relational, 2),
+                        _ => of(Greater, Precedence::Relational, 1),
                     }
                 }
                 _ => None,
@@ -387,11 +387,11 @@ impl<'a> Parser<'a> {
     }
 
     /// Operators that bind at least as tightly as this.
-    pub(super) fn binary(&mut self, least: Level) -> Parsed<Expr> {
+    pub(super) fn binary(&mut self, least: Precedence) -> Parsed<Expr> {
         self.deeper(|parser| parser.climbing(least))
     }
 
-    fn climbing(&mut self, least: Level) -> Parsed<Expr> {
+    fn climbing(&mut self, least: Precedence) -> Parsed<Expr> {
         let start = self.span();
         let mut left = self.range()?;
         let mut count = 0;
@@ -403,25 +403,25 @@ impl<'a> Parser<'a> {
             self.at += tokens;
             let of = Box::new(left);
             let kind = match operator {
-                Operator::Is => ExprKind::Is(of, Box::new(self.pattern()?)),
-                Operator::As => ExprKind::As(of, self.type_after_is()?),
-                Operator::Switch => ExprKind::Switch(of, self.arms()?),
-                Operator::With => {
+                InfixOperator::Is => ExprKind::Is(of, Box::new(self.pattern()?)),
+                InfixOperator::As => ExprKind::As(of, self.type_after_is()?),
+                InfixOperator::Switch => ExprKind::Switch(of, self.arms()?),
+                InfixOperator::With => {
                     self.expect("{")?;
                     self.initializer()?;
                     ExprKind::With(of)
                 }
-                Operator::Logical(Logical::Coalesce) => {
+                InfixOperator::Logical(Logical::Coalesce) => {
                     let right = match self.special()? {
                         Some(special) => special,
-                        None => self.binary(Level::Coalesce)?,
+                        None => self.binary(Precedence::Coalesce)?,
                     };
                     ExprKind::Logical(Logical::Coalesce, of, Box::new(right))
                 }
-                Operator::Logical(logical) => {
+                InfixOperator::Logical(logical) => {
                     ExprKind::Logical(logical, of, Box::new(self.binary(above(level))?))
                 }
-                Operator::Binary(op) => ExprKind::Binary(op, of, Box::new(self.binary(above(level))?)),
+                InfixOperator::Binary(op) => ExprKind::Binary(op, of, Box::new(self.binary(above(level))?)),
             };
             left = self.node(start, kind);
         }
@@ -443,26 +443,26 @@ impl<'a> Parser<'a> {
         Ok(self.node(start, ExprKind::Range(first, last)))
     }
 
-    pub(super) fn name_of(&self, text: Rc<str>, span: Span) -> Name {
-        Name { text, arguments: Vec::new(), open: 0, span }
+    pub(super) fn name_of(&self, text: Rc<str>, span: Span) -> SimpleName {
+        SimpleName { text, arguments: Vec::new(), open: 0, span }
     }
 }
 
 /// The level of what binds more tightly.
-fn above(level: Level) -> Level {
+fn above(level: Precedence) -> Precedence {
     match level {
-        Level::Coalesce => Level::OrElse,
-        Level::OrElse => Level::AndAlso,
-        Level::AndAlso => Level::Or,
-        Level::Or => Level::Xor,
-        Level::Xor => Level::And,
-        Level::And => Level::Equality,
-        Level::Equality => Level::Relational,
-        Level::Relational => Level::Shift,
-        Level::Shift => Level::Additive,
-        Level::Additive => Level::Multiplicative,
-        Level::Multiplicative => Level::Switch,
-        Level::Switch | Level::Range => Level::Range,
+        Precedence::Coalesce => Precedence::OrElse,
+        Precedence::OrElse => Precedence::AndAlso,
+        Precedence::AndAlso => Precedence::Or,
+        Precedence::Or => Precedence::Xor,
+        Precedence::Xor => Precedence::And,
+        Precedence::And => Precedence::Equality,
+        Precedence::Equality => Precedence::Relational,
+        Precedence::Relational => Precedence::Shift,
+        Precedence::Shift => Precedence::Additive,
+        Precedence::Additive => Precedence::Multiplicative,
+        Precedence::Multiplicative => Precedence::Switch,
+        Precedence::Switch | Precedence::Range => Precedence::Range,
     }
 }
 

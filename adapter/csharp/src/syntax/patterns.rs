@@ -2,8 +2,10 @@
 
 use super::error;
 use super::lexer::Tok;
-use super::parser::{Level, Parsed, Parser};
-use super::tree::{Arm, ExprKind, ListItem, Pattern, PatternKind, Recursive, Span, TypeKind, TypeName};
+use super::parser::{Parsed, Parser, Precedence};
+use super::tree::{
+    ExprKind, ListItem, Pattern, PatternKind, Recursive, Span, SwitchArm, TypeName, TypeNameKind,
+};
 use crate::operators::BinaryOp;
 
 /// Patterns in parentheses, some with names.
@@ -66,7 +68,7 @@ impl Parser<'_> {
         };
         if let Some((op, tokens)) = op {
             self.at += tokens;
-            let to = self.binary(Level::Shift)?;
+            let to = self.binary(Precedence::Shift)?;
             return Ok(self.made(start, PatternKind::Relational(op, to)));
         }
         if self.is_word("_") && !self.is_at(1, ".") {
@@ -95,7 +97,7 @@ impl Parser<'_> {
         if let Some(pattern) = self.attempt(|parser| parser.type_pattern(start)) {
             return Ok(pattern);
         }
-        let constant = self.binary(Level::Shift)?;
+        let constant = self.binary(Precedence::Shift)?;
         Ok(self.made(start, PatternKind::Constant(constant)))
     }
 
@@ -144,7 +146,7 @@ impl Parser<'_> {
     fn type_pattern(&mut self, start: Span) -> Option<Pattern> {
         let before = self.at;
         let ty = self.type_after_is().ok()?;
-        if self.is("(") && matches!(ty.kind, TypeKind::Named(..) | TypeKind::Keyword(_)) {
+        if self.is("(") && matches!(ty.kind, TypeNameKind::Named(..) | TypeNameKind::Keyword(_)) {
             self.at += 1;
             let positions = self.positions().ok()?;
             return self.recursive(start, Some((Some(ty), positions))).ok();
@@ -160,13 +162,13 @@ impl Parser<'_> {
         if matches!(self.peek(), Tok::Sign("." | "+" | "-" | "*" | "/" | "%" | "<<" | "[" | "->")) {
             return None;
         }
-        if !matches!(ty.kind, TypeKind::Named(..)) {
+        if !matches!(ty.kind, TypeNameKind::Named(..)) {
             return Some(self.made(start, PatternKind::Type(ty)));
         }
         // `Color.Red` may be either.
         let end = self.at;
         self.at = before;
-        let expr = self.binary(Level::Shift).ok();
+        let expr = self.binary(Precedence::Shift).ok();
         match expr {
             Some(expr) if self.at == end => Some(self.made(start, PatternKind::TypeOrConstant(ty, expr))),
             _ => {
@@ -248,16 +250,17 @@ impl Parser<'_> {
     }
 
     /// The arms of a `switch`, with their braces.
-    pub(super) fn arms(&mut self) -> Parsed<Vec<Arm>> {
+    pub(super) fn arms(&mut self) -> Parsed<Vec<SwitchArm>> {
         self.deeper(|parser| {
             parser.expect("{")?;
             let mut arms = Vec::new();
             while !parser.is("}") && !parser.is_cut() {
                 let pattern = parser.pattern()?;
-                let when = if parser.eat_word("when") { Some(parser.binary(Level::Coalesce)?) } else { None };
+                let when =
+                    if parser.eat_word("when") { Some(parser.binary(Precedence::Coalesce)?) } else { None };
                 parser.expect("=>")?;
                 let value = if parser.is_cut() { parser.null(parser.span()) } else { parser.expr()? };
-                arms.push(Arm { pattern, when, value });
+                arms.push(SwitchArm { pattern, when, value });
                 if !parser.eat(",") {
                     break;
                 }

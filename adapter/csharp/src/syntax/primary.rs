@@ -4,9 +4,12 @@ use super::queries::is_word_of_queries;
 use std::rc::Rc;
 
 use super::error;
-use super::lexer::{Part, Tok};
+use super::lexer::{LexedStringPart, Tok};
 use super::parser::{Parsed, Parser, is_reserved};
-use super::tree::{Argument, Designation, Expr, ExprKind, Hole, Mode, Piece, Span, TypeKind, TypeName};
+use super::tree::{
+    Argument, Designation, Expr, ExprKind, InterpolatedPart, Interpolation, Mode, Span, TypeName,
+    TypeNameKind,
+};
 use crate::constant::Constant;
 use crate::operators::UnaryOp;
 use crate::types::kind_of_keyword;
@@ -69,8 +72,10 @@ impl Parser<'_> {
             parser.at += 1;
             let ty = parser.type_name().ok()?;
             parser.eat(")").then_some(())?;
-            let is_only_type =
-                !matches!(ty.kind, TypeKind::Named(..) | TypeKind::Tuple(_) | TypeKind::Pointer(_));
+            let is_only_type = !matches!(
+                ty.kind,
+                TypeNameKind::Named(..) | TypeNameKind::Tuple(_) | TypeNameKind::Pointer(_)
+            );
             let follows = match parser.peek() {
                 Tok::Literal(_) | Tok::Utf8(_) | Tok::Interpolated(_) => true,
                 Tok::Word(word, false) if parser.queries > 0 && is_word_of_queries(word) => false,
@@ -78,7 +83,7 @@ impl Parser<'_> {
                     *verbatim || !matches!(&**word, "is" | "as" | "switch" | "with" | "and" | "or")
                 }
                 Tok::Sign("~" | "!" | "(") => true,
-                Tok::Sign("[") => matches!(ty.kind, TypeKind::Array(..)),
+                Tok::Sign("[") => matches!(ty.kind, TypeNameKind::Array(..)),
                 Tok::Sign("+" | "-" | "*" | "&" | "^" | "++" | "--" | "..") => is_only_type,
                 _ => false,
             };
@@ -277,14 +282,14 @@ impl Parser<'_> {
         let start = self.span();
         if self.is_word("_") && matches!(self.peek_at(1), Tok::Sign("," | ")")) {
             self.at += 1;
-            let ty = TypeName { kind: TypeKind::Inferred, span: start };
+            let ty = TypeName { kind: TypeNameKind::Inferred, span: start };
             return Some(self.node(start, ExprKind::Declaration(ty, Designation::Discard)));
         }
         self.attempt(|parser| {
             let ty = parser.type_name().ok()?;
             let names = parser.designation()?;
             // `Math.Min(a, b)` is a call.
-            let is_call = matches!(names, Designation::Tuple(_)) && ty.kind != TypeKind::Inferred;
+            let is_call = matches!(names, Designation::Tuple(_)) && ty.kind != TypeNameKind::Inferred;
             (!is_call && matches!(parser.peek(), Tok::Sign("," | ")" | "="))).then_some(())?;
             Some(parser.node(start, ExprKind::Declaration(ty, names)))
         })
@@ -333,13 +338,13 @@ impl Parser<'_> {
         }
     }
 
-    fn pieces(&mut self, parts: Vec<Part>) -> Parsed<Vec<Piece>> {
+    fn pieces(&mut self, parts: Vec<LexedStringPart>) -> Parsed<Vec<InterpolatedPart>> {
         let mut pieces = Vec::new();
         for part in parts {
             pieces.push(match part {
-                Part::Text(text) if text.is_empty() => continue,
-                Part::Text(text) => Piece::Text(text),
-                Part::Hole(tokens, format) => {
+                LexedStringPart::Text(text) if text.is_empty() => continue,
+                LexedStringPart::Text(text) => InterpolatedPart::Text(text),
+                LexedStringPart::Hole(tokens, format) => {
                     let (value, width) = self.within(tokens, |parser| {
                         let value = parser.expr()?;
                         let width = if parser.eat(",") { Some(parser.expr()?) } else { None };
@@ -348,7 +353,7 @@ impl Parser<'_> {
                             _ => Err(parser.unexpected()),
                         }
                     })?;
-                    Piece::Hole(Box::new(Hole { value, width, format }))
+                    InterpolatedPart::Hole(Box::new(Interpolation { value, width, format }))
                 }
             });
         }

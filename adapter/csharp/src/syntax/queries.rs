@@ -2,7 +2,7 @@
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser};
-use super::tree::{Clause, Join, Query, QueryEnd, TypeName};
+use super::tree::{Join, Query, QueryClause, QueryEnd, TypeName};
 use crate::types::kind_of_keyword;
 
 /// Most clauses of a query.
@@ -51,7 +51,7 @@ impl Parser<'_> {
         query
     }
 
-    fn query_rest(&mut self, mut clauses: Vec<Clause>) -> Parsed<Query> {
+    fn query_rest(&mut self, mut clauses: Vec<QueryClause>) -> Parsed<Query> {
         let end = loop {
             if clauses.len() > MAX_CLAUSES {
                 return Err(super::error(
@@ -63,11 +63,11 @@ impl Parser<'_> {
             if self.is_word("from") {
                 clauses.push(self.first_clause()?);
             } else if self.eat_word("where") {
-                clauses.push(Clause::Where(self.expr()?));
+                clauses.push(QueryClause::Where(self.expr()?));
             } else if self.eat_word("let") {
                 let name = self.identifier()?;
                 self.expect("=")?;
-                clauses.push(Clause::Let { name, value: self.expr()? });
+                clauses.push(QueryClause::Let { name, value: self.expr()? });
             } else if self.eat_word("join") {
                 clauses.push(self.join()?);
             } else if self.eat_word("orderby") {
@@ -119,14 +119,14 @@ impl Parser<'_> {
         Ok((ty, self.identifier()?))
     }
 
-    fn first_clause(&mut self) -> Parsed<Clause> {
+    fn first_clause(&mut self) -> Parsed<QueryClause> {
         self.at += 1;
         let (ty, name) = self.range_variable()?;
         self.word_of_query("in")?;
-        Ok(Clause::From { ty, name, of: self.expr()? })
+        Ok(QueryClause::From { ty, name, of: self.expr()? })
     }
 
-    fn join(&mut self) -> Parsed<Clause> {
+    fn join(&mut self) -> Parsed<QueryClause> {
         let (ty, name) = self.range_variable()?;
         self.word_of_query("in")?;
         let of = self.expr()?;
@@ -135,10 +135,10 @@ impl Parser<'_> {
         self.word_of_query("equals")?;
         let inner = self.expr()?;
         let into = if self.eat_word("into") { Some(self.identifier()?) } else { None };
-        Ok(Clause::Join(Box::new(Join { ty, name, of, outer, inner, into })))
+        Ok(QueryClause::Join(Box::new(Join { ty, name, of, outer, inner, into })))
     }
 
-    fn order_by(&mut self) -> Parsed<Clause> {
+    fn order_by(&mut self) -> Parsed<QueryClause> {
         let mut keys = Vec::new();
         loop {
             let key = self.expr()?;
@@ -148,7 +148,7 @@ impl Parser<'_> {
             }
             keys.push((key, falls));
             if !self.eat(",") {
-                return Ok(Clause::OrderBy(keys));
+                return Ok(QueryClause::OrderBy(keys));
             }
         }
     }

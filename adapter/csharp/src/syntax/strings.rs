@@ -1,6 +1,6 @@
 //! Strings and characters: regular, verbatim, raw and interpolated ones (language specification, 6.4.5 and 12.8.3).
 
-use super::lexer::{Lexer, Part, Tok};
+use super::lexer::{LexedStringPart, Lexer, Tok};
 use super::tree::Span;
 use super::{Diagnostic, error};
 use crate::constant::Constant;
@@ -15,7 +15,8 @@ pub(super) fn string(lexer: &mut Lexer<'_>) -> Result<Option<Tok>, Diagnostic> {
     // `@$"…"` is the same as `$@"…"`.
     if lexer.rest().starts_with("@$\"") {
         lexer.at += 3;
-        return interpolated(lexer, &Style { dollars: 1, quotes: 1, kind: Kind::Verbatim, start }).map(Some);
+        return interpolated(lexer, &Style { dollars: 1, quotes: 1, kind: StringKind::Verbatim, start })
+            .map(Some);
     }
     if dollars > 0 && !(rest.starts_with('"') || is_verbatim) {
         return Ok(None);
@@ -30,25 +31,27 @@ pub(super) fn string(lexer: &mut Lexer<'_>) -> Result<Option<Tok>, Diagnostic> {
     if is_verbatim {
         lexer.at += 2;
         if dollars > 0 {
-            return interpolated(lexer, &Style { dollars, quotes: 1, kind: Kind::Verbatim, start }).map(Some);
+            return interpolated(lexer, &Style { dollars, quotes: 1, kind: StringKind::Verbatim, start })
+                .map(Some);
         }
         return verbatim(lexer, start).map(Some);
     }
     let quotes = lexer.run_of('"');
     if quotes >= 3 {
         lexer.at += quotes;
-        let style = Style { dollars, quotes, kind: Kind::Raw, start };
+        let style = Style { dollars, quotes, kind: StringKind::Raw, start };
         return if dollars > 0 { interpolated(lexer, &style) } else { raw(lexer, &style) }.map(Some);
     }
     lexer.at += 1;
     if dollars > 0 {
-        return interpolated(lexer, &Style { dollars, quotes: 1, kind: Kind::Regular, start }).map(Some);
+        return interpolated(lexer, &Style { dollars, quotes: 1, kind: StringKind::Regular, start })
+            .map(Some);
     }
     regular(lexer, start).map(Some)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum StringKind {
     Regular,
     Verbatim,
     Raw,
@@ -57,7 +60,7 @@ enum Kind {
 struct Style {
     dollars: usize,
     quotes: usize,
-    kind: Kind,
+    kind: StringKind,
     start: usize,
 }
 
@@ -134,16 +137,16 @@ fn raw(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic> {
     let text = lexer.rest().get(..end).unwrap_or_default().to_owned();
     lexer.at += end + style.quotes;
     // More quotes than it began with belong to the text.
-    let mut parts = vec![Part::Text(text)];
+    let mut parts = vec![LexedStringPart::Text(text)];
     while lexer.rest().starts_with('"') {
         lexer.at += 1;
-        if let Some(Part::Text(text)) = parts.last_mut() {
+        if let Some(LexedStringPart::Text(text)) = parts.last_mut() {
             text.push('"');
         }
     }
     unindent(&mut parts);
     match parts.pop() {
-        Some(Part::Text(text)) => Ok(text_or_utf8(lexer, text)),
+        Some(LexedStringPart::Text(text)) => Ok(text_or_utf8(lexer, text)),
         _ => Err(unended(lexer, style.start)),
     }
 }
@@ -193,21 +196,21 @@ fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic>
     loop {
         match lexer.peek() {
             None => return Err(unended(lexer, style.start)),
-            Some('\n') if style.kind == Kind::Regular => return Err(unended(lexer, style.start)),
+            Some('\n') if style.kind == StringKind::Regular => return Err(unended(lexer, style.start)),
             Some('"') => {
                 let run = lexer.run_of('"');
                 match style.kind {
-                    Kind::Verbatim if run >= 2 => {
+                    StringKind::Verbatim if run >= 2 => {
                         text.push('"');
                         lexer.at += 2;
                         continue;
                     }
-                    Kind::Raw if run < style.quotes => {
+                    StringKind::Raw if run < style.quotes => {
                         text.push_str(&"\"".repeat(run));
                         lexer.at += run;
                         continue;
                     }
-                    Kind::Raw => {
+                    StringKind::Raw => {
                         text.push_str(&"\"".repeat(run - style.quotes));
                         lexer.at += run;
                     }
@@ -215,10 +218,10 @@ fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic>
                 }
                 break;
             }
-            Some('\\') if style.kind == Kind::Regular => text.push(escape(lexer)?),
+            Some('\\') if style.kind == StringKind::Regular => text.push(escape(lexer)?),
             Some('{') => {
                 let run = lexer.run_of('{');
-                let is_raw = style.kind == Kind::Raw;
+                let is_raw = style.kind == StringKind::Raw;
                 // In a raw string the last ones of the run open a hole; elsewhere two are one of the text.
                 let opens = if is_raw { run >= style.dollars } else { run % 2 == 1 };
                 text.push_str(&"{".repeat(match (is_raw, opens) {
@@ -228,13 +231,13 @@ fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic>
                 }));
                 lexer.at += run;
                 if opens {
-                    parts.push(Part::Text(std::mem::take(&mut text)));
+                    parts.push(LexedStringPart::Text(std::mem::take(&mut text)));
                     parts.push(hole(lexer, style)?);
                 }
             }
             Some('}') => {
                 let run = lexer.run_of('}');
-                let is_raw = style.kind == Kind::Raw;
+                let is_raw = style.kind == StringKind::Raw;
                 if !is_raw && run % 2 == 1 {
                     let span = Span { start: lexer.at, end: lexer.at + run };
                     return Err(error(
@@ -252,20 +255,20 @@ fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic>
             }
         }
     }
-    parts.push(Part::Text(text));
-    if style.kind == Kind::Raw {
+    parts.push(LexedStringPart::Text(text));
+    if style.kind == StringKind::Raw {
         unindent(&mut parts);
     }
     Ok(Tok::Interpolated(parts))
 }
 
 /// A hole, behind its opening braces.
-fn hole(lexer: &mut Lexer<'_>, style: &Style) -> Result<Part, Diagnostic> {
+fn hole(lexer: &mut Lexer<'_>, style: &Style) -> Result<LexedStringPart, Diagnostic> {
     let start = lexer.at;
     let too_deep =
         || error("CS8078", "An expression is too long or complex to compile", Span { start, end: start });
     lexer.deeper = lexer.deeper.checked_sub(1).ok_or_else(too_deep)?;
-    let closing = "}".repeat(if style.kind == Kind::Raw { style.dollars } else { 1 });
+    let closing = "}".repeat(if style.kind == StringKind::Raw { style.dollars } else { 1 });
     let (mut tokens, mut nested) = (Vec::new(), 0usize);
     let format = loop {
         let token = lexer.next()?;
@@ -302,16 +305,16 @@ fn hole(lexer: &mut Lexer<'_>, style: &Style) -> Result<Part, Diagnostic> {
             Span { start, end },
         ));
     }
-    tokens.push(super::lexer::Token { tok: Tok::End, span: Span { start: end, end } });
+    tokens.push(super::lexer::SyntaxToken { tok: Tok::End, span: Span { start: end, end } });
     lexer.deeper += 1;
-    Ok(Part::Hole(tokens, format))
+    Ok(LexedStringPart::Hole(tokens, format))
 }
 
 fn format_text(lexer: &mut Lexer<'_>, style: &Style, closing: &str) -> Result<String, Diagnostic> {
     let mut text = String::new();
     loop {
         match lexer.peek() {
-            Some('}') if style.kind != Kind::Raw && lexer.rest().starts_with("}}") => {
+            Some('}') if style.kind != StringKind::Raw && lexer.rest().starts_with("}}") => {
                 // The hole ends at the first of an odd number.
                 if lexer.run_of('}') % 2 == 1 {
                     return Ok(text);
@@ -320,8 +323,8 @@ fn format_text(lexer: &mut Lexer<'_>, style: &Style, closing: &str) -> Result<St
                 lexer.at += 2;
             }
             Some('}') if lexer.rest().starts_with(closing) => return Ok(text),
-            Some('{') if style.kind != Kind::Raw && lexer.eat("{{") => text.push('{'),
-            Some('\\') if style.kind == Kind::Regular => text.push(escape(lexer)?),
+            Some('{') if style.kind != StringKind::Raw && lexer.eat("{{") => text.push('{'),
+            Some('\\') if style.kind == StringKind::Regular => text.push(escape(lexer)?),
             None | Some('"') => return Err(unended(lexer, style.start)),
             Some(letter) => {
                 text.push(letter);
@@ -332,9 +335,9 @@ fn format_text(lexer: &mut Lexer<'_>, style: &Style, closing: &str) -> Result<St
 }
 
 /// A raw string of several lines: without its first and last line break, and without the blanks that its last line begins with.
-fn unindent(parts: &mut [Part]) {
+fn unindent(parts: &mut [LexedStringPart]) {
     let first = match parts.first() {
-        Some(Part::Text(text)) => text.clone(),
+        Some(LexedStringPart::Text(text)) => text.clone(),
         _ => return,
     };
     let line = first.split('\n').next().unwrap_or_default();
@@ -342,7 +345,7 @@ fn unindent(parts: &mut [Part]) {
         return;
     }
     let last = match parts.last() {
-        Some(Part::Text(text)) => text.rsplit('\n').next().unwrap_or_default().to_owned(),
+        Some(LexedStringPart::Text(text)) => text.rsplit('\n').next().unwrap_or_default().to_owned(),
         _ => return,
     };
     if !last.trim().is_empty() {
@@ -350,7 +353,7 @@ fn unindent(parts: &mut [Part]) {
     }
     let count = parts.len();
     for (at, part) in parts.iter_mut().enumerate() {
-        let Part::Text(text) = part else { continue };
+        let LexedStringPart::Text(text) = part else { continue };
         let mut lines: Vec<&str> = text.split('\n').collect();
         let mut kept: Vec<String> = Vec::new();
         if at == 0 {
@@ -390,8 +393,8 @@ mod tests {
             Tok::Interpolated(parts) => parts
                 .iter()
                 .map(|part| match part {
-                    Part::Text(text) => text.clone(),
-                    Part::Hole(tokens, format) => {
+                    LexedStringPart::Text(text) => text.clone(),
+                    LexedStringPart::Hole(tokens, format) => {
                         format!(
                             "<{}{}>",
                             tokens.len() - 1,

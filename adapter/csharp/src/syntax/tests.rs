@@ -30,9 +30,9 @@ fn shown(expr: &Expr) -> String {
         },
         Utf8 => "u8".into(),
         Interpolated(pieces) => {
-            let piece = |piece: &Piece| match piece {
-                Piece::Text(text) => format!("{text:?}"),
-                Piece::Hole(hole) => format!(
+            let piece = |piece: &InterpolatedPart| match piece {
+                InterpolatedPart::Text(text) => format!("{text:?}"),
+                InterpolatedPart::Hole(hole) => format!(
                     "{{{}{}{}}}",
                     shown(&hole.value),
                     hole.width.as_ref().map(|width| format!(",{}", shown(width))).unwrap_or_default(),
@@ -76,7 +76,7 @@ fn shown(expr: &Expr) -> String {
         As(of, ty) => format!("(as {} {})", shown(of), typed(ty)),
         Cast(ty, of) => format!("(cast {} {})", typed(ty), shown(of)),
         Switch(of, arms) => {
-            let arm = |arm: &Arm| {
+            let arm = |arm: &SwitchArm| {
                 let when = arm.when.as_ref().map(|when| format!(" when {}", shown(when))).unwrap_or_default();
                 format!(" [{}{when} {}]", pat(&arm.pattern), shown(&arm.value))
             };
@@ -160,7 +160,7 @@ fn shown(expr: &Expr) -> String {
     }
 }
 
-fn named(name: &Name) -> String {
+fn named(name: &SimpleName) -> String {
     match (name.arguments.as_slice(), name.open) {
         ([], 0) => name.text.to_string(),
         ([], open) => format!("{}<{}>", name.text, ",".repeat(open - 1)),
@@ -170,20 +170,20 @@ fn named(name: &Name) -> String {
 
 fn typed(ty: &TypeName) -> String {
     match &ty.kind {
-        TypeKind::Keyword(word) => word.to_string(),
-        TypeKind::Named(names, is_global) => format!(
+        TypeNameKind::Keyword(word) => word.to_string(),
+        TypeNameKind::Named(names, is_global) => format!(
             "{}{}",
             if *is_global { "global::" } else { "" },
             names.iter().map(named).collect::<Vec<_>>().join(".")
         ),
-        TypeKind::Nullable(of) => format!("{}?", typed(of)),
-        TypeKind::Array(of, ranks) => format!(
+        TypeNameKind::Nullable(of) => format!("{}?", typed(of)),
+        TypeNameKind::Array(of, ranks) => format!(
             "{}{}",
             typed(of),
             ranks.iter().map(|rank| format!("[{}]", ",".repeat(*rank as usize - 1))).collect::<String>()
         ),
-        TypeKind::Pointer(of) => format!("{}*", typed(of)),
-        TypeKind::Tuple(elements) => format!(
+        TypeNameKind::Pointer(of) => format!("{}*", typed(of)),
+        TypeNameKind::Tuple(elements) => format!(
             "({})",
             elements
                 .iter()
@@ -195,7 +195,7 @@ fn typed(ty: &TypeName) -> String {
                 .collect::<Vec<_>>()
                 .join(",")
         ),
-        TypeKind::Inferred => "var".into(),
+        TypeNameKind::Inferred => "var".into(),
     }
 }
 

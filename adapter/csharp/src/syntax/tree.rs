@@ -31,7 +31,7 @@ pub struct Expr {
 
 /// A name with generic arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Name {
+pub(crate) struct SimpleName {
     pub(crate) text: Rc<str>,
     pub(crate) arguments: Vec<TypeName>,
     /// `<,>` without types, as `typeof` takes it: how many.
@@ -39,7 +39,7 @@ pub(crate) struct Name {
     pub(crate) span: Span,
 }
 
-impl Name {
+impl SimpleName {
     pub(crate) fn arity(&self) -> usize {
         self.arguments.len().max(self.open)
     }
@@ -48,16 +48,16 @@ impl Name {
 /// A type as it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TypeName {
-    pub(crate) kind: TypeKind,
+    pub(crate) kind: TypeNameKind,
     pub(crate) span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum TypeKind {
+pub(crate) enum TypeNameKind {
     /// `int`, `string`, `void`.
     Keyword(Rc<str>),
     /// `A.B<C>.D`, and whether `global::` precedes it.
-    Named(Vec<Name>, bool),
+    Named(Vec<SimpleName>, bool),
     Nullable(Box<TypeName>),
     /// As C# reads it: `int[][,]` is an array of `int[,]`, so the ranks are those from left to right.
     Array(Box<TypeName>, Vec<u32>),
@@ -69,14 +69,14 @@ pub(crate) enum TypeKind {
 
 /// A part of an interpolated string.
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum InterpolatedPart {
     Text(String),
-    Hole(Box<Hole>),
+    Hole(Box<Interpolation>),
 }
 
 /// `{value,width:format}`.
 #[derive(Debug, Clone)]
-pub(crate) struct Hole {
+pub(crate) struct Interpolation {
     pub(crate) value: Expr,
     pub(crate) width: Option<Expr>,
     pub(crate) format: Option<String>,
@@ -149,14 +149,14 @@ pub(crate) enum LambdaBody {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Arm {
+pub(crate) struct SwitchArm {
     pub(crate) pattern: Pattern,
     pub(crate) when: Option<Expr>,
     pub(crate) value: Expr,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Clause {
+pub(crate) enum QueryClause {
     From { ty: Option<TypeName>, name: Rc<str>, of: Expr },
     Let { name: Rc<str>, value: Expr },
     Where(Expr),
@@ -177,7 +177,7 @@ pub(crate) struct Join {
 /// `from … select …`, with what follows an `into`.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
-    pub(crate) clauses: Vec<Clause>,
+    pub(crate) clauses: Vec<QueryClause>,
     pub(crate) end: QueryEnd,
     pub(crate) into: Option<(Rc<str>, Box<Query>)>,
 }
@@ -210,18 +210,18 @@ pub(crate) enum ExprKind {
     Literal(Constant),
     /// `"text"u8`.
     Utf8,
-    Interpolated(Vec<Piece>),
-    Name(Name),
+    Interpolated(Vec<InterpolatedPart>),
+    Name(SimpleName),
     /// `alias::Name`; `global::` among them.
-    Qualified(Rc<str>, Name),
+    Qualified(Rc<str>, SimpleName),
     This,
     Base,
     /// A type where a value might be: `int` in `int.Parse`, `(int, string)` in `typeof`.
     Type(TypeName),
     Paren(Box<Expr>),
-    Member(Box<Expr>, Name),
+    Member(Box<Expr>, SimpleName),
     /// `pointer->Name`.
-    PointerMember(Box<Expr>, Name),
+    PointerMember(Box<Expr>, SimpleName),
     /// `of?.rest`: the rest begins with a [`ExprKind::Receiver`].
     Conditional(Box<Expr>, Box<Expr>),
     /// The receiver of a `?.`, in the expression after it.
@@ -247,7 +247,7 @@ pub(crate) enum ExprKind {
     Is(Box<Expr>, Box<Pattern>),
     As(Box<Expr>, TypeName),
     Cast(TypeName, Box<Expr>),
-    Switch(Box<Expr>, Vec<Arm>),
+    Switch(Box<Expr>, Vec<SwitchArm>),
     With(Box<Expr>),
     New {
         ty: Option<TypeName>,

@@ -12,13 +12,13 @@ use rustix::process::Signal;
 use crate::io::child::signal_group;
 
 /// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
-const ASKED: Duration = Duration::from_secs(20);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often a command is looked at that says nothing.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Most bytes of a line; a longer one comes in pieces.
 const MAX_LINE_LEN: u64 = 64 << 10;
 /// Lines that wait to be looked at; the command waits when there are more.
-const WAITING: usize = 1024;
+const MAX_WAITING_LINES: usize = 1024;
 
 /// Runs a command without input to its end. `each` gets the lines of both its outputs as they come; bytes that are not UTF-8 are
 /// replaced.
@@ -36,20 +36,21 @@ pub(in crate::engine) fn run(
     follow(command, limit, give_up, failed, each)
 }
 
-/// The first line that a command prints to stdout, such as a version; `None` when there is none within [`ASKED`].
+/// The first line that a command prints to stdout, such as a version; `None` when there is none within [`QUERY_TIMEOUT`].
 pub(in crate::engine) fn first_line(mut command: Command) -> Option<String> {
     let mut first = None;
     command.stderr(Stdio::null());
-    let followed = follow(command, ASKED, &|| false, &|reason| Failure::invalid(reason), &mut |line| {
-        first.get_or_insert_with(|| line.trim().to_owned());
-    });
+    let followed =
+        follow(command, QUERY_TIMEOUT, &|| false, &|reason| Failure::invalid(reason), &mut |line| {
+            first.get_or_insert_with(|| line.trim().to_owned());
+        });
     followed.ok().and(first)
 }
 
-/// Whether a command ends with success within [`ASKED`].
+/// Whether a command ends with success within [`QUERY_TIMEOUT`].
 pub(in crate::engine) fn succeeds(mut command: Command) -> bool {
     command.stderr(Stdio::null());
-    follow(command, ASKED, &|| false, &|reason| Failure::invalid(reason), &mut |_| {})
+    follow(command, QUERY_TIMEOUT, &|| false, &|reason| Failure::invalid(reason), &mut |_| {})
         .is_ok_and(|status| status.success())
 }
 
@@ -72,7 +73,7 @@ fn follow(
     };
     let deadline = Instant::now() + limit;
     loop {
-        match read.recv_timeout(LOOK) {
+        match read.recv_timeout(POLL_INTERVAL) {
             Ok(line) => each(&line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -93,7 +94,7 @@ fn end(child: &mut Child) {
 
 /// The lines of both outputs; disconnected at the end of both.
 fn lines_of(child: &mut Child) -> std::io::Result<Receiver<String>> {
-    let (lines, read) = sync_channel(WAITING);
+    let (lines, read) = sync_channel(MAX_WAITING_LINES);
     let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
     let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
     for pipe in [stdout, stderr].into_iter().flatten() {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::find;
 use super::target::Target;
-use crate::engine::builds::{self, Tell, Telling};
+use crate::engine::builds::{self, BuildProgress, Tell};
 use readers::{Told, gnu, go, rustc};
 
 /// Whose arguments a program of Rust's tests takes.
@@ -240,7 +240,7 @@ impl Build<'_> {
         read: fn(&str, &Path, &mut Told) -> Option<String>,
     ) -> Result<Told, Failure> {
         let failed = |reason: String| builds::failure(folder, reason);
-        let telling = Telling::begin(self.tell, self.what(folder));
+        let telling = BuildProgress::begin(self.tell, self.what(folder));
         let mut told = Told::default();
         let status = builds::command::run(command, BUILD_LIMIT, self.give_up, &failed, &mut |line| {
             if let Some(shown) = read(line, folder, &mut told) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
-use session_registry::Scratch;
+use session_registry::ScratchFolder;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
@@ -19,7 +19,7 @@ use super::chunked_reader::ChunkedReader;
 use super::debuggee;
 use super::profile::{Plan, ProgramIo, Transport};
 use super::socket::{self, Endpoint};
-use crate::io::child::Pipes;
+use crate::io::child::ChildPipes;
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long an adapter may take until it can be talked to.
@@ -97,7 +97,7 @@ pub(super) struct Connection {
     /// Further connections to the port that was dialled: subprocesses of the program.
     pub(super) listener: Option<TcpListener>,
     /// Where it keeps its sockets and temporary files.
-    pub(super) scratch: Option<Scratch>,
+    pub(super) scratch: Option<ScratchFolder>,
 }
 
 /// The process that was started for a connection.
@@ -177,7 +177,7 @@ pub(super) async fn start(
     let port = bound.as_ref().and_then(|bound| bound.local_addr().ok()).map(|address| address.port());
     let wants_folder = plan.quirks.leaves_temp_files || plan.transport == Transport::ListensLocally;
     let scratch =
-        wants_folder.then(|| Scratch::new(&session_registry::folder())).transpose().map_err(failed)?;
+        wants_folder.then(|| ScratchFolder::new(&session_registry::folder())).transpose().map_err(failed)?;
     let place = match (&plan.transport, port, &scratch) {
         (Transport::Listens, Some(port), _) => Some(Endpoint::Port(port)),
         (Transport::ListensLocally, _, Some(scratch)) => Some(Endpoint::Folder(scratch.path().join("dap"))),
@@ -208,7 +208,7 @@ pub(super) async fn start(
         child.release()?;
         (Process::Program(child), None)
     } else {
-        let (mut child, Pipes { stdin, stdout, stderr, .. }) = broker.spawn_helper(&spec)?;
+        let (mut child, ChildPipes { stdin, stdout, stderr, .. }) = broker.spawn_helper(&spec)?;
         child.release()?;
         let lines = LastLines::default();
         let receive = |file| pipe::Receiver::from_owned_fd(nonblocking(file)?);

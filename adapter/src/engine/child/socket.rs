@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use dap_wire::peer::{Incoming, Peer};
-use peers::tcp::{self, Row};
+use peers::tcp::{self, TcpTableRow};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -109,7 +109,7 @@ impl Owners {
     }
 }
 
-fn owners(wanted: impl Fn(&Row<'_>) -> bool) -> Owners {
+fn owners(wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> Owners {
     Owners(tcp::rows_surely(|row| wanted(row).then_some(row.user)))
 }
 
@@ -120,14 +120,15 @@ pub(super) fn listening(wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
 
 /// Whether another socket is connected to this port of the sockets with these inodes.
 pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
-    let end = |row: &Row<'_>| row.is_connected() && row.local_port() == Some(port) && wanted(row.inode);
+    let end =
+        |row: &TcpTableRow<'_>| row.is_connected() && row.local_port() == Some(port) && wanted(row.inode);
     let found: Vec<()> = tcp::rows(|row| end(row).then_some(()));
     !found.is_empty()
 }
 
 /// The connections within this machine that have one end among `ours` and the other among `theirs`, by the inodes of both.
 pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
-    let end = |row: &Row<'_>| {
+    let end = |row: &TcpTableRow<'_>| {
         (row.is_connected() && (ours(row.inode) || theirs(row.inode)))
             .then(|| (plain(row.local), plain(row.remote), row.inode))
     };

@@ -1,14 +1,14 @@
 //! The table: which attribute of which other debugger's configurations is honoured, mapped, left out or refused. No code but its
 //! rows' names; what they do is in the parent.
 
-use super::Meaning::{self, Editor, Ignored, Mapped, Named, Refused, Same};
+use super::AttributeTranslation::{self, Editor, Ignored, Mapped, Named, Refused, Same};
 use super::{
     console, debug_port, environment, external_console, go_mode, host, mi_mode, port, setup_commands,
 };
 
 /// Debuggers whose configurations are of one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum DebuggerFamily {
     /// `coreclr`, of C# extensions.
     Coreclr,
     /// `debugpy`, and `python` before it.
@@ -23,9 +23,9 @@ pub(super) enum Family {
     Rdbg,
 }
 
-use Family::{Coreclr, Cppdbg, Go, Lldb, Node, Python, Rdbg};
+use DebuggerFamily::{Coreclr, Cppdbg, Go, Lldb, Node, Python, Rdbg};
 
-impl Family {
+impl DebuggerFamily {
     /// All, in the order of the documentation.
     pub(super) const ALL: [Self; 7] = [Coreclr, Python, Lldb, Cppdbg, Go, Node, Rdbg];
 
@@ -68,12 +68,16 @@ impl Family {
 
 /// One attribute of one or several families.
 pub(super) struct Attribute {
-    pub(super) families: &'static [Family],
+    pub(super) families: &'static [DebuggerFamily],
     pub(super) name: &'static str,
-    pub(super) meaning: Meaning,
+    pub(super) meaning: AttributeTranslation,
 }
 
-const fn row(families: &'static [Family], name: &'static str, meaning: Meaning) -> Attribute {
+const fn row(
+    families: &'static [DebuggerFamily],
+    name: &'static str,
+    meaning: AttributeTranslation,
+) -> Attribute {
     Attribute { families, name, meaning }
 }
 
@@ -82,8 +86,8 @@ const fn row(families: &'static [Family], name: &'static str, meaning: Meaning) 
 pub(super) const TABLE: &[Attribute] = &[
     row(&[Coreclr, Python, Lldb, Cppdbg, Go, Node], "program", Same),
     row(&[Rdbg], "script", Named("program")),
-    row(&Family::ALL, "args", Same),
-    row(&Family::ALL, "cwd", Same),
+    row(&DebuggerFamily::ALL, "args", Same),
+    row(&DebuggerFamily::ALL, "cwd", Same),
     row(&[Coreclr, Python, Lldb, Go, Node, Rdbg], "env", Same),
     row(&[Cppdbg], "environment", Mapped("`env`", environment)),
     row(&[Coreclr, Python, Lldb, Cppdbg, Go, Node], "envFile", Same),
@@ -102,11 +106,11 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Go], "substitutePath", Same),
     row(&[Python, Node], "localRoot", Same),
     row(&[Python, Node], "remoteRoot", Same),
-    row(&Family::ALL, "serverReadyAction", Editor),
-    row(&Family::ALL, "preLaunchTask", Editor),
-    row(&Family::ALL, "postDebugTask", Editor),
-    row(&Family::ALL, "internalConsoleOptions", Editor),
-    row(&Family::ALL, "presentation", Editor),
+    row(&DebuggerFamily::ALL, "serverReadyAction", Editor),
+    row(&DebuggerFamily::ALL, "preLaunchTask", Editor),
+    row(&DebuggerFamily::ALL, "postDebugTask", Editor),
+    row(&DebuggerFamily::ALL, "internalConsoleOptions", Editor),
+    row(&DebuggerFamily::ALL, "presentation", Editor),
 
     row(&[Coreclr], "launchSettingsFilePath", Same),
     row(&[Coreclr], "launchSettingsProfile", Same),

@@ -110,14 +110,15 @@ fn documented() -> String {
     for Attribute { families, name, meaning } in TABLE {
         let whose: Vec<String> =
             families.iter().map(|family| format!("`{}`", family.types().join("`, `"))).collect();
-        let whose = if families.len() == Family::ALL.len() { "all".to_owned() } else { whose.join(", ") };
+        let whose =
+            if families.len() == DebuggerFamily::ALL.len() { "all".to_owned() } else { whose.join(", ") };
         let here = match meaning {
-            Meaning::Same => "honoured".to_owned(),
-            Meaning::Named(ours) => format!("mapped to `{ours}`"),
-            Meaning::Mapped(words, _) => format!("mapped to {words}"),
-            Meaning::Ignored(why) => format!("left out: {why}"),
-            Meaning::Refused(instead) => format!("refused: {instead}"),
-            Meaning::Editor => "the editor's".to_owned(),
+            AttributeTranslation::Same => "honoured".to_owned(),
+            AttributeTranslation::Named(ours) => format!("mapped to `{ours}`"),
+            AttributeTranslation::Mapped(words, _) => format!("mapped to {words}"),
+            AttributeTranslation::Ignored(why) => format!("left out: {why}"),
+            AttributeTranslation::Refused(instead) => format!("refused: {instead}"),
+            AttributeTranslation::Editor => "the editor's".to_owned(),
         };
         text.push_str(&format!("| `{name}` | {whose} | {here} |\n"));
     }
@@ -141,7 +142,7 @@ fn the_documentation_has_the_table() {
 
 #[test]
 fn no_attribute_has_two_meanings_for_one_debugger() {
-    for family in Family::ALL {
+    for family in DebuggerFamily::ALL {
         let mut names: Vec<&str> =
             TABLE.iter().filter(|one| one.families.contains(&family)).map(|one| one.name).collect();
         let all = names.len();

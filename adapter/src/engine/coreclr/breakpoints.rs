@@ -16,7 +16,7 @@ pub(super) use hits::HitOutcome;
 use std::collections::BTreeMap;
 
 use clr_metadata::pdb::Location;
-use cordebug::frame::Breakpoint;
+use cordebug::frame::RuntimeBreakpoint;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ use super::sources::SourceLocator;
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::hit_condition::hit_condition;
-use crate::engine::log_message::{Piece, pieces};
+use crate::engine::log_message::{LogMessagePart, pieces};
 use binding::why_pending;
 use functions::FunctionName;
 
@@ -96,7 +96,7 @@ struct ClrBreakpoint {
 
 struct BoundLocation {
     key: SiteKey,
-    breakpoint: Breakpoint,
+    breakpoint: RuntimeBreakpoint,
 }
 
 /// All breakpoints of the program.
@@ -104,11 +104,11 @@ struct BoundLocation {
 pub(super) struct Breakpoints {
     places: BTreeMap<BreakpointList, Vec<ClrBreakpoint>>,
     sites: Vec<BoundLocation>,
-    entry: Option<Breakpoint>,
+    entry: Option<RuntimeBreakpoint>,
     /// Where the runtime is about to notify handlers of an exception that nothing catches.
-    pub(super) heard: Option<Breakpoint>,
+    pub(super) heard: Option<RuntimeBreakpoint>,
     /// Where the program asks for a stop at an exception that it caught for the user's code.
-    pub(super) asked: Option<Breakpoint>,
+    pub(super) asked: Option<RuntimeBreakpoint>,
     /// Whether the program is to stop at its entry, of which the module has not come yet.
     pub(super) stop_on_entry: bool,
     last_id: i64,
@@ -182,7 +182,7 @@ impl Breakpoints {
     }
 
     /// Whether this is the entry stop, which happens once.
-    pub(super) fn take_entry(&mut self, hit: &Breakpoint) -> bool {
+    pub(super) fn take_entry(&mut self, hit: &RuntimeBreakpoint) -> bool {
         let is_entry = self.entry.as_ref().is_some_and(|entry| entry.is(hit));
         if is_entry && let Some(entry) = self.entry.take() {
             entry.remove().unwrap_or_default();
@@ -293,10 +293,10 @@ impl ClrBreakpoint {
 /// The first expression of a log message that cannot be parsed.
 fn wrong_in_message(message: &str) -> Option<String> {
     pieces(message).into_iter().find_map(|piece| match piece {
-        Piece::Expression(text) => {
+        LogMessagePart::Expression(text) => {
             let failure = check_syntax(&hits::in_csharp(&text)).err()?;
             Some(format!("`{{{text}}}` in the log message: {failure}"))
         }
-        Piece::Text(_) => None,
+        LogMessagePart::Text(_) => None,
     })
 }

@@ -1,7 +1,7 @@
 //! Runtime callbacks: each is answered by exactly one resume, now or when the clients resume the program.
 
 use cordebug::callback::Callback;
-use cordebug::frame::Breakpoint;
+use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ impl ClrSession {
         self.report_stop(reason, thread.id().unwrap_or(0), more);
     }
 
-    fn on_breakpoint_hit(&mut self, thread: &Thread, breakpoint: &Breakpoint) {
+    fn on_breakpoint_hit(&mut self, thread: &Thread, breakpoint: &RuntimeBreakpoint) {
         if self.step_breakpoint(thread, breakpoint)
             || self.call_returned(thread, breakpoint)
             || self.callback_entered(thread, breakpoint)

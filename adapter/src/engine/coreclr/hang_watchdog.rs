@@ -24,7 +24,7 @@ use serde_json::Value;
 pub(super) use first_calls::FirstCalls;
 
 use super::overflow;
-use crate::engine::Reply;
+use crate::engine::ReplyHandle;
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub(super) struct HangWatchdog {
     hangs: AtomicBool,
     over: AtomicBool,
     /// The request that the engine's thread is answering.
-    asked: Mutex<Option<Reply>>,
+    asked: Mutex<Option<ReplyHandle>>,
 }
 
 impl HangWatchdog {
@@ -55,12 +55,12 @@ impl HangWatchdog {
     }
 
     /// The engine's thread begins to answer a request.
-    pub(super) fn begin(&self, reply: Reply) {
+    pub(super) fn begin(&self, reply: ReplyHandle) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
     }
 
     /// The request, to be answered later elsewhere; `None` if the watchdog has answered already.
-    pub(super) fn take(&self) -> Option<Reply> {
+    pub(super) fn take(&self) -> Option<ReplyHandle> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 

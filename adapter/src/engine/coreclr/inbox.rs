@@ -10,13 +10,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::retrieval::Retrieved;
-use crate::engine::{EngineRequest, Reply};
+use crate::engine::{EngineRequest, ReplyHandle};
 use crate::io::ExitInfo;
 
 /// An input of the engine's thread.
 pub(super) enum EngineInput {
     /// A request; dropping `reply` answers "the engine has ended".
-    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
+    Request { request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle },
     /// The runtime calls back.
     Callback(Callback),
     /// The program that Tandem has started has ended.

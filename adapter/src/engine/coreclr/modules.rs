@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 use clr_metadata::pdb::{Pdb, PdbProblem};
 use cordebug::module::Module;
 use cordebug::runtime::Runtime;
@@ -44,7 +44,7 @@ pub(super) struct Loaded {
     /// Generated at run time: it may grow.
     is_dynamic: bool,
     /// Opened on first use, or ahead of time by another thread.
-    image: Arc<OnceLock<Option<Image>>>,
+    image: Arc<OnceLock<Option<PeImage>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
     origin: SymbolOrigin,
     /// Results of symbol servers, or a note that they are being asked.
@@ -69,12 +69,12 @@ const UNSEEN: [&str; 1] = ["DebuggerHiddenAttribute"];
 
 impl Loaded {
     /// Its metadata, read on first use.
-    pub(super) fn image(&self) -> Option<&Image> {
+    pub(super) fn image(&self) -> Option<&PeImage> {
         let open = || {
             if self.is_dynamic {
-                return Image::of_metadata(&self.path, self.module.metadata().ok()?).ok();
+                return PeImage::of_metadata(&self.path, self.module.metadata().ok()?).ok();
             }
-            if self.is_in_memory { None } else { Image::open(&self.path).ok() }
+            if self.is_in_memory { None } else { PeImage::open(&self.path).ok() }
         };
         self.image.get_or_init(open).as_ref()
     }
@@ -168,7 +168,7 @@ impl Loaded {
     /// runtime.
     fn with_other_symbols(
         &self,
-        image: Arc<OnceLock<Option<Image>>>,
+        image: Arc<OnceLock<Option<PeImage>>>,
         pdb: Result<Pdb, PdbProblem>,
         origin: SymbolOrigin,
     ) -> Self {
@@ -383,7 +383,7 @@ impl Modules {
     }
 
     /// `in_memory`: the assembly, if it has no file.
-    fn load(&mut self, module: Module, in_memory: Option<Image>, retrieval: &Retrieval) -> Rc<Loaded> {
+    fn load(&mut self, module: Module, in_memory: Option<PeImage>, retrieval: &Retrieval) -> Rc<Loaded> {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
         let is_in_memory = in_memory.is_some() || !path.is_absolute();
@@ -412,7 +412,7 @@ impl Modules {
             if path.ends_with("System.Private.CoreLib.dll") {
                 // Every stop needs it, and it is large: another thread reads it while the program starts.
                 let ahead = move || {
-                    image.get_or_init(|| Image::open(&path).ok());
+                    image.get_or_init(|| PeImage::open(&path).ok());
                 };
                 drop(std::thread::Builder::new().name("open-corelib".into()).spawn(ahead));
             }
@@ -437,7 +437,7 @@ impl Modules {
     }
 
     /// The symbols of an assembly on this machine.
-    fn local_symbols(&self, image: &Image, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbProblem> {
+    fn local_symbols(&self, image: &PeImage, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbProblem> {
         match retrieval.scope_of(name) {
             SymbolSearchScope::Everywhere => Pdb::open_for(image, &self.symbol_paths),
             SymbolSearchScope::Beside => Pdb::open_for(image, &[]),

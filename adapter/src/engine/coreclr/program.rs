@@ -250,7 +250,7 @@ fn command(
     env.extend(attributes.env()?);
     let is_assembly = target.extension().is_some_and(|ending| ending == "dll" || ending == "exe");
     let (program, assembly) = if is_assembly {
-        if let Err(error) = clr_metadata::image::Image::open(&target) {
+        if let Err(error) = clr_metadata::image::PeImage::open(&target) {
             executable::refuse_foreign(&target, Able::Own)?;
             let message = format!("cannot debug `{}`: {error}", target.display());
             return Err(Failure::new(ErrorCode::NotDebuggable, message));

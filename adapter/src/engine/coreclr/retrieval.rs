@@ -23,13 +23,13 @@ use std::sync::mpsc::Sender;
 
 use clr_metadata::pdb::Pdb;
 use dap_wire::{ErrorCode, Failure};
-use download::{Cache, Client};
+use download::{Cache, DownloadClient};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::EngineInput;
 use super::modules::Loaded;
-use crate::engine::Reply;
+use crate::engine::ReplyHandle;
 use background::Background;
 use decompiler::{Assembly, ConfiguredDecompiler};
 use source_files::Remote;
@@ -60,7 +60,7 @@ pub(super) struct PendingSourceRequest {
     /// The MethodDef token of the method whose text is requested.
     pub(super) method: u32,
     pub(super) cancel: CancellationToken,
-    pub(super) reply: Reply,
+    pub(super) reply: ReplyHandle,
 }
 
 /// Owner of all work of this module.
@@ -72,7 +72,7 @@ pub(super) struct Retrieval {
     has_servers: bool,
     filter: SymbolOptions,
     cache: Option<Arc<Cache>>,
-    client: Arc<Client>,
+    client: Arc<DownloadClient>,
     background: OnceCell<Option<Background>>,
     /// Sources that were fetched in this session; their texts if the cache does not have them.
     fetched: RefCell<HashMap<Document, Option<String>>>,
@@ -175,7 +175,7 @@ impl Retrieval {
         document: Document,
         remote: Remote,
         cancel: CancellationToken,
-        reply: Reply,
+        reply: ReplyHandle,
     ) {
         let (client, cache, options, inbox) =
             (self.client.clone(), self.cache.clone(), self.source_link.clone(), self.inbox.clone());

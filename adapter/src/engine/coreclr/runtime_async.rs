@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 use cordebug::runtime::Runtime;
 use cordebug::startup::temporary::variable_of;
 use dap_wire::{ErrorCode, Failure};
@@ -51,7 +51,7 @@ pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Resul
     let Some(found) = candidates
         .filter(is_assembly)
         .take(MAX_ASSEMBLIES)
-        .find(|file| Image::open(file).is_ok_and(|image| is_in(&image)))
+        .find(|file| PeImage::open(file).is_ok_and(|image| is_in(&image)))
     else {
         return Ok(());
     };
@@ -75,6 +75,6 @@ fn mapped_assemblies(pid: u32) -> BTreeSet<PathBuf> {
 }
 
 /// Whether an assembly has such methods.
-pub(super) fn is_in(assembly: &Image) -> bool {
+pub(super) fn is_in(assembly: &PeImage) -> bool {
     assembly.metadata.all_methods().any(|method| assembly.metadata.is_runtime_async(method))
 }

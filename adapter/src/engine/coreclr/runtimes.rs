@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cordebug::runtime::inside::Needs;
+use cordebug::runtime::inside::DebuggingLibraries;
 use cordebug::runtime::{self, Runtime, RuntimeError};
 use dap_wire::{ErrorCode, Failure};
 
@@ -46,7 +46,9 @@ fn unseen(error: &RuntimeError) -> Failure {
 
 /// The runtime that is linked into the executable, if one is.
 fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<Runtime>, Failure> {
-    let Some(needs) = Needs::of(&PathBuf::from(format!("/proc/{pid}/exe"))) else { return Ok(None) };
+    let Some(needs) = DebuggingLibraries::of(&PathBuf::from(format!("/proc/{pid}/exe"))) else {
+        return Ok(None);
+    };
     let Some(folder) = libraries_for(&needs, named) else {
         return Err(Failure::new(
             ErrorCode::NotDebuggable,
@@ -64,7 +66,7 @@ fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<Runtime>, Failure> {
 }
 
 /// The folder with the libraries that debug a runtime which is linked into an executable, if there is one.
-pub(super) fn libraries_for(needs: &Needs, named: &[PathBuf]) -> Option<PathBuf> {
+pub(super) fn libraries_for(needs: &DebuggingLibraries, named: &[PathBuf]) -> Option<PathBuf> {
     folders(named).into_iter().find(|folder| needs.are_in(folder))
 }
 

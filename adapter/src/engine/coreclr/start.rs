@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, Runtime};
-use cordebug::startup::{Started, StartupHold};
+use cordebug::startup::{HoldResult, StartupHold};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl ClrSession {
         let starting = preload(pid);
         let started = hold.wait(START_TIMEOUT, &|| child.exited().is_none() && !give_up());
         starting.wanted.store(false, Ordering::Relaxed);
-        if started != Started::Held {
+        if started != HoldResult::Held {
             let has_runtime = starting.found.load(Ordering::Relaxed);
             let failure = match has_runtime && child.exited().is_none_or(|info| info.code == 0) && !give_up()
             {
@@ -165,7 +165,7 @@ impl ClrSession {
     fn why_not_started(
         &self,
         child: &crate::io::Child,
-        started: Started,
+        started: HoldResult,
         failed: &dyn Fn(String) -> Failure,
         gave_up: bool,
     ) -> Failure {

@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::Actor;
 use super::deadlines::{Due, TimedOut};
 use super::readers::hint_event;
-use crate::engine::{Engine, EngineReply, EngineRequest, Reply};
+use crate::engine::{Engine, EngineReply, EngineRequest, ReplyHandle};
 use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
 use crate::hub::host::Host;
-use crate::io::stdin::Given;
-use crate::io::waiting::Waiting;
+use crate::io::stdin::InputRecord;
+use crate::io::waiting::InputWaitKind;
 use crate::io::{Broker, ReadRequest};
 use crate::logging::shape;
 
@@ -39,7 +39,7 @@ impl<H: Host> Actor<H> {
         let Some(engine) = self.engine.clone() else { return };
         tracing::trace!(number = ticket.0, command, arguments = shape(&arguments), "request to the engine");
         let cancel = CancellationToken::new();
-        let reply = Reply::new(ticket.0, command.clone(), self.reply_sender.clone());
+        let reply = ReplyHandle::new(ticket.0, command.clone(), self.reply_sender.clone());
         let due = Some(self.deadlines.add(ticket, &command, deadline));
         self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due, replied: false });
         engine.request(EngineRequest { command, arguments }, cancel, reply);
@@ -125,7 +125,7 @@ impl<H: Host> Actor<H> {
 }
 
 /// The body of `processReadInput`: text, or base64 if it is not text.
-fn input(given: Given) -> Value {
+fn input(given: InputRecord) -> Value {
     let complete = given.bytes == given.data.len() as u64;
     let mut body = json!({ "bytes": given.bytes, "closed": given.closed, "complete": complete });
     match String::from_utf8(given.data) {
@@ -160,7 +160,7 @@ async fn read_output(
     let answer = broker.read_output(client.0, &request, cancel).await?;
     let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
         "waitingForInput": answer.waiting_for_input.is_some(), "exited": answer.exited });
-    if answer.waiting_for_input == Some(Waiting::ForKeys) {
+    if answer.waiting_for_input == Some(InputWaitKind::ForKeys) {
         body["takesKeys"] = json!(true);
     }
     if let Some(wait_id) = answer.wait_id {
@@ -190,7 +190,7 @@ async fn read_output(
 pub(super) struct FailedEngine(pub(super) Failure);
 
 impl Engine for FailedEngine {
-    fn request(&self, _: EngineRequest, _: CancellationToken, reply: Reply) {
+    fn request(&self, _: EngineRequest, _: CancellationToken, reply: ReplyHandle) {
         reply.send(Err(self.0.clone()));
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
-use crate::engine::{EngineRequest, Reply, StartedEngine};
+use crate::engine::{EngineRequest, ReplyHandle, StartedEngine};
 use crate::hub::event::{self, Publication};
 use crate::hub::inbox::MAX_WAITING;
 
@@ -19,7 +19,7 @@ struct Scripted {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
     events: UnboundedSender<EngineEvent>,
     /// Requests that it leaves unanswered.
-    kept: UnboundedSender<(CancellationToken, Reply)>,
+    kept: UnboundedSender<(CancellationToken, ReplyHandle)>,
 }
 
 impl Scripted {
@@ -29,7 +29,7 @@ impl Scripted {
 }
 
 impl Engine for Scripted {
-    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle) {
         match request.command.as_str() {
             "modules" => return drop(self.kept.send((cancel, reply))),
             "launch" => self.tell("initialized", Value::Null),
@@ -50,7 +50,7 @@ impl Engine for Scripted {
 /// Hands out the scripted engine and its end of the events.
 struct Memory {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
-    kept: UnboundedSender<(CancellationToken, Reply)>,
+    kept: UnboundedSender<(CancellationToken, ReplyHandle)>,
     events: UnboundedSender<UnboundedSender<EngineEvent>>,
 }
 
@@ -122,7 +122,7 @@ struct Scenario {
     client: Client,
     engine: UnboundedSender<EngineEvent>,
     hears: UnboundedReceiver<(i64, Result<Value, Failure>)>,
-    kept: UnboundedReceiver<(CancellationToken, Reply)>,
+    kept: UnboundedReceiver<(CancellationToken, ReplyHandle)>,
 }
 
 async fn launched() -> Scenario {
@@ -216,7 +216,7 @@ struct Programs(UnboundedSender<(UnboundedSender<EngineEvent>, crate::io::Child)
 struct Silent;
 
 impl Engine for Silent {
-    fn request(&self, _: EngineRequest, _: CancellationToken, reply: Reply) {
+    fn request(&self, _: EngineRequest, _: CancellationToken, reply: ReplyHandle) {
         // An answer that is dropped is one.
         std::mem::forget(reply);
     }

@@ -7,7 +7,7 @@ use dap_wire::Failure;
 use dap_wire::types::EvaluateResponseBody;
 use serde_json::{Value, json};
 
-use crate::engine::log_message::{Piece, pieces};
+use crate::engine::log_message::{LogMessagePart, pieces};
 use crate::hub::breakpoints::BreakpointRequest;
 
 /// Maximum length of a value, bytes: an adapter may reply with a whole file.
@@ -19,7 +19,7 @@ type Evaluated = Result<EvaluateResponseBody, Failure>;
 /// The output of one hit, while its expressions are evaluated one after the other.
 #[derive(Debug)]
 pub(super) struct HitOutput {
-    pieces: Vec<Piece>,
+    pieces: Vec<LogMessagePart>,
     /// The values of the expressions among the pieces, as far as they are known.
     values: Vec<Evaluated>,
     kind: OutputKind,
@@ -53,7 +53,7 @@ impl HitOutput {
             return Some(Self { pieces: pieces(message), values: Vec::new(), kind: OutputKind::Log });
         }
         let trace = request.trace.as_ref()?;
-        let pieces = trace.expressions.iter().cloned().map(Piece::Expression).collect();
+        let pieces = trace.expressions.iter().cloned().map(LogMessagePart::Expression).collect();
         let last = trace.hits.is_some_and(|hits| hit >= hits);
         Some(Self { pieces, values: Vec::new(), kind: OutputKind::Trace { hit, last } })
     }
@@ -61,8 +61,8 @@ impl HitOutput {
     /// The expression to evaluate next.
     pub(super) fn next(&self) -> Option<&str> {
         let mut expressions = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Expression(expression) => Some(expression.as_str()),
-            Piece::Text(_) => None,
+            LogMessagePart::Expression(expression) => Some(expression.as_str()),
+            LogMessagePart::Text(_) => None,
         });
         expressions.nth(self.values.len())
     }
@@ -81,8 +81,8 @@ impl HitOutput {
             }
             OutputKind::Log => {
                 let line = self.pieces.into_iter().map(|piece| match piece {
-                    Piece::Text(text) => text,
-                    Piece::Expression(expression) => match values.next() {
+                    LogMessagePart::Text(text) => text,
+                    LogMessagePart::Expression(expression) => match values.next() {
                         Some(Ok(value)) => shorten(without_quotes(&value)),
                         Some(Err(failure)) => format!("{{{expression}: {}}}", failure.message.trim()),
                         None => String::new(),

@@ -1,6 +1,6 @@
 //! Requests that pass to the engine: only the ids change on the way.
 
-use dap_wire::command::{self, Changes, Needs};
+use dap_wire::command::{self, Changes, RequiredState};
 use dap_wire::types::{self, CancelArguments, EvaluateArguments, MemoryEventBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -50,8 +50,8 @@ impl State {
     /// engine's ids.
     pub(super) fn prepare(&self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
         match command::needs(&request.command) {
-            Needs::Stop => self.need_stop(&request.command)?,
-            Needs::Program | Needs::Nothing => self.need_program()?,
+            RequiredState::Stop => self.need_stop(&request.command)?,
+            RequiredState::Program | RequiredState::Nothing => self.need_program()?,
         }
         if request.command == "evaluate" && arguments["allowSideEffects"] == false {
             self.need_known_effects()?;

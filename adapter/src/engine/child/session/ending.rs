@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use rustix::process::Signal;
 use serde_json::json;
-use session_registry::Scratch;
+use session_registry::ScratchFolder;
 use tokio::sync::watch;
 
 use super::super::connection::{self, Process, STDERR_TAIL_LIMIT};
@@ -291,7 +291,7 @@ impl Session {
 }
 
 /// Removes an adapter's scratch folder once it writes no more, or when the host ends, if that is sooner.
-fn spawn_removal(scratch: Scratch, exit: Option<watch::Receiver<Option<crate::io::ExitInfo>>>) {
+fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<crate::io::ExitInfo>>>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
         if let Some(mut exit) = exit {

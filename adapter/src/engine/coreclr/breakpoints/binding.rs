@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use clr_metadata::pdb::Location;
-use cordebug::frame::Breakpoint;
+use cordebug::frame::RuntimeBreakpoint;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
@@ -264,7 +264,7 @@ impl Breakpoints {
     pub(super) fn place_site(
         &mut self,
         key: SiteKey,
-        set: impl FnOnce() -> cordebug::Result<Breakpoint>,
+        set: impl FnOnce() -> cordebug::Result<RuntimeBreakpoint>,
     ) -> Result<SiteKey, Failure> {
         if !self.sites.iter().any(|site| site.key == key) {
             let breakpoint = set().map_err(cor("set a breakpoint"))?;

@@ -1,12 +1,12 @@
 //! Evaluates hits of breakpoints: conditions, hit counts, log messages.
 
-use cordebug::frame::Breakpoint;
+use cordebug::frame::RuntimeBreakpoint;
 use serde_json::Value;
 
 use super::Breakpoints;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::hit_condition::{condition_failed, hit_condition};
-use crate::engine::log_message::{Piece, line_body, pieces};
+use crate::engine::log_message::{LogMessagePart, line_body, pieces};
 
 /// The outcome of a hit.
 pub(crate) enum HitOutcome {
@@ -43,7 +43,7 @@ impl Breakpoints {
 
 impl ClrSession {
     /// Evaluates a hit for every breakpoint of its site.
-    pub(crate) fn evaluate_hit(&mut self, thread: u32, hit: &Breakpoint) -> HitOutcome {
+    pub(crate) fn evaluate_hit(&mut self, thread: u32, hit: &RuntimeBreakpoint) -> HitOutcome {
         let Some(key) =
             self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
         else {
@@ -97,8 +97,8 @@ impl ClrSession {
         let mut line = String::new();
         for piece in pieces(message) {
             match piece {
-                Piece::Text(text) => line.push_str(&text),
-                Piece::Expression(expression) => {
+                LogMessagePart::Text(text) => line.push_str(&text),
+                LogMessagePart::Expression(expression) => {
                     match self.evaluate_to_text(&in_csharp(&expression), thread) {
                         Ok(text) => line.push_str(&text),
                         Err(failure) => line.push_str(&format!("{{{expression}: {failure}}}")),

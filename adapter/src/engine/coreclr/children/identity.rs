@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use cordebug::runtime::inside::Needs;
+use cordebug::runtime::inside::DebuggingLibraries;
 
 use super::super::runtimes;
 use crate::io::descendants::command_of;
@@ -166,7 +166,7 @@ impl Identities {
         if read.is_err() || !start.starts_with(b"\x7fELF") {
             return Executable::Native;
         }
-        if let Some(needs) = is_large.then(|| Needs::of(file)).flatten() {
+        if let Some(needs) = is_large.then(|| DebuggingLibraries::of(file)).flatten() {
             return match runtimes::libraries_for(&needs, &self.symbol_paths) {
                 Some(_) => Executable::Host,
                 None => Executable::HostWithoutDebugger,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
-use session_registry::Scratch;
+use session_registry::ScratchFolder;
 use sha2::{Digest, Sha256};
 
 use super::sdk::CompilerSdk;
@@ -61,7 +61,7 @@ pub(super) struct CompilerHelper {
     folder: PathBuf,
     sdk: CompilerSdk,
     /// Removed with the session; `None` if the program is in the cache.
-    _scratch: Option<Scratch>,
+    _scratch: Option<ScratchFolder>,
 }
 
 impl CompilerHelper {
@@ -88,7 +88,7 @@ impl CompilerHelper {
                 made => return made.map(|()| Self { folder, sdk: sdk.clone(), _scratch: None }),
             }
         }
-        let scratch = Scratch::new(&session_registry::folder()).map_err(|error| {
+        let scratch = ScratchFolder::new(&session_registry::folder()).map_err(|error| {
             Failure::new(ErrorCode::EngineFailed, format!("there is no folder for it: {error}"))
         })?;
         let folder = scratch.path().to_owned();

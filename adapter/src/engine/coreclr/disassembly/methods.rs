@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use cordebug::code::{Chunk, IlToNative, NativeCode};
+use cordebug::code::{CodeChunk, IlToNative, NativeCode};
 
 use super::Disassembly;
 use super::instructions::{self, Instruction, MAX_INSTRUCTION_LEN};
@@ -27,7 +27,7 @@ pub(in crate::engine::coreclr) struct CompiledMethod {
     /// Token of its MethodDef row.
     pub(in crate::engine::coreclr) token: u32,
     pub(in crate::engine::coreclr) code: NativeCode,
-    chunks: Vec<Chunk>,
+    chunks: Vec<CodeChunk>,
     /// By the offset where each part begins.
     map: Vec<IlToNative>,
 }
@@ -110,7 +110,7 @@ impl ClrDebuggee {
         threads.iter().take(MAX_THREADS).find_map(|thread| {
             let frames = thread.frames(MAX_FRAMES).ok()?;
             frames.iter().filter_map(|frame| frame.native().ok()).map(|(code, _)| code).find(|code| {
-                let has = |chunk: &Chunk| address.wrapping_sub(chunk.start) < u64::from(chunk.size);
+                let has = |chunk: &CodeChunk| address.wrapping_sub(chunk.start) < u64::from(chunk.size);
                 code.chunks().is_ok_and(|chunks| chunks.iter().any(has))
             })
         })

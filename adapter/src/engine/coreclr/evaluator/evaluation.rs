@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use csharp_expr::bind::{
-    Effects, FieldRef, Member, Method, MethodRef, Property, PropertyRef, TypeInfo, TypeSystem, Typed,
+    Effects, FieldRef, Member, Method, MethodRef, Property, PropertyRef, TypeInfo, TypeProvider, Typed,
 };
-use csharp_expr::eval::{Group, Level, NO_PLACE, Target};
+use csharp_expr::eval::{EvaluationTarget, Grouping, NO_PLACE, SortKeys};
 use csharp_expr::types::Def;
 use dap_wire::{ErrorCode, Failure};
 
@@ -99,7 +99,7 @@ impl<'a> ExpressionEvaluation<'a> {
     }
 }
 
-impl TypeSystem for ExpressionEvaluation<'_> {
+impl TypeProvider for ExpressionEvaluation<'_> {
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
         self.session().types.type_info(def)
     }
@@ -160,7 +160,7 @@ impl TypeSystem for ExpressionEvaluation<'_> {
     }
 }
 
-impl Target for ExpressionEvaluation<'_> {
+impl EvaluationTarget for ExpressionEvaluation<'_> {
     type Place = Path;
     type Error = Failure;
 
@@ -407,7 +407,7 @@ impl Target for ExpressionEvaluation<'_> {
         self.session().items_in(of, most, &self.calling_site())
     }
 
-    fn order(&self, count: usize, levels: &[Level<Path>]) -> Result<Vec<usize>, Failure> {
+    fn order(&self, count: usize, levels: &[SortKeys<Path>]) -> Result<Vec<usize>, Failure> {
         self.session().order_in(count, levels, &self.calling_site())
     }
 
@@ -424,7 +424,7 @@ impl Target for ExpressionEvaluation<'_> {
         self.session().dictionary_of(ty, pairs, comparer, &self.calling_site())
     }
 
-    fn new_groups(&self, ty: &Ty, groups: &[Rc<Group<Path>>]) -> Result<Val, Failure> {
+    fn new_groups(&self, ty: &Ty, groups: &[Rc<Grouping<Path>>]) -> Result<Val, Failure> {
         self.session().groups_of(ty, groups, &self.calling_site())
     }
 

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use clr_metadata::bytes::Reader;
+use clr_metadata::bytes::ByteReader;
 use cordebug::value::element;
 
 use csharp_expr::operators::{BinaryOp, Overflow, compute};
@@ -44,7 +44,7 @@ impl StopContext<'_> {
         let deeper = deeper.checked_sub(1)?;
         let il = self.types.il_of(loaded, getter)?;
         let metadata = &loaded.image()?.metadata;
-        let mut reader = Reader::new(&il);
+        let mut reader = ByteReader::new(&il);
         let (mut stack, mut local): (Vec<Val>, Option<Val>) = (Vec::new(), None);
         let result = loop {
             match reader.u8()? {

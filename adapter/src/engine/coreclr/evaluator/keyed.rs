@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use csharp_expr::eval::{Group, Level};
+use csharp_expr::eval::{Grouping, SortKeys};
 use dap_wire::Failure;
 
 use super::making::SEQUENCE;
@@ -29,7 +29,7 @@ impl ClrSession {
     pub(super) fn order_in(
         &mut self,
         count: usize,
-        levels: &[Level<Path>],
+        levels: &[SortKeys<Path>],
         site: &EvalContext,
     ) -> Result<Vec<usize>, Failure> {
         let mut positions = self.positions(count, site)?;
@@ -105,7 +105,7 @@ impl ClrSession {
     pub(super) fn groups_of(
         &mut self,
         ty: &Ty,
-        groups: &[Rc<Group<Path>>],
+        groups: &[Rc<Grouping<Path>>],
         site: &EvalContext,
     ) -> Result<Val, Failure> {
         let grouping = match self.types.full_name(ty).as_str() {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use csharp_expr::bind::{Bound, Effects, Meaning, Refusal, bind};
+use csharp_expr::bind::{BoundExpression, Effects, Meaning, Refusal, bind};
 use csharp_expr::syntax::{Diagnostic, Span, parse};
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -183,7 +183,7 @@ impl ValueStore {
 
 /// Pairs a binding with the scope that it was bound in.
 pub(super) fn with_meaning(
-    bound: Result<Bound, Refusal>,
+    bound: Result<BoundExpression, Refusal>,
     sight: ResolvedScope,
     text: &str,
 ) -> Result<Prepared, Unprepared> {

@@ -1,7 +1,7 @@
 //! Names in scope in a frame, or for an expression about one object: static types for the binder, and paths
 //! to the values.
 
-use csharp_expr::bind::{Imports, Scope, Variable};
+use csharp_expr::bind::{Scope, UsingDirectives, Variable};
 use csharp_expr::types::Ty;
 use dap_wire::Failure;
 
@@ -171,10 +171,10 @@ impl StopContext<'_> {
     }
 
     /// `using` directives in the binder's form.
-    fn imports_for(&self, thread: u32, frame: usize) -> Imports {
-        let Some((loaded, found)) = self.imports_at(thread, frame) else { return Imports::default() };
+    fn imports_for(&self, thread: u32, frame: usize) -> UsingDirectives {
+        let Some((loaded, found)) = self.imports_at(thread, frame) else { return UsingDirectives::default() };
         let ty = |token: u32| self.types.ty_of_token(&loaded, token, None, Vec::new());
-        Imports {
+        UsingDirectives {
             statics: found.types.iter().map(|token| ty(*token)).collect(),
             type_aliases: found.type_aliases.iter().map(|(name, token)| (name.clone(), ty(*token))).collect(),
             namespaces: found.namespaces,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use clr_metadata::metadata::Field;
+use clr_metadata::metadata::FieldDef;
 use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::{FieldRef, PropertyRef};
 use dap_wire::Failure;
@@ -65,7 +65,7 @@ impl ClrSession {
         &mut self,
         loaded: &Rc<Loaded>,
         owner: &Ty,
-        field: &Field,
+        field: &FieldDef,
         site: &EvalContext,
     ) -> Result<Val, Failure> {
         let lost = || failed(format!("`{}.{}` cannot be read", self.types.csharp(owner), field.name));

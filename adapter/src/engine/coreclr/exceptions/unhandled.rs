@@ -5,7 +5,7 @@
 //! first of them runs. Before .NET 10 that is optimised code of the framework, so no evaluation can run code
 //! there. Without handlers that code is not reached, and the runtime reports immediately ([`super`]).
 
-use cordebug::frame::{Breakpoint, Frame};
+use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value};
 
@@ -64,7 +64,7 @@ impl ClrSession {
 
 impl Breakpoints {
     /// Whether a breakpoint is the one on the way to handlers.
-    pub(in crate::engine::coreclr) fn is_heard(&self, hit: &Breakpoint) -> bool {
+    pub(in crate::engine::coreclr) fn is_heard(&self, hit: &RuntimeBreakpoint) -> bool {
         self.heard.as_ref().is_some_and(|own| own.is(hit))
     }
 }

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use clr_metadata::image::Image;
+use clr_metadata::image::PeImage;
 use clr_metadata::pdb::Pdb;
 use cordebug::module::Module;
-use cordebug::stream::Stream;
+use cordebug::stream::ComStream;
 use serde_json::json;
 
 use super::Loaded;
@@ -62,7 +62,7 @@ impl ClrSession {
     }
 
     /// The program supplied symbols for a module from bytes, after it was loaded.
-    pub(crate) fn on_symbols_updated(&mut self, module: &Module, symbols: &Stream) {
+    pub(crate) fn on_symbols_updated(&mut self, module: &Module, symbols: &ComStream) {
         let read = symbols.read().map_err(|error| error.to_string());
         let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no valid portable PDB".into()));
         let loaded = match parsed {
@@ -136,7 +136,7 @@ impl ClrSession {
 
 impl ClrDebuggee {
     /// The assembly of a module that was loaded from bytes, not from a file.
-    fn image_in_memory(&self, module: &Module) -> Option<Image> {
+    fn image_in_memory(&self, module: &Module) -> Option<PeImage> {
         let is_elsewhere = || module.name().is_ok_and(|name| !Path::new(&name).exists());
         // Its file may have been deleted, or may never have existed: bundled into the program's executable.
         if module.is_without_file() != Ok(true) && !is_elsewhere() {
@@ -145,7 +145,7 @@ impl ClrDebuggee {
         // A module generated at run time has metadata only in the runtime, and no address.
         let (address, size) = (module.base_address().ok()?, module.size().ok()?);
         let bytes = self.process.as_ref()?.read_memory(address, size.min(MAX_IMAGE_BYTES)).ok()?;
-        Image::parse(Path::new(&module.name().ok()?), &bytes).ok()
+        PeImage::parse(Path::new(&module.name().ok()?), &bytes).ok()
     }
 }
 

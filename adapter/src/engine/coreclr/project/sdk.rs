@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use serde_json::Value;
-use session_registry::Scratch;
+use session_registry::ScratchFolder;
 
 use super::BuildOptions;
 use super::findings::{self, Output};
-use crate::engine::builds::{self, Tell, Telling};
+use crate::engine::builds::{self, BuildProgress, Tell};
 
 /// How long a build may take.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -117,9 +117,9 @@ impl DotnetSdk<'_> {
                 .to_vec();
         arguments.extend(options.of_build());
         let scratch = match asks {
-            true => {
-                Some(Scratch::new(&session_registry::folder()).map_err(|error| failed(error.to_string()))?)
-            }
+            true => Some(
+                ScratchFolder::new(&session_registry::folder()).map_err(|error| failed(error.to_string()))?,
+            ),
             false => None,
         };
         let answer = scratch.as_ref().map(|scratch| scratch.path().join("properties.json"));
@@ -131,7 +131,7 @@ impl DotnetSdk<'_> {
         arguments.push(target.display().to_string());
         let folder = folder_of(target);
         let (mut diagnostics, mut last, mut outputs) = (Vec::new(), String::new(), Vec::new());
-        let telling = Telling::begin(self.tell, target);
+        let telling = BuildProgress::begin(self.tell, target);
         let status = self.run(folder, arguments, BUILD_TIMEOUT, &failed, &mut |line| {
             telling.line(line);
             outputs.extend(findings::output(line));

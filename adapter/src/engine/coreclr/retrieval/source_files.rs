@@ -7,15 +7,18 @@ use std::time::Duration;
 use clr_metadata::pdb::documents::Checksum;
 use dap_wire::{ErrorCode, Failure};
 use download::cache::file_name;
-use download::{Address, Cache, Client, Limits, Problem};
+use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use serde_json::json;
 
 use super::source_link_options::{SourceLinkOptions, pattern_for};
 use crate::engine::coreclr::checksums;
 
 /// Limits of one source.
-const LIMITS: Limits =
-    Limits { bytes: 16 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(60) };
+const LIMITS: DownloadLimits = DownloadLimits {
+    bytes: 16 * 1024 * 1024,
+    silence: Duration::from_secs(20),
+    time: Duration::from_secs(60),
+};
 /// Folder of downloaded sources in the cache.
 const FOLDER: &str = "sources";
 
@@ -47,12 +50,12 @@ impl Remote {
     pub(in crate::engine::coreclr) fn allowed(
         &self,
         options: &SourceLinkOptions,
-    ) -> Result<Address, Failure> {
+    ) -> Result<DownloadUrl, Failure> {
         let denied = |why: String| {
             let message = format!("the source `{}` is not fetched: {why}", self.document);
             Failure::new(ErrorCode::AccessDenied, message)
         };
-        let address = Address::parse(&self.url).map_err(|error| denied(error.to_string()))?;
+        let address = DownloadUrl::parse(&self.url).map_err(|error| denied(error.to_string()))?;
         if self.checksum.is_none() {
             let message = format!(
                 "the source `{}` is not fetched from `{address}`: the PDB has no checksum that what comes could be compared with",
@@ -99,7 +102,7 @@ pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) 
 /// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED` for a
 /// redirection to a host that is not allowed.
 pub(super) async fn fetch(
-    client: &Client,
+    client: &DownloadClient,
     cache: Option<&Cache>,
     options: &SourceLinkOptions,
     remote: &Remote,
@@ -130,11 +133,11 @@ pub(super) async fn fetch(
     Ok(FetchedSource { text, is_kept: matches!(kept, Some(Ok(_))) })
 }
 
-fn failure(remote: &Remote, problem: &Problem) -> Failure {
+fn failure(remote: &Remote, problem: &DownloadError) -> Failure {
     let code = match problem {
-        Problem::Absent(_) => ErrorCode::NotFound,
-        Problem::TooSlow(_) => ErrorCode::Timeout,
-        Problem::Redirected { .. } | Problem::Nowhere { .. } | Problem::Denied { .. } => {
+        DownloadError::Absent(_) => ErrorCode::NotFound,
+        DownloadError::TooSlow(_) => ErrorCode::Timeout,
+        DownloadError::Redirected { .. } | DownloadError::Nowhere { .. } | DownloadError::Denied { .. } => {
             ErrorCode::AccessDenied
         }
         _ => ErrorCode::IoFailed,
@@ -142,7 +145,7 @@ fn failure(remote: &Remote, problem: &Problem) -> Failure {
     let message = format!("cannot fetch the source `{}` from `{}`: {problem}", remote.document, remote.url);
     let failure = Failure::new(code, message);
     match problem {
-        Problem::Redirected { to, .. } => {
+        DownloadError::Redirected { to, .. } => {
             let allow = json!({ format!("https://{to}/*"): { "enabled": true } });
             failure
                 .hint(format!("`sourceLinkOptions: {allow}` also allows that host"))

@@ -2,7 +2,7 @@
 //! refused.
 
 use dap_wire::Failure;
-use download::Address;
+use download::DownloadUrl;
 use serde_json::Value;
 
 /// Most patterns of one session.
@@ -65,23 +65,23 @@ impl SourceLinkOptions {
 
     /// Whether fetching from an address is allowed: the longest matching pattern decides. Of two equally long
     /// ones, the one that forbids.
-    pub(in crate::engine::coreclr) fn allows(&self, address: &Address) -> bool {
+    pub(in crate::engine::coreclr) fn allows(&self, address: &DownloadUrl) -> bool {
         self.is_enabled(address) == Some(true)
     }
 
     /// Whether fetching from an address is forbidden by a pattern, or in any case.
     pub(in crate::engine::coreclr) fn forbids(&self, url: &str) -> bool {
-        Address::parse(url).ok().is_none_or(|address| self.is_enabled(&address) == Some(false))
+        DownloadUrl::parse(url).ok().is_none_or(|address| self.is_enabled(&address) == Some(false))
     }
 
-    fn is_enabled(&self, address: &Address) -> Option<bool> {
+    fn is_enabled(&self, address: &DownloadUrl) -> Option<bool> {
         let fitting = self.rules.iter().filter(|(pattern, _)| pattern.fits(address));
         fitting.max_by_key(|(pattern, enabled)| (pattern.letters(), !enabled)).map(|(_, enabled)| *enabled)
     }
 }
 
 /// The pattern that allows all addresses of an address's host.
-pub(in crate::engine::coreclr) fn pattern_for(address: &Address) -> String {
+pub(in crate::engine::coreclr) fn pattern_for(address: &DownloadUrl) -> String {
     let scheme = if address.to_string().starts_with("https:") { "https" } else { "http" };
     format!("{scheme}://{}/*", address.authority())
 }
@@ -104,7 +104,7 @@ impl UrlPattern {
         is_host.then(|| Self { parts: Some([scheme, host.to_ascii_lowercase(), format!("/{path}")]) })
     }
 
-    fn fits(&self, address: &Address) -> bool {
+    fn fits(&self, address: &DownloadUrl) -> bool {
         let Some([scheme, host, path]) = &self.parts else { return true };
         let text = address.to_string();
         let Some((own_scheme, rest)) = text.split_once("://") else { return false };
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn allows(options: &Value, address: &str) -> bool {
-        SourceLinkOptions::parse(options).unwrap().allows(&Address::parse(address).unwrap())
+        SourceLinkOptions::parse(options).unwrap().allows(&DownloadUrl::parse(address).unwrap())
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(allows(&one, address), allowed, "{address}");
         }
-        let local = Address::parse("http://127.0.0.1:81/a").unwrap();
+        let local = DownloadUrl::parse("http://127.0.0.1:81/a").unwrap();
         assert!(allows(&json!({ pattern_for(&local): {} }), "http://127.0.0.1:81/b/c"));
         assert!(!allows(&json!({ pattern_for(&local): {} }), "http://127.0.0.1:82/b/c"));
     }
@@ -210,7 +210,7 @@ mod tests {
     fn later_rule_replaces_an_earlier_one() {
         let mut options =
             SourceLinkOptions::parse(&json!({ "https://a.example/*": { "enabled": false } })).unwrap();
-        let address = Address::parse("https://a.example/x").unwrap();
+        let address = DownloadUrl::parse("https://a.example/x").unwrap();
         assert!(!options.allows(&address));
         options.extend(SourceLinkOptions::parse(&json!({ "https://a.example/*": {} })).unwrap());
         assert!(options.allows(&address));

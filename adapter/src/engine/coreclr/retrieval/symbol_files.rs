@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use clr_metadata::image::{Image, PdbChecksum};
+use clr_metadata::image::{PdbChecksum, PeImage};
 use clr_metadata::pdb::source_link::relative;
 use clr_metadata::pdb::{Pdb, symbol_key};
-use download::{Address, Cache, Client, Limits, Problem};
+use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use http::{HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
@@ -17,8 +17,11 @@ use super::symbol_options::{SymbolOptions, SymbolServer};
 use crate::engine::coreclr::checksums;
 
 /// Limits of one PDB.
-const LIMITS: Limits =
-    Limits { bytes: 256 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(300) };
+const LIMITS: DownloadLimits = DownloadLimits {
+    bytes: 256 * 1024 * 1024,
+    silence: Duration::from_secs(20),
+    time: Duration::from_secs(300),
+};
 /// Most downloads at a time.
 const MAX_DOWNLOADS: usize = 4;
 /// Consecutive failures after which a server is not asked any more.
@@ -35,7 +38,7 @@ pub(in crate::engine::coreclr) struct PdbIdentity {
 
 impl PdbIdentity {
     /// Identity of an assembly's PDB; `None` if it has no PDB.
-    pub(in crate::engine::coreclr) fn of(image: &Image) -> Option<Self> {
+    pub(in crate::engine::coreclr) fn of(image: &PeImage) -> Option<Self> {
         let (written, id) = image.code_view.clone()?;
         Some(Self { written, id, checksums: image.pdb_checksums.clone() })
     }
@@ -100,12 +103,12 @@ impl SymbolServers {
     /// # Errors
     /// The reason why there is none, for people: the result of each server. Empty for a module that has no
     /// PDB.
-    pub(super) async fn find(&self, client: &Client, module: SymbolTarget) -> Result<Pdb, String> {
+    pub(super) async fn find(&self, client: &DownloadClient, module: SymbolTarget) -> Result<Pdb, String> {
         // The semaphore is never closed.
         let _place = self.places.acquire().await;
         let identity = match module {
             SymbolTarget::Known(identity) => Some(identity),
-            SymbolTarget::File(path) => Image::open(&path).ok().as_ref().and_then(PdbIdentity::of),
+            SymbolTarget::File(path) => PeImage::open(&path).ok().as_ref().and_then(PdbIdentity::of),
         };
         let identity = identity.ok_or_else(String::new)?;
         let key = identity.key().ok_or("the name of its PDB is not a file name")?;
@@ -132,7 +135,7 @@ impl SymbolServers {
 
     async fn ask(
         &self,
-        client: &Client,
+        client: &DownloadClient,
         server: &SymbolServer,
         failures: &AtomicU32,
         identity: &PdbIdentity,
@@ -140,7 +143,7 @@ impl SymbolServers {
     ) -> Result<Pdb, String> {
         let escaped = relative(key).ok_or("the name of its PDB is not a file name")?;
         let address =
-            Address::parse(&format!("{}/{escaped}", server.base)).map_err(|error| error.to_string())?;
+            DownloadUrl::parse(&format!("{}/{escaped}", server.base)).map_err(|error| error.to_string())?;
         let host = address.authority();
         if failures.load(Ordering::Relaxed) >= MAX_FAILURES {
             return Err(format!("`{host}` did not answer before and is not asked again in this session"));
@@ -152,7 +155,7 @@ impl SymbolServers {
             .into_iter()
             .collect();
         let answer = client.get(&address, &headers, LIMITS, &|to| self.options.allows(server, to)).await;
-        let is_failure = matches!(answer, Err(Problem::TooSlow(_) | Problem::Unreachable { .. }));
+        let is_failure = matches!(answer, Err(DownloadError::TooSlow(_) | DownloadError::Unreachable { .. }));
         if is_failure {
             failures.fetch_add(1, Ordering::Relaxed);
         } else {

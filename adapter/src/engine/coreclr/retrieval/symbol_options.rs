@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dap_wire::Failure;
-use download::Address;
+use download::DownloadUrl;
 use serde_json::{Map, Value};
 
 use super::source_link_options::glob;
@@ -111,7 +111,7 @@ impl SymbolOptions {
     fn search(&mut self, path: &str) -> Result<(), Failure> {
         if path.contains("://") {
             let base = path.trim_end_matches('/').to_owned();
-            Address::parse(&base)
+            DownloadUrl::parse(&base)
                 .map_err(|error| Failure::invalid(format!("`symbolOptions.searchPaths`: {error}")))?;
             self.servers.push(SymbolServer { base, redirects: &[] });
         } else if path.contains('*') {
@@ -143,11 +143,11 @@ impl SymbolOptions {
     }
 
     /// Whether a server may redirect to an address: to another of these servers, or to one of its own hosts.
-    pub(super) fn allows(&self, server: &SymbolServer, address: &Address) -> bool {
+    pub(super) fn allows(&self, server: &SymbolServer, address: &DownloadUrl) -> bool {
         let host = address.host().to_ascii_lowercase();
         let is_known = server.redirects.iter().any(|pattern| glob(pattern, &host));
         let is_server = |other: &SymbolServer| {
-            Address::parse(&other.base)
+            DownloadUrl::parse(&other.base)
                 .is_ok_and(|other| other.authority().eq_ignore_ascii_case(address.authority()))
         };
         is_known || self.servers.iter().any(is_server)
@@ -250,8 +250,9 @@ mod tests {
     fn server_redirects_only_to_its_hosts_and_to_other_servers() {
         let options =
             read(&json!({ "searchMicrosoftSymbolServer": true, "searchPaths": ["https://symbols.example"] }));
-        let allows =
-            |server: usize, to: &str| options.allows(&options.servers[server], &Address::parse(to).unwrap());
+        let allows = |server: usize, to: &str| {
+            options.allows(&options.servers[server], &DownloadUrl::parse(to).unwrap())
+        };
         assert!(allows(1, "https://vsblob1.blob.core.windows.net/x?sig=1"));
         assert!(!allows(0, "https://vsblob1.blob.core.windows.net/x"));
         assert!(allows(0, "https://msdl.microsoft.com/x"));

@@ -1,7 +1,7 @@
 //! Explains a source that is missing: every way to get it, and the requirements of each.
 
 use dap_wire::{ErrorCode, Failure};
-use download::Address;
+use download::DownloadUrl;
 use serde_json::{Value, json};
 
 use super::Retrieval;
@@ -64,7 +64,7 @@ impl Retrieval {
     }
 
     fn by_source_link(&self, url: &str) -> RetrievalOption {
-        match Address::parse(url) {
+        match DownloadUrl::parse(url) {
             Err(error) => RetrievalOption {
                 about: json!({ "way": "sourceLink", "url": url, "problem": error.to_string() }),
                 hint: None,

@@ -10,7 +10,7 @@ use crate::engine::coreclr::types::ClrTypeSystem;
 use std::rc::Rc;
 
 use clr_metadata::pdb::AwaitStep;
-use cordebug::frame::{Breakpoint, Frame};
+use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue, element};
 use dap_wire::{ErrorCode, Failure};
@@ -38,19 +38,19 @@ pub(super) enum Awaiting {
     /// The method may yield within the statement.
     Yield {
         loaded: Rc<Loaded>,
-        places: Vec<(Breakpoint, AwaitStep)>,
+        places: Vec<(RuntimeBreakpoint, AwaitStep)>,
         machine: Machine,
     },
     /// It has yielded; it resumes here.
     Resume {
-        breakpoint: Breakpoint,
+        breakpoint: RuntimeBreakpoint,
         machine: Machine,
     },
     /// The method's task completes.
-    Completion(Breakpoint),
+    Completion(RuntimeBreakpoint),
     /// The method returns an item, or its end, to its consumer, which resumes here.
     Consumer {
-        breakpoint: Breakpoint,
+        breakpoint: RuntimeBreakpoint,
         machine: Machine,
     },
 }
@@ -58,7 +58,7 @@ pub(super) enum Awaiting {
 impl Awaiting {
     /// Removes its breakpoints from the program.
     pub(super) fn clear(self) {
-        let remove = |breakpoint: Breakpoint| breakpoint.remove().unwrap_or_default();
+        let remove = |breakpoint: RuntimeBreakpoint| breakpoint.remove().unwrap_or_default();
         match self {
             Self::Nothing => {}
             Self::Yield { places, machine, .. } => {
@@ -73,7 +73,7 @@ impl Awaiting {
         }
     }
 
-    fn is_met_by(&self, hit: &Breakpoint) -> bool {
+    fn is_met_by(&self, hit: &RuntimeBreakpoint) -> bool {
         match self {
             Self::Nothing => false,
             Self::Yield { places, .. } => places.iter().any(|(breakpoint, _)| breakpoint.is(hit)),
@@ -224,7 +224,7 @@ impl ClrSession {
     }
 
     /// A breakpoint was hit. `true` if it belongs to the step in progress, and so to nothing else.
-    pub(crate) fn step_breakpoint(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+    pub(crate) fn step_breakpoint(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
         let Some(mut step) = self.stepping.step.take_if(|step| step.awaiting.is_met_by(hit)) else {
             return false;
         };
@@ -254,7 +254,7 @@ impl ClrSession {
         &mut self,
         step: &mut ActiveStep,
         thread: &Thread,
-        hit: &Breakpoint,
+        hit: &RuntimeBreakpoint,
     ) -> Result<(), Failure> {
         match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
             Awaiting::Nothing => {}

@@ -3,7 +3,7 @@
 //! step's own thread the runtime's stepper finds them.
 
 use clr_metadata::il;
-use cordebug::frame::Breakpoint;
+use cordebug::frame::RuntimeBreakpoint;
 use cordebug::thread::Thread;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ const MAX_METHODS: usize = 20;
 
 /// Breakpoints at the first statements of the methods that a statement passes to a library.
 #[derive(Default)]
-pub(super) struct Callbacks(Vec<Breakpoint>);
+pub(super) struct Callbacks(Vec<RuntimeBreakpoint>);
 
 impl Callbacks {
     /// Removes the breakpoints from the program.
@@ -29,7 +29,7 @@ impl Callbacks {
 
 impl ClrSession {
     /// A breakpoint was hit. `true` if it is one in a passed method, and so has no other meaning.
-    pub(crate) fn callback_entered(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+    pub(crate) fn callback_entered(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
         let is_own = |step: &ActiveStep| step.callbacks.0.iter().any(|breakpoint| breakpoint.is(hit));
         let Some(step) = self.stepping.step.as_ref().filter(|step| is_own(step)) else { return false };
         let stepper_comes = step.stepper.is_some() && thread.id() == Ok(step.thread);
@@ -63,7 +63,7 @@ impl ClrTypeSystem {
     }
 
     /// A breakpoint at the first statement of a user method, or of its state machine.
-    fn break_in(&self, from: &CodePosition, token: u32) -> Option<Breakpoint> {
+    fn break_in(&self, from: &CodePosition, token: u32) -> Option<RuntimeBreakpoint> {
         let (_, _, method) = from.loaded.image()?.metadata.called(token)?;
         let pdb = from.loaded.pdb.as_ref().ok()?;
         let body = pdb.move_next(method?).or(method)?;

@@ -4,7 +4,7 @@
 
 use clr_metadata::il;
 use clr_metadata::pdb::AwaitStep;
-use cordebug::frame::{Breakpoint, Frame};
+use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::{Value as ClrValue, element};
 
@@ -181,9 +181,10 @@ impl CodePosition {
     }
 
     /// A breakpoint where the method continues after an `await`, whether it had to wait there or not.
-    fn break_behind(&self, at: &AwaitStep) -> Option<Breakpoint> {
+    fn break_behind(&self, at: &AwaitStep) -> Option<RuntimeBreakpoint> {
         // A completed task is not waited for: a branch leads past the wait.
-        let passes = |branch: &&il::Branch| branch.il < at.yield_il && branch.target > at.resume_il;
+        let passes =
+            |branch: &&il::BranchInstruction| branch.il < at.yield_il && branch.target > at.resume_il;
         let branches = il::branches(&self.function.il_bytes().ok()?);
         let past = branches.iter().filter(passes).max_by_key(|branch| branch.il).map(|branch| branch.target);
         let behind = past.and_then(|il| self.function.set_breakpoint(il).ok());

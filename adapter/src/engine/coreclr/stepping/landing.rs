@@ -1,6 +1,6 @@
 //! Decides whether a step ends where it has landed, or continues because users do not want to stop there.
 
-use clr_metadata::il::Call;
+use clr_metadata::il::CallInstruction;
 use clr_metadata::metadata::Metadata;
 use cordebug::callback::step;
 use cordebug::thread::{Stepper, Thread};
@@ -106,7 +106,7 @@ impl CodePosition {
     pub(super) fn finally_ahead(&self) -> Option<u32> {
         let pdb = self.loaded.pdb.as_ref().ok().filter(|pdb| pdb.kickoff(self.method).is_some())?;
         let metadata = &self.loaded.image()?.metadata;
-        let is_finally = |call: &Call| {
+        let is_finally = |call: &CallInstruction| {
             let own = metadata.called(call.token).and_then(|(_, _, own)| own);
             own.is_some_and(|method| {
                 metadata.method_name(method).starts_with(FINALLY) && pdb.first_statement(method).is_some()

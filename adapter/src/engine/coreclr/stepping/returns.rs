@@ -5,7 +5,7 @@
 use std::mem;
 
 use cordebug::callback::step;
-use cordebug::frame::{Breakpoint, Frame};
+use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::element;
 
@@ -34,7 +34,7 @@ struct CallSite {
 #[derive(Default)]
 pub(super) struct ReturnValues {
     /// Breakpoints at which one can be read.
-    armed: Vec<(Breakpoint, CallSite)>,
+    armed: Vec<(RuntimeBreakpoint, CallSite)>,
     strangers: usize,
     values: Vec<Returned>,
 }
@@ -58,7 +58,7 @@ impl ReturnValues {
 
 impl ClrSession {
     /// A breakpoint was hit. `true` if it follows a call of the step, and so belongs to nothing else.
-    pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+    pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
         let is_own = |step: &ActiveStep| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
         let Some(mut step) = self.stepping.step.take_if(|step| is_own(step)) else { return false };
         if !self.read_returns(&mut step, thread) {
@@ -166,7 +166,7 @@ impl ClrTypeSystem {
     /// The calls of a statement that lead to user code.
     fn calls_with_values(&self, at: &CodePosition) -> Vec<CallSite> {
         let Some(image) = at.loaded.image() else { return Vec::new() };
-        let shown = |call: clr_metadata::il::Call| {
+        let shown = |call: clr_metadata::il::CallInstruction| {
             let (_, name, _) = image.metadata.called(call.token)?;
             if name.starts_with('.') {
                 return None;

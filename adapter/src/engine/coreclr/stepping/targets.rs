@@ -2,7 +2,7 @@
 //! in the code, so that its actual target does not matter: an override, a delegate, a lambda that the
 //! framework calls.
 
-use clr_metadata::il::{self, Call};
+use clr_metadata::il::{self, CallInstruction};
 use cordebug::thread::Thread;
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(crate) enum ExecutionTarget {
 
 impl CodePosition {
     /// The calls of its statement, in the order of execution.
-    pub(super) fn calls(&self) -> Vec<Call> {
+    pub(super) fn calls(&self) -> Vec<CallInstruction> {
         let Some((start, end)) = self.statement() else { return Vec::new() };
         let mut calls = il::calls(&self.function.il_bytes().unwrap_or_default());
         calls.retain(|call| call.il >= start && call.il < end);

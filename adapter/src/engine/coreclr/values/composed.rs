@@ -240,7 +240,7 @@ impl ClrTypeSystem {
             return None;
         }
         let fields = metadata.fields(token);
-        let is_its = |field: &clr_metadata::metadata::Field| {
+        let is_its = |field: &clr_metadata::metadata::FieldDef| {
             !field.is_static && field.name.starts_with('<') && source_name(&field.name) == name
         };
         let step = PathSegment::Field { up, token: fields.into_iter().find(is_its)?.token };

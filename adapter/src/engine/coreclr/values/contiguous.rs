@@ -2,7 +2,7 @@
 //! memory; nothing runs.
 
 use cordebug::value::Value as ClrValue;
-use csharp_expr::bind::Elements;
+use csharp_expr::bind::ContiguousElements;
 
 use super::inside::{VariableEntry, What};
 use super::path::{Path, PathRoot, PathSegment, bare};
@@ -98,7 +98,7 @@ impl StopContext<'_> {
 impl ClrTypeSystem {
     /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer determines
     /// their number.
-    pub(crate) fn inline_elements(&self, loaded: &Loaded, token: u32) -> Option<Elements> {
+    pub(crate) fn inline_elements(&self, loaded: &Loaded, token: u32) -> Option<ContiguousElements> {
         let metadata = &loaded.image()?.metadata;
         let count = metadata.attribute_number(token, INLINE);
         if count.is_none() && !metadata.simple_name(token).ends_with(BUFFER) {
@@ -113,7 +113,7 @@ impl ClrTypeSystem {
                 .zip(self.number_kind(&of).and_then(width))
                 .map(|(size, of)| size / of as u32),
         };
-        Some(Elements { of, count })
+        Some(ContiguousElements { of, count })
     }
 
     /// The elements of an inline array or a fixed buffer; `None` for any other value.

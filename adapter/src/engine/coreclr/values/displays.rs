@@ -6,7 +6,7 @@
 //! evaluated in the same way, except for types that are shown from their fields: some displays would change
 //! the program (`Task.Id` creates an id) or wait for a lock (`ConcurrentDictionary.Count`).
 
-use clr_metadata::members::Argument;
+use clr_metadata::members::AttributeArgument;
 use dap_wire::ErrorCode;
 
 use super::path::{Path, PathRoot, bare};
@@ -186,7 +186,7 @@ impl ClrSession {
         let named = self.types.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.types.definition(&owner)?;
             match loaded.image()?.metadata.attribute_text(token, PROXY)?.0 {
-                Argument::Text(Some(name)) => Some((owner, loaded, name)),
+                AttributeArgument::Text(Some(name)) => Some((owner, loaded, name)),
                 _ => None,
             }
         });
@@ -230,8 +230,8 @@ impl ClrTypeSystem {
                 return Some((owner, Display { value: said, name: None, kind: None }));
             }
             let (first, named) = loaded.image()?.metadata.attribute_text(token, DISPLAY)?;
-            let text = |argument: &Argument| match argument {
-                Argument::Text(text) => text.clone().filter(|text| !text.is_empty()),
+            let text = |argument: &AttributeArgument| match argument {
+                AttributeArgument::Text(text) => text.clone().filter(|text| !text.is_empty()),
                 _ => None,
             };
             let named =

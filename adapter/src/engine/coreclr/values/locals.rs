@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use clr_metadata::metadata::{Field, Metadata};
+use clr_metadata::metadata::{FieldDef, Metadata};
 use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
 use dap_wire::Failure;
@@ -146,7 +146,7 @@ impl StopContext<'_> {
         let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return };
         let class = metadata.owner_of(method);
         let fields = metadata.fields(class).into_iter().filter(|field| field.name.starts_with(KEPT));
-        let fields: Vec<Field> = fields.collect();
+        let fields: Vec<FieldDef> = fields.collect();
         if fields.is_empty() {
             return;
         }
