@@ -1,4 +1,5 @@
-//! Flags, and which of the program's parts they start. Prints errors to stderr; stdout belongs to the protocol.
+//! Flags, and which of the program's parts they start. Prints errors to stderr; stdout belongs to the
+//! protocol.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,7 +18,8 @@ use crate::{engine, io, logging, server};
 
 /// A debug adapter whose sessions an editor and agents share.
 ///
-/// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an editor that starts it.
+/// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an editor that starts
+/// it.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-dap", version)]
 pub struct AdapterArgs {
@@ -37,8 +39,8 @@ pub struct AdapterArgs {
     #[arg(long, value_name = "LEVEL", default_value = "warn", global = true,
         value_parser = log_output::level)]
     log_level: String,
-    /// The attributes of the launch or attach that will come, as JSON: exception filters are then those of its engine from the
-    /// start, for an editor that reads them only in the answer to `initialize`
+    /// The attributes of the launch or attach that will come, as JSON: exception filters are then those of
+    /// its engine from the start, for an editor that reads them only in the answer to `initialize`
     #[arg(long, value_name = "ATTRIBUTES", value_parser = attributes, conflicts_with = "listen")]
     expect: Option<String>,
     /// What agents may do unless the launch sets it: full, readOnly or none
@@ -107,7 +109,8 @@ enum AdapterCommand {
         /// The process, which leads its group
         process: u32,
     },
-    /// Ends the child processes of a session whose host is killed, and releases held .NET runtimes (used by tandem-dap itself)
+    /// Ends the child processes of a session whose host is killed, and releases held .NET runtimes (used by
+    /// tandem-dap itself)
     #[command(hide = true)]
     ChildWatchdog {
         /// The program whose child processes end with the host

@@ -1,7 +1,8 @@
 //! The engine: a debugger for one debuggee. Requests in, replies and events out.
 //!
-//! The built-in .NET engine and every child adapter implement [`Engine`]. An engine speaks DAP bodies with *its own*
-//! ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for each client.
+//! The built-in .NET engine and every child adapter implement [`Engine`]. An engine speaks DAP bodies with
+//! *its own* ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for
+//! each client.
 
 pub mod builds;
 pub mod child;
@@ -47,15 +48,16 @@ pub const BY_FORCE: &str = "tandemByForce";
 /// resumed.
 pub const STOPPED: &str = "tandemStopped";
 
-/// Key of an engine's reply to `terminate`: the program got a signal, which a stopped program handles when it resumes.
+/// Key of an engine's reply to `terminate`: the program got a signal, which a stopped program handles when it
+/// resumes.
 pub const SIGNAL_PENDING: &str = "signalPending";
 
-/// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated: `condition` if it is
-/// known, and `reason`. The hub removes it.
+/// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated:
+/// `condition` if it is known, and `reason`. The hub removes it.
 pub const CONDITION_FAILURE: &str = "conditionFailure";
 
-/// Key that the hub adds to a breakpoint whose `condition` joins several: their texts. The engine removes it; where it cannot
-/// parse one of them, it has to stop each time.
+/// Key that the hub adds to a breakpoint whose `condition` joins several: their texts. The engine removes it;
+/// where it cannot parse one of them, it has to stop each time.
 pub const JOINED_CONDITIONS: &str = "joinedConditions";
 
 /// A DAP request to an engine.
@@ -78,8 +80,8 @@ pub struct EngineReply {
     pub result: Result<Value, Failure>,
 }
 
-/// The handle for the one reply to a request. Replies reach the hub in the order in which they are sent, from whatever
-/// thread: one queue carries them all.
+/// The handle for the one reply to a request. Replies reach the hub in the order in which they are sent, from
+/// whatever thread: one queue carries them all.
 #[derive(Debug)]
 pub struct ReplyHandle {
     number: u64,
@@ -122,8 +124,8 @@ pub enum EngineEvent {
         /// Its body; `Null` when there is none.
         body: Value,
     },
-    /// A reverse request (DAP `runInTerminal`, `startDebugging`): the hub finds the one client that carries it out, and
-    /// [`Engine::reverse_reply`] gets exactly one reply, however that client behaves.
+    /// A reverse request (DAP `runInTerminal`, `startDebugging`): the hub finds the one client that carries
+    /// it out, and [`Engine::reverse_reply`] gets exactly one reply, however that client behaves.
     ReverseRequest {
         /// The engine's own number for it; the reply repeats it.
         id: i64,
@@ -131,8 +133,9 @@ pub enum EngineEvent {
         /// Its arguments, as the client is to see them.
         arguments: Value,
     },
-    /// All that the engine supports, as DAP `Capabilities`, before it sends `initialized`; it does not support what is not
-    /// named. An engine that never reports this offers what `hub::capabilities::initial` promises.
+    /// All that the engine supports, as DAP `Capabilities`, before it sends `initialized`; it does not
+    /// support what is not named. An engine that never reports this offers what `hub::capabilities::initial`
+    /// promises.
     Capabilities(Value),
     /// A child process of the program is debugged too, in a session of its own.
     ChildSession(ChildSession),
@@ -233,15 +236,16 @@ impl std::fmt::Debug for ChildSession {
 ///
 /// Events travel on a channel that the engine gets when it is made (see `engine::select`).
 pub trait Engine: Send + Sync {
-    /// Takes one request, and sends its result to `reply`. Several may be in flight, so that `pause` can overtake
-    /// `evaluate`. Must not block.
+    /// Takes one request, and sends its result to `reply`. Several may be in flight, so that `pause` can
+    /// overtake `evaluate`. Must not block.
     ///
-    /// The reply is `CANCELLED` soon after `cancel` fires, and never stays away: an engine that died replies to everything
-    /// with `ENGINE_FAILED`, be it by dropping `reply`.
+    /// The reply is `CANCELLED` soon after `cancel` fires, and never stays away: an engine that died replies
+    /// to everything with `ENGINE_FAILED`, be it by dropping `reply`.
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle);
 
-    /// Takes the one reply to an [`EngineEvent::ReverseRequest`] of this engine: the client's body, or why there is none
-    /// (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends). Must not block.
+    /// Takes the one reply to an [`EngineEvent::ReverseRequest`] of this engine: the client's body, or why
+    /// there is none (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends).
+    /// Must not block.
     fn reverse_reply(&self, id: i64, result: Result<Value, Failure>) {
         if id != CHILD_SESSION_REQUEST {
             // An engine that sends no reverse request gets no reply.

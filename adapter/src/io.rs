@@ -1,15 +1,19 @@
-//! Process I/O: the program's stdin, stdout and stderr are the broker's pipes, always drained, whether or not a client reads.
+//! Process I/O: the program's stdin, stdout and stderr are the broker's pipes, always drained, whether or not
+//! a client reads.
 //!
-//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`] (output for requests
-//! and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text across borders), [`child`] (starting a program
-//! held, its exit, killing it), [`terminal`] and [`terminal_answers`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a client's
-//! terminal, from both sides), [`needs_terminal`] (messages of a program that misses one), [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a
-//! program known from its beginning), [`drain`] (the thread per pipe), [`stdin`]
-//! (the queue of what is written), [`redirection`] (files for stdin, and copies of output), [`waiting`] and [`blocked`] (does the program wait for input?),
+//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`]
+//! (output for requests and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text
+//! across borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] and
+//! [`terminal_answers`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a
+//! client's terminal, from both sides), [`needs_terminal`] (messages of a program that misses one),
+//! [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a program known from its
+//! beginning), [`drain`] (the thread per pipe), [`stdin`] (the queue of what is written), [`redirection`]
+//! (files for stdin, and copies of output), [`waiting`] and [`blocked`] (does the program wait for input?),
 //! [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its host),
 //! [`executable`] (can it be a program of this machine?).
 //!
-//! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
+//! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines
+//! (spawning).
 
 mod blocked;
 pub mod broker;

@@ -1,7 +1,7 @@
 //! `tandem-dap`: one debug session, any number of clients.
 //!
-//! In reading order: [`cli`] (what may be asked on the command line), [`server`] (processes, sockets, who may join),
-//! [`hub`] (what a session is), [`engine`] (what debugs), [`io`] (the program's pipes), [`logging`].
+//! In reading order: [`cli`] (what may be asked on the command line), [`server`] (processes, sockets, who may
+//! join), [`hub`] (what a session is), [`engine`] (what debugs), [`io`] (the program's pipes), [`logging`].
 
 pub mod cli;
 pub mod engine;

@@ -1,8 +1,8 @@
-//! The flags of the log, which a relay or listener passes to its hosts, and how messages appear in it. The log itself:
-//! `tandem-log`.
+//! The flags of the log, which a relay or listener passes to its hosts, and how messages appear in it. The
+//! log itself: `tandem-log`.
 //!
-//! A log may be handed to others. So no level shows what a program is given or gives: arguments, environment, stdin, output,
-//! values and files are named by their fields ([`shape`]), never shown.
+//! A log may be handed to others. So no level shows what a program is given or gives: arguments, environment,
+//! stdin, output, values and files are named by their fields ([`shape`]), never shown.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! How long it takes to open an assembly and to find its last type: `cargo run --release --example open ASSEMBLY`.
+//! How long it takes to open an assembly and to find its last type:
+//! `cargo run --release --example open ASSEMBLY`.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Generic parameters with what must hold of their arguments (ECMA-335 II.22.20 and II.22.21), and how parameters of methods are passed.
+//! Generic parameters with what must hold of their arguments (ECMA-335 II.22.20 and II.22.21), and how
+//! parameters of methods are passed.
 
 use crate::members::decode;
 use crate::metadata::{Metadata, row};
@@ -76,8 +77,8 @@ impl Metadata {
         self.parameter(method, position).map_or(0, |at| self.tables.cell(table::PARAM, at, 0))
     }
 
-    /// The value of a method's parameter, from 0, that its attribute says is a decimal: sign and scale, and the high, middle and low
-    /// 32 bits.
+    /// The value of a method's parameter, from 0, that its attribute says is a decimal: sign and scale, and
+    /// the high, middle and low 32 bits.
     pub fn decimal_default(&self, method: u32, position: u32) -> Option<(u8, u8, [u32; 3])> {
         let token = 0x0800_0000 | self.parameter(method, position)?;
         let name = "System.Runtime.CompilerServices.DecimalConstantAttribute";

@@ -1,4 +1,5 @@
-//! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads; and what a method catches.
+//! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads; and what a
+//! method catches.
 
 use crate::bytes::ByteReader;
 
@@ -89,7 +90,8 @@ pub fn calls(body: &[u8]) -> Vec<CallInstruction> {
     found
 }
 
-/// The methods of which a body takes the address, as for a delegate, in order. Ends at the first byte that is not an instruction.
+/// The methods of which a body takes the address, as for a delegate, in order. Ends at the first byte that is
+/// not an instruction.
 pub fn method_pointers(body: &[u8]) -> Vec<CallInstruction> {
     let mut found = Vec::new();
     // ldftn, ldvirtftn
@@ -114,8 +116,8 @@ pub fn only_returns(body: &[u8], from: u32, end: u32) -> bool {
     last == Some(0x2a) && !branches(body).iter().any(leads_out)
 }
 
-/// The branches of a method body, also out of `try`, in order; a `switch` counts once for each of its targets. Ends at the
-/// first byte that is not an instruction.
+/// The branches of a method body, also out of `try`, in order; a `switch` counts once for each of its
+/// targets. Ends at the first byte that is not an instruction.
 pub fn branches(body: &[u8]) -> Vec<BranchInstruction> {
     let mut found = Vec::new();
     instructions(body, |il, opcode, operand| {
@@ -216,7 +218,8 @@ mod tests {
 
     #[test]
     fn calls_are_found_between_other_instructions() {
-        // ldarg.0; ldc.i4.s 40; switch (1); call 0A000001; ldstr; callvirt 06000002; constrained.; newobj 06000003; ret
+        // ldarg.0; ldc.i4.s 40; switch (1); call 0A000001; ldstr; callvirt 06000002; constrained.; newobj
+        // 06000003; ret
         let body = [
             0x02, 0x1f, 0x28, 0x45, 1, 0, 0, 0, 0x6f, 0, 0, 0, 0x28, 1, 0, 0, 0x0a, 0x72, 0x28, 0, 0, 0x70,
             0x6f, 2, 0, 0, 6, 0xfe, 0x16, 0x73, 0, 0, 2, 0x73, 3, 0, 0, 6, 0x2a,

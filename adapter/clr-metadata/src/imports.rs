@@ -7,7 +7,8 @@ use crate::tables::table;
 /// Kind of CustomDebugInformation with a local's tuple names: {ED9FDF71-8879-4747-8ED3-FE5EDE3CE710}.
 const TUPLE_NAMES: [u8; 16] =
     [0x71, 0xdf, 0x9f, 0xed, 0x79, 0x88, 0x47, 0x47, 0x8e, 0xd3, 0xfe, 0x5e, 0xde, 0x3c, 0xe7, 0x10];
-/// Kind of CustomDebugInformation with the flags of a local's `dynamic` parts: {83C563C4-B4F3-47D5-B824-BA5441477EA8}.
+/// Kind of CustomDebugInformation with the flags of a local's `dynamic` parts:
+/// {83C563C4-B4F3-47D5-B824-BA5441477EA8}.
 const DYNAMIC_PARTS: [u8; 16] =
     [0xc4, 0x63, 0xc5, 0x83, 0xf3, 0xb4, 0xd5, 0x47, 0xb8, 0x24, 0xba, 0x54, 0x41, 0x47, 0x7e, 0xa8];
 /// Kind of CustomDebugInformation with the compiler's options: {B5FEEC05-8CD0-4A83-96DA-466284BB4BD8}.
@@ -42,8 +43,8 @@ impl Pdb {
         all
     }
 
-    /// The same, for each namespace and the file by itself: the innermost first. Of the two methods that an async method or
-    /// iterator is compiled to, either may have them; `method` is either.
+    /// The same, for each namespace and the file by itself: the innermost first. Of the two methods that an
+    /// async method or iterator is compiled to, either may have them; `method` is either.
     pub fn import_scopes(&self, method: u32) -> Vec<Imports> {
         let own = |method: u32| {
             let row = method & 0x00ff_ffff;
@@ -78,8 +79,8 @@ impl Pdb {
         None
     }
 
-    /// Which parts of a local's type are `dynamic`, from the row of its LocalVariable: a flag for each part, outer ones first;
-    /// empty when none is.
+    /// Which parts of a local's type are `dynamic`, from the row of its LocalVariable: a flag for each part,
+    /// outer ones first; empty when none is.
     pub fn dynamic_parts(&self, variable: u32) -> Vec<bool> {
         // HasCustomDebugInformation: tag 24 is a LocalVariable, in 5 bits.
         let blob = self.debug_information(variable << 5 | 24, DYNAMIC_PARTS).next().unwrap_or_default();
@@ -127,7 +128,8 @@ impl Pdb {
         Some(())
     }
 
-    /// Names of the elements of a local that is a tuple, from the row of its LocalVariable; empty when it has none.
+    /// Names of the elements of a local that is a tuple, from the row of its LocalVariable; empty when it has
+    /// none.
     pub fn tuple_names(&self, variable: u32) -> Vec<Option<String>> {
         // HasCustomDebugInformation: tag 24 is a LocalVariable, in 5 bits.
         let blob = self.debug_information(variable << 5 | 24, TUPLE_NAMES).next();

@@ -1,10 +1,12 @@
-//! .NET assemblies and their symbols as files: PE (ECMA-335 II.25), metadata tables (II.22-24), portable PDBs.
+//! .NET assemblies and their symbols as files: PE (ECMA-335 II.25), metadata tables (II.22-24), portable
+//! PDBs.
 //!
-//! In reading order: [`bytes`] (checked reading), [`tables`] (the tables of both file kinds), [`image`] (an assembly),
-//! [`metadata`] (types, methods, fields), [`signature`] and [`members`] (what evaluating needs of them), [`pdb`] and [`imports`] (source lines, local names, usings).
+//! In reading order: [`bytes`] (checked reading), [`tables`] (the tables of both file kinds), [`image`] (an
+//! assembly), [`metadata`] (types, methods, fields), [`signature`] and [`members`] (what evaluating needs of
+//! them), [`pdb`] and [`imports`] (source lines, local names, usings).
 //!
-//! Pure and safe: no process, no debugger; whatever the bytes are, reading them neither panics nor takes unbounded
-//! memory. Used by the .NET engine.
+//! Pure and safe: no process, no debugger; whatever the bytes are, reading them neither panics nor takes
+//! unbounded memory. Used by the .NET engine.
 
 pub mod bytes;
 pub mod generics;

@@ -199,7 +199,8 @@ impl Metadata {
         })
     }
 
-    /// The value of a parameter that may be left out: its element type and bytes; `None` when it must be given.
+    /// The value of a parameter that may be left out: its element type and bytes; `None` when it must be
+    /// given.
     pub fn default_of(&self, method: u32, position: u32) -> Option<(u32, &[u8])> {
         let parameter = self.parameter(method, position)?;
         (self.tables.cell(table::PARAM, parameter, 0) & 0x1000 != 0).then_some(())?;
@@ -273,7 +274,8 @@ impl Metadata {
             .collect()
     }
 
-    /// Attributes of a field, method, type, parameter, property or assembly: their types' full names and raw values.
+    /// Attributes of a field, method, type, parameter, property or assembly: their types' full names and raw
+    /// values.
     pub fn attributes(&self, token: u32) -> impl Iterator<Item = (String, &[u8])> {
         // HasCustomAttribute, II.24.2.6.
         let tag = match token >> 24 {
@@ -414,8 +416,8 @@ pub(crate) fn decode(coded: u32) -> Option<u32> {
     })
 }
 
-/// A custom attribute's blob with one fixed argument, which is a string or type name (`0x0e`), a number of four bytes
-/// (`0x08`), or an array of strings (`0x1d`); then named ones.
+/// A custom attribute's blob with one fixed argument, which is a string or type name (`0x0e`), a number of
+/// four bytes (`0x08`), or an array of strings (`0x1d`); then named ones.
 fn attribute(blob: &[u8], first: u8) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
     let mut reader = ByteReader::new(blob);
     (reader.u16()? == 1).then_some(())?;

@@ -1,4 +1,5 @@
-//! Types, methods, fields and properties of an assembly, by token. A token's top byte is its table, the rest its row.
+//! Types, methods, fields and properties of an assembly, by token. A token's top byte is its table, the rest
+//! its row.
 
 pub mod attributes;
 pub mod spelling;
@@ -11,7 +12,8 @@ use crate::tables::{RowList, Tables, table};
 
 /// MethodAttributes and FieldAttributes: static.
 const STATIC: u32 = 0x10;
-/// MethodImplAttributes: async, a method that the runtime itself suspends (.NET 10 and later, switched on when it is compiled).
+/// MethodImplAttributes: async, a method that the runtime itself suspends (.NET 10 and later, switched on
+/// when it is compiled).
 const RUNTIME_ASYNC: u32 = 0x2000;
 /// FieldAttributes: literal, a constant without storage.
 const LITERAL: u32 = 0x40;
@@ -294,7 +296,8 @@ impl Metadata {
             .any(|at| cell(at, 1) == row(method) && cell(at, 0) & GETTER != 0)
     }
 
-    /// Whether the compiler optimised the assembly: its DebuggableAttribute does not disable the JIT's optimiser.
+    /// Whether the compiler optimised the assembly: its DebuggableAttribute does not disable the JIT's
+    /// optimiser.
     pub fn is_optimized(&self) -> bool {
         const ASSEMBLY: u32 = 1 << 5 | 14;
         const DISABLE_OPTIMIZATIONS: u32 = 0x100;
@@ -304,7 +307,8 @@ impl Metadata {
                 continue;
             }
             let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
-            // CustomAttributeType: tag 3 is a MemberRef, whose class (MemberRefParent) has tag 1 for a TypeRef.
+            // CustomAttributeType: tag 3 is a MemberRef, whose class (MemberRefParent) has tag 1 for a
+            // TypeRef.
             let class = self.tables.cell(table::MEMBER_REF, coded >> 3, 0);
             let name = self.tables.text(self.tables.cell(table::TYPE_REF, class >> 3, 1));
             if coded & 7 == 3 && class & 7 == 1 && name == "DebuggableAttribute" {

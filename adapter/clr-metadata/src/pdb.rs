@@ -144,8 +144,8 @@ impl Pdb {
         self.tables.pdb_id().starts_with(id)
     }
 
-    /// The parts of a PDB's file around its id: an assembly has the checksum of the file with zeros in the place of the id (PE/COFF,
-    /// "PDB Checksum Debug Directory Entry"). `file` is what this was parsed from.
+    /// The parts of a PDB's file around its id: an assembly has the checksum of the file with zeros in the
+    /// place of the id (PE/COFF, "PDB Checksum Debug Directory Entry"). `file` is what this was parsed from.
     pub fn around_id<'a>(&self, file: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let id = self.tables.pdb_id_range();
         Some((file.get(..id.start)?, file.get(id.end..)?))
@@ -175,7 +175,8 @@ impl Pdb {
         self.documents.get(row as usize).map_or("", String::as_str)
     }
 
-    /// The document a path means: the same path, else the one whose path ends alike in most parts, the file name at least.
+    /// The document a path means: the same path, else the one whose path ends alike in most parts, the file
+    /// name at least.
     pub fn find_document(&self, path: &str) -> Option<u32> {
         let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
         let wanted = parts(path);
@@ -282,8 +283,9 @@ impl Pdb {
         })
     }
 
-    /// Where a breakpoint on this line of a document binds: the first statement that begins there, in each method that
-    /// has one; else on the nearest later line with code. With `column`, the statement that covers it.
+    /// Where a breakpoint on this line of a document binds: the first statement that begins there, in each
+    /// method that has one; else on the nearest later line with code. With `column`, the statement that
+    /// covers it.
     pub fn locations(&self, document: u32, line: u32, column: Option<u32>) -> Vec<Location> {
         let Some(all) = self.line_index().get(&document) else { return Vec::new() };
         // A line in the middle of a statement means that statement.
@@ -343,7 +345,8 @@ impl Pdb {
         found.into_iter().take(limit).collect()
     }
 
-    /// The blobs of a kind of CustomDebugInformation that a row has, by its coded index (HasCustomDebugInformation).
+    /// The blobs of a kind of CustomDebugInformation that a row has, by its coded index
+    /// (HasCustomDebugInformation).
     pub(crate) fn debug_information(&self, parent: u32, kind: [u8; 16]) -> impl Iterator<Item = &[u8]> {
         let cell = move |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
         let count = self.tables.rows(table::CUSTOM_DEBUG);
@@ -404,8 +407,9 @@ fn first_of_each_method(places: impl Iterator<Item = Location>) -> Vec<Location>
     found
 }
 
-/// What symbol servers know the PDB of an assembly by (SSQP, "Portable-Pdb-Signature"): `name/idffffffff/name`, relative, its names
-/// as they are in `written`, the path in the assembly. `None` when that has no file name.
+/// What symbol servers know the PDB of an assembly by (SSQP, "Portable-Pdb-Signature"):
+/// `name/idffffffff/name`, relative, its names as they are in `written`, the path in the assembly. `None`
+/// when that has no file name.
 pub fn symbol_key(written: &str, id: &[u8; 16]) -> Option<String> {
     let name = written.rsplit(['/', '\\']).next()?;
     let is_name = !matches!(name, "" | "." | "..") && !name.contains(['\0', ':']);

@@ -1,5 +1,5 @@
-//! Signatures of fields, methods, properties and locals (ECMA-335 II.23.2): types as the metadata writes them, not yet
-//! looked up anywhere.
+//! Signatures of fields, methods, properties and locals (ECMA-335 II.23.2): types as the metadata writes
+//! them, not yet looked up anywhere.
 
 use crate::bytes::ByteReader;
 

@@ -1,5 +1,5 @@
-//! The metadata tables, ECMA-335 II.22 and II.24, and those a portable PDB adds. Rows and columns as numbers; what they
-//! mean is `metadata`'s and `pdb`'s.
+//! The metadata tables, ECMA-335 II.22 and II.24, and those a portable PDB adds. Rows and columns as numbers;
+//! what they mean is `metadata`'s and `pdb`'s.
 
 use crate::bytes::{ByteReader, u16_at, u32_at};
 
@@ -141,7 +141,8 @@ fn columns(table: usize) -> &'static [Column] {
 
 /// In the sizes of the heaps: four more bytes precede the rows.
 const EXTRA_DATA: u8 = 0x40;
-/// Tables that must be sorted (II.24.2.6), and by which column. While code is being made at run time they are not.
+/// Tables that must be sorted (II.24.2.6), and by which column. While code is being made at run time they are
+/// not.
 const SORTED: [(usize, usize); 8] = [
     (table::INTERFACE_IMPL, 0),
     (table::CONSTANT, 1),
@@ -153,7 +154,8 @@ const SORTED: [(usize, usize); 8] = [
     (table::GENERIC_PARAM_CONSTRAINT, 0),
 ];
 
-/// The table that says in which order list columns count the rows of another. Only metadata in the making has any.
+/// The table that says in which order list columns count the rows of another. Only metadata in the making has
+/// any.
 fn pointers(target: usize) -> Option<usize> {
     match target {
         table::FIELD => Some(0x03),

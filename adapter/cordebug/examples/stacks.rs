@@ -1,7 +1,9 @@
-//! The managed stacks of a running .NET process: `cargo run -p cordebug --example stacks PID`. It attaches, prints each thread with the
-//! module and the metadata token of each method on its stack, and detaches; the process runs on.
+//! The managed stacks of a running .NET process: `cargo run -p cordebug --example stacks PID`. It attaches,
+//! prints each thread with the module and the metadata token of each method on its stack, and detaches; the
+//! process runs on.
 //!
-//! Names and lines are not here: they are in the module's metadata and symbols, which the crate `clr-metadata` reads.
+//! Names and lines are not here: they are in the module's metadata and symbols, which the crate
+//! `clr-metadata` reads.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,7 +11,8 @@ use std::time::Duration;
 use cordebug::callback::Callback;
 use cordebug::runtime;
 
-/// Attaching reports what is there already (modules, threads) as callbacks; without one for this long, all have come.
+/// Attaching reports what is there already (modules, threads) as callbacks; without one for this long, all
+/// have come.
 const QUIET_TIMEOUT: Duration = Duration::from_millis(500);
 const MAX_FRAMES: usize = 100;
 
@@ -19,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = runtime::find(pid)?.into_iter().next().ok_or("no .NET runtime is in this process")?;
     let (callbacks, received) = mpsc::channel();
     let debugger = runtime::create_debugger(pid, &runtime)?;
-    // A callback comes on a thread of the debugging library, and the process stays stopped until it is answered.
+    // A callback comes on a thread of the debugging library, and the process stays stopped until it is
+    // answered.
     debugger.start(move |callback| drop(callbacks.send(callback)))?;
     let process = debugger.attach(pid)?;
     loop {

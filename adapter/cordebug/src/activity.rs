@@ -1,5 +1,5 @@
-//! What passes between us, the debugging library and the runtime, counted: so that another thread can see when nothing does any
-//! more. Only counts; the caller decides what a silence means.
+//! What passes between us, the debugging library and the runtime, counted: so that another thread can see
+//! when nothing does any more. Only counts; the caller decides what a silence means.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};

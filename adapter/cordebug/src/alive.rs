@@ -4,7 +4,8 @@
 /// Of the flags of a thread: it is on its way out (PF_EXITING, include/linux/sched.h).
 const EXITING: u32 = 0x4;
 
-/// Whether there is nothing of this process any more but what its parent may ask for. A main thread may end before the others.
+/// Whether there is nothing of this process any more but what its parent may ask for. A main thread may end
+/// before the others.
 pub fn has_ended(pid: u32) -> bool {
     let Some(fields) = fields(pid) else { return true };
     let is_zombie = fields.first().is_some_and(|state| matches!(state.as_str(), "Z" | "X"));
@@ -17,7 +18,8 @@ pub fn is_ending(pid: u32) -> bool {
     fields.get(6).and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & EXITING != 0)
 }
 
-/// What follows the name, which may have spaces and brackets in it: state, parent, … None when there is no such process.
+/// What follows the name, which may have spaces and brackets in it: state, parent, … None when there is no
+/// such process.
 fn fields(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;

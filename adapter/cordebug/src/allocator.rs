@@ -1,7 +1,8 @@
 //! How much freed memory the C library keeps, for a process that debugs one program after the other.
 //!
-//! By default glibc learns from large blocks: once one was freed, it takes others of that size from a heap of the thread's and keeps them
-//! there, for as many threads as it has heaps. Each session is a thread, and reads whole assemblies.
+//! By default glibc learns from large blocks: once one was freed, it takes others of that size from a heap of
+//! the thread's and keeps them there, for as many threads as it has heaps. Each session is a thread, and
+//! reads whole assemblies.
 
 /// Blocks from here on are the system's own, and go back to it at once, bytes.
 const MIN_MAPPED_LEN: i32 = 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Callbacks of the runtime: our callback object turns each call into a [`Callback`] and passes it on.
 //!
-//! Calls come on a thread of the debugging library. Nothing happens there but counting a reference and passing the
-//! message; the engine's thread does the work and answers every one with `Process::resume`.
+//! Calls come on a thread of the debugging library. Nothing happens there but counting a reference and
+//! passing the message; the engine's thread does the work and answers every one with `Process::resume`.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -36,7 +36,8 @@ pub mod step {
     pub const RETURN: u32 = 1;
 }
 
-/// One call of the runtime. Each must be answered by exactly one `Process::resume`, but for [`Callback::ExitProcess`].
+/// One call of the runtime. Each must be answered by exactly one `Process::resume`, but for
+/// [`Callback::ExitProcess`].
 #[allow(missing_docs, reason = "named after the methods of ICorDebugManagedCallback")]
 pub enum Callback {
     Breakpoint {
@@ -52,8 +53,8 @@ pub enum Callback {
     Break {
         thread: Thread,
     },
-    /// `frame`: where it was thrown, or where the handler is; none in native code. `il`: the IL offset there; of a handler, where
-    /// it begins.
+    /// `frame`: where it was thrown, or where the handler is; none in native code. `il`: the IL offset there;
+    /// of a handler, where it begins.
     Exception {
         thread: Thread,
         frame: Option<Frame>,
@@ -97,8 +98,9 @@ pub enum Callback {
     Other(&'static str),
 }
 
-// SAFETY: the one place where COM pointers cross threads. mscordbi's objects count references atomically and lock
-// inside; a callback's pointers are moved to the engine's thread, which is the only one that uses or releases them.
+// SAFETY: the one place where COM pointers cross threads. mscordbi's objects count references atomically and
+// lock inside; a callback's pointers are moved to the engine's thread, which is the only one that uses or
+// releases them.
 unsafe impl Send for Callback {}
 
 type Sink = Box<dyn Fn(Callback) + Send + Sync>;

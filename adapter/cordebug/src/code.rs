@@ -1,5 +1,5 @@
-//! Machine code that the runtime made of a method: ICorDebugCode, ICorDebugCode2, ICorDebugCode3, ICorDebugNativeFrame. Where it lies and what
-//! of the IL it is; not its instructions.
+//! Machine code that the runtime made of a method: ICorDebugCode, ICorDebugCode2, ICorDebugCode3,
+//! ICorDebugNativeFrame. Where it lies and what of the IL it is; not its instructions.
 
 use crate::com::{ComPtr, call, get};
 use crate::frame::{Frame, Function, RuntimeBreakpoint};
@@ -88,11 +88,12 @@ impl NativeCode {
         Ok(RuntimeBreakpoint(breakpoint.cast()?))
     }
 
-    /// The offsets where the value that the call at an IL offset returned can be read, by [`Frame::return_value`]: behind each
-    /// copy of the call. GetReturnValueLiveOffset.
+    /// The offsets where the value that the call at an IL offset returned can be read, by
+    /// [`Frame::return_value`]: behind each copy of the call. GetReturnValueLiveOffset.
     ///
     /// # Errors
-    /// From the runtime: for a call that returns nothing, or a value that fits in no register, and in optimised code.
+    /// From the runtime: for a call that returns nothing, or a value that fits in no register, and in
+    /// optimised code.
     pub fn return_value_offsets(&self, call_il: u32) -> Result<Vec<u32>> {
         let third: ComPtr<raw::ICorDebugCode3> = self.0.cast()?;
         let (mut count, none) = (0, core::ptr::null_mut());

@@ -102,8 +102,8 @@ impl<T: Interface> Drop for ComPtr<T> {
     }
 }
 
-/// `call!(pointer, Interface.Method(arguments))`: calls a method of the pointer's interface or one it inherits from. Once the program
-/// has ended it only says so.
+/// `call!(pointer, Interface.Method(arguments))`: calls a method of the pointer's interface or one it
+/// inherits from. Once the program has ended it only says so.
 macro_rules! call {
     ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
@@ -112,8 +112,8 @@ macro_rules! call {
         let hresult = if $crate::imports::end::knows_end() {
             $crate::hresult::CORDBG_E_PROCESS_TERMINATED.cast_signed()
         } else {
-            // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's own type or an
-            // interface it inherits from), and the arguments are valid for the call.
+            // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's
+            // own type or an interface it inherits from), and the arguments are valid for the call.
             unsafe { ((*(*this).vtbl).$method)(this, $($argument),*) }
         };
         drop(under_way);

@@ -77,7 +77,8 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// Answers one callback, or undoes one [`Process::stop`]. All values, frames and steppers' results become stale.
+    /// Answers one callback, or undoes one [`Process::stop`]. All values, frames and steppers' results become
+    /// stale.
     ///
     /// # Errors
     /// From the runtime.
@@ -185,11 +186,12 @@ impl Process {
         }
     }
 
-    /// Sets whether exceptions are reported that no user code has thrown or seen, and where each is thrown. The default is yes;
-    /// exceptions that user code sees, and uncaught ones, are reported either way. The process must be stopped.
+    /// Sets whether exceptions are reported that no user code has thrown or seen, and where each is thrown.
+    /// The default is yes; exceptions that user code sees, and uncaught ones, are reported either way. The
+    /// process must be stopped.
     ///
-    /// Returns the address of the runtime's own note of it, a number of four bytes in the program's memory; none where the
-    /// library could not be seen to write it.
+    /// Returns the address of the runtime's own note of it, a number of four bytes in the program's memory;
+    /// none where the library could not be seen to write it.
     ///
     /// # Errors
     /// From the runtime.

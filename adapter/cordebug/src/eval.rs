@@ -1,5 +1,5 @@
-//! Running code of the program: ICorDebugEval. Set up at a stop, it runs after `Process::resume` until a callback
-//! says it is complete.
+//! Running code of the program: ICorDebugEval. Set up at a stop, it runs after `Process::resume` until a
+//! callback says it is complete.
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};
@@ -98,7 +98,8 @@ impl Eval {
             .map(drop)
     }
 
-    /// A zero of a primitive type, to be filled with `Value::set_bytes`; for `CLASS` a null reference. Runs nothing.
+    /// A zero of a primitive type, to be filled with `Value::set_bytes`; for `CLASS` a null reference. Runs
+    /// nothing.
     ///
     /// # Errors
     /// From the runtime.

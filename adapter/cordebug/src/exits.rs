@@ -1,8 +1,8 @@
 //! How our child processes ended, also those whose status another caller has taken.
 //!
-//! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; the second caller
-//! learns nothing. The kernel sends SIGCHLD with the status before anyone can take it, so we record it there. Not for
-//! waiting: a thread in `waitid` is quicker, and uses this when it was too late.
+//! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; the second
+//! caller learns nothing. The kernel sends SIGCHLD with the status before anyone can take it, so we record it
+//! there. Not for waiting: a thread in `waitid` is quicker, and uses this when it was too late.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,7 +27,8 @@ static WATCH: Once = Once::new();
 /// Begins to note how children end. Call it before a child whose end matters is started; again does nothing.
 pub fn watch() {
     WATCH.call_once(|| {
-        // SAFETY: the handler does nothing but atomic stores and loads, which a signal may interrupt anywhere.
+        // SAFETY: the handler does nothing but atomic stores and loads, which a signal may interrupt
+        // anywhere.
         let registered = unsafe { signal_hook_registry::register_sigaction(libc::SIGCHLD, note) };
         // Without it only the second chance is missing.
         drop(registered);
@@ -35,7 +36,8 @@ pub fn watch() {
 }
 
 fn note(info: &libc::siginfo_t) {
-    // SAFETY: the kernel fills these fields for SIGCHLD; from another sender they are numbers that fit no child.
+    // SAFETY: the kernel fills these fields for SIGCHLD; from another sender they are numbers that fit no
+    // child.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
     let killed = match info.si_code {
         libc::CLD_EXITED => false,
@@ -49,7 +51,8 @@ fn note(info: &libc::siginfo_t) {
     }
 }
 
-/// How the child with this id ended, if that was noted; waits at most `limit` for a signal that is on its way.
+/// How the child with this id ended, if that was noted; waits at most `limit` for a signal that is on its
+/// way.
 pub fn how(pid: u32, limit: Duration) -> Option<ChildExit> {
     let deadline = Instant::now() + limit;
     loop {

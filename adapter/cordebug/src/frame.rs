@@ -1,4 +1,5 @@
-//! Frames, functions, code and breakpoints: ICorDebugFrame, ICorDebugFunction, ICorDebugCode, ICorDebugBreakpoint.
+//! Frames, functions, code and breakpoints: ICorDebugFrame, ICorDebugFunction, ICorDebugCode,
+//! ICorDebugBreakpoint.
 
 use crate::Result;
 use crate::code::NativeCode;
@@ -131,7 +132,8 @@ impl Frame {
         types_of(&get!(frame, ICorDebugILFrame2.EnumerateTypeParameters())?)
     }
 
-    /// Where it lies on the stack: its identity while it lives. Of compiled code, runtimes give its lowest address as both ends.
+    /// Where it lies on the stack: its identity while it lives. Of compiled code, runtimes give its lowest
+    /// address as both ends.
     ///
     /// # Errors
     /// From the runtime.

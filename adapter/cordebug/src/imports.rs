@@ -47,7 +47,8 @@ pub(crate) unsafe fn replace(folder: &Path) {
     ];
     let messages = [("read", memory::read as *const c_void), ("write", memory::write as *const c_void)];
     // Without the messages, nothing says when what was read is out of date.
-    // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
+    // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as
+    // the process.
     unsafe {
         let library = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
         let waits = library.and_then(|library| waits::replacements(&library)).into_iter().flatten();

@@ -1,11 +1,13 @@
-//! ICorDebug, the debugging interface of CoreCLR, from Rust. The only crate of the workspace with `unsafe` code.
+//! ICorDebug, the debugging interface of CoreCLR, from Rust. The only crate of the workspace with `unsafe`
+//! code.
 //!
-//! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
-//! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (events of the runtime), then one
-//! module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
-//! [`alive`] whether the program lives, [`exits`] how it ended, [`imports`] what of the system the library is given faster or more
-//! truly, [`activity`] when something passed between us and the runtime; [`signals`] is for the process in a client's terminal, [`descriptors`] for the one
-//! that becomes the program of another adapter.
+//! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a
+//! process and loading its debugging library), [`debugger`] (debugger and process), [`callback`] (events of
+//! the runtime), then one module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`],
+//! [`value`], [`eval`]. [`hresult`] says what failures mean, [`alive`] whether the program lives, [`exits`]
+//! how it ended, [`imports`] what of the system the library is given faster or more truly, [`activity`] when
+//! something passed between us and the runtime; [`signals`] is for the process in a client's terminal,
+//! [`descriptors`] for the one that becomes the program of another adapter.
 //!
 //! Objects are not `Send`: they stay on one thread, the engine's. A [`callback::Callback`] is, and is the one
 //! place where

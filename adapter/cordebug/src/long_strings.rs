@@ -1,8 +1,9 @@
 //! Long strings, read from where they lie in the program.
 //!
-//! The debugging library copies a whole string as soon as a reference to it is followed, and keeps the copy until the program runs
-//! on: a string of 300 million characters costs it 600 MB at each look. So a reference to a long string is not followed: what
-//! is at its address is recognised by the method table that every object begins with. Short strings are left to the library.
+//! The debugging library copies a whole string as soon as a reference to it is followed, and keeps the copy
+//! until the program runs on: a string of 300 million characters costs it 600 MB at each look. So a reference
+//! to a long string is not followed: what is at its address is recognised by the method table that every
+//! object begins with. Short strings are left to the library.
 
 use core::cell::RefCell;
 use std::collections::HashSet;

@@ -71,7 +71,8 @@ impl Module {
         Ok(in_memory != 0 || self.is_dynamic()?)
     }
 
-    /// Its metadata as the runtime has it now (ECMA-335 II.24.2): of a module made at run time, which has no file.
+    /// Its metadata as the runtime has it now (ECMA-335 II.24.2): of a module made at run time, which has no
+    /// file.
     ///
     /// # Errors
     /// From the runtime.
@@ -123,7 +124,8 @@ impl Module {
         call!(module, ICorDebugModule2.SetJMCStatus(i32::from(user), 0, core::ptr::null_mut())).map(drop)
     }
 
-    /// Whether the runtime has bound a reference of this module (an AssemblyRef token) to the assembly of another.
+    /// Whether the runtime has bound a reference of this module (an AssemblyRef token) to the assembly of
+    /// another.
     ///
     /// # Errors
     /// From the runtime, also where the reference is not bound yet.

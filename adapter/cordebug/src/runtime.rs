@@ -36,8 +36,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// The name of its folder, which is its version where it is installed as usual. Of one inside the executable, what its
-    /// libraries' path says of that; empty when it says nothing.
+    /// The name of its folder, which is its version where it is installed as usual. Of one inside the
+    /// executable, what its libraries' path says of that; empty when it says nothing.
     pub fn version(&self) -> String {
         if self.inside {
             let names = self.folder.iter().rev().map(|name| name.to_string_lossy());
@@ -86,7 +86,8 @@ pub fn find(pid: u32) -> Result<Vec<Runtime>, RuntimeError> {
     maps.map(|maps| in_maps(&maps)).map_err(|reason| RuntimeError::Maps { pid, reason })
 }
 
-/// proc(5): `address-address perms offset device inode path`, ascending; the first mapping of a file is its base.
+/// proc(5): `address-address perms offset device inode path`, ascending; the first mapping of a file is its
+/// base.
 fn in_maps(maps: &str) -> Vec<Runtime> {
     let mut found: Vec<Runtime> = Vec::new();
     for line in maps.lines() {
@@ -114,8 +115,8 @@ pub fn inside(pid: u32, folder: &Path) -> Result<Option<Runtime>, RuntimeError> 
     Ok(base.map(|base| Runtime { folder: folder.to_path_buf(), base, inside: true }))
 }
 
-/// Where a file begins in memory. Assemblies inside an executable are mapped from it too, anywhere: it begins where its first
-/// byte is.
+/// Where a file begins in memory. Assemblies inside an executable are mapped from it too, anywhere: it begins
+/// where its first byte is.
 fn base_of(file: &Path, maps: &str) -> Option<u64> {
     let first = maps.lines().find(|line| {
         let path = line.find('/').and_then(|start| line.get(start..));
@@ -125,11 +126,12 @@ fn base_of(file: &Path, maps: &str) -> Option<u64> {
     u64::from_str_radix(first?.split('-').next()?, 16).ok()
 }
 
-/// Maps the debugging library and its data access library as soon as the starting process has mapped its runtime, which
-/// is long before that can be debugged: their loading then costs a launch nothing. Gives up when `wanted` turns false. Whether
-/// the process has a runtime.
+/// Maps the debugging library and its data access library as soon as the starting process has mapped its
+/// runtime, which is long before that can be debugged: their loading then costs a launch nothing. Gives up
+/// when `wanted` turns false. Whether the process has a runtime.
 ///
-/// Only mapping and relocation: nothing of theirs runs. [`create_debugger`] says what is wrong, if anything is.
+/// Only mapping and relocation: nothing of theirs runs. [`create_debugger`] says what is wrong, if anything
+/// is.
 pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
     while wanted.load(Ordering::Relaxed) {
         let Ok(found) = find(pid) else { return false };
@@ -156,15 +158,16 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
     temporary::remember(pid);
     let path = runtime.folder.join("libmscordbi.so");
     let load = |reason| RuntimeError::Library { path: path.clone(), reason };
-    // SAFETY: loading runs the library's initialisers; it is the runtime's own, from the folder the program runs from.
+    // SAFETY: loading runs the library's initialisers; it is the runtime's own, from the folder the program
+    // runs from.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }.map_err(load)?;
     type DllMain = unsafe extern "C" fn(*mut c_void, u32, *mut c_void) -> i32;
     type CreateEx = unsafe extern "C" fn(i32, u32, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
     type Create3 =
         unsafe extern "C" fn(i32, u32, *const u16, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
     let symbol = |name: &'static CStr| name.to_bytes_with_nul();
-    // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the arguments
-    // are valid for the calls, and a successful creation writes a reference that we own.
+    // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the
+    // arguments are valid for the calls, and a successful creation writes a reference that we own.
     let (created, is_core) = unsafe {
         imports::replace(&runtime.folder);
         // It must run once before anything else: it starts the library's platform layer.

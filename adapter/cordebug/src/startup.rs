@@ -16,21 +16,24 @@ pub mod temporary;
 
 pub use hold::{HoldResult, StartupHold, run_promptly};
 
-/// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never does.
+/// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never
+/// does.
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How old a process is whose runtime may still be starting.
 const MAX_STARTUP_AGE: Duration = Duration::from_secs(10);
 
-/// Waits until a process that is not held can be attached to, at most half a second. Only one that has just begun needs it, for the
-/// reason that [`StartupHold::rest`] gives: until its helper thread rests. It runs on meanwhile, so its other threads need not.
+/// Waits until a process that is not held can be attached to, at most half a second. Only one that has just
+/// begun needs it, for the reason that [`StartupHold::rest`] gives: until its helper thread rests. It runs on
+/// meanwhile, so its other threads need not.
 pub fn wait_until_ready(pid: u32) {
     if age(pid).is_some_and(|age| age < MAX_STARTUP_AGE) {
         asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_TIMEOUT);
     }
 }
 
-/// How long ago a process began. proc(5), `/proc/uptime`: seconds; a tick is a hundredth of one (sysconf(3), `_SC_CLK_TCK`).
+/// How long ago a process began. proc(5), `/proc/uptime`: seconds; a tick is a hundredth of one (sysconf(3),
+/// `_SC_CLK_TCK`).
 fn age(pid: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let up: f64 = std::fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
@@ -50,8 +53,8 @@ pub fn sweep_stale() {
     sweep_pipes(&std::env::temp_dir());
 }
 
-/// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder. Removes those
-/// of a process that has ended.
+/// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder.
+/// Removes those of a process that has ended.
 pub fn remove_leftovers(pid: u32) {
     for (file, left) in leftovers(&temporary::folder_of(pid)) {
         if left.pid == pid {
@@ -60,21 +63,24 @@ pub fn remove_leftovers(pid: u32) {
     }
 }
 
-/// Whether a debugger can reach the runtime of a process: its debugging pipes are in the process's temporary folder.
+/// Whether a debugger can reach the runtime of a process: its debugging pipes are in the process's temporary
+/// folder.
 pub fn has_pipes(pid: u32) -> bool {
     temporary::remember(pid);
     let found = leftovers(&temporary::folder_of(pid));
     found.iter().any(|(file, left)| left.pid == pid && is_pipe(file))
 }
 
-/// Where a runtime has the pipe that the debugging library looks for at this path, in the temporary folder of our process.
+/// Where a runtime has the pipe that the debugging library looks for at this path, in the temporary folder of
+/// our process.
 pub(crate) fn pipe_at(path: &Path) -> Option<PathBuf> {
     let name = path.file_name().filter(|_| is_pipe(path))?;
     Some(temporary::folder_of(Leftover::parse(name.to_str()?)?.pid).join(name))
 }
 
-/// Waits until no debugger is connected to the runtime of a process, at most `limit`; whether that is so now. One that has
-/// just released is still closing its connection, and a connection made meanwhile would be mistaken for the old one.
+/// Waits until no debugger is connected to the runtime of a process, at most `limit`; whether that is so now.
+/// One that has just released is still closing its connection, and a connection made meanwhile would be
+/// mistaken for the old one.
 pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     let ours = format!("clr-debug-pipe-{pid}-");
@@ -100,7 +106,8 @@ pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
     true
 }
 
-/// The process a file of a runtime belongs to: `clr-debug-pipe-PID-KEY-in`, `dotnet-diagnostic-PID-KEY-socket`.
+/// The process a file of a runtime belongs to: `clr-debug-pipe-PID-KEY-in`,
+/// `dotnet-diagnostic-PID-KEY-socket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Leftover {
     pid: u32,
@@ -139,7 +146,8 @@ fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
 
 fn sweep_pipes(folder: &Path) {
     let found = leftovers(folder);
-    // A process that cannot be seen may live in another pid namespace that shares this folder: then a process listens.
+    // A process that cannot be seen may live in another pid namespace that shares this folder: then a process
+    // listens.
     let answers =
         |left: Leftover| found.iter().any(|(file, other)| *other == left && accepts_connections(file));
     for (file, left) in &found {
@@ -149,8 +157,8 @@ fn sweep_pipes(folder: &Path) {
     }
 }
 
-/// Whether a process listens on this Unix socket, also one that is suspended and whose queue of connections is full: a plain
-/// `connect` would wait until that process takes one.
+/// Whether a process listens on this Unix socket, also one that is suspended and whose queue of connections
+/// is full: a plain `connect` would wait until that process takes one.
 fn accepts_connections(socket: &Path) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let connected = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
@@ -170,8 +178,9 @@ pub(crate) fn is_pipe(file: &Path) -> bool {
     file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("clr-debug-pipe-"))
 }
 
-/// The debugging library blocks forever in `open` on a pipe whose runtime has died. Opening it for both ends that wait, and while
-/// it is open no other wait can begin: remove its name then. Nothing when it is not a pipe of a runtime's.
+/// The debugging library blocks forever in `open` on a pipe whose runtime has died. Opening it for both ends
+/// that wait, and while it is open no other wait can begin: remove its name then. Nothing when it is not a
+/// pipe of a runtime's.
 pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
     if !is_pipe(file) {
         return None;

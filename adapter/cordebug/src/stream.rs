@@ -1,5 +1,5 @@
-//! IStream, in which the runtime hands over symbols: only how to read one to its end. Its vtable in `raw` ends with the last
-//! method that is called.
+//! IStream, in which the runtime hands over symbols: only how to read one to its end. Its vtable in `raw`
+//! ends with the last method that is called.
 
 use crate::Result;
 use crate::com::{ComPtr, call};

@@ -17,7 +17,8 @@ const END_OF_STACK: i32 = 0x0013_1324;
 const WAIT_SLEEP_JOIN: u32 = 0x20;
 /// Of CorDebugUnmappedStop and CorDebugIntercept: nothing.
 const NONE: u32 = 0;
-/// Of CorDebugUnmappedStop: prologue, epilogue, code without a map, other code without IL. Native code is refused.
+/// Of CorDebugUnmappedStop: prologue, epilogue, code without a map, other code without IL. Native code is
+/// refused.
 const ALL_MANAGED: u32 = 0x0f;
 
 impl Thread {
@@ -65,8 +66,8 @@ impl Thread {
         Ok(frames)
     }
 
-    /// The runtime's own frames, from the top: what they are and where on the stack they lie. None when there are more than
-    /// `limit`: the runtime gives all or nothing.
+    /// The runtime's own frames, from the top: what they are and where on the stack they lie. None when there
+    /// are more than `limit`: the runtime gives all or nothing.
     ///
     /// # Errors
     /// From the runtime.

@@ -1,4 +1,5 @@
-//! Types with their generic arguments: ICorDebugType, and how to make one. They stay good when the process runs.
+//! Types with their generic arguments: ICorDebugType, and how to make one. They stay good when the process
+//! runs.
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};

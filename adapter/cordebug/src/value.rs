@@ -138,8 +138,8 @@ impl Value {
         Some(object.and_then(|object| object.cast()).map(Value::from))
     }
 
-    /// Where an exception came along, innermost first: module, method and machine address of each frame. Empty for what
-    /// is not an exception, or was not thrown.
+    /// Where an exception came along, innermost first: module, method and machine address of each frame.
+    /// Empty for what is not an exception, or was not thrown.
     pub fn exception_places(&self) -> Vec<(crate::module::Module, u32, u64)> {
         let read = || -> Result<Vec<_>> {
             let exception: ComPtr<raw::ICorDebugExceptionObjectValue> = self.0.cast()?;
@@ -162,7 +162,8 @@ impl Value {
         read().unwrap_or_default()
     }
 
-    /// Sets whether the runtime reports each handler that catches this exception, even if no user code sees it.
+    /// Sets whether the runtime reports each handler that catches this exception, even if no user code sees
+    /// it.
     ///
     /// # Errors
     /// From the runtime; also when it is not an exception, and before .NET 9.

@@ -1,9 +1,12 @@
-//! From a tree to a typed tree: names looked up, overloads chosen, conversions inserted, constants folded. Pure: nothing of a program
-//! runs, and types come from a [`TypeProvider`]. What only the compiler knows how to mean is handed over by name.
+//! From a tree to a typed tree: names looked up, overloads chosen, conversions inserted, constants folded.
+//! Pure: nothing of a program runs, and types come from a [`TypeProvider`]. What only the compiler knows how
+//! to mean is handed over by name.
 //!
-//! In reading order: [`system`] (what types are), [`relations`] and [`spelling`], [`scope`], [`typed`] (what comes out) and [`effects`]; then the
-//! binder: [`binder`], [`lookup`] and [`members`], [`type_names`], [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`], [`logical`] and
-//! [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`choices`], [`lambdas`] and [`statements`], [`sequences`] and [`queries`], [`completions`].
+//! In reading order: [`system`] (what types are), [`relations`] and [`spelling`], [`scope`], [`typed`] (what
+//! comes out) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
+//! [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`],
+//! [`logical`] and [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`choices`],
+//! [`lambdas`] and [`statements`], [`sequences`] and [`queries`], [`completions`].
 
 mod assignment;
 mod binder;

@@ -125,8 +125,8 @@ impl Constant {
 
     /// Converted as a cast does: numbers wrap around or are cut, unless `checked`.
     pub fn cast(&self, kind: u32, checked: bool) -> Option<Self> {
-        // What becomes of numbers that do not fit is unspecified in C#, and differs between runtimes; an error is the honest
-        // answer. Those that fit into an int are cut from it to less.
+        // What becomes of numbers that do not fit is unspecified in C#, and differs between runtimes; an
+        // error is the honest answer. Those that fit into an int are cut from it to less.
         let whole = |value: f64| -> Option<i128> {
             let whole = value.is_finite().then(|| value.trunc() as i128)?;
             let is_small =
@@ -185,7 +185,8 @@ impl Constant {
     }
 }
 
-/// As many digits as the shortest ones are, but rounded as .NET does: of two that are equally near the even one.
+/// As many digits as the shortest ones are, but rounded as .NET does: of two that are equally near the even
+/// one.
 fn nearest(short: &str, written: impl Fn(usize) -> String) -> String {
     let mantissa = short.split('e').next().unwrap_or_default();
     written(mantissa.chars().filter(char::is_ascii_digit).count().saturating_sub(1))

@@ -1,7 +1,9 @@
-//! Runs a typed tree against an [`EvaluationTarget`]. Values that can be computed here are; whatever is in a program is reached through the target.
+//! Runs a typed tree against an [`EvaluationTarget`]. Values that can be computed here are; whatever is in a
+//! program is reached through the target.
 //!
-//! In reading order: [`target`] and [`values`], [`evaluator`] (what each node does), [`operations`] and [`conversions`], [`patterns`], [`text`],
-//! [`calls`], [`writing`], [`statements`], [`sequences`] and [`queries`]; the methods of sequences are in [`crate::linq`].
+//! In reading order: [`target`] and [`values`], [`evaluator`] (what each node does), [`operations`] and
+//! [`conversions`], [`patterns`], [`text`], [`calls`], [`writing`], [`statements`], [`sequences`] and
+//! [`queries`]; the methods of sequences are in [`crate::linq`].
 
 mod calls;
 mod conversions;

@@ -1,5 +1,6 @@
-//! C# expressions as a debugger needs them, in three layers that only look downward: [`syntax`] (text to tree), [`bind`] (tree to
-//! typed tree; nothing runs) and [`eval`] (a typed tree against a target). It knows no debugging interface, protocol or thread.
+//! C# expressions as a debugger needs them, in three layers that only look downward: [`syntax`] (text to
+//! tree), [`bind`] (tree to typed tree; nothing runs) and [`eval`] (a typed tree against a target). It knows
+//! no debugging interface, protocol or thread.
 
 pub mod bind;
 pub mod constant;

@@ -1,5 +1,5 @@
-//! Methods of sequences that are evaluated here, item by item: what each takes and returns is beside its code. A lambda cannot be
-//! made in a program that is stopped; what these methods mean is known without one.
+//! Methods of sequences that are evaluated here, item by item: what each takes and returns is beside its
+//! code. A lambda cannot be made in a program that is stopped; what these methods mean is known without one.
 //!
 //! [`table`] has all signatures; the code is in [`filters`], [`folds`] and [`keys`].
 

@@ -145,11 +145,13 @@ impl Overflow {
     }
 }
 
-/// The common type of two whole numbers; `literal` says which of them is written as a number and so may change sign.
+/// The common type of two whole numbers; `literal` says which of them is written as a number and so may
+/// change sign.
 fn promoted(left: (u32, i128, bool), right: (u32, i128, bool)) -> Option<u32> {
     let (a, b) = (left.0, right.0);
     let either = |kind| a == kind || b == kind;
-    // A constant int or long that is not negative counts as unsigned where that helps; those of other types do not.
+    // A constant int or long that is not negative counts as unsigned where that helps; those of other types
+    // do not.
     let bends = |(kind, value, literal): (u32, i128, bool)| literal && value >= 0 && matches!(kind, I4 | I8);
     if either(U8) {
         let other = if a == U8 { right } else { left };
@@ -253,7 +255,8 @@ pub fn compute(
     }
 }
 
-/// Arithmetic of decimals; none where it overflows. .NET's zeros have digits behind the point as other numbers do.
+/// Arithmetic of decimals; none where it overflows. .NET's zeros have digits behind the point as other
+/// numbers do.
 fn decimal(
     operator: BinaryOp,
     left: rust_decimal::Decimal,

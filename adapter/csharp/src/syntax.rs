@@ -1,8 +1,9 @@
-//! From text to a tree (C# 14): a lexer and a parser of our own. They know the grammar and nothing else; text of any length and
-//! nesting ends in a tree or a [`Diagnostic`].
+//! From text to a tree (C# 14): a lexer and a parser of our own. They know the grammar and nothing else; text
+//! of any length and nesting ends in a tree or a [`Diagnostic`].
 //!
-//! In reading order: [`tree`], [`lexer`] and [`strings`], [`parser`] (precedence), [`primary`], [`creation`], [`names`] (types and generic
-//! arguments), [`patterns`], [`lambdas`] and [`statements`], [`queries`], [`formats`].
+//! In reading order: [`tree`], [`lexer`] and [`strings`], [`parser`] (precedence), [`primary`], [`creation`],
+//! [`names`] (types and generic arguments), [`patterns`], [`lambdas`] and [`statements`], [`queries`],
+//! [`formats`].
 
 mod creation;
 mod formats;
@@ -69,8 +70,8 @@ pub fn parse(text: &str) -> Result<Expr, Diagnostic> {
     parser::Parser::new(text, tokens(text)?).whole()
 }
 
-/// Parses an expression that is still being typed, up to the byte where completions are wanted. The tree has a
-/// place for them, if there is one: in a string or a number there is none.
+/// Parses an expression that is still being typed, up to the byte where completions are wanted. The tree has
+/// a place for them, if there is one: in a string or a number there is none.
 pub fn parse_until(text: &str, cursor: usize) -> Option<Expr> {
     let typed = text.get(..cursor)?;
     parser::Parser::new(typed, tokens(typed).ok()?).until_end()

@@ -1,5 +1,5 @@
-//! Types of .NET as plain data, compared by identity of their definitions. Where definitions come from, and what their members
-//! are, is the business of [`crate::bind::TypeProvider`].
+//! Types of .NET as plain data, compared by identity of their definitions. Where definitions come from, and
+//! what their members are, is the business of [`crate::bind::TypeProvider`].
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -36,7 +36,8 @@ pub struct Def {
     pub token: u32,
 }
 
-/// Names of a tuple's elements. They are not a part of a type's identity: two tuples that differ in names only are equal.
+/// Names of a tuple's elements. They are not a part of a type's identity: two tuples that differ in names
+/// only are equal.
 #[derive(Debug, Clone, Default)]
 pub struct TupleNames(Option<Rc<[Option<Rc<str>>]>>);
 

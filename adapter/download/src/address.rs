@@ -1,4 +1,5 @@
-//! Addresses that a file may be fetched from: `https`, and `http` on this machine alone. It says nothing about permission.
+//! Addresses that a file may be fetched from: `https`, and `http` on this machine alone. It says nothing
+//! about permission.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,8 @@
 //! Files that were fetched, in the user's cache folder, for every session and for the next one.
 //!
-//! Hosts write and read at the same time: a file appears whole under its name or not at all. A folder that cannot be written to
-//! breaks nothing; what is stored is then only in memory. Whether a file is what it should be is the reader's to check.
+//! Hosts write and read at the same time: a file appears whole under its name or not at all. A folder that
+//! cannot be written to breaks nothing; what is stored is then only in memory. Whether a file is what it
+//! should be is the reader's to check.
 
 use std::fs::File;
 use std::io::Write;
@@ -38,8 +39,9 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The one of this user (XDG Base Directory Specification): `$XDG_CACHE_HOME/tandem`, else `~/.cache/tandem`; `None` for a user
-    /// without a home. Old files are removed when it holds more than 2 GiB.
+    /// The one of this user (XDG Base Directory Specification): `$XDG_CACHE_HOME/tandem`, else
+    /// `~/.cache/tandem`; `None` for a user without a home. Old files are removed when it holds more than 2
+    /// GiB.
     pub fn of_user() -> Option<Self> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;

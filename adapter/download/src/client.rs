@@ -1,8 +1,9 @@
-//! Fetches a file: one GET, redirections included, within limits of size and time. Dropping the future ends it at once and
-//! closes its connection. No cookie, no credential, no referrer is ever sent; nothing is written anywhere.
+//! Fetches a file: one GET, redirections included, within limits of size and time. Dropping the future ends
+//! it at once and closes its connection. No cookie, no credential, no referrer is ever sent; nothing is
+//! written anywhere.
 //!
-//! Proxies come from the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`; `http://` and `socks5://` ones), roots of trust from
-//! the system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
+//! Proxies come from the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`; `http://` and `socks5://`
+//! ones), roots of trust from the system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
 
 use std::io::Read;
 use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! Failures as clients see them: a stable code, a sentence, a hint.
 //!
-//! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it back and
-//! passes it to the model. A leaf: this crate knows no DAP message, so process I/O and the workspace tools depend on it
-//! alone. It does not describe broken frames, which end a connection (`dap_wire::codec`).
+//! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it
+//! back and passes it to the model. A leaf: this crate knows no DAP message, so process I/O and the workspace
+//! tools depend on it alone. It does not describe broken frames, which end a connection (`dap_wire::codec`).
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,8 @@ mod documented;
 
 macro_rules! error_codes {
     ($(#[doc = $doc:literal] $name:ident = $id:literal $text:literal;)*) => {
-        /// A stable error code: the text is what agents match, the number is DAP's `Message.id`. Never renumbered.
+        /// A stable error code: the text is what agents match, the number is DAP's `Message.id`. Never
+        /// renumbered.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorCode { $(#[doc = $doc] $name,)* }
 
@@ -110,7 +111,8 @@ pub struct Failure {
     pub hint: Option<String>,
     /// Whether an editor should show it to its user; `false` for failures that only concern a program.
     pub show_user: bool,
-    /// More for programs: goes into `body.error.data` (for example build diagnostics). `Null` when there is none.
+    /// More for programs: goes into `body.error.data` (for example build diagnostics). `Null` when there is
+    /// none.
     pub data: Value,
     /// A child adapter's own refusal, which is passed on unchanged.
     pub foreign: Option<Box<Foreign>>,

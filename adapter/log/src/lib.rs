@@ -1,8 +1,9 @@
 //! The log of both programs: stderr or a file, never stdout.
 //!
-//! Logging never waits. Many editors and agents start a program with a pipe as its stderr and do not read it; once the pipe is
-//! full, a write to it lasts until the reader ends. So lines pass through a bounded [`queue`] to a thread of their own, which
-//! drops what does not fit and reports how many lines it dropped. [`say`] is for the few lines a person must see.
+//! Logging never waits. Many editors and agents start a program with a pipe as its stderr and do not read it;
+//! once the pipe is full, a write to it lasts until the reader ends. So lines pass through a bounded
+//! [`queue`] to a thread of their own, which drops what does not fit and reports how many lines it dropped.
+//! [`say`] is for the few lines a person must see.
 
 mod queue;
 
@@ -46,8 +47,8 @@ impl Drop for LogGuard {
     }
 }
 
-/// Starts logging, panics included: to `file`, which is appended to, or to stderr. `quiet` are directives (`rmcp=info`) that bound what a
-/// `filter` of more than `info` logs. Once per process.
+/// Starts logging, panics included: to `file`, which is appended to, or to stderr. `quiet` are directives
+/// (`rmcp=info`) that bound what a `filter` of more than `info` logs. Once per process.
 ///
 /// # Errors
 /// When the file cannot be opened, `filter` is neither a level nor a filter, or no thread can be started.

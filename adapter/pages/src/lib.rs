@@ -1,4 +1,5 @@
-//! Man pages and shell completions, made from a program's own flags, for packages and for people. Knows no program.
+//! Man pages and shell completions, made from a program's own flags, for packages and for people. Knows no
+//! program.
 
 use std::io::Write;
 

@@ -1,5 +1,6 @@
-//! The other end of a connection: whose process it is, and how many connections each may have at once. A TCP port on loopback
-//! is open to every user of the machine, so servers on it look up whose process holds the other end.
+//! The other end of a connection: whose process it is, and how many connections each may have at once. A TCP
+//! port on loopback is open to every user of the machine, so servers on it look up whose process holds the
+//! other end.
 //!
 //! Not here: what is done with a connection, and tokens.
 

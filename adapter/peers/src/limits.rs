@@ -1,5 +1,5 @@
-//! How many connections may be open at once: of all, and of each stranger, so that strangers never take the last permit from
-//! this process's own user.
+//! How many connections may be open at once: of all, and of each stranger, so that strangers never take the
+//! last permit from this process's own user.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,8 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): which sockets there are in this network namespace, and whose.
+//! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): which sockets there are in this network namespace, and
+//! whose.
 //!
-//! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0, whichever user it
-//! had: here it counts as no user's, not as root's.
+//! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0,
+//! whichever user it had: here it counts as no user's, not as root's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -42,8 +43,8 @@ pub fn rows_surely<T>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> Vec<T> {
     if found.is_empty() { rows(take) } else { found }
 }
 
-/// Whose process holds the end `local` of the connection to `remote`. `None` when it is not on this machine, has closed, or
-/// several users are named.
+/// Whose process holds the end `local` of the connection to `remote`. `None` when it is not on this machine,
+/// has closed, or several users are named.
 pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let found = rows_surely(|row| row.is(local, remote).then_some(row.user));
     let (first, others) = found.split_first()?;

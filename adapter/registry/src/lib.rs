@@ -1,10 +1,12 @@
 //! The folder that lists running sessions: `ID.json` and `ID.sock` for each, both removed when it ends.
 //!
-//! Hosts publish here ([`Published`]) and keep what adapters write ([`ScratchFolder`]); both programs look here ([`live`]). Anyone who can write
-//! in the folder can make us talk to a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours
-//! and private, no link is followed, and any other file is left alone, neither read nor removed.
+//! Hosts publish here ([`Published`]) and keep what adapters write ([`ScratchFolder`]); both programs look
+//! here ([`live`]). Anyone who can write in the folder can make us talk to a false session, so nothing in it
+//! is trusted by its name alone: the folder and every file must be ours and private, no link is followed, and
+//! any other file is left alone, neither read nor removed.
 //!
-//! Programs of different releases meet here, so each file says which release wrote it and which protocol its host speaks.
+//! Programs of different releases meet here, so each file says which release wrote it and which protocol its
+//! host speaks.
 //!
 //! Not here: the protocol on the sockets.
 
@@ -34,9 +36,9 @@ const MAX_FILE_LEN: u64 = 64 * 1024;
 /// A file that was never renamed to its final name is a leftover after this long.
 const MAX_PARTIAL_FILE_AGE: Duration = Duration::from_secs(60);
 
-/// The version of the protocol between a host and its clients beyond DAP: the fields of [`SessionRecord`], custom
-/// requests and events. A release that changes the meaning of one, or removes one, raises it; an addition
-/// does not. Older protocols are understood.
+/// The version of the protocol between a host and its clients beyond DAP: the fields of [`SessionRecord`],
+/// custom requests and events. A release that changes the meaning of one, or removes one, raises it; an
+/// addition does not. Older protocols are understood.
 pub const PROTOCOL: u32 = 1;
 
 /// What `ID.json` holds. Fields of a newer version are ignored.
@@ -92,8 +94,9 @@ impl SessionRecord {
     }
 }
 
-/// Where sessions may be, the best place first: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary folder, and
-/// `tandem/sessions` in the user's state folder, used if another user has created the previous one.
+/// Where sessions may be, the best place first: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary
+/// folder, and `tandem/sessions` in the user's state folder, used if another user has created the previous
+/// one.
 pub fn folders() -> Vec<PathBuf> {
     let runtime = variable("XDG_RUNTIME_DIR").map(|runtime| runtime.join("tandem"));
     let temporary = std::env::temp_dir().join(format!("tandem-{}", user()));
@@ -188,7 +191,8 @@ pub fn live(folder: &Path) -> Vec<SessionRecord> {
                 None if answers(&socket) => {}
                 _ => sweep([&path, &socket]),
             },
-            // A host may have been killed between its two files. Its socket had listened before it got this name.
+            // A host may have been killed between its two files. Its socket had listened before it got this
+            // name.
             "sock" if !path.with_extension("json").exists() && !answers(&path) => sweep([&path]),
             "lock" => reserved::sweep(&path),
             "json.new" | "sock.new" | "lock.new" if is_older(&path, MAX_PARTIAL_FILE_AGE) => sweep([&path]),
@@ -247,8 +251,8 @@ fn answers(socket: &Path) -> bool {
 /// Connects to a Unix socket without waiting; the stream is non-blocking.
 ///
 /// # Errors
-/// `AGAIN` when its process accepts no connections and its queue is full: a plain `connect` would wait for it forever;
-/// `CONNREFUSED` when there is no listener.
+/// `AGAIN` when its process accepts no connections and its queue is full: a plain `connect` would wait for it
+/// forever; `CONNREFUSED` when there is no listener.
 pub fn connect(socket: &Path) -> Result<UnixStream, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

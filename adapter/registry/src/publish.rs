@@ -19,8 +19,9 @@ pub struct Published {
 }
 
 impl Published {
-    /// Listens on the session's socket, then writes its file, so that a reader of the file can connect. This fills in the
-    /// socket, the time, the release and its protocol. Each file gets its name when it is complete, and never another session's.
+    /// Listens on the session's socket, then writes its file, so that a reader of the file can connect. This
+    /// fills in the socket, the time, the release and its protocol. Each file gets its name when it is
+    /// complete, and never another session's.
     ///
     /// # Errors
     /// From the file system; when a live session has this id.

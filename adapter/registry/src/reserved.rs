@@ -1,5 +1,5 @@
-//! A session's id, reserved among the sessions of this user from the moment it is chosen: the session's files come later, when its
-//! program is launched. Not here: those files.
+//! A session's id, reserved among the sessions of this user from the moment it is chosen: the session's files
+//! come later, when its program is launched. Not here: those files.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -19,8 +19,8 @@ const WORDS: [&str; 24] = [
 #[derive(Debug)]
 pub struct ReservedId {
     id: String,
-    /// `ID.lock` in the session folder, and its lock, which the kernel releases however this process ends. `None` where no file
-    /// can be made: then the id is only one that no session had when it was chosen.
+    /// `ID.lock` in the session folder, and its lock, which the kernel releases however this process ends.
+    /// `None` where no file can be made: then the id is only one that no session had when it was chosen.
     lock: Option<(PathBuf, File)>,
 }
 
@@ -45,7 +45,8 @@ impl ReservedId {
     pub(crate) fn reserve(folder: &Path, id: String) -> Option<Self> {
         let lock = match lock(folder, &id) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return None,
-            // The session works without; that it cannot be joined is reported when its files cannot be made either.
+            // The session works without; that it cannot be joined is reported when its files cannot be made
+            // either.
             lock => lock.ok(),
         };
         let reserved = Self { id, lock };

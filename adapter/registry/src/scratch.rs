@@ -1,6 +1,6 @@
-//! A folder for what an adapter writes while a session lives: its sockets and temporary files. Some adapters leave theirs
-//! behind when they are killed; here they go with the session, and what a killed host could not remove goes with the next
-//! look at live sessions.
+//! A folder for what an adapter writes while a session lives: its sockets and temporary files. Some adapters
+//! leave theirs behind when they are killed; here they go with the session, and what a killed host could not
+//! remove goes with the next look at live sessions.
 
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -70,7 +70,8 @@ pub(crate) fn sweep(path: &Path) {
     }
 }
 
-/// Whether the process that made the folder, which its name begins with, has ended. A process that has not been reaped yet has ended, too.
+/// Whether the process that made the folder, which its name begins with, has ended. A process that has not
+/// been reaped yet has ended, too.
 fn maker_is_gone(path: &Path) -> bool {
     let maker = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
     let Some(pid) = maker.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };

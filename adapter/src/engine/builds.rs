@@ -1,6 +1,6 @@
-//! What clients learn about a build that a launch waits for: its lines in the debug console, DAP's progress events for clients that
-//! show them, and a sentence when it fails. Which
-//! compilers are started, and what their lines mean, is the engines' own.
+//! What clients learn about a build that a launch waits for: its lines in the debug console, DAP's progress
+//! events for clients that show them, and a sentence when it fails. Which compilers are started, and what
+//! their lines mean, is the engines' own.
 
 pub(super) mod command;
 
@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 /// Takes a DAP event: its name and its body.
 pub(super) type Tell<'a> = &'a dyn Fn(&str, Value);
 
-/// A compiler may say hundreds of lines a second; a notification that changes more often than this cannot be read.
+/// A compiler may say hundreds of lines a second; a notification that changes more often than this cannot be
+/// read.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 /// How many characters of a line a progress event has.
 const MAX_MESSAGE_LEN: usize = 120;
@@ -73,8 +74,8 @@ pub(super) fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure 
     Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
 }
 
-/// A build that ran and failed: how many errors there are and where the first is, or the last line where none was understood. All
-/// of them are in `data.diagnostics`.
+/// A build that ran and failed: how many errors there are and where the first is, or the last line where none
+/// was understood. All of them are in `data.diagnostics`.
 pub(super) fn failed(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
     let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
     let Some(first) = errors.first() else {

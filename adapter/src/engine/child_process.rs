@@ -1,7 +1,8 @@
-//! A child process that is debugged in a host process of its own: what the start of that host needs, and how its end comes back to
-//! the engine of the parent session.
+//! A child process that is debugged in a host process of its own: what the start of that host needs, and how
+//! its end comes back to the engine of the parent session.
 //!
-//! Not here: child processes that the parent's own adapter debugs ([`super::ChildSession`]), and the host (`server::host`).
+//! Not here: child processes that the parent's own adapter debugs ([`super::ChildSession`]), and the host
+//! (`server::host`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 

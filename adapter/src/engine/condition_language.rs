@@ -1,10 +1,11 @@
-//! The language in which an engine evaluates conditions: what of a value counts as true, and how several conditions become one.
-//! Facts about one language alone are in the profile of its adapter.
+//! The language in which an engine evaluates conditions: what of a value counts as true, and how several
+//! conditions become one. Facts about one language alone are in the profile of its adapter.
 //!
-//! An engine that keeps one breakpoint per line gets one condition that holds where any of several holds or fails: it then
-//! stops only there, and the hub evaluates each again. A condition that fails counts as one that holds, so that the hub can
-//! report why it failed. One that is not an expression must not disable the others' breakpoint: the engine gets what was
-//! combined, and where it finds that one of them cannot be parsed it stops each time.
+//! An engine that keeps one breakpoint per line gets one condition that holds where any of several holds or
+//! fails: it then stops only there, and the hub evaluates each again. A condition that fails counts as one
+//! that holds, so that the hub can report why it failed. One that is not an expression must not disable the
+//! others' breakpoint: the engine gets what was combined, and where it finds that one of them cannot be
+//! parsed it stops each time.
 
 /// The language of an engine's conditions.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
-//! Launch configurations that people have for other debuggers, by their `type`: what each attribute becomes here. The one table of it;
-//! docs/launch-configuration.md shows it. Reads no file and knows no engine's own meaning of an attribute.
+//! Launch configurations that people have for other debuggers, by their `type`: what each attribute becomes
+//! here. The one table of it; docs/launch-configuration.md shows it. Reads no file and knows no engine's own
+//! meaning of an attribute.
 
 mod table;
 
@@ -31,8 +32,8 @@ enum AttributeTranslation {
     Editor,
 }
 
-/// Makes the attributes of another debugger's configuration ours; what was left out is returned, a sentence for each. A
-/// configuration of our own, or of a `type` that is not known, stays as it is.
+/// Makes the attributes of another debugger's configuration ours; what was left out is returned, a sentence
+/// for each. A configuration of our own, or of a `type` that is not known, stays as it is.
 ///
 /// # Errors
 /// `UNSUPPORTED` for an attribute without which the program would not run as it is meant to.

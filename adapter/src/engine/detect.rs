@@ -1,5 +1,5 @@
-//! `engine: auto`: which engine a program needs, by what it is. Looks at names, first lines and sections of executables, and compares
-//! them with what each engine's description says; starts nothing.
+//! `engine: auto`: which engine a program needs, by what it is. Looks at names, first lines and sections of
+//! executables, and compares them with what each engine's description says; starts nothing.
 //!
 //! A bare name may be a command, which is looked for as [`super::child`] does.
 
@@ -15,8 +15,8 @@ use super::{child, coreclr, kind, known};
 /// The engine for everything else; its error says what it needs.
 const FALLBACK: &str = coreclr::DESCRIPTION.name;
 
-/// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs, when
-/// nothing else fits.
+/// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs,
+/// when nothing else fits.
 pub fn engine_for_launch(arguments: &Value) -> &'static str {
     let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
     let Some(program) = text("program").or_else(|| text("project")) else {

@@ -1,4 +1,5 @@
-//! `envFile`: variables for the program from a file of `NAME=VALUE` lines. What `env` says wins. Nothing is expanded.
+//! `envFile`: variables for the program from a file of `NAME=VALUE` lines. What `env` says wins. Nothing is
+//! expanded.
 
 use std::path::Path;
 

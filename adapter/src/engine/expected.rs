@@ -1,5 +1,5 @@
-//! The exception filters of each engine, for a session that knows what it will debug before it starts the engine: some
-//! editors show those of the answer to `initialize` and no later ones.
+//! The exception filters of each engine, for a session that knows what it will debug before it starts the
+//! engine: some editors show those of the answer to `initialize` and no later ones.
 //!
 //! These are the filters of today's adapters, not those of the one at hand: its `capabilities` event decides.
 //! A test
@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::{child, configurations, coreclr, select};
 
-/// DAP `ExceptionBreakpointsFilter`s of the engine that these launch or attach attributes will choose; `None` for an engine
-/// whose filters nobody knows before it runs, and for the built-in one, whose filters are offered anyhow.
+/// DAP `ExceptionBreakpointsFilter`s of the engine that these launch or attach attributes will choose; `None`
+/// for an engine whose filters nobody knows before it runs, and for the built-in one, whose filters are
+/// offered anyhow.
 pub fn exception_filters(attributes: &Value) -> Option<Value> {
     let mut attributes = attributes.clone();
     configurations::adopt(&mut attributes).ok()?;

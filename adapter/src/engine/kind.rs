@@ -36,8 +36,8 @@ pub(crate) fn remark_on_native_dotnet(path: &Path, engine: &str) -> Option<Strin
     ))
 }
 
-/// The section header string table of a 64-bit little-endian ELF file (ELF-64 Object File Format 1.5, "Sections"):
-/// names, each ended by a zero byte.
+/// The section header string table of a 64-bit little-endian ELF file (ELF-64 Object File Format 1.5,
+/// "Sections"): names, each ended by a zero byte.
 pub(crate) fn section_names(file: &File) -> Option<Vec<u8>> {
     let mut header = [0; 64];
     file.read_exact_at(&mut header, 0).ok()?;

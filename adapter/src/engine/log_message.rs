@@ -1,5 +1,5 @@
-//! A breakpoint's log message, cut at its `{expressions}`: the same for the built-in engine and for the hub, which writes the
-//! messages of all other engines. Nothing here evaluates.
+//! A breakpoint's log message, cut at its `{expressions}`: the same for the built-in engine and for the hub,
+//! which writes the messages of all other engines. Nothing here evaluates.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,8 @@ pub enum LogMessagePart {
     Expression(String),
 }
 
-/// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}` are braces themselves.
+/// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}` are braces
+/// themselves.
 pub fn pieces(message: &str) -> Vec<LogMessagePart> {
     let (mut pieces, mut text) = (Vec::new(), String::new());
     let mut rest = message;
@@ -42,7 +43,8 @@ pub fn pieces(message: &str) -> Vec<LogMessagePart> {
     pieces
 }
 
-/// DAP `output` for a line that a breakpoint has written; `from` distinguishes it from the debugger's own messages.
+/// DAP `output` for a line that a breakpoint has written; `from` distinguishes it from the debugger's own
+/// messages.
 pub fn line_body(line: &str) -> Value {
     json!({ "category": "console", "output": format!("{line}\n"), "from": "logMessage" })
 }

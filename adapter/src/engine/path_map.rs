@@ -1,5 +1,6 @@
-//! Where sources lie here that a program was built from, or runs from, elsewhere: one attribute for all engines, in the spellings
-//! of several debuggers, so that a configuration of another debugger keeps its meaning.
+//! Where sources lie here that a program was built from, or runs from, elsewhere: one attribute for all
+//! engines, in the spellings of several debuggers, so that a configuration of another debugger keeps its
+//! meaning.
 //!
 //! Not here: what an engine makes of it.
 
@@ -15,8 +16,9 @@ const MAX_ENTRIES: usize = 100;
 /// The attributes that say it.
 pub const SPELLINGS: [&str; 4] = ["sourceFileMap", "pathMappings", "substitutePath", "sourceMap"];
 
-/// Reads `sourceFileMap` (`{ there: here }`), `pathMappings` (`[{ localRoot, remoteRoot }]`), `substitutePath`
-/// (`[{ from: here, to: there }]`), `sourceMap` (`[[there, here]]` or `{ there: here }`), and `localRoot` with `remoteRoot`.
+/// Reads `sourceFileMap` (`{ there: here }`), `pathMappings` (`[{ localRoot, remoteRoot }]`),
+/// `substitutePath` (`[{ from: here, to: there }]`), `sourceMap` (`[[there, here]]` or `{ there: here }`),
+/// and `localRoot` with `remoteRoot`.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` naming the attribute.

@@ -11,8 +11,8 @@ const MAX_NAMED: usize = 20;
 /// The process that `processName` means; `None` when the attributes have none.
 ///
 /// # Errors
-/// `PROCESS_NOT_FOUND` when no process is called so; `INVALID_PARAMETER` when several are (`data.processes`), or when there is a `processId`
-/// besides.
+/// `PROCESS_NOT_FOUND` when no process is called so; `INVALID_PARAMETER` when several are (`data.processes`),
+/// or when there is a `processId` besides.
 pub fn process_of(arguments: &Value) -> Result<Option<u64>, Failure> {
     let name = match &arguments["processName"] {
         Value::Null => return Ok(None),

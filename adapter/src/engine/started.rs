@@ -9,8 +9,8 @@ use super::condition_language::ConditionLanguage;
 pub struct StartedEngine {
     /// Its name, as in the launch attribute `engine`.
     pub name: String,
-    /// It takes several breakpoints on one line (or function), each with its own condition, and evaluates each condition.
-    /// Most child adapters keep one: then the hub merges them and evaluates.
+    /// It takes several breakpoints on one line (or function), each with its own condition, and evaluates
+    /// each condition. Most child adapters keep one: then the hub merges them and evaluates.
     pub several_per_line: bool,
     /// Requests that run no code of the program.
     pub look_only: LookOnlyRequests,
@@ -20,8 +20,8 @@ pub struct StartedEngine {
     pub fetches_sources: bool,
 }
 
-/// Requests that an engine carries out without running code of the program, among those of which the command table says that
-/// the engine's profile decides.
+/// Requests that an engine carries out without running code of the program, among those of which the command
+/// table says that the engine's profile decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookOnlyRequests {
     /// It is not known what the engine does.
@@ -30,8 +30,8 @@ pub enum LookOnlyRequests {
     Known(&'static [&'static str]),
 }
 
-/// Where the program is stopped and what it is made of: every engine of ours reads that from the program's memory or has it
-/// from its events.
+/// Where the program is stopped and what it is made of: every engine of ours reads that from the program's
+/// memory or has it from its events.
 const LOCATION_REQUESTS: [&str; 6] =
     ["threads", "stackTrace", "scopes", "modules", "loadedSources", "breakpointLocations"];
 

@@ -1,4 +1,5 @@
-//! Tables elsewhere that say what the engines' descriptions say: the extension's manifest and languages, the documentation.
+//! Tables elsewhere that say what the engines' descriptions say: the extension's manifest and languages, the
+//! documentation.
 //!
 //! `INSTA_UPDATE=always cargo test -p tandem-adapter --lib tables` regenerates them.
 

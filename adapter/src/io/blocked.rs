@@ -1,7 +1,8 @@
-//! Descriptors that a blocked thread waits to read, from the system call that it is in (`syscall` of proc(5)).
+//! Descriptors that a blocked thread waits to read, from the system call that it is in (`syscall` of
+//! proc(5)).
 //!
-//! Knows the calls that wait for input: `read` and its like, `poll`, `select`, `epoll_wait` and `io_uring_enter`. Linux only; elsewhere no
-//! thread is known to wait. Used by [`waiting`](super::waiting).
+//! Knows the calls that wait for input: `read` and its like, `poll`, `select`, `epoll_wait` and
+//! `io_uring_enter`. Linux only; elsewhere no thread is known to wait. Used by [`waiting`](super::waiting).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -196,8 +197,8 @@ fn selects(process: &Path, count: u64, set: u64, is: impl Fn(i32) -> bool) -> bo
     (0..count).filter(chosen).any(|descriptor| i32::try_from(descriptor).is_ok_and(&is))
 }
 
-/// Whether a ring of this process has a read of such a descriptor under way. The kernel says which operations wait, and the queue, in which
-/// older entries remain, which descriptors they have.
+/// Whether a ring of this process has a read of such a descriptor under way. The kernel says which operations
+/// wait, and the queue, in which older entries remain, which descriptors they have.
 fn reads_by_ring(process: &Path, is: impl Fn(i32) -> bool) -> bool {
     let waiting = waiting_operations(process);
     let maps = std::fs::read_to_string(process.join("maps")).unwrap_or_default();

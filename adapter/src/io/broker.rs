@@ -26,7 +26,8 @@ use super::terminal::{self, Pty};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
 use super::waiting::{self, ObservedProgram};
 
-/// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits for a key.
+/// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits
+/// for a key.
 const QUIET_INTERVAL: Duration = Duration::from_millis(300);
 /// Most blocks of a stream that are taken in at once: more than a pipe holds.
 const MAX_SETTLED_BLOCKS: usize = 64;
@@ -55,7 +56,8 @@ struct BrokerState {
 pub struct Broker(Arc<BrokerState>);
 
 impl Broker {
-    /// Keeps at most `buffer_bytes` per stream. `stub` is the `tandem-dap` executable. Inside a tokio runtime.
+    /// Keeps at most `buffer_bytes` per stream. `stub` is the `tandem-dap` executable. Inside a tokio
+    /// runtime.
     pub fn new(buffer_bytes: usize, stub: PathBuf) -> Self {
         Self(Arc::new(BrokerState {
             streams: Mutex::new(Streams::new(buffer_bytes)),
@@ -95,8 +97,8 @@ impl Broker {
         }
     }
 
-    /// Files for the streams of each program that is started from now on. They are opened once now, since an engine may build first,
-    /// and again at each start.
+    /// Files for the streams of each program that is started from now on. They are opened once now, since an
+    /// engine may build first, and again at each start.
     ///
     /// # Errors
     /// `LAUNCH_FAILED` when they cannot be opened.
@@ -143,7 +145,8 @@ impl Broker {
         TerminalLaunch::new(&self.0.stub, spec)
     }
 
-    /// Waits at most `limit` for the terminal's runner; `None` when none came. The program is held, and its stdio is the terminal's.
+    /// Waits at most `limit` for the terminal's runner; `None` when none came. The program is held, and its
+    /// stdio is the terminal's.
     ///
     /// # Errors
     /// `LAUNCH_FAILED` when it cannot be started there.
@@ -178,7 +181,8 @@ impl Broker {
         Ok(offer)
     }
 
-    /// Makes a place where the stub comes to that an adapter starts instead of the program (see [`ExecShim`]).
+    /// Makes a place where the stub comes to that an adapter starts instead of the program (see
+    /// [`ExecShim`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED`.
@@ -321,7 +325,8 @@ impl Broker {
         (!std::mem::replace(&mut self.lock().hinted, true)).then_some(hint)
     }
 
-    /// Takes in what the program has printed until now, at most [`MAX_SETTLED_BLOCKS`] blocks of each stream: one that runs may print forever.
+    /// Takes in what the program has printed until now, at most [`MAX_SETTLED_BLOCKS`] blocks of each stream:
+    /// one that runs may print forever.
     pub fn settle(&self) -> Positions {
         let mut streams = self.lock();
         let both = &mut *streams;
@@ -401,7 +406,8 @@ impl Broker {
             .is_some_and(|subject| subject.is_empty && waiting::look(subject.pid, &subject.input).is_wait())
     }
 
-    /// What to look at to find out whether the program waits for input. `stopped`: the debugger has stopped it, so that it waits for that.
+    /// What to look at to find out whether the program waits for input. `stopped`: the debugger has stopped
+    /// it, so that it waits for that.
     pub(super) fn subject(&self, stopped: bool) -> Option<ObservedProgram> {
         let (pid, stdin) = self.reader().filter(|_| !stopped)?;
         let is_quiet =

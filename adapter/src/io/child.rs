@@ -1,8 +1,10 @@
-//! Starting a program held, learning how it ended, and ending it. In a client's terminal: [`super::terminal_launch`].
+//! Starting a program held, learning how it ended, and ending it. In a client's terminal:
+//! [`super::terminal_launch`].
 //!
-//! The program is started through a stub (`tandem-dap exec-held`) that waits for one byte on its stdin, which is
-//! already the program's stdin, and then turns into the program. So its pid and start time are known before its first
-//! instruction, no descriptor leaks into it, and none of our code runs between fork and exec.
+//! The program is started through a stub (`tandem-dap exec-held`) that waits for one byte on its stdin, which
+//! is already the program's stdin, and then turns into the program. So its pid and start time are known
+//! before its first instruction, no descriptor leaks into it, and none of our code runs between fork and
+//! exec.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -40,8 +42,8 @@ pub struct SpawnSpec {
     pub env: Vec<(String, Option<String>)>,
     /// Our terminal instead of pipes: stdout and stderr are one then.
     pub pty: Pty,
-    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger detaches from its program then. One
-    /// that takes too long is still killed ([`super::watchdog`]).
+    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger detaches from
+    /// its program then. One that takes too long is still killed ([`super::watchdog`]).
     pub ends_by_itself: bool,
 }
 
@@ -106,8 +108,8 @@ pub struct ChildPipes {
 
 impl Child {
     /// Starts `spec` held, in a session of its own. Call it on a thread that ends with the session: the
-    /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed (but see
-    /// [`SpawnSpec::ends_by_itself`]).
+    /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed (but
+    /// see [`SpawnSpec::ends_by_itself`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED` naming the folder or the program.
@@ -263,7 +265,8 @@ impl Child {
         Ok(())
     }
 
-    /// Resolves when the program is released: what is written to its stdin before opens the gate. An error when it never is.
+    /// Resolves when the program is released: what is written to its stdin before opens the gate. An error
+    /// when it never is.
     pub fn when_released(&mut self) -> oneshot::Receiver<()> {
         let (released, receiver) = oneshot::channel();
         self.released = Some(released);
@@ -312,8 +315,8 @@ pub fn signal_group(pid: u32, signal: Signal) {
     }
 }
 
-/// Whether a process was stopped by a signal, such as Ctrl+Z makes, or is about to be: on a busy machine it takes a while until
-/// it gets as far. One that its debugger stopped was not.
+/// Whether a process was stopped by a signal, such as Ctrl+Z makes, or is about to be: on a busy machine it
+/// takes a while until it gets as far. One that its debugger stopped was not.
 pub fn is_suspended(pid: u32) -> bool {
     // proc(5): the signals that wait for the process as a whole; and threads stop one after the other.
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -328,7 +331,8 @@ pub fn is_suspended(pid: u32) -> bool {
     stops.iter().any(|stop| pending & (1 << (stop.as_raw() - 1)) != 0) || tasks.any(stopped)
 }
 
-/// Waits without reaping: mscordbi's PAL calls `waitpid` on its debuggee and would steal the status otherwise.
+/// Waits without reaping: mscordbi's PAL calls `waitpid` on its debuggee and would steal the status
+/// otherwise.
 fn wait_for_exit(pid: u32) -> ExitInfo {
     let lost = ExitInfo { code: -1, signal: None };
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return lost };
@@ -374,10 +378,9 @@ pub fn die_with(parent: Option<u32>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The stub: waits for one byte on stdin, then becomes the program, in a session of its own. So it never has Tandem's own terminal, and
-/// leads a process group.
-/// Returns only when that fails.
-/// `dies_with`: a host that is killed takes the program with it, and is this process, if that is known.
+/// The stub: waits for one byte on stdin, then becomes the program, in a session of its own. So it never has
+/// Tandem's own terminal, and leads a process group. Returns only when that fails. `dies_with`: a host that
+/// is killed takes the program with it, and is this process, if that is known.
 pub fn exec_held(
     program: &Path,
     args: &[OsString],

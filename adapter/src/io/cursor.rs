@@ -13,8 +13,8 @@ use super::streams::Positions;
 const MAX_CHUNK_LEN: usize = 64 * 1024;
 /// Up to this many followers get the whole buffer before a stop or an end is reported.
 const MAX_FULL_FLUSH_FOLLOWERS: usize = 4;
-/// How much more followers than that get together before a stop, in bytes of each stream: a client that waits for the stop, or for an
-/// answer behind it, waits for all of that.
+/// How much more followers than that get together before a stop, in bytes of each stream: a client that waits
+/// for the stop, or for an answer behind it, waits for all of that.
 const MAX_BYTES_BEFORE_STOP: usize = 4 * 1024 * 1024;
 
 /// A piece of output for an `output` event.
@@ -85,8 +85,8 @@ impl OutputCursor {
         }
     }
 
-    /// Whether everything up to these positions was taken. Of a character that is not all there, [`Self::next_chunk`] gives
-    /// nothing.
+    /// Whether everything up to these positions was taken. Of a character that is not all there,
+    /// [`Self::next_chunk`] returns nothing.
     pub fn has_reached(&self, positions: Positions) -> bool {
         self.at.stdout >= positions.stdout && self.at.stderr >= positions.stderr
     }

@@ -59,7 +59,8 @@ impl DrainedStream {
         }
     }
 
-    /// Takes over a read end; returns what the draining thread polls. With `answers` it is a terminal, and they are typed into it.
+    /// Takes over a read end; returns what the draining thread polls. With `answers` it is a terminal, and
+    /// they are typed into it.
     ///
     /// # Errors
     /// From duplicating the descriptor or making it non-blocking.
@@ -84,7 +85,8 @@ impl DrainedStream {
         self.printed.is_some_and(|printed| printed.elapsed() < time)
     }
 
-    /// Types the answers to what the program asked. Those that do not fit now, because the program does not read, follow with later ones.
+    /// Types the answers to what the program asked. Those that do not fit now, because the program does not
+    /// read, follow with later ones.
     fn answer(&mut self, printed: &[u8]) {
         let (Some(answers), Some(pipe)) = (&mut self.answers, &self.pipe) else { return };
         answers.print(printed);
@@ -106,7 +108,8 @@ impl DrainedStream {
         self.pipe.is_none()
     }
 
-    /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the end, closes the pipe.
+    /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the end,
+    /// closes the pipe.
     pub fn drain(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         if self.block.is_empty() {

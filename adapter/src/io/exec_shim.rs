@@ -5,7 +5,8 @@
 //! variables never pass through the adapter, which may corrupt them (netcoredbg: an argument that ends in a
 //! backslash).
 //!
-//! The kernel cannot kill the program together with us, because it is not our child: a *watchdog* does ([`super::watchdog`]).
+//! The kernel cannot kill the program together with us, because it is not our child: a *watchdog* does
+//! ([`super::watchdog`]).
 //!
 //! Not here: requests to the adapter, and programs in a client's terminal ([`super::terminal_launch`]).
 
@@ -68,8 +69,8 @@ pub struct StartedProgram {
 }
 
 impl ExecShim {
-    /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable. Inside a tokio
-    /// runtime.
+    /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable.
+    /// Inside a tokio runtime.
     pub(super) fn new(stub: &Path, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Self, Failure> {
         let SpawnSpec { program, args, cwd, env, pty, ends_by_itself: _ } = spec;
         let order = ShimProgram {
@@ -139,7 +140,8 @@ impl ExecShim {
 }
 
 impl ShimProgram {
-    /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because the socket closes then.
+    /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because the
+    /// socket closes then.
     async fn give(&self, mut stream: UnixStream) -> std::io::Result<String> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
@@ -160,7 +162,8 @@ impl ShimProgram {
         let opened = (|| {
             // While the program holds an end of the adapter's pipes, the adapter's end is not seen.
             cordebug::descriptors::keep_from_programs()?;
-            // Only the leader of a session can have a terminal of its own, and one without a terminal does not get Tandem's.
+            // Only the leader of a session can have a terminal of its own, and one without a terminal does
+            // not get Tandem's.
             let leads = rustix::process::setsid();
             if self.terminal {
                 leads?;
@@ -216,7 +219,8 @@ impl StartedProgram {
     }
 }
 
-/// The stub: fetches its order at the socket and becomes the program. Returns only if that fails, after reporting it to the host.
+/// The stub: fetches its order at the socket and becomes the program. Returns only if that fails, after
+/// reporting it to the host.
 pub fn exec_ordered(socket: &Path) -> std::io::Error {
     let (host, order) = match fetch(socket) {
         Ok(fetched) => fetched,

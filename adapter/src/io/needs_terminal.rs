@@ -1,11 +1,13 @@
-//! Messages of programs that need a terminal and have pipes, in one table, and the launch attribute that helps.
+//! Messages of programs that need a terminal and have pipes, in one table, and the launch attribute that
+//! helps.
 //!
 //! Only texts: whether the program has pipes is known to the [`Broker`](super::Broker).
 
 /// The advice to a person and to an agent.
 pub const HINT: &str = "the program needs a terminal and has pipes: launch it with `\"pty\": true`";
 
-/// Texts that occur together in one message, in lower case: languages and libraries write the system's messages in both.
+/// Texts that occur together in one message, in lower case: languages and libraries write the system's
+/// messages in both.
 const MESSAGES: &[&[&str]] = &[
     // The system's ENOTTY: Python's termios, Ruby's io/console, Go, Rust, C, Perl, stty.
     &["inappropriate ioctl for device"],

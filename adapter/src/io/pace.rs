@@ -2,7 +2,8 @@
 //! sent to many at full speed, it uses the cores that their requests need. Output that falls out of the ring
 //! before its turn counts as not shown.
 //!
-//! Not for reading output by request, and not for the output that is sent before a stop or an end is reported.
+//! Not for reading output by request, and not for the output that is sent before a stop or an end is
+//! reported.
 
 use std::time::{Duration, Instant};
 

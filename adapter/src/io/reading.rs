@@ -1,7 +1,7 @@
 //! Reading what the program printed: at once, or waiting for something new, a pattern, a question or the end.
 //!
-//! Loses nothing: each client has its own start, each answer a cursor to continue from. For a reader that follows all of it see
-//! [`cursor`](super::cursor).
+//! Loses nothing: each client has its own start, each answer a cursor to continue from. For a reader that
+//! follows all of it see [`cursor`](super::cursor).
 
 use std::time::Duration;
 
@@ -72,7 +72,8 @@ pub struct OutputRead {
     pub matched: Option<String>,
     /// The program waits for input, and how.
     pub waiting_for_input: Option<InputWaitKind>,
-    /// Names this wait for input: another one when the program has printed something, or was given input, since.
+    /// Names this wait for input: another one when the program has printed something, or was given input,
+    /// since.
     pub wait_id: Option<String>,
     /// Its terminal's screen, if requested.
     pub screen: Option<String>,

@@ -1,5 +1,5 @@
-//! Files in the place of a person: one that the program's stdin is read from, and copies of what it prints (`stdio` of a launch).
-//! The broker still owns all three streams: clients receive the output as usual.
+//! Files in the place of a person: one that the program's stdin is read from, and copies of what it prints
+//! (`stdio` of a launch). The broker still owns all three streams: clients receive the output as usual.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -30,8 +30,8 @@ pub(super) struct Redirected {
 }
 
 impl Redirection {
-    /// Reads `stdio`: a list of stdin, stdout and stderr, which may be shorter, or an object with these names; each a path or null.
-    /// A relative path begins in `base`.
+    /// Reads `stdio`: a list of stdin, stdout and stderr, which may be shorter, or an object with these
+    /// names; each a path or null. A relative path begins in `base`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.

@@ -1,13 +1,13 @@
-//! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it and reports to the host
-//! how it ended. The host's side, and why it is so: [`super::terminal_launch`].
+//! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it
+//! and reports to the host how it ended. The host's side, and why it is so: [`super::terminal_launch`].
 //!
 //! It handles its program as a shell does a job: the program leads a process group of its own, has the
 //! terminal's foreground, and so gets what is typed and Ctrl+C; the runner takes the foreground back when the
 //! program ends or is stopped from the keyboard, and returns it when the program is continued. It ends with
 //! the program's exit code.
 //!
-//! Neither outlives the other, nor the session: the host's hanging up kills the program, the terminal's asks it to end
-//! (SIGHUP) and kills it when it does not; and the kernel kills it when the runner is killed.
+//! Neither outlives the other, nor the session: the host's hanging up kills the program, the terminal's asks
+//! it to end (SIGHUP) and kills it when it does not; and the kernel kills it when the runner is killed.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
@@ -243,9 +243,9 @@ fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
     Ok(said)
 }
 
-/// The stub of a program in a terminal: waits for one byte from the host, then becomes the program. Returns only when that
-/// fails, after reporting it to the host.
-/// `parent`: the runner, which takes the program with it when it is killed.
+/// The stub of a program in a terminal: waits for one byte from the host, then becomes the program. Returns
+/// only when that fails, after reporting it to the host. `parent`: the runner, which takes the program with
+/// it when it is killed.
 pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString], parent: Option<u32>) -> std::io::Error {
     if let Err(error) = super::child::die_with(parent) {
         return error;

@@ -83,8 +83,9 @@ impl InputSink {
         }
     }
 
-    /// A pipe ends when it is dropped. A terminal gets end of file: once more in the middle of a line, for what is there, and several
-    /// times, since it forgets, and some programs (Python) read on after the end of a line without one.
+    /// A pipe ends when it is dropped. A terminal gets end of file: once more in the middle of a line, for
+    /// what is there, and several times, since it forgets, and some programs (Python) read on after the end
+    /// of a line without one.
     async fn end(&mut self) -> std::io::Result<()> {
         if let Self::Terminal { in_line, .. } = self {
             for _ in 0..ENDS + u8::from(*in_line) {
@@ -164,8 +165,8 @@ impl ProgramStdin {
         }
     }
 
-    /// Whether it is a terminal that the program has switched from lines to single keys (no `ICANON`), and every key was read. A
-    /// program that polls for keys does that, and is never found reading.
+    /// Whether it is a terminal that the program has switched from lines to single keys (no `ICANON`), and
+    /// every key was read. A program that polls for keys does that, and is never found reading.
     pub fn takes_keys(&self) -> bool {
         let Ok(pipe) = self.pipe.try_lock() else { return false };
         match pipe.as_ref() {
@@ -203,7 +204,8 @@ impl ProgramStdin {
         })
     }
 
-    /// Writes what a file holds, however slowly the program reads, and closes. Ends when the program closes its stdin.
+    /// Writes what a file holds, however slowly the program reads, and closes. Ends when the program closes
+    /// its stdin.
     ///
     /// # Errors
     /// `STDIN_CLOSED`, `IO_FAILED`.
@@ -225,8 +227,8 @@ impl ProgramStdin {
         }
     }
 
-    /// Writes all of `data`, counting the bytes that the program took, then closes stdin if `close` is set. Returns whether stdin
-    /// is closed now.
+    /// Writes all of `data`, counting the bytes that the program took, then closes stdin if `close` is set.
+    /// Returns whether stdin is closed now.
     async fn push(
         &self,
         data: &[u8],

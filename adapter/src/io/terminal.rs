@@ -1,7 +1,8 @@
 //! Tandem's own terminal for a launch with `pty`: with one, a C program does not buffer its output.
 //!
-//! Bytes pass as they are in both directions: no `\r` before `\n`, and no echo unless a person types ([`Pty::Echoing`]). Input goes by
-//! lines, as people's does, so that end of file can be said; a line may have 4,095 bytes.
+//! Bytes pass as they are in both directions: no `\r` before `\n`, and no echo unless a person types
+//! ([`Pty::Echoing`]). Input goes by lines, as people's does, so that end of file can be said; a line may
+//! have 4,095 bytes.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,7 +32,8 @@ pub enum Pty {
     No,
     /// One that shows only what the program prints: agents know what they type.
     Quiet,
-    /// One that also shows what is typed, as people expect. Programs turn that off for a password, or to edit lines by themselves.
+    /// One that also shows what is typed, as people expect. Programs turn that off for a password, or to edit
+    /// lines by themselves.
     Echoing,
 }
 
@@ -45,7 +47,8 @@ impl Pty {
         }
     }
 
-    /// Adds what the terminal is called to the variables of a launch, which may call it otherwise or unset the name.
+    /// Adds what the terminal is called to the variables of a launch, which may call it otherwise or unset
+    /// the name.
     pub fn name_in(self, env: &mut Vec<(String, Option<String>)>) {
         if self != Self::No && !env.iter().any(|(name, _)| name == "TERM") {
             env.push(("TERM".into(), Some(KIND.into())));
@@ -106,8 +109,8 @@ fn echo() -> LocalModes {
     LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ECHOK | LocalModes::ECHOCTL
 }
 
-/// Whether the program has switched this terminal to single keys and has read all that were typed. `ours` is our end, `path` the
-/// program's.
+/// Whether the program has switched this terminal to single keys and has read all that were typed. `ours` is
+/// our end, `path` the program's.
 pub fn has_no_key_left(ours: impl AsFd, path: &Path) -> bool {
     if !tcgetattr(ours).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON)) {
         return false;
@@ -117,7 +120,8 @@ pub fn has_no_key_left(ours: impl AsFd, path: &Path) -> bool {
 
 /// Whether the program has read all that it can of what was typed into this terminal.
 pub fn has_nothing_unread(path: &Path) -> bool {
-    // Only the other end knows. It is open for this moment only: the program's copies decide when its output ends.
+    // Only the other end knows. It is open for this moment only: the program's copies decide when its output
+    // ends.
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let programs = rustix::fs::open(path, flags, Mode::empty());
     programs.and_then(rustix::io::ioctl_fionread).is_ok_and(|unread| unread == 0)

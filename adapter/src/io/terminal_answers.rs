@@ -1,7 +1,8 @@
-//! Answers to what a program asks its terminal: where the cursor is, what the terminal is and can do, its size and colours.
+//! Answers to what a program asks its terminal: where the cursor is, what the terminal is and can do, its
+//! size and colours.
 //!
-//! A terminal answers by typing. Without an answer many programs wait for ever (.NET's `Console.CursorLeft`, line editors, `vim`). Pure: bytes
-//! in, bytes out; [`drain`](super::drain) types them.
+//! A terminal answers by typing. Without an answer many programs wait for ever (.NET's `Console.CursorLeft`,
+//! line editors, `vim`). Pure: bytes in, bytes out; [`drain`](super::drain) types them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -57,7 +58,8 @@ impl TerminalAnswers {
                 }
             }
         }));
-        // No output may end the thread that drains it. The parser is another crate's, and what it holds after a panic is not used.
+        // No output may end the thread that drains it. The parser is another crate's, and what it holds after
+        // a panic is not used.
         if processed.is_err() {
             tracing::warn!(
                 "the program's output cannot be shown as a terminal shows it; its cursor begins again"

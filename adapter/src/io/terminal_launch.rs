@@ -197,8 +197,8 @@ pub(super) struct TerminalRunner {
 }
 
 impl TerminalRunner {
-    /// Waits until the program has ended; a thread of its own does. A runner that goes before has lost its terminal or was
-    /// killed: the program ends with it.
+    /// Waits until the program has ended; a thread of its own does. A runner that goes before has lost its
+    /// terminal or was killed: the program ends with it.
     pub(super) fn wait(mut self) -> ExitInfo {
         let stream = self.reports.0.get_ref();
         let mut descriptors = [

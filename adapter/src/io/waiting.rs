@@ -1,10 +1,11 @@
 //! Does the program wait for input? One model for all languages, from `/proc` on Linux.
 //!
-//! Not a guess at prompts: a thread of the program, or of a process below it that has the same stdin or terminal, is blocked in a system
-//! call that waits for this input ([`blocked`](super::blocked)), and no other thread of these processes runs. One look may meet a program
-//! that works between two moments of sleep, so [`Looks`] takes several. A program that polls the keys of a terminal without a call that
-//! waits is never found blocked: the caller has to check by the terminal that it takes keys, and here that nothing runs ([`Moment`]), or
-//! hardly anything ([`CpuTimes`]).
+//! Not a guess at prompts: a thread of the program, or of a process below it that has the same stdin or
+//! terminal, is blocked in a system call that waits for this input ([`blocked`](super::blocked)), and no
+//! other thread of these processes runs. One look may meet a program that works between two moments of sleep,
+//! so [`Looks`] takes several. A program that polls the keys of a terminal without a call that waits is never
+//! found blocked: the caller has to check by the terminal that it takes keys, and here that nothing runs
+//! ([`Moment`]), or hardly anything ([`CpuTimes`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -29,8 +30,9 @@ const MAX_THREADS: usize = 512;
 const LOOK_INTERVAL: Duration = Duration::from_millis(4);
 /// How long each look has to find a program blocked on its input.
 const WAIT_PROBE_TIMEOUT: Duration = Duration::from_millis(20);
-/// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads have slept nearly all of
-/// the time between the first and the last. Looks, not time: on a machine that was paused for a while the program has not run either.
+/// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads
+/// have slept nearly all of the time between the first and the last. Looks, not time: on a machine that was
+/// paused for a while the program has not run either.
 const MIN_LOOKS: u32 = 12;
 const MIN_IDLE_LOOKS: u32 = 8;
 /// One that polls has nothing to do for so long, each time that it gets a processor.
@@ -76,7 +78,8 @@ impl ProgramSample {
 /// Combined state of a program's threads at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
-    /// None runs. A program that works has no such moment, one that polls has many: to detect it, look several times.
+    /// None runs. A program that works has no such moment, one that polls has many: to detect it, look
+    /// several times.
     Idle,
     /// One runs, or could if there were a processor for it, or is stopped by a debugger or a signal.
     Runs,
@@ -102,7 +105,8 @@ struct ThreadTimes {
 }
 
 impl CpuTimes {
-    /// Those of process `pid`, and of the processes below it that share this input; none where they cannot be known.
+    /// Those of process `pid`, and of the processes below it that share this input; none where they cannot be
+    /// known.
     pub(super) fn read(pid: u32, input: &InputFile) -> Self {
         let mut threads = HashMap::new();
         each_of_family(pid, |process, is_first| {
@@ -126,8 +130,9 @@ impl CpuTimes {
         Self { taken: Instant::now(), threads }
     }
 
-    /// Whether each thread has slept nearly all of the time since then, but for when it waited for a processor: on a loaded machine a
-    /// program that polls is seen to wait for one at most looks. `false` where it cannot be known.
+    /// Whether each thread has slept nearly all of the time since then, but for when it waited for a
+    /// processor: on a loaded machine a program that polls is seen to wait for one at most looks. `false`
+    /// where it cannot be known.
     fn show_sleep_since(&self, earlier: &Self) -> bool {
         let passed = self.taken.saturating_duration_since(earlier.taken);
         !self.threads.is_empty()
@@ -156,7 +161,8 @@ pub(super) struct Looks {
     last: Option<Instant>,
     /// How many in a row found it blocked on its input.
     waits: u32,
-    /// How many in a row found that it may poll for keys, and of them those that found it idle, or waiting for a disk.
+    /// How many in a row found that it may poll for keys, and of them those that found it idle, or waiting
+    /// for a disk.
     polls: u32,
     idle: u32,
     on_disk: u32,

@@ -1,5 +1,6 @@
-//! Watchdog of an adapter that has to detach from a program by itself when its host is killed: a process of its own that waits
-//! for the end of either. After the host's end it allows the adapter some time, and then kills it.
+//! Watchdog of an adapter that has to detach from a program by itself when its host is killed: a process of
+//! its own that waits for the end of either. After the host's end it allows the adapter some time, and then
+//! kills it.
 //!
 //! Not for programs: the kernel kills those with their host ([`super::child`]).
 
@@ -15,8 +16,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 /// Maximum time of an adapter to detach from a program after the end of its input.
 const DETACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Starts the watchdog of a process that leads its group. It ends soon after that process, and acts only at this process's
-/// end: its stdin is a pipe that closes then. The caller reaps it.
+/// Starts the watchdog of a process that leads its group. It ends soon after that process, and acts only at
+/// this process's end: its stdin is a pipe that closes then. The caller reaps it.
 ///
 /// # Errors
 /// If it cannot be started.

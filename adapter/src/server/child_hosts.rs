@@ -1,6 +1,8 @@
-//! The host processes of child sessions, and their ids: each debugs one process that the program of this session has started.
+//! The host processes of child sessions, and their ids: each debugs one process that the program of this
+//! session has started.
 //!
-//! Not here: what a host does ([`super::host`]), and the client that launches the child session ([`super::child_session_client`]).
+//! Not here: what a host does ([`super::host`]), and the client that launches the child session
+//! ([`super::child_session_client`]).
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Internal DAP client that drives the session of a debugged child process.
 //!
-//! It launches the waiting engine, keeps the parent session's breakpoints, and what agents may do there, in the child's session
-//! as long as it lives, and leaves when the child has ended. Ends with the child session.
+//! It launches the waiting engine, keeps the parent session's breakpoints, and what agents may do there, in
+//! the child's session as long as it lives, and leaves when the child has ended. Ends with the child session.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `tandem-dap engines`: which debuggers a launch from this folder would find, for people and for scripts. Starts no program.
+//! `tandem-dap engines`: which debuggers a launch from this folder would find, for people and for scripts.
+//! Starts no program.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +9,8 @@ use serde_json::{Value, json};
 use crate::engine::description::Description;
 use crate::engine::{child, coreclr};
 
-/// Lists the engines: a table, or as JSON an array of `{engine, languages, found}`, or `{engine, languages, missing, hint}`.
+/// Lists the engines: a table, or as JSON an array of `{engine, languages, found}`, or
+/// `{engine, languages, missing, hint}`.
 ///
 /// # Errors
 /// When stdout is closed.

@@ -28,8 +28,8 @@ use super::shared_fd::{self, SharedFd};
 use super::unfinished::{self, Notes};
 use crate::hub::connection::Connection;
 
-/// Passes this process's stdin and stdout to the other end, with memory for what it leaves unfinished, which is returned. `None`
-/// when they cannot be shared or sent; then nothing was sent, and they must be copied.
+/// Passes this process's stdin and stdout to the other end, with memory for what it leaves unfinished, which
+/// is returned. `None` when they cannot be shared or sent; then nothing was sent, and they must be copied.
 pub(super) fn send(to: &UnixStream) -> Option<OwnedFd> {
     let (stdin, stdout, memory) = (shared_fd::stdin()?, shared_fd::stdout()?, unfinished::memory().ok()?);
     let descriptors = [stdin.as_fd(), stdout.as_fd(), memory.as_fd()];
@@ -129,7 +129,8 @@ impl AsyncRead for FromEditor {
     }
 }
 
-/// Writes to the editor. As long as this or [`FromEditor`] exists the relay stays, which the editor takes for its adapter.
+/// Writes to the editor. As long as this or [`FromEditor`] exists the relay stays, which the editor takes for
+/// its adapter.
 struct ToEditor {
     stdout: SharedFd,
     relay: Arc<Relay>,

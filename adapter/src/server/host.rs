@@ -1,5 +1,5 @@
-//! The host: the process of one session. Its stdin is the connection of its first client, or a socket over which that client's own
-//! pipes were passed; other clients connect to its socket.
+//! The host: the process of one session. Its stdin is the connection of its first client, or a socket over
+//! which that client's own pipes were passed; other clients connect to its socket.
 //!
 //! One thread runs everything except the engine and the pipes; it is the last to end. It ends when the hub
 //! does, or on SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
@@ -70,7 +70,8 @@ pub struct HostStart {
 /// # Errors
 /// When stdin is not a connection or the session folder is not safe.
 pub fn run(start: HostStart) -> anyhow::Result<()> {
-    // Neither it nor what it starts (builds, adapters) is to use the terminal that an editor or an agent runs in.
+    // Neither it nor what it starts (builds, adapters) is to use the terminal that an editor or an agent runs
+    // in.
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "the host leads a process group already");
     }
@@ -139,7 +140,8 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     }
     inbox.connected(Origin::First, first).await;
     drop(inbox);
-    // A task like all others: the runtime would look for input each time before it runs the one it was started with.
+    // A task like all others: the runtime would look for input each time before it runs the one it was
+    // started with.
     tokio::spawn(actor.run()).await.context("the hub task failed")?;
     running.close();
     // They have been detached; one that takes longer ends by itself.
@@ -153,8 +155,8 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Reads the token, which the listener passes on a pipe in place of stdout, for which a host has no other use: others could read
-/// an argument, and the program would inherit a variable.
+/// Reads the token, which the listener passes on a pipe in place of stdout, for which a host has no other
+/// use: others could read an argument, and the program would inherit a variable.
 fn read_token() -> anyhow::Result<Token> {
     let mut text = Vec::new();
     let mut block = [0u8; 4096];
@@ -210,8 +212,8 @@ struct HostProcess {
     /// Path of the `tandem-dap` executable.
     stub: PathBuf,
     published: Option<(Published, AbortHandle)>,
-    /// Of a child session: its parent session, what its program is, for users, and the engine that waits for it if that is in this
-    /// process.
+    /// Of a child session: its parent session, what its program is, for users, and the engine that waits for
+    /// it if that is in this process.
     parent: Option<String>,
     title: Option<String>,
     waiting: Option<ChildSession>,

@@ -1,4 +1,5 @@
-//! Files that hosts left which were killed or crashed: in the folder of sessions, and the debugging library's in the temporary folder.
+//! Files that hosts left which were killed or crashed: in the folder of sessions, and the debugging library's
+//! in the temporary folder.
 //!
 //! Not here: what a host removes itself when its session ends.
 
@@ -15,16 +16,16 @@ fn sweep() {
     cordebug::startup::sweep_stale();
 }
 
-/// Removes what a host left that this process had started and that has died, and a little later what belonged to processes that
-/// were still ending.
+/// Removes what a host left that this process had started and that has died, and a little later what belonged
+/// to processes that were still ending.
 pub(super) fn sweep_after_death() {
     sweep();
     std::thread::sleep(DEATH_TIMEOUT);
     sweep();
 }
 
-/// Removes what crashed hosts left. The first client does not wait for it: it takes the longer the more sessions live and the more
-/// the temporary folder holds. The receiver gets a message when it is done.
+/// Removes what crashed hosts left. The first client does not wait for it: it takes the longer the more
+/// sessions live and the more the temporary folder holds. The receiver gets a message when it is done.
 pub(super) fn begin_sweep() -> Receiver<()> {
     let (done, swept) = std::sync::mpsc::sync_channel(1);
     let work = move || {

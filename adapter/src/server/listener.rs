@@ -1,5 +1,5 @@
-//! `--listen`: each connection gets a host of its own, so that sessions cannot affect each other. Without a token only programs of
-//! this user and of root may connect.
+//! `--listen`: each connection gets a host of its own, so that sessions cannot affect each other. Without a
+//! token only programs of this user and of root may connect.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
@@ -95,8 +95,8 @@ impl Admission {
     }
 }
 
-/// Serves connections until a signal ends the process (SIGTERM, SIGINT, SIGHUP). `access`: what agents may do in sessions whose
-/// launch does not say.
+/// Serves connections until a signal ends the process (SIGTERM, SIGINT, SIGHUP). `access`: what agents may do
+/// in sessions whose launch does not say.
 ///
 /// # Errors
 /// When it cannot listen there, or must not.

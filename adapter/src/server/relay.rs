@@ -131,8 +131,8 @@ pub fn run(logging: &LogSettings, options: HostOptions<'_>) -> anyhow::Result<()
     })?;
     let mut to_editor = RelayedEditor { editor: to_editor, position: FramePosition::Header(Vec::new()) };
     copy(&ours, &mut to_editor).unwrap_or_default();
-    // The host closes the connection as its last step but cleaning up, which it does on its own. The other thread may
-    // wait for the editor forever; the end of the process is its end.
+    // The host closes the connection as its last step but cleaning up, which it does on its own. The other
+    // thread may wait for the editor forever; the end of the process is its end.
     ended(&mut host, LIVE_HOST_TIMEOUT, || to_editor.position.rest())
 }
 
@@ -154,8 +154,8 @@ impl Write for RelayedEditor {
     }
 }
 
-/// The host has closed its end. If it has died (within `limit`), notifies the editor: `rest` completes the message that the host
-/// was writing.
+/// The host has closed its end. If it has died (within `limit`), notifies the editor: `rest` completes the
+/// message that the host was writing.
 ///
 /// # Errors
 /// If the host has died.
@@ -205,8 +205,8 @@ fn tell(rest: Vec<u8>, reason: &str) {
     }
 }
 
-/// Copies until the end. Not `std::io::copy`: between a socket and a pipe it uses `splice`, which keeps the pipe locked
-/// while it waits for the socket, so that the editor could not read what is in the pipe already.
+/// Copies until the end. Not `std::io::copy`: between a socket and a pipe it uses `splice`, which keeps the
+/// pipe locked while it waits for the socket, so that the editor could not read what is in the pipe already.
 fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
     let mut block = vec![0; COPY_LEN];
     loop {

@@ -1,8 +1,9 @@
-//! A pipe or a socket of the editor that the host reads or writes without changing it for other processes that have it.
+//! A pipe or a socket of the editor that the host reads or writes without changing it for other processes
+//! that have it.
 //!
-//! `O_NONBLOCK` belongs to the open file and is shared by all that inherited it. So a pipe is opened again, and a socket, which
-//! cannot be, is used with `MSG_DONTWAIT`. What allows neither (a terminal, a file, a device, a named pipe) is not shared: the
-//! relay copies instead.
+//! `O_NONBLOCK` belongs to the open file and is shared by all that inherited it. So a pipe is opened again,
+//! and a socket, which cannot be, is used with `MSG_DONTWAIT`. What allows neither (a terminal, a file, a
+//! device, a named pipe) is not shared: the relay copies instead.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,8 +15,8 @@ use rustix::net::{RecvFlags, SendFlags, SocketType};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
-/// What `fstatfs` says of a pipe without a name (`PIPEFS_MAGIC`, magic.h). One with a name does not always tell who polls
-/// it that its writers have gone (pipe(7), fifo(7)).
+/// What `fstatfs` says of a pipe without a name (`PIPEFS_MAGIC`, magic.h). One with a name does not always
+/// tell who polls it that its writers have gone (pipe(7), fifo(7)).
 const PIPEFS: rustix::fs::FsWord = 0x5049_5045;
 
 /// The kind of a descriptor, which determines how to use it without waiting.
@@ -49,7 +50,8 @@ pub(super) fn stdout() -> Option<OwnedFd> {
 
 fn share(descriptor: BorrowedFd<'_>, path: &str, way: OFlags) -> Option<OwnedFd> {
     match DescriptorKind::of(descriptor)? {
-        // Fails where /proc is missing, where the pipe was made by another user, and where its other end is closed.
+        // Fails where /proc is missing, where the pipe was made by another user, and where its other end is
+        // closed.
         DescriptorKind::Pipe => {
             rustix::fs::open(path, way | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()
         }
@@ -97,7 +99,8 @@ impl AsyncRead for SharedFd {
             });
             match read {
                 Ok(Ok(count)) => {
-                    // Less than there was room for: there is no more now, and no further read is needed (epoll(7), "edge").
+                    // Less than there was room for: there is no more now, and no further read is needed
+                    // (epoll(7), "edge").
                     if (1..room).contains(&count) {
                         guard.clear_ready();
                     }

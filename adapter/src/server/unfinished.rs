@@ -1,9 +1,10 @@
 //! The rest of the message that a host has begun to write, in case the host is killed. With it the relay can
 //! finish that message and tell the editor what happened, in frames the editor can read.
 //!
-//! The rest lies in memory that both have (memfd_create(2)). A write of up to `PIPE_BUF` bytes happens whole or not at all (pipe(7); a
-//! socket takes as much in one piece), so only longer messages, and what is left of one, are noted. A host that is killed between a write
-//! and the note after it leaves a mark that says that this is unknown; then the relay writes nothing.
+//! The rest lies in memory that both have (memfd_create(2)). A write of up to `PIPE_BUF` bytes happens whole
+//! or not at all (pipe(7); a socket takes as much in one piece), so only longer messages, and what is left of
+//! one, are noted. A host that is killed between a write and the note after it leaves a mark that says that
+//! this is unknown; then the relay writes nothing.
 
 use std::io::{Error, Result};
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,6 +1,8 @@
-//! What passes in one direction of a debug session, one line for each message: `cargo run -p dap-wire --example summary < RECORDED`.
+//! What passes in one direction of a debug session, one line for each message:
+//! `cargo run -p dap-wire --example summary < RECORDED`.
 //!
-//! A frame that is not a DAP message is reported and the next one is read; a stream that breaks the framing ends it with the reason.
+//! A frame that is not a DAP message is reported and the next one is read; a stream that breaks the framing
+//! ends it with the reason.
 
 use dap_wire::Message;
 use dap_wire::codec::DapCodec;

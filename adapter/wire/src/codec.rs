@@ -1,7 +1,7 @@
 //! `Content-Length` frames, DAP "Base Protocol": bytes to messages and back.
 //!
-//! Lenient where adapters differ (header case, further headers, a stray line break before a header), strict for protection:
-//! sizes are bounded, and a browser that was tricked into connecting is refused.
+//! Lenient where adapters differ (header case, further headers, a stray line break before a header), strict
+//! for protection: sizes are bounded, and a browser that was tricked into connecting is refused.
 
 use bytes::{Buf, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
@@ -42,14 +42,15 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Whether the other side broke the protocol. One that was killed has hung up: with bytes unread its socket is reset, and its
-    /// last message may be cut off.
+    /// Whether the other side broke the protocol. One that was killed has hung up: with bytes unread its
+    /// socket is reset, and its last message may be cut off.
     pub const fn breaks_protocol(&self) -> bool {
         !matches!(self, Self::Io(_) | Self::Truncated)
     }
 }
 
-/// Frames of both directions. A frame whose body is not a DAP message is an item too: only that message is lost.
+/// Frames of both directions. A frame whose body is not a DAP message is an item too: only that message is
+/// lost.
 #[derive(Debug, Default)]
 pub struct DapCodec {
     body_length: Option<usize>,

@@ -1,9 +1,10 @@
-//! The table of requests: DAP's and Tandem's own. Whatever the hub, the engines or the bridge must know of a request by its
-//! name is a column here; nothing else lists commands.
+//! The table of requests: DAP's and Tandem's own. Whatever the hub, the engines or the bridge must know of a
+//! request by its name is a column here; nothing else lists commands.
 //!
-//! A request that is not in the table is a debug adapter's own ([`find`] returns `None`): it reaches the engine untouched,
-//! needs a program, and is refused to clients with look-only access. Not here: what a request does (the hub's dispatch, each
-//! engine's) and the types of its arguments and body ([`crate::types`]).
+//! A request that is not in the table is a debug adapter's own ([`find`] returns `None`): it reaches the
+//! engine untouched, needs a program, and is refused to clients with look-only access. Not here: what a
+//! request does (the hub's dispatch, each engine's) and the types of its arguments and body
+//! ([`crate::types`]).
 
 use crate::ids::IdKind;
 
@@ -28,7 +29,8 @@ pub struct CommandSpec {
     pub listed_ids: Option<(&'static str, IdKind)>,
     /// Where its body has values, with fields that only some clients support.
     pub values: BodyValues,
-    /// A user starts it and must act on its failure (DAP `showUser`); an editor sends everything else by itself.
+    /// A user starts it and must act on its failure (DAP `showUser`); an editor sends everything else by
+    /// itself.
     pub started_by_user: bool,
     /// It carries an expression that a user typed.
     pub typed: bool,

@@ -1,5 +1,5 @@
-//! The fast path for ordinary messages: reads the bytes straight into a message's parts. It leaves whatever is not ordinary to
-//! [`Message::from_value`], which decides what it is or says what is wrong with it.
+//! The fast path for ordinary messages: reads the bytes straight into a message's parts. It leaves whatever
+//! is not ordinary to [`Message::from_value`], which decides what it is or says what is wrong with it.
 
 use std::borrow::Cow;
 

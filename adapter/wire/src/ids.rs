@@ -1,7 +1,8 @@
 //! Which fields of DAP bodies and arguments are ids of the debug adapter, and what they identify.
 //!
-//! The field name alone decides, so bodies that no schema knows are covered too. Lists whose items carry a plain `id` are a
-//! column of the command table ([`crate::command`]). Not here: breakpoint ids, and what becomes of an id (the hub).
+//! The field name alone decides, so bodies that no schema knows are covered too. Lists whose items carry a
+//! plain `id` are a column of the command table ([`crate::command`]). Not here: breakpoint ids, and what
+//! becomes of an id (the hub).
 
 /// The kind of object that an id identifies. Frames and variables of one adapter may share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,10 +1,12 @@
 //! JSON as other programs write it, read into Rust's strings, which are UTF-8.
 //!
-//! JavaScript and Python write a lone surrogate as `"\ud83d"`, and some adapters copy a file name's bytes as they are. The name of
-//! one thread must not cost the whole message, so such text is escaped and the message is read: the string then holds the six
-//! characters `\ud83d`, or `\xff` for a byte that is not UTF-8. Both directions of DAP and MCP go through here.
+//! JavaScript and Python write a lone surrogate as `"\ud83d"`, and some adapters copy a file name's bytes as
+//! they are. The name of one thread must not cost the whole message, so such text is escaped and the message
+//! is read: the string then holds the six characters `\ud83d`, or `\xff` for a byte that is not UTF-8. Both
+//! directions of DAP and MCP go through here.
 //!
-//! Not here: what is not JSON at all, nested too deep, or holds a number out of range. [`crate::outer_fields`] finds whom to answer then.
+//! Not here: what is not JSON at all, nested too deep, or holds a number out of range.
+//! [`crate::outer_fields`] finds whom to answer then.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -27,8 +29,8 @@ pub(crate) fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
-/// The same text with lone surrogates, bytes that are not UTF-8 and control characters inside its strings escaped. Borrowed
-/// when there are none.
+/// The same text with lone surrogates, bytes that are not UTF-8 and control characters inside its strings
+/// escaped. Borrowed when there are none.
 pub fn readable(text: &[u8]) -> Cow<'_, [u8]> {
     let mut escaped = Escaped { text, written: 0, out: Vec::new() };
     let mut inside = false;

@@ -1,9 +1,9 @@
 //! The envelope of the Debug Adapter Protocol: request, response, event.
 //!
-//! Bodies stay [`Value`] until code reads them as a type, so that a message that no schema knows passes unchanged. Extra fields
-//! of a message outside its body (some adapters put data there) travel in the body, under [`EXTRA_FIELDS`], and are outside it
-//! again when the message is written.
-//! Not here: bytes (`codec`), pairing of requests with responses (`peer`), what a command means (the hub).
+//! Bodies stay [`Value`] until code reads them as a type, so that a message that no schema knows passes
+//! unchanged. Extra fields of a message outside its body (some adapters put data there) travel in the body,
+//! under [`EXTRA_FIELDS`], and are outside it again when the message is written. Not here: bytes (`codec`),
+//! pairing of requests with responses (`peer`), what a command means (the hub).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
@@ -65,12 +65,13 @@ pub struct Event {
     pub body: Value,
 }
 
-/// Why a frame with sound JSON framing is not a DAP message. Only this message is lost; the connection stays open.
+/// Why a frame with sound JSON framing is not a DAP message. Only this message is lost; the connection stays
+/// open.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("not a DAP message: {reason}")]
 pub struct MessageError {
-    /// The number of the request that must get an error response: the message's own, if one could be read and its type is not
-    /// another.
+    /// The number of the request that must get an error response: the message's own, if one could be read and
+    /// its type is not another.
     pub seq: Option<i64>,
     /// The command, if one could be read.
     pub command: Option<String>,
@@ -153,10 +154,12 @@ impl Message {
         }
     }
 
-    /// Reads the envelope leniently (`seq` may be text or missing, as some adapters send it) and keeps bodies whole.
+    /// Reads the envelope leniently (`seq` may be text or missing, as some adapters send it) and keeps bodies
+    /// whole.
     ///
     /// # Errors
-    /// [`MessageError`] when it is not an object, has no known `type`, or lacks `command`, `event` or `request_seq`.
+    /// [`MessageError`] when it is not an object, has no known `type`, or lacks `command`, `event` or
+    /// `request_seq`.
     pub fn from_value(value: Value) -> Result<Self, MessageError> {
         let Value::Object(mut object) = value else {
             return Err(MessageError {

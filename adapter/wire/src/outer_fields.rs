@@ -1,7 +1,7 @@
 //! The outermost fields of a message that cannot be parsed: enough to answer its sender.
 //!
-//! Takes the text piece by piece and keeps a few hundred bytes of it, so it also works on what is too large to be held. It relies
-//! on nothing but brackets and quotes; where these are broken it finds fewer fields.
+//! Takes the text piece by piece and keeps a few hundred bytes of it, so it also works on what is too large
+//! to be held. It relies on nothing but brackets and quotes; where these are broken it finds fewer fields.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,8 @@ pub struct OuterFields {
     depth: usize,
     inside_string: bool,
     escaped: bool,
-    /// The name or value that is being read, of the outermost object; `None` when it is too long or is not a scalar.
+    /// The name or value that is being read, of the outermost object; `None` when it is too long or is not a
+    /// scalar.
     token: Option<Vec<u8>>,
     key: Option<String>,
     fields: BTreeMap<String, Value>,

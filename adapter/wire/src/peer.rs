@@ -1,6 +1,7 @@
 //! The client's end of a connection: sends requests, and pairs each response with its waiter.
 //!
-//! Used by the bridge, the tests and the child adapters. Not used by the hub, which serves many clients itself.
+//! Used by the bridge, the tests and the child adapters. Not used by the hub, which serves many clients
+//! itself.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +53,8 @@ impl PeerState {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Numbers a message and has it written, in this order; returns the number, or `None` when the connection has ended.
+    /// Numbers a message and has it written, in this order; returns the number, or `None` when the connection
+    /// has ended.
     fn send(
         &self,
         mut message: Message,
@@ -90,7 +92,8 @@ impl PeerState {
     }
 }
 
-/// A request that waits for its response. Dropping it ends the wait and cancels the request, for whatever reason.
+/// A request that waits for its response. Dropping it ends the wait and cancels the request, for whatever
+/// reason.
 struct OutstandingRequest<'a> {
     peer: &'a Peer,
     /// `None` once it has its response.
@@ -99,8 +102,8 @@ struct OutstandingRequest<'a> {
 }
 
 impl OutstandingRequest<'_> {
-    /// Cancels it, once, if the other side supports that. The response to `cancel` says nothing, and a connection that has ended
-    /// has nothing to cancel.
+    /// Cancels it, once, if the other side supports that. The response to `cancel` says nothing, and a
+    /// connection that has ended has nothing to cancel.
     fn cancel(&mut self) {
         if let Some(number) = self.number
             && !std::mem::replace(&mut self.cancelled, true)
@@ -121,7 +124,8 @@ impl Drop for OutstandingRequest<'_> {
     }
 }
 
-/// A handle to one connection. Clones share it; it closes when the last clone is dropped or [`Peer::close`] is called.
+/// A handle to one connection. Clones share it; it closes when the last clone is dropped or [`Peer::close`]
+/// is called.
 #[derive(Debug, Clone)]
 pub struct Peer(Arc<PeerState>);
 
@@ -168,8 +172,8 @@ impl Peer {
         self.request_or_cancel(command, arguments, deadline, &CancellationToken::new()).await
     }
 
-    /// Sends a request, waits at most `deadline`, and passes a cancellation on as DAP `cancel` if the other side has announced
-    /// it. So do dropping the future and the deadline.
+    /// Sends a request, waits at most `deadline`, and passes a cancellation on as DAP `cancel` if the other
+    /// side has announced it. So do dropping the future and the deadline.
     ///
     /// # Errors
     /// As [`Peer::request`], and `CANCELLED`.
@@ -318,7 +322,8 @@ async fn read<R: AsyncRead + Unpin>(
     fail_all(&shared);
 }
 
-/// A message that could not be parsed gets an error response, or is one itself: nothing waits for it any longer.
+/// A message that could not be parsed gets an error response, or is one itself: nothing waits for it any
+/// longer.
 fn receive_invalid(shared: &PeerState, error: MessageError) {
     if let Some(number) = error.answers {
         let message = format!("the debug adapter's answer cannot be read: {}", error.reason);

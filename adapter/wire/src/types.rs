@@ -1,10 +1,11 @@
 //! Arguments and bodies as structs, for code that builds or reads them itself. Bodies that only pass through
 //! stay JSON values.
 //!
-//! Types that the `dap` crate has whole come from there; the rest is generated from the schema (`generate.py`), because the
-//! crate's structs lose fields, write absent ones as `null` and drop what they do not know. A test compares both with the
-//! schema. Reading is lenient: a field of another type than the schema's counts as absent, since a debug adapter's slip must
-//! not cost the whole message. Callers that want to refuse such a field check it first.
+//! Types that the `dap` crate has whole come from there; the rest is generated from the schema
+//! (`generate.py`), because the crate's structs lose fields, write absent ones as `null` and drop what they
+//! do not know. A test compares both with the schema. Reading is lenient: a field of another type than the
+//! schema's counts as absent, since a debug adapter's slip must not cost the whole message. Callers that want
+//! to refuse such a field check it first.
 
 mod generated;
 

@@ -30,8 +30,8 @@ impl Metadata {
     }
 
     /// The method in the source whose state machine this `MoveNext` belongs to, as its `AsyncStateMachine`,
-    /// `IteratorStateMachine` or `AsyncIteratorStateMachine` attribute says: none when nothing says so. For assemblies without
-    /// symbols, which say it shorter.
+    /// `IteratorStateMachine` or `AsyncIteratorStateMachine` attribute says: none when nothing says so. For
+    /// assemblies without symbols, which say it shorter.
     pub fn kickoff(&self, move_next: u32) -> Option<u32> {
         (self.method_name(move_next) == "MoveNext").then_some(())?;
         let machine = self.owner_of(move_next);
@@ -82,8 +82,8 @@ impl Metadata {
         is_named && (special || self.is_extension_accessor(method))
     }
 
-    /// Whether a static method is an accessor or operator of an extension block: it has no such mark itself, but the
-    /// declaration of the same name in a group of the block has.
+    /// Whether a static method is an accessor or operator of an extension block: it has no such mark itself,
+    /// but the declaration of the same name in a group of the block has.
     fn is_extension_accessor(&self, method: u32) -> bool {
         let (owner, name) = (self.owner_of(method), self.method_name(method));
         let groups =
@@ -94,7 +94,8 @@ impl Metadata {
         })
     }
 
-    /// Which parts of the type of a field or parameter are `dynamic`: a flag for each part, outer ones first; empty when none is.
+    /// Which parts of the type of a field or parameter are `dynamic`: a flag for each part, outer ones first;
+    /// empty when none is.
     pub fn dynamic_parts(&self, token: u32) -> Vec<bool> {
         const NAME: &str = "System.Runtime.CompilerServices.DynamicAttribute";
         // II.23.3: a prolog; without an argument it is the whole type; else a count and a byte for each part.
@@ -131,8 +132,8 @@ impl Metadata {
     }
 }
 
-/// The type that is an attribute's first argument, without its assembly: a prolog of two bytes, then a string of which the first
-/// byte or bytes say the length (II.23.3, II.23.2).
+/// The type that is an attribute's first argument, without its assembly: a prolog of two bytes, then a string
+/// of which the first byte or bytes say the length (II.23.3, II.23.2).
 fn named_type(value: &[u8]) -> Option<&str> {
     let (length, text) = match value.strip_prefix(&[1, 0])? {
         [high, low, text @ ..] if high & 0xc0 == 0x80 => {

@@ -1,4 +1,5 @@
-//! Method signatures as C# spells them (ECMA-335 II.23.2), for names of frames and for breakpoints by signature.
+//! Method signatures as C# spells them (ECMA-335 II.23.2), for names of frames and for breakpoints by
+//! signature.
 
 use super::{Metadata, row};
 use crate::bytes::ByteReader;
@@ -30,8 +31,8 @@ pub enum Names {
 }
 
 impl Metadata {
-    /// A method's signature; what cannot be read is `?`. `actual`: the arguments for the generic parameters of its class,
-    /// then its own; where one is missing, the parameter's name stays.
+    /// A method's signature; what cannot be read is `?`. `actual`: the arguments for the generic parameters
+    /// of its class, then its own; where one is missing, the parameter's name stays.
     pub fn spelled(&self, method: u32, names: Names, actual: &[String]) -> Spelled {
         let blob = self.tables.blob(self.tables.cell(table::METHOD, row(method), 4));
         let class = self.generic_parameters(self.owner_of(method));
@@ -93,8 +94,8 @@ impl Metadata {
         }
     }
 
-    /// The full name of the type and the name of the method a call's token means, and the method itself when it is one
-    /// of this assembly.
+    /// The full name of the type and the name of the method a call's token means, and the method itself when
+    /// it is one of this assembly.
     pub fn called(&self, token: u32) -> Option<(String, &str, Option<u32>)> {
         match token >> 24 {
             0x06 => Some((self.type_name(self.owner_of(token)), self.method_name(token), Some(token))),
@@ -110,7 +111,8 @@ impl Metadata {
                 Some((self.referenced_type(kind | cell(0) >> 3), self.tables.text(cell(1)), None))
             }
             0x2b => {
-                // MethodDefOrRef: tag 0 is a method, 1 a reference. No deeper than that: an instantiation is of neither.
+                // MethodDefOrRef: tag 0 is a method, 1 a reference. No deeper than that: an instantiation is
+                // of neither.
                 let coded = self.tables.cell(table::METHOD_SPEC, row(token), 0);
                 let kind = if coded & 1 == 0 { 0x0600_0000 } else { 0x0a00_0000 };
                 self.called(kind | coded >> 1)

@@ -65,7 +65,8 @@ impl Pdb {
         self.embedded_blob(document).is_some()
     }
 
-    /// A document's text, if it is in the PDB. Format: 0 and the bytes, or their number and the bytes deflated.
+    /// A document's text, if it is in the PDB. Format: 0 and the bytes, or their number and the bytes
+    /// deflated.
     pub fn embedded_source(&self, document: u32) -> Option<String> {
         let blob = self.embedded_blob(document)?;
         let mut reader = ByteReader::new(blob);

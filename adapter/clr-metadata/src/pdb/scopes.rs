@@ -9,7 +9,8 @@ use crate::tables::table;
 
 /// LocalVariableAttributes: not for the user's eyes.
 const DEBUGGER_HIDDEN: u32 = 1;
-/// Kind of CustomDebugInformation with the scopes of what a state machine keeps: {6DA9A61E-F8C7-4874-BE62-68BC5630DF71}.
+/// Kind of CustomDebugInformation with the scopes of what a state machine keeps:
+/// {6DA9A61E-F8C7-4874-BE62-68BC5630DF71}.
 const HOISTED_SCOPES: [u8; 16] =
     [0x1e, 0xa6, 0xa9, 0x6d, 0xc7, 0xf8, 0x74, 0x48, 0xbe, 0x62, 0x68, 0xbc, 0x56, 0x30, 0xdf, 0x71];
 /// ELEMENT_TYPE_STRING.
@@ -38,7 +39,8 @@ pub struct LocalConstant {
 /// The value of a local constant (portable PDB format, "LocalConstantSig").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
-    /// A number, `bool` or `char`: its element type (II.23.1.16), its bytes, and its enum's token if it is one's.
+    /// A number, `bool` or `char`: its element type (II.23.1.16), its bytes, and its enum's token if it is
+    /// one's.
     Number(u32, Vec<u8>, Option<u32>),
     /// A string constant.
     Text(String),
@@ -97,8 +99,8 @@ impl Pdb {
         constants
     }
 
-    /// IL ranges, from and up to, in which the variables a state machine keeps are in scope, by the number behind their
-    /// names less one. None when the compiler did not say.
+    /// IL ranges, from and up to, in which the variables a state machine keeps are in scope, by the number
+    /// behind their names less one. None when the compiler did not say.
     pub fn hoisted_scopes(&self, move_next: u32) -> Option<Vec<(u32, u32)>> {
         // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
         let parent = (move_next & 0x00ff_ffff) << 5;

@@ -1,6 +1,6 @@
 //! Source Link: where the sources of an assembly can be fetched, by rules that its compiler put into the PDB
-//! (<https://github.com/dotnet/designs/blob/main/accepted/2020/diagnostics/source-link.md>). It names addresses; nothing is
-//! fetched here, and whether an address may be is the caller's to decide.
+//! (<https://github.com/dotnet/designs/blob/main/accepted/2020/diagnostics/source-link.md>). It names
+//! addresses; nothing is fetched here, and whether an address may be is the caller's to decide.
 
 use super::Pdb;
 use crate::tables::table;
@@ -32,8 +32,8 @@ pub struct SourceLink {
 }
 
 impl SourceLink {
-    /// Reads the JSON of a record: `{ "documents": { "C:\\src\\*": "https://host/commit/*" } }`. Rules that are not sound are
-    /// left out; `None` when nothing is left.
+    /// Reads the JSON of a record: `{ "documents": { "C:\\src\\*": "https://host/commit/*" } }`. Rules that
+    /// are not sound are left out; `None` when nothing is left.
     pub fn parse(json: &[u8]) -> Option<Self> {
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
         (json.len() <= MAX_JSON_LEN).then_some(())?;
@@ -41,13 +41,14 @@ impl SourceLink {
         let documents = read.get("documents")?.as_object()?;
         let sound = documents.iter().filter_map(|(path, url)| SourceLinkRule::parse(path, url.as_str()?));
         let mut rules: Vec<SourceLinkRule> = sound.take(MAX_RULES).collect();
-        // A rule for one document is more specific than any with a `*`; of those the longest is. Of equal ones the first holds.
+        // A rule for one document is more specific than any with a `*`; of those the longest is. Of equal
+        // ones the first holds.
         rules.sort_by_key(|rule| (rule.url.1.is_some(), std::cmp::Reverse(rule.path.len())));
         (!rules.is_empty()).then_some(Self { rules })
     }
 
-    /// The address of a document, by its path as the compiler saw it. `None` when no rule fits, or the path would lead out of
-    /// the rule's folder by `..`.
+    /// The address of a document, by its path as the compiler saw it. `None` when no rule fits, or the path
+    /// would lead out of the rule's folder by `..`.
     pub fn url(&self, document: &str) -> Option<String> {
         let (rule, rest) = self.rules.iter().find_map(|rule| Some((rule, rule.rest_of(document)?)))?;
         let url = match &rule.url {
@@ -84,8 +85,8 @@ impl SourceLinkRule {
     }
 }
 
-/// A relative path as a part of an address: `/` between its names, and each name percent-encoded (RFC 3986, unreserved). `None`
-/// where a name is `.` or `..`.
+/// A relative path as a part of an address: `/` between its names, and each name percent-encoded (RFC 3986,
+/// unreserved). `None` where a name is `.` or `..`.
 pub fn relative(path: &str) -> Option<String> {
     let mut url = String::with_capacity(path.len());
     for (at, name) in path.split(['/', '\\']).enumerate() {

@@ -71,7 +71,8 @@ impl Pdb {
         self.points(method).iter().find(|point| !point.is_hidden()).copied()
     }
 
-    /// The last statement of a method that has source: of an async method its closing brace, behind which it completes.
+    /// The last statement of a method that has source: of an async method its closing brace, behind which it
+    /// completes.
     pub fn last_statement(&self, method: u32) -> Option<SequencePoint> {
         self.points(method).iter().rfind(|point| !point.is_hidden()).copied()
     }

@@ -32,7 +32,8 @@ impl Blocks {
         }
     }
 
-    /// Whether this is a whole block that was given out. One that is touched in part, or mapped over, is none any more.
+    /// Whether this is a whole block that was given out. One that is touched in part, or mapped over, is none
+    /// any more.
     fn take_back(&mut self, start: usize, length: usize) -> bool {
         let end = start.saturating_add(length);
         let is_whole = length == BLOCK_LEN && self.given.contains(&start);

@@ -1,12 +1,13 @@
-//! How the debugging library learns of the program's end: it calls waitpid(2) for our child, and kill(2) without a signal for other
-//! processes.
+//! How the debugging library learns of the program's end: it calls waitpid(2) for our child, and kill(2)
+//! without a signal for other processes.
 //!
-//! The kernel reports a process as present when it has ended and its parent has not reaped it, which some parents do late or never. The
-//! library would wait forever for such a program: its end would not be reported, and a pending stop or detach would not return.
+//! The kernel reports a process as present when it has ended and its parent has not reaped it, which some
+//! parents do late or never. The library would wait forever for such a program: its end would not be
+//! reported, and a pending stop or detach would not return.
 //!
-//! Once it has learned of the end, the library takes apart what it knows of the program, and calls of it then crash now and then. So
-//! no call is made any more from then on ([`knows_end`]), and the library is held until those under way have
-//! come back ([`await_calls`]).
+//! Once it has learned of the end, the library takes apart what it knows of the program, and calls of it then
+//! crash now and then. So no call is made any more from then on ([`knows_end`]), and the library is held
+//! until those under way have come back ([`await_calls`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -41,15 +42,15 @@ pub(crate) fn debugs_nothing() {
     debugs(0);
 }
 
-/// Whether the library knows that the program has ended. Ask when the call counts as begun already: then either this says so, or the
-/// library waits for the call.
+/// Whether the library knows that the program has ended. Ask when the call counts as begun already: then
+/// either this says so, or the library waits for the call.
 pub(crate) fn knows_end() -> bool {
     let told = TOLD.load(Ordering::SeqCst);
     told != 0 && told == DEBUGGED.load(Ordering::SeqCst)
 }
 
-/// Reports to the library that this process has ended. It checks while it holds what calls under way may need, so it is not held here,
-/// but when it has waited; unless it waits without us.
+/// Reports to the library that this process has ended. It checks while it holds what calls under way may
+/// need, so it is not held here, but when it has waited; unless it waits without us.
 fn tell(pid: u32) {
     if pid != DEBUGGED.load(Ordering::SeqCst) || TOLD.swap(pid, Ordering::SeqCst) == pid {
         return;
@@ -59,8 +60,8 @@ fn tell(pid: u32) {
     }
 }
 
-/// When the end is known: comes back when no call is under way any more, or only one that waits for the library. At once
-/// on a thread that makes a call itself.
+/// When the end is known: comes back when no call is under way any more, or only one that waits for the
+/// library. At once on a thread that makes a call itself.
 pub(super) fn await_calls() {
     if knows_end() && !activity::calls_here() {
         hold(CALL_END_TIMEOUT);

@@ -1,5 +1,6 @@
-//! The program's memory as the debugging library reads it: a few bytes at a time, five hundred times for the top frame of a
-//! stack. While the program is stopped, whole pages are read instead, and reads are served from them.
+//! The program's memory as the debugging library reads it: a few bytes at a time, five hundred times for the
+//! top frame of a stack. While the program is stopped, whole pages are read instead, and reads are served
+//! from them.
 //!
 //! A page is valid as long as nothing can have changed it: on a thread that has recorded that the program is
 //! stopped ([`assume_stopped`]), and until the library exchanges a message with the runtime in the program:
@@ -45,7 +46,8 @@ pub struct WrittenRange {
     pub length: u32,
 }
 
-/// Does this work, and returns with its result where the library wrote to the program's memory for it, on this thread.
+/// Does this work, and returns with its result where the library wrote to the program's memory for it, on
+/// this thread.
 pub fn recording<T>(work: impl FnOnce() -> T) -> (T, Vec<WrittenRange>) {
     WRITTEN.set(Some(Vec::new()));
     let result = work();
@@ -151,8 +153,8 @@ impl Drop for AssumedStopped {
     }
 }
 
-/// A thread of the library begins to wait for the program, or deals from now on with what it has waited for. Not for a thread
-/// that calls the library.
+/// A thread of the library begins to wait for the program, or deals from now on with what it has waited for.
+/// Not for a thread that calls the library.
 pub(super) fn library_works(works: bool) {
     // At the end of a thread there is nothing to say any more.
     let told = PAGES.try_with(|pages| {

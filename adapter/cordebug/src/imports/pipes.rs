@@ -1,10 +1,12 @@
 //! The pipes of a runtime as the debugging library uses them: open(2) and unlink(2).
 //!
-//! The library looks for them in the temporary folder of our process; they are in the program's ([`crate::startup::temporary`]).
+//! The library looks for them in the temporary folder of our process; they are in the program's
+//! ([`crate::startup::temporary`]).
 //!
-//! The library's transport, a thread for each program, leaves two things undone when its program has ended. It may wait in open(2) for the
-//! program's end of a pipe, and would wait forever once the name is gone. And it closes none of the pipes it had opened. A
-//! process that debugs one program after the other would keep a thread and some descriptors of each.
+//! The library's transport, a thread for each program, leaves two things undone when its program has ended.
+//! It may wait in open(2) for the program's end of a pipe, and would wait forever once the name is gone. And
+//! it closes none of the pipes it had opened. A process that debugs one program after the other would keep a
+//! thread and some descriptors of each.
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char};

@@ -1,14 +1,16 @@
-//! The debugging library's waits: those that would never end, and those behind which it takes its program apart.
+//! The debugging library's waits: those that would never end, and those behind which it takes its program
+//! apart.
 //!
-//! Its platform layer checks whether a process has ended only when a wait for it begins. A thread that has asked the program for something
-//! waits without a limit, and a program that is killed meanwhile never answers: when that is the thread that listens to the
-//! program, its end is never noticed, and calls that need what the thread holds never come back. So a wait without a limit
-//! is begun again and again.
+//! Its platform layer checks whether a process has ended only when a wait for it begins. A thread that has
+//! asked the program for something waits without a limit, and a program that is killed meanwhile never
+//! answers: when that is the thread that listens to the program, its end is never noticed, and calls that
+//! need what the thread holds never come back. So a wait without a limit is begun again and again.
 //!
-//! Between two waits a thread of the library deals with one event, and what it reads of the program is gathered ([`memory`]).
+//! Between two waits a thread of the library deals with one event, and what it reads of the program is
+//! gathered ([`memory`]).
 //!
-//! The thread that listens looks again every few milliseconds. When it learns of the end there, it is held until no call
-//! is under way that it could crash ([`end`]).
+//! The thread that listens looks again every few milliseconds. When it learns of the end there, it is held
+//! until no call is under way that it could crash ([`end`]).
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};

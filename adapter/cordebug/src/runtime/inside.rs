@@ -1,6 +1,7 @@
-//! A runtime that is linked into the executable: a self-contained program in one file, .NET 6 and later. It comes without a
-//! debugging library. The one that fits is known by its build id, which the executable has in the symbol `DotNetRuntimeInfo`
-//! (dotnet/diagnostics, `src/shared/debug/inc/runtimeinfo.h`), and may lie in an installed runtime of that very build.
+//! A runtime that is linked into the executable: a self-contained program in one file, .NET 6 and later. It
+//! comes without a debugging library. The one that fits is known by its build id, which the executable has in
+//! the symbol `DotNetRuntimeInfo` (dotnet/diagnostics, `src/shared/debug/inc/runtimeinfo.h`), and may lie in
+//! an installed runtime of that very build.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,7 +9,8 @@ use std::path::Path;
 
 /// How the description begins: its name, as a C string in 18 bytes.
 const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
-/// Where its three build ids begin, bytes from its start: the runtime's, the data access library's, the debugging library's.
+/// Where its three build ids begin, bytes from its start: the runtime's, the data access library's, the
+/// debugging library's.
 const IDS: usize = 24;
 /// How long each is: a byte that counts, and what is counted.
 const ID: usize = 24;
@@ -20,7 +22,8 @@ const MAX_DATA_LEN: u64 = 64 * 1024 * 1024;
 const MAX_NOTES_LEN: u64 = 64 * 1024;
 /// Type of the note that is a build id, NT_GNU_BUILD_ID.
 const BUILD_ID: u32 = 3;
-/// Types of program headers: what is loaded (PT_LOAD), and where notes are (PT_NOTE); and a flag: it can be written (PF_W).
+/// Types of program headers: what is loaded (PT_LOAD), and where notes are (PT_NOTE); and a flag: it can be
+/// written (PF_W).
 const LOADED_SEGMENT: u32 = 1;
 const NOTE_SEGMENT: u32 = 4;
 const WRITABLE: u32 = 2;

@@ -1,5 +1,5 @@
-//! Whether all threads of a process sleep: how a debugger sees from outside that a held runtime has done what it does at its
-//! start. Only looks; nothing is stopped.
+//! Whether all threads of a process sleep: how a debugger sees from outside that a held runtime has done what
+//! it does at its start. Only looks; nothing is stopped.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ const POLL_INTERVAL: Duration = Duration::from_micros(300);
 /// The runtime's name for its debugging threads (.NET 5 and later).
 pub(super) const HELPER: &str = ".NET Debugger";
 
-/// Waits until every thread of a process sleeps, at most `limit`; whether that is so now. Where there are threads of this name, only
-/// they count.
+/// Waits until every thread of a process sleeps, at most `limit`; whether that is so now. Where there are
+/// threads of this name, only they count.
 ///
-/// Two looks in a row must see each thread asleep and not having run in between: one that waits for a lock for a moment is
-/// not at rest.
+/// Two looks in a row must see each thread asleep and not having run in between: one that waits for a lock
+/// for a moment is not at rest.
 pub(super) fn wait_until_asleep(pid: u32, name: Option<&str>, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     let mut before = look(pid, name);
@@ -31,8 +31,8 @@ pub(super) fn wait_until_asleep(pid: u32, name: Option<&str>, limit: Duration) -
     }
 }
 
-/// How often each of the threads gave up its processor, which changes when it runs again; `None` when one does not sleep or
-/// the process is gone. proc(5), `/proc/pid/task/tid/status`.
+/// How often each of the threads gave up its processor, which changes when it runs again; `None` when one
+/// does not sleep or the process is gone. proc(5), `/proc/pid/task/tid/status`.
 fn look(pid: u32, name: Option<&str>) -> Option<Vec<(std::ffi::OsString, String)>> {
     let (mut all, mut named) = (Vec::new(), Vec::new());
     for task in std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")).ok()? {

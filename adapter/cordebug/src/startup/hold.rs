@@ -1,10 +1,11 @@
 //! The hold on a starting runtime: two named semaphores that it looks for before it runs any managed code.
 //!
-//! Their names carry the process id and its start time, which survive `exec`; so they are made while the process waits
-//! to become the program. The runtime posts one when its debugger transport is up and waits on the other.
+//! Their names carry the process id and its start time, which survive `exec`; so they are made while the
+//! process waits to become the program. The runtime posts one when its debugger transport is up and waits on
+//! the other.
 //!
-//! A runtime that was held counts as attached to from then on: it must be attached to before it is released, or it waits for
-//! its debugger at its first event, forever. Not here: attaching ([`crate::debugger`]).
+//! A runtime that was held counts as attached to from then on: it must be attached to before it is released,
+//! or it waits for its debugger at its first event, forever. Not here: attaching ([`crate::debugger`]).
 
 use std::ffi::CString;
 use std::path::Path;
@@ -97,8 +98,9 @@ impl StartupHold {
     /// Waits until a runtime that is held is at rest, half a second at most.
     ///
     /// Its helper thread was only just made: it writes into the runtime's control block that it is ready, and
-    /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in between, its word is
-    /// lost: the runtime takes over the helper's work while the helper does it too, and soon each waits for the other forever.
+    /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in
+    /// between, its word is lost: the runtime takes over the helper's work while the helper does it too, and
+    /// soon each waits for the other forever.
     pub fn rest(&self) {
         asleep::wait_until_asleep(self.pid, None, REST_TIMEOUT);
     }
@@ -121,14 +123,15 @@ impl StartupHold {
         std::mem::forget(self);
     }
 
-    /// Whether a debugger can still join the hold on this process: the one that releases the runtime removes the names.
+    /// Whether a debugger can still join the hold on this process: the one that releases the runtime removes
+    /// the names.
     pub fn is_open(pid: u32) -> bool {
         let exists = |name: &String| Path::new("/dev/shm").join(format!("sem.{name}")).exists();
         names(pid).is_ok_and(|[go_on, _]| exists(&go_on))
     }
 
-    /// Whether a runtime in this process waits to be released, or is about to: it has the semaphores open as long (proc(5),
-    /// `/proc/PID/maps`).
+    /// Whether a runtime in this process waits to be released, or is about to: it has the semaphores open as
+    /// long (proc(5), `/proc/PID/maps`).
     pub fn is_waited_on(pid: u32) -> bool {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         maps.lines().any(|line| line.contains("/sem.clrco") || line.contains("/sem.clrst"))

@@ -1,6 +1,8 @@
-//! Where the runtime of a process has its debugging pipes: the temporary folder of that process, which need not be ours.
+//! Where the runtime of a process has its debugging pipes: the temporary folder of that process, which need
+//! not be ours.
 //!
-//! Kept from the time the process is seen, because it cannot be read after the process has ended. Not here: the pipes themselves.
+//! Kept from the time the process is seen, because it cannot be read after the process has ended. Not here:
+//! the pipes themselves.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +19,8 @@ const MIN_SWEPT_ENTRIES: usize = 64;
 
 static FOLDERS: Mutex<BTreeMap<u32, PathBuf>> = Mutex::new(BTreeMap::new());
 
-/// A variable of a process, as it was when the process became the program it is; `None` also when that cannot be read.
+/// A variable of a process, as it was when the process became the program it is; `None` also when that cannot
+/// be read.
 pub fn variable_of(pid: u32, name: &str) -> Option<OsString> {
     let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
     let mut lines = environment.split(|byte| *byte == 0);
@@ -27,7 +30,8 @@ pub fn variable_of(pid: u32, name: &str) -> Option<OsString> {
     })
 }
 
-/// Looks the folder of a process up and keeps it. Nothing is kept of a process that is not ours to see, or has ended.
+/// Looks the folder of a process up and keeps it. Nothing is kept of a process that is not ours to see, or
+/// has ended.
 pub(crate) fn remember(pid: u32) {
     let process = Path::new("/proc").join(pid.to_string());
     // A zombie has an environment without variables, and no executable.

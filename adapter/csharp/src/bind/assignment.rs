@@ -1,4 +1,5 @@
-//! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and 12.8.16).
+//! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and
+//! 12.8.16).
 
 use super::binder::{Bind, Binder, left, wrong};
 use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};

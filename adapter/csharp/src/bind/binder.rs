@@ -500,7 +500,8 @@ impl<'a> Binder<'a> {
         Ok(Typed::new(TypedKind::Interpolated(bound), STRING, span))
     }
 
-    /// `new string(letter, count)`: the runtime makes strings itself, so there is no object a constructor could fill.
+    /// `new string(letter, count)`: the runtime makes strings itself, so there is no object a constructor
+    /// could fill.
     pub(super) fn is_text_constructor(&self, method: &Method) -> bool {
         self.types.system.find("System.String") == Some(method.owner)
     }

@@ -169,7 +169,8 @@ impl Binder<'_> {
         self.no_overload(&group.name, &all, given, span)
     }
 
-    /// The best method that a type or its bases declare, those of the most derived first, and all of that name.
+    /// The best method that a type or its bases declare, those of the most derived first, and all of that
+    /// name.
     #[allow(clippy::type_complexity, reason = "a candidate, and the methods it was chosen among")]
     fn instance_methods(
         &self,

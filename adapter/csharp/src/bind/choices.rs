@@ -1,4 +1,5 @@
-//! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification, 12.18, 12.15, 12.11).
+//! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification,
+//! 12.18, 12.15, 12.11).
 
 use super::binder::{Bind, Binder, left, wrong};
 use super::typed::{How, Typed, TypedKind, TypedSwitchArm};

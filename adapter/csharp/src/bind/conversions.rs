@@ -1,4 +1,5 @@
-//! Conversions (language specification, 10): which there are, and the nodes that carry them out. Constants are converted at once.
+//! Conversions (language specification, 10): which there are, and the nodes that carry them out. Constants
+//! are converted at once.
 
 use super::binder::{Bind, Binder, wrong};
 use super::typed::{How, Typed, TypedKind};

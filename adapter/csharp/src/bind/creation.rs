@@ -1,4 +1,5 @@
-//! `new`: objects with constructors and initialisers, arrays, tuples (language specification, 12.8.17 and 12.8.6).
+//! `new`: objects with constructors and initialisers, arrays, tuples (language specification, 12.8.17 and
+//! 12.8.6).
 
 use std::rc::Rc;
 
@@ -257,8 +258,8 @@ impl Binder<'_> {
         best.or(fitting.first()).map(|ty| (*ty).clone())
     }
 
-    /// `(a, b)` and `new { A = 1, b.Name }`: no type can be made in a program that is stopped, so an anonymous object is a tuple with
-    /// these names.
+    /// `(a, b)` and `new { A = 1, b.Name }`: no type can be made in a program that is stopped, so an
+    /// anonymous object is a tuple with these names.
     pub(super) fn tuple(
         &mut self,
         elements: &[(Option<Rc<str>>, Expr)],
@@ -296,7 +297,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a name is a member of all tuples, so that an element gets it only where it is written: `(pair.Item2, 1).Item2` is 1 (12.8.6).
+/// Whether a name is a member of all tuples, so that an element gets it only where it is written:
+/// `(pair.Item2, 1).Item2` is 1 (12.8.6).
 fn is_of_tuples(name: &str) -> bool {
     let number = name.strip_prefix("Item").filter(|digits| !digits.is_empty() && !digits.starts_with('0'));
     number.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))

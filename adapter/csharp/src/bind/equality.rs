@@ -1,4 +1,5 @@
-//! Equality of what has no operator of its own: nothing, references, delegates, tuples (language specification, 12.12).
+//! Equality of what has no operator of its own: nothing, references, delegates, tuples (language
+//! specification, 12.12).
 
 use std::rc::Rc;
 
@@ -114,8 +115,8 @@ impl Binder<'_> {
         Ok(Some(after(before, self.all_of(all, op, span), span)))
     }
 
-    /// Compares the elements of two tuples that are written, and of those inside them. All of the left one's are evaluated, then all of
-    /// the right one's, before any are compared: each in a slot of its side.
+    /// Compares the elements of two tuples that are written, and of those inside them. All of the left one's
+    /// are evaluated, then all of the right one's, before any are compared: each in a slot of its side.
     fn compare_elements(
         &mut self,
         (first, second): (&[Element], &[Element]),

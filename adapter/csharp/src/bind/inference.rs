@@ -1,5 +1,5 @@
-//! Generic arguments of a method, from the types of what it is given (language specification, 12.6.3). What lambdas would say is
-//! left to the compiler.
+//! Generic arguments of a method, from the types of what it is given (language specification, 12.6.3). What
+//! lambdas would say is left to the compiler.
 
 use super::binder::Binder;
 use super::system::{Method, TypeKind, Variance};
@@ -19,7 +19,8 @@ enum InferenceBound {
 }
 
 impl Binder<'_> {
-    /// The generic arguments for arguments of these types meeting these parameters; none where they cannot be known.
+    /// The generic arguments for arguments of these types meeting these parameters; none where they cannot be
+    /// known.
     pub(super) fn inferred(&self, count: usize, met: &[(Ty, Ty)]) -> Option<Vec<Ty>> {
         let mut bounds = vec![Bounds::default(); count];
         for (parameter, argument) in met {

@@ -1,4 +1,5 @@
-//! `&&` and `||` (language specification, 12.14), of truths and of types that define them; `??` is in `choices`.
+//! `&&` and `||` (language specification, 12.14), of truths and of types that define them; `??` is in
+//! `choices`.
 
 use super::binder::{Bind, Binder, wrong};
 use super::typed::{Typed, TypedKind};
@@ -41,7 +42,8 @@ impl Binder<'_> {
         Ok(Typed::new(kind, BOOL, span))
     }
 
-    /// Those of a type that defines them (12.14.3): `x && y` is `false(x) ? x : x & y`, `x || y` is `true(x) ? x : x | y`.
+    /// Those of a type that defines them (12.14.3): `x && y` is `false(x) ? x : x & y`, `x || y` is
+    /// `true(x) ? x : x | y`.
     fn defined_logical(&mut self, op: Logical, a: &Typed, b: &Expr, span: Span) -> Bind<Option<Typed>> {
         let (decides, joins) = match op {
             Logical::And => ("op_False", BinaryOp::And),

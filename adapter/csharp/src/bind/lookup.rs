@@ -104,7 +104,8 @@ impl Binder<'_> {
         Some(self.types.make(outer, ty.arguments().iter().take(count).cloned().collect()))
     }
 
-    /// A type by a simple name, as code in this scope would use it. `open` is how many arguments are left out.
+    /// A type by a simple name, as code in this scope would use it. `open` is how many arguments are left
+    /// out.
     pub(super) fn visible_type(&self, name: &str, types: Vec<Ty>, open: usize) -> Option<Ty> {
         let imports = &self.scope.imports;
         let arity = types.len().max(open);
@@ -150,7 +151,8 @@ impl Binder<'_> {
         self.scope.class.as_ref().and_then(|class| self.types.def(class))
     }
 
-    /// Namespaces whose types are in sight: those around the code from the inside out, imported ones, those in common use.
+    /// Namespaces whose types are in sight: those around the code from the inside out, imported ones, those
+    /// in common use.
     pub(super) fn spaces(&self) -> Vec<String> {
         let mut spaces = Vec::new();
         if let Some(info) = self.scope.class.as_ref().and_then(|class| self.types.info(class)) {

@@ -1,4 +1,5 @@
-//! Members of values, types and namespaces (language specification, 12.8.7): fields, properties, tuple elements, groups of methods.
+//! Members of values, types and namespaces (language specification, 12.8.7): fields, properties, tuple
+//! elements, groups of methods.
 
 use std::rc::Rc;
 
@@ -11,7 +12,8 @@ use crate::syntax::Span;
 use crate::syntax::tree::{Expr, ExprKind, Mode, SimpleName};
 use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
 
-/// What says itself what members it has; a class of the framework's for that whose own members count first; one that is a dictionary.
+/// What says itself what members it has; a class of the framework's for that whose own members count first;
+/// one that is a dictionary.
 const ANSWERING: &str = "System.Dynamic.IDynamicMetaObjectProvider";
 const OWN_TOO: &str = "System.Dynamic.DynamicObject";
 const EXPANDO: &str = "System.Dynamic.ExpandoObject";
@@ -163,8 +165,8 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// A member of a `dynamic` value that says itself what members it has; none of any other value. C#'s library for such values asks it
-    /// first, unless it is a `DynamicObject`, which has its own members, too.
+    /// A member of a `dynamic` value that says itself what members it has; none of any other value. C#'s
+    /// library for such values asks it first, unless it is a `DynamicObject`, which has its own members, too.
     fn member_of_dynamic(
         &mut self,
         of: &Typed,

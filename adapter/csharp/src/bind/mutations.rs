@@ -1,5 +1,5 @@
-//! Runs what `fuzz/fuzz_targets/expression.rs` runs, over a bounded number of random bytes and of damaged expressions of the fixture
-//! programs: nothing panics, and each has an end.
+//! Runs what `fuzz/fuzz_targets/expression.rs` runs, over a bounded number of random bytes and of damaged
+//! expressions of the fixture programs: nothing panics, and each has an end.
 
 use super::bind_any;
 

@@ -1,5 +1,5 @@
-//! Operators (language specification, 12.4.5 and 12.9 to 12.14): those that types define, and the built-in ones, chosen as overloads
-//! are, so that conversions which types define count too.
+//! Operators (language specification, 12.4.5 and 12.9 to 12.14): those that types define, and the built-in
+//! ones, chosen as overloads are, so that conversions which types define count too.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -121,7 +121,8 @@ impl Binder<'_> {
         Typed::new(TypedKind::Concat(parts), STRING, span)
     }
 
-    /// A part of a text: what its `ToString` returns, worked out here for numbers, truths, enums and nullables of them.
+    /// A part of a text: what its `ToString` returns, worked out here for numbers, truths, enums and
+    /// nullables of them.
     pub(super) fn as_text(&self, part: Typed) -> Typed {
         if part.ty == STRING || part.is_null() {
             return part;

@@ -53,7 +53,8 @@ impl OverloadCandidate {
     }
 }
 
-/// Whether both are numbers, of different types: `this` of an extension method is never converted from one to the other.
+/// Whether both are numbers, of different types: `this` of an extension method is never converted from one to
+/// the other.
 pub(super) fn is_other_number(from: &Ty, to: &Ty) -> bool {
     let is_number = |ty: &Ty| matches!(ty, Ty::Primitive(_)) && ty.is_value();
     from != to && is_number(from) && is_number(to)

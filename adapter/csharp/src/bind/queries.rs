@@ -85,7 +85,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `Type name in of`: the sequence, the slot of its items, and of the variable where it is of another type.
+    /// `Type name in of`: the sequence, the slot of its items, and of the variable where it is of another
+    /// type.
     #[allow(clippy::type_complexity, reason = "three parts of one clause")]
     fn range_of(
         &mut self,

@@ -173,7 +173,8 @@ impl<'a> TypeRelations<'a> {
         chain
     }
 
-    /// Types in which members of a value are looked for: its bases; of an interface those it extends, and `object`.
+    /// Types in which members of a value are looked for: its bases; of an interface those it extends, and
+    /// `object`.
     pub(crate) fn lineage(&self, ty: &Ty) -> Vec<Ty> {
         let mut all = self.chain(ty);
         if self.is_interface(ty) {
@@ -230,7 +231,8 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// Whether a reference, or a boxed value, of one type is one of the other: classes, interfaces, variance, arrays.
+    /// Whether a reference, or a boxed value, of one type is one of the other: classes, interfaces, variance,
+    /// arrays.
     pub fn derives(&self, from: &Ty, to: &Ty) -> bool {
         if from == to || *to == OBJECT && !matches!(from, Ty::Pointer(_)) {
             return true;
@@ -277,8 +279,8 @@ impl<'a> TypeRelations<'a> {
         })
     }
 
-    /// Implicit conversions that need no look at the value: numbers to wider ones, references to bases, values to nullables and
-    /// boxes (language specification, 10.2, without constants and user-defined ones).
+    /// Implicit conversions that need no look at the value: numbers to wider ones, references to bases,
+    /// values to nullables and boxes (language specification, 10.2, without constants and user-defined ones).
     pub(crate) fn widens(&self, from: &Ty, to: &Ty) -> bool {
         if from == to {
             return true;

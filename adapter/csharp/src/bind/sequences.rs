@@ -1,4 +1,5 @@
-//! Calls of methods that are worked out here item by item: which of the table is meant, with the types of their lambdas.
+//! Calls of methods that are worked out here item by item: which of the table is meant, with the types of
+//! their lambdas.
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! Statements in the braces of a lambda (language specification, 13). Their variables live with the expression, not in the program.
+//! Statements in the braces of a lambda (language specification, 13). Their variables live with the
+//! expression, not in the program.
 
 use super::binder::{Bind, Binder, left, wrong};
 use super::typed::{Typed, TypedKind, TypedStmt};

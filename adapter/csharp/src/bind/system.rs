@@ -206,7 +206,8 @@ pub trait TypeProvider {
     /// A definition by its full name, as in [`TypeInfo::full_name`].
     fn find(&self, full_name: &str) -> Option<Def>;
 
-    /// A definition by its full name, as code of the type `from` finds it: in its own module first, then in those that this one refers to.
+    /// A definition by its full name, as code of the type `from` finds it: in its own module first, then in
+    /// those that this one refers to.
     fn find_from(&self, from: Def, full_name: &str) -> Option<Def> {
         let _ = from;
         self.find(full_name)
@@ -221,8 +222,8 @@ pub trait TypeProvider {
     /// Whether any type lies in this namespace or below it.
     fn is_namespace(&self, name: &str) -> bool;
 
-    /// Extension methods of this name, in all modules, as code of the type `from` finds them: those of its own module hide the same ones
-    /// of others.
+    /// Extension methods of this name, in all modules, as code of the type `from` finds them: those of its
+    /// own module hide the same ones of others.
     fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>>;
 
     /// Names of types in a namespace, or nested in a type, that begin so, whatever the case, without arity.

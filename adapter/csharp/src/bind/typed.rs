@@ -295,7 +295,8 @@ pub(crate) enum TypedQueryClause {
     },
     Let(u32, Typed),
     Where(Typed),
-    /// The other sequence, the slot of its items, both keys, and the slot of all that fit, where they are wanted together.
+    /// The other sequence, the slot of its items, both keys, and the slot of all that fit, where they are
+    /// wanted together.
     Join {
         of: Typed,
         slot: u32,
@@ -336,7 +337,8 @@ impl Typed {
         self.ty == crate::types::VOID
     }
 
-    /// Whether it names a place that can be written to: a variable, field or element, not what a call returned.
+    /// Whether it names a place that can be written to: a variable, field or element, not what a call
+    /// returned.
     pub(crate) fn is_place(&self) -> bool {
         match &self.kind {
             TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Deref(_) => true,

@@ -17,7 +17,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     ) -> Res<T, ValueOrSequence<T::Place>> {
         let val = match value {
             ValueOrSequence::Val(val) => val,
-            // A sequence that is only here is seen as one of its interfaces; for anything else it must be made.
+            // A sequence that is only here is seen as one of its interfaces; for anything else it must be
+            // made.
             ValueOrSequence::Local(local, ty)
                 if matches!(how, How::Same | How::Down) && self.types().derives(&ty, to) =>
             {

@@ -5,7 +5,8 @@ use super::evaluator::{Evaluator, Res};
 use super::values::{Val, ValueOrSequence};
 use crate::bind::typed::{Body, TypedLambda, TypedStmt};
 
-/// Rounds that all loops of a lambda may make for one item; what takes longer than a call may is given up before.
+/// Rounds that all loops of a lambda may make for one item; what takes longer than a call may is given up
+/// before.
 const MAX_ROUNDS: usize = 1_000_000;
 
 /// How a statement ends.

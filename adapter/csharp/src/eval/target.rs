@@ -7,8 +7,8 @@ use crate::bind::{FieldRef, MethodRef, PropertyRef, TypeProvider};
 use crate::constant::Constant;
 use crate::types::Ty;
 
-/// A program. A place in it is a path to a value, not a value: it is read when it is needed. Methods take `&self`, so that a
-/// target can answer about types at the same time.
+/// A program. A place in it is a path to a value, not a value: it is read when it is needed. Methods take
+/// `&self`, so that a target can answer about types at the same time.
 pub trait EvaluationTarget: TypeProvider {
     /// A reference to a value in the target.
     type Place: Clone + std::fmt::Debug;
@@ -45,7 +45,8 @@ pub trait EvaluationTarget: TypeProvider {
     /// The type of what a value holds now, out of its nullable.
     fn actual_type(&self, val: &Val<Self::Place>) -> Result<Ty, Self::Error>;
 
-    /// The address of the object that a reference leads to, or that a pointer holds; 0 for null, none for what is here.
+    /// The address of the object that a reference leads to, or that a pointer holds; 0 for null, none for
+    /// what is here.
     fn identity(&self, val: &Val<Self::Place>) -> Result<Option<u64>, Self::Error>;
 
     /// Whether two texts are equal that are too long to be looked at here.
@@ -192,6 +193,7 @@ pub trait EvaluationTarget: TypeProvider {
         groups: &[Rc<Grouping<Self::Place>>],
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// Writes these items into a list or array instead of those that are there; a list becomes as long as they are.
+    /// Writes these items into a list or array instead of those that are there; a list becomes as long as
+    /// they are.
     fn refill(&self, of: &Val<Self::Place>, items: Vec<Val<Self::Place>>) -> Result<(), Self::Error>;
 }

@@ -14,7 +14,8 @@ pub enum Data<P> {
     At(P),
 }
 
-/// A value with its type. A value of a value type where an object is meant is one that was just put into a box.
+/// A value with its type. A value of a value type where an object is meant is one that was just put into a
+/// box.
 #[derive(Debug, Clone)]
 pub struct Val<P> {
     /// The value itself, or its place in the program.

@@ -309,8 +309,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
-    /// `List.Sort`, `Array.Sort` and `List.RemoveAll`, which write to the sequence. Items that are equal keep their order, which .NET
-    /// leaves open.
+    /// `List.Sort`, `Array.Sort` and `List.RemoveAll`, which write to the sequence. Items that are equal keep
+    /// their order, which .NET leaves open.
     pub(crate) fn in_place(
         &mut self,
         linq: &Linq,
@@ -372,8 +372,8 @@ fn position<P>(at: Option<usize>) -> ValueOrSequence<P> {
     Val::int(at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1)).into()
 }
 
-/// Sorts so that equal ones keep their order, whatever the comparison says; the standard library's panics at one that contradicts
-/// itself. `is_after` says whether the first belongs behind the second.
+/// Sorts so that equal ones keep their order, whatever the comparison says; the standard library's panics at
+/// one that contradicts itself. `is_after` says whether the first belongs behind the second.
 fn merge_sort(order: &mut Vec<usize>, is_after: &mut impl FnMut(usize, usize) -> bool) {
     if order.len() < 2 {
         return;

@@ -1,5 +1,5 @@
-//! Methods that make one value of many: sums, averages, the least and the greatest, `Aggregate`. Sums are checked and nulls passed over,
-//! as LINQ has it.
+//! Methods that make one value of many: sums, averages, the least and the greatest, `Aggregate`. Sums are
+//! checked and nulls passed over, as LINQ has it.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,5 @@
-//! `new`: objects, arrays, anonymous objects, with the initializers in braces after them (language specification, 12.8.17).
+//! `new`: objects, arrays, anonymous objects, with the initializers in braces after them (language
+//! specification, 12.8.17).
 
 use super::error;
 use super::parser::{Parsed, Parser};

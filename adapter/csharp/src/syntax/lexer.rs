@@ -1,5 +1,5 @@
-//! From text to tokens (language specification, 6.4). Each `>` is a token by itself: whether two of them are a shift or the end of
-//! generic arguments, the parser knows.
+//! From text to tokens (language specification, 6.4). Each `>` is a token by itself: whether two of them are
+//! a shift or the end of generic arguments, the parser knows.
 
 use std::rc::Rc;
 

@@ -1,7 +1,8 @@
-//! Expressions by precedence (language specification, 12.4.2): binary operators climb, everything else descends.
+//! Expressions by precedence (language specification, 12.4.2): binary operators climb, everything else
+//! descends.
 //!
-//! Nesting is bounded in two ways, for the stack of the code that walks the tree: how deep the parser descends, and how many operators
-//! one chain has.
+//! Nesting is bounded in two ways, for the stack of the code that walks the tree: how deep the parser
+//! descends, and how many operators one chain has.
 
 use std::rc::Rc;
 

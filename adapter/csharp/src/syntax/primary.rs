@@ -1,4 +1,5 @@
-//! Unary operators, casts, and what binds most tightly: names, literals, accesses, calls (language specification, 12.8 and 12.9).
+//! Unary operators, casts, and what binds most tightly: names, literals, accesses, calls (language
+//! specification, 12.8 and 12.9).
 
 use super::queries::is_word_of_queries;
 use std::rc::Rc;

@@ -1,4 +1,5 @@
-//! Statements in a lambda's braces (language specification, 13). Those that only the compiler understands are passed over.
+//! Statements in a lambda's braces (language specification, 13). Those that only the compiler understands are
+//! passed over.
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser};

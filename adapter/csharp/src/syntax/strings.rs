@@ -1,4 +1,5 @@
-//! Strings and characters: regular, verbatim, raw and interpolated ones (language specification, 6.4.5 and 12.8.3).
+//! Strings and characters: regular, verbatim, raw and interpolated ones (language specification, 6.4.5 and
+//! 12.8.3).
 
 use super::lexer::{LexedStringPart, Lexer, Tok};
 use super::tree::Span;
@@ -334,7 +335,8 @@ fn format_text(lexer: &mut Lexer<'_>, style: &Style, closing: &str) -> Result<St
     }
 }
 
-/// A raw string of several lines: without its first and last line break, and without the blanks that its last line begins with.
+/// A raw string of several lines: without its first and last line break, and without the blanks that its last
+/// line begins with.
 fn unindent(parts: &mut [LexedStringPart]) {
     let first = match parts.first() {
         Some(LexedStringPart::Text(text)) => text.clone(),

@@ -20,11 +20,12 @@ const MAX_LINE_LEN: u64 = 64 << 10;
 /// Lines that wait to be looked at; the command waits when there are more.
 const MAX_WAITING_LINES: usize = 1024;
 
-/// Runs a command without input to its end. `each` gets the lines of both its outputs as they come; bytes that are not UTF-8 are
-/// replaced.
+/// Runs a command without input to its end. `each` gets the lines of both its outputs as they come; bytes
+/// that are not UTF-8 are replaced.
 ///
 /// # Errors
-/// `CANCELLED` when `give_up` holds meanwhile; what `failed` makes of the reason when it cannot be run, or takes longer than `limit`.
+/// `CANCELLED` when `give_up` holds meanwhile; what `failed` makes of the reason when it cannot be run, or
+/// takes longer than `limit`.
 pub(in crate::engine) fn run(
     mut command: Command,
     limit: Duration,
@@ -36,7 +37,8 @@ pub(in crate::engine) fn run(
     follow(command, limit, give_up, failed, each)
 }
 
-/// The first line that a command prints to stdout, such as a version; `None` when there is none within [`QUERY_TIMEOUT`].
+/// The first line that a command prints to stdout, such as a version; `None` when there is none within
+/// [`QUERY_TIMEOUT`].
 pub(in crate::engine) fn first_line(mut command: Command) -> Option<String> {
     let mut first = None;
     command.stderr(Stdio::null());

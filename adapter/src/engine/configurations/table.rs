@@ -1,5 +1,5 @@
-//! The table: which attribute of which other debugger's configurations is honoured, mapped, left out or refused. No code but its
-//! rows' names; what they do is in the parent.
+//! The table: which attribute of which other debugger's configurations is honoured, mapped, left out or
+//! refused. No code but its rows' names; what they do is in the parent.
 
 use super::AttributeTranslation::{self, Editor, Ignored, Mapped, Named, Refused, Same};
 use super::{
