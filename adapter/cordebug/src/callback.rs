@@ -134,7 +134,7 @@ pub(crate) fn object(sink: Sink) -> Result<ComPtr<ICorDebugManagedCallback>> {
 ///
 /// # Safety
 /// `this` must be such a pointer.
-unsafe fn behind<const N: usize>(this: *mut c_void) -> *mut CallbackObject {
+unsafe fn callback_object<const N: usize>(this: *mut c_void) -> *mut CallbackObject {
     // SAFETY: the vtable pointers lie side by side at the start of the object.
     unsafe { this.cast::<*const c_void>().sub(N).cast() }
 }
@@ -146,7 +146,7 @@ unsafe extern "C" fn query_interface<const N: usize>(
 ) -> i32 {
     // SAFETY: the caller passes one of our interfaces and valid pointers, as COM demands.
     unsafe {
-        let object = behind::<N>(this.cast());
+        let object = callback_object::<N>(this.cast());
         let wanted = *iid;
         let index = if wanted == IUnknown::IID || wanted == ICorDebugManagedCallback::IID {
             0
@@ -168,13 +168,13 @@ unsafe extern "C" fn query_interface<const N: usize>(
 
 unsafe extern "C" fn add_ref<const N: usize>(this: *mut IUnknown) -> u32 {
     // SAFETY: the caller holds a reference, so the object lives.
-    unsafe { (*behind::<N>(this.cast())).references.fetch_add(1, Ordering::Relaxed) + 1 }
+    unsafe { (*callback_object::<N>(this.cast())).references.fetch_add(1, Ordering::Relaxed) + 1 }
 }
 
 unsafe extern "C" fn release<const N: usize>(this: *mut IUnknown) -> u32 {
     // SAFETY: the caller gives back a reference it holds; the last one frees what `object` boxed.
     unsafe {
-        let object = behind::<N>(this.cast());
+        let object = callback_object::<N>(this.cast());
         let left = (*object).references.fetch_sub(1, Ordering::AcqRel) - 1;
         if left == 0 {
             drop(Box::from_raw(object));
@@ -191,7 +191,7 @@ const fn unknown<const N: usize>() -> IUnknownVtbl {
 ///
 /// # Safety
 /// `pointer` must be null or live.
-unsafe fn kept<T: Interface>(pointer: *mut T) -> Option<ComPtr<T>> {
+unsafe fn retain<T: Interface>(pointer: *mut T) -> Option<ComPtr<T>> {
     // SAFETY: the caller's promise.
     unsafe { ComPtr::borrow(pointer) }
 }
@@ -218,7 +218,7 @@ macro_rules! tell {
         unsafe extern "C" fn method(this: *mut $interface, $($name: $kind),*) -> i32 {
             // SAFETY: the runtime calls the method on the object it was given, with live arguments.
             unsafe {
-                let object = behind::<$index>(this.cast());
+                let object = callback_object::<$index>(this.cast());
                 let message: Option<Callback> = $message;
                 // A message without its objects cannot be acted upon, but must be answered like any other.
                 ((*object).sink)(message.unwrap_or(Callback::Other("incomplete")));
@@ -248,31 +248,31 @@ type Second = ICorDebugManagedCallback2;
 static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     base: unknown::<0>(),
     Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
-        kept(thread).zip(kept(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
+        retain(thread).zip(retain(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
             thread: Thread(thread), breakpoint: RuntimeBreakpoint(breakpoint) })),
     StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper, reason: u32) =>
-        kept(thread).zip(kept(stepper)).map(|(thread, stepper)| Callback::StepComplete {
+        retain(thread).zip(retain(stepper)).map(|(thread, stepper)| Callback::StepComplete {
             thread: Thread(thread), stepper: Stepper(stepper), reason })),
     Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
-        kept(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
+        retain(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
     // The older form of ICorDebugManagedCallback2::Exception, which has more details.
     Exception: ignore!(0, First, "Exception", (_domain: Domain, _thread: Threads, _unhandled: i32)),
     EvalComplete: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
-        kept(thread).zip(kept(eval)).map(|(thread, eval)| Callback::EvalComplete {
+        retain(thread).zip(retain(eval)).map(|(thread, eval)| Callback::EvalComplete {
             thread: Thread(thread), eval: Eval(eval) })),
     EvalException: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
-        kept(thread).zip(kept(eval)).map(|(thread, eval)| Callback::EvalException {
+        retain(thread).zip(retain(eval)).map(|(thread, eval)| Callback::EvalException {
             thread: Thread(thread), eval: Eval(eval) })),
     CreateProcess: ignore!(0, First, "CreateProcess", (_process: Processes)),
     ExitProcess: tell!(0, First, (_process: Processes) => Some(Callback::ExitProcess)),
     CreateThread: tell!(0, First, (_domain: Domain, thread: Threads) =>
-        kept(thread).map(|thread| Callback::CreateThread { thread: Thread(thread) })),
+        retain(thread).map(|thread| Callback::CreateThread { thread: Thread(thread) })),
     ExitThread: tell!(0, First, (_domain: Domain, thread: Threads) =>
-        kept(thread).map(|thread| Callback::ExitThread { thread: Thread(thread) })),
+        retain(thread).map(|thread| Callback::ExitThread { thread: Thread(thread) })),
     LoadModule: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
-        kept(module).map(|module| Callback::LoadModule { module: Module(module) })),
+        retain(module).map(|module| Callback::LoadModule { module: Module(module) })),
     UnloadModule: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
-        kept(module).map(|module| Callback::UnloadModule { module: Module(module) })),
+        retain(module).map(|module| Callback::UnloadModule { module: Module(module) })),
     LoadClass: ignore!(0, First, "LoadClass", (_domain: Domain, _class: *mut ICorDebugClass)),
     UnloadClass: ignore!(0, First, "UnloadClass", (_domain: Domain, _class: *mut ICorDebugClass)),
     DebuggerError: tell!(0, First, (_process: Processes, hresult: i32, _code: u32) =>
@@ -289,7 +289,7 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     ControlCTrap: ignore!(0, First, "ControlCTrap", (_process: Processes)),
     NameChange: ignore!(0, First, "NameChange", (_domain: Domain, _thread: Threads)),
     UpdateModuleSymbols: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule, stream: *mut c_void) =>
-        kept(module).zip(kept(stream.cast())).map(|(module, stream)| Callback::UpdateModuleSymbols {
+        retain(module).zip(retain(stream.cast())).map(|(module, stream)| Callback::UpdateModuleSymbols {
             module: Module(module), symbols: ComStream(stream) })),
     EditAndContinueRemap: ignore!(0, First, "EditAndContinueRemap",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction, _accurate: i32)),
@@ -306,8 +306,8 @@ static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
     DestroyConnection: ignore!(1, Second, "DestroyConnection", (_process: Processes, _id: u32)),
     Exception: tell!(1, Second,
         (_domain: Domain, thread: Threads, frame: *mut ICorDebugFrame, il: u32, kind: u32, _flags: u32) =>
-        kept(thread).map(|thread| Callback::Exception {
-            thread: Thread(thread), frame: kept(frame).map(Frame), il, kind })),
+        retain(thread).map(|thread| Callback::Exception {
+            thread: Thread(thread), frame: retain(frame).map(Frame), il, kind })),
     ExceptionUnwind: ignore!(1, Second, "ExceptionUnwind", (_domain: Domain, _thread: Threads, _kind: u32, _flags: u32)),
     FunctionRemapComplete: ignore!(1, Second, "FunctionRemapComplete",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction)),

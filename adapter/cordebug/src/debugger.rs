@@ -3,7 +3,7 @@
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};
 use crate::imports::end;
-use crate::imports::memory::{WrittenRange, recording};
+use crate::imports::memory::{WrittenRange, record_writes};
 use crate::long_strings;
 use crate::raw;
 use crate::thread::Thread;
@@ -199,7 +199,7 @@ impl Process {
         let process: ComPtr<raw::ICorDebugProcess8> = self.0.cast()?;
         let told = i32::from(told);
         let (done, written) =
-            recording(|| call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(told)));
+            record_writes(|| call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(told)));
         done?;
         Ok(match written[..] {
             [WrittenRange { address, length: 4 }] => Some(address),

@@ -53,7 +53,7 @@ fn note(info: &libc::siginfo_t) {
 
 /// How the child with this id ended, if that was noted; waits at most `limit` for a signal that is on its
 /// way.
-pub fn how(pid: u32, limit: Duration) -> Option<ChildExit> {
+pub fn await_exit(pid: u32, limit: Duration) -> Option<ChildExit> {
     let deadline = Instant::now() + limit;
     loop {
         let next = NEXT.load(Ordering::Acquire);
@@ -94,8 +94,8 @@ mod tests {
             let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
             // Takes the status, as the debugging library does.
             child.wait().unwrap();
-            assert_eq!(how(child.id(), Duration::from_secs(5)), Some(expected), "{script}");
+            assert_eq!(await_exit(child.id(), Duration::from_secs(5)), Some(expected), "{script}");
         }
-        assert_eq!(how(1, Duration::ZERO), None);
+        assert_eq!(await_exit(1, Duration::ZERO), None);
     }
 }

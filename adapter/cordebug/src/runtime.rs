@@ -26,7 +26,7 @@ const PROCESS_ATTACH: u32 = 1;
 
 /// A runtime in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Runtime {
+pub struct ClrRuntime {
     /// Its folder; of one inside the executable that of the libraries which debug it.
     pub folder: PathBuf,
     /// Where `libcoreclr.so`, or the executable that has it inside, is loaded.
@@ -35,7 +35,7 @@ pub struct Runtime {
     pub inside: bool,
 }
 
-impl Runtime {
+impl ClrRuntime {
     /// The name of its folder, which is its version where it is installed as usual. Of one inside the
     /// executable, what its libraries' path says of that; empty when it says nothing.
     pub fn version(&self) -> String {
@@ -81,15 +81,15 @@ pub enum RuntimeError {
 ///
 /// # Errors
 /// When the process is gone or not ours.
-pub fn find(pid: u32) -> Result<Vec<Runtime>, RuntimeError> {
+pub fn find(pid: u32) -> Result<Vec<ClrRuntime>, RuntimeError> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
     maps.map(|maps| in_maps(&maps)).map_err(|reason| RuntimeError::Maps { pid, reason })
 }
 
 /// proc(5): `address-address perms offset device inode path`, ascending; the first mapping of a file is its
 /// base.
-fn in_maps(maps: &str) -> Vec<Runtime> {
-    let mut found: Vec<Runtime> = Vec::new();
+fn in_maps(maps: &str) -> Vec<ClrRuntime> {
+    let mut found: Vec<ClrRuntime> = Vec::new();
     for line in maps.lines() {
         let Some(path) = line.find('/').and_then(|start| line.get(start..)) else { continue };
         let Some(folder) = path.strip_suffix("/libcoreclr.so") else { continue };
@@ -97,7 +97,7 @@ fn in_maps(maps: &str) -> Vec<Runtime> {
         if let Some(base) = base
             && !found.iter().any(|runtime| runtime.folder == Path::new(folder))
         {
-            found.push(Runtime { folder: folder.into(), base, inside: false });
+            found.push(ClrRuntime { folder: folder.into(), base, inside: false });
         }
     }
     found
@@ -107,12 +107,12 @@ fn in_maps(maps: &str) -> Vec<Runtime> {
 ///
 /// # Errors
 /// When the process is gone or not ours.
-pub fn inside(pid: u32, folder: &Path) -> Result<Option<Runtime>, RuntimeError> {
+pub fn inside(pid: u32, folder: &Path) -> Result<Option<ClrRuntime>, RuntimeError> {
     let failed = |reason| RuntimeError::Maps { pid, reason };
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).map_err(failed)?;
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).map_err(failed)?;
     let base = base_of(&executable, &maps);
-    Ok(base.map(|base| Runtime { folder: folder.to_path_buf(), base, inside: true }))
+    Ok(base.map(|base| ClrRuntime { folder: folder.to_path_buf(), base, inside: true }))
 }
 
 /// Where a file begins in memory. Assemblies inside an executable are mapped from it too, anywhere: it begins
@@ -154,7 +154,7 @@ pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
 ///
 /// # Errors
 /// When it is missing, cannot be loaded, or refuses.
-pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeError> {
+pub fn create_debugger(pid: u32, runtime: &ClrRuntime) -> Result<Debugger, RuntimeError> {
     temporary::remember(pid);
     let path = runtime.folder.join("libmscordbi.so");
     let load = |reason| RuntimeError::Library { path: path.clone(), reason };

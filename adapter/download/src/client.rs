@@ -196,15 +196,15 @@ impl DownloadClient {
         let proxy = proxies.intercept(address.uri()).filter(|_| !address.is_this_machine());
         let sent = match proxy.as_ref().map(|proxy| (proxy, proxy.uri().scheme_str().unwrap_or("http"))) {
             None => {
-                let pool = self.direct.get_or_init(|| pooled(direct()));
+                let pool = self.direct.get_or_init(|| build_pool(direct()));
                 pool.as_ref().map_err(|reason| unreachable(reason.clone()))?.request(request).await
             }
             Some((proxy, "http")) => {
-                let pool = self.tunnelled.get_or_init(|| pooled(tunnel(proxy)));
+                let pool = self.tunnelled.get_or_init(|| build_pool(tunnel(proxy)));
                 pool.as_ref().map_err(|reason| unreachable(reason.clone()))?.request(request).await
             }
             Some((proxy, scheme @ ("socks5" | "socks5h"))) => {
-                let pool = self.socks.get_or_init(|| pooled(socks(proxy, scheme == "socks5")));
+                let pool = self.socks.get_or_init(|| build_pool(socks(proxy, scheme == "socks5")));
                 pool.as_ref().map_err(|reason| unreachable(reason.clone()))?.request(request).await
             }
             Some((_, scheme)) => {
@@ -241,7 +241,7 @@ fn socks(proxy: &Intercept, is_resolved_here: bool) -> SocksV5<HttpConnector> {
 }
 
 /// Connections with the system's roots of trust.
-fn pooled<C>(connector: C) -> Result<Pool<HttpsConnector<C>, Empty<Bytes>>, String>
+fn build_pool<C>(connector: C) -> Result<Pool<HttpsConnector<C>, Empty<Bytes>>, String>
 where
     HttpsConnector<C>: hyper_util::client::legacy::connect::Connect + Clone,
 {

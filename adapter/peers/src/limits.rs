@@ -37,7 +37,7 @@ impl ConnectionLimiter {
 
     /// Returns a permit, unless there is none for this one.
     pub fn acquire(&self, who: Who) -> Option<ConnectionPermit> {
-        let mut taken = self.taken();
+        let mut taken = self.lock_taken();
         let all: usize = taken.values().sum();
         let own = taken.get(&who).copied().unwrap_or(0);
         let strangers: usize =
@@ -51,14 +51,14 @@ impl ConnectionLimiter {
         Some(ConnectionPermit { of: self.clone(), who })
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<Who, usize>> {
+    fn lock_taken(&self) -> MutexGuard<'_, HashMap<Who, usize>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut taken = self.of.taken();
+        let mut taken = self.of.lock_taken();
         match taken.get_mut(&self.who) {
             Some(count) if *count > 1 => *count -= 1,
             _ => drop(taken.remove(&self.who)),
@@ -82,7 +82,7 @@ mod tests {
         held.extend((0..9).filter_map(|_| limiter.acquire(own)));
         assert_eq!(held.len(), 6);
         held.clear();
-        assert!(limiter.taken().is_empty());
+        assert!(limiter.lock_taken().is_empty());
         assert!(limiter.acquire(stranger(9)).is_some());
     }
 }

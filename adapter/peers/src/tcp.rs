@@ -62,7 +62,7 @@ impl<'a> TcpTableRow<'a> {
 
     /// Whether it is the end `local` of the connection to `remote`.
     pub fn is(&self, local: SocketAddr, remote: SocketAddr) -> bool {
-        let same = |shown: &str, address| spelled(address).iter().flatten().any(|way| way == shown);
+        let same = |shown: &str, address| spell_address(address).iter().flatten().any(|way| way == shown);
         same(self.local, local) && same(self.remote, remote)
     }
 
@@ -83,7 +83,7 @@ impl<'a> TcpTableRow<'a> {
 }
 
 /// An address as the tables show it: one of IPv4 as such, and as a socket for IPv6 has it.
-fn spelled(address: SocketAddr) -> [Option<String>; 2] {
+fn spell_address(address: SocketAddr) -> [Option<String>; 2] {
     let port = address.port();
     let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
     let long = |bytes: [u8; 16]| {
@@ -147,9 +147,9 @@ mod tests {
             assert!(row.is("127.0.0.1:41394".parse().unwrap(), "127.0.0.1:8080".parse().unwrap()));
             assert!(!row.is("127.0.0.1:8080".parse().unwrap(), "127.0.0.1:41394".parse().unwrap()));
             let mapped = "0000000000000000FFFF00000100007F:1F90".to_owned();
-            assert_eq!(spelled("127.0.0.1:8080".parse().unwrap())[1], Some(mapped));
+            assert_eq!(spell_address("127.0.0.1:8080".parse().unwrap())[1], Some(mapped));
             let own = "00000000000000000000000001000000:1F90".to_owned();
-            assert_eq!(spelled("[::1]:8080".parse().unwrap())[0], Some(own));
+            assert_eq!(spell_address("[::1]:8080".parse().unwrap())[0], Some(own));
         }
         assert_eq!(TcpTableRow::parse("  sl  local_address rem_address   st tx_queue rx_queue"), None);
         assert_eq!(TcpTableRow::parse(&line.replace(" 77 1", " 0 1")), None);

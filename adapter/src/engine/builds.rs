@@ -76,7 +76,7 @@ pub(super) fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure 
 
 /// A build that ran and failed: how many errors there are and where the first is, or the last line where none
 /// was understood. All of them are in `data.diagnostics`.
-pub(super) fn failed(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
+pub(super) fn build_failure(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
     let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
     let Some(first) = errors.first() else {
         let last = if last.is_empty() { "it does not say why" } else { last };
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_failed_build_says_how_many_errors_there_are_and_where_the_first_is() {
         let found = |severity: &str, line: u32| json!({ "file": "/p/src/Program.cs", "line": line, "severity": severity, "code": "CS0029", "message": "no" });
-        let said = |found: &[Value]| failed(Path::new("/p/shop.csproj"), found, "last line").message;
+        let said = |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, "last line").message;
         assert_eq!(
             said(&[found("warning", 1), found("error", 8), found("error", 9)]),
             "cannot build `/p/shop.csproj`: 2 errors, the first at src/Program.cs:8: no (CS0029)"

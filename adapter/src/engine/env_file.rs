@@ -13,7 +13,7 @@ const MAX_FILE_LEN: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn merged(arguments: &Value, say: &mut dyn FnMut(&str)) -> Result<Value, Failure> {
+pub fn merge(arguments: &Value, say: &mut dyn FnMut(&str)) -> Result<Value, Failure> {
     let mut whole = arguments.clone();
     let text = |key: &str| match &arguments[key] {
         Value::Null => Ok(None),

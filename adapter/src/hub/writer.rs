@@ -64,7 +64,7 @@ pub async fn run<W: AsyncWrite + Unpin>(
 
 async fn changed(output: Option<&mut OutputCursor>) {
     match output {
-        Some(cursor) => cursor.changed().await,
+        Some(cursor) => cursor.wait_for_change().await,
         None => std::future::pending().await,
     }
 }

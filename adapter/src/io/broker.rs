@@ -349,16 +349,16 @@ impl Broker {
     }
 
     /// Waits until nothing more can come, at most `limit`: a grandchild may hold the pipes.
-    pub async fn drained(&self, limit: Duration) {
+    pub async fn wait_until_drained(&self, limit: Duration) {
         let mut changed = self.changes();
-        let all_in = async { while !self.lock().drained() && changed.changed().await.is_ok() {} };
+        let all_in = async { while !self.lock().is_drained() && changed.changed().await.is_ok() {} };
         if tokio::time::timeout(limit, all_in).await.is_err() {
             tracing::debug!("the program's pipes are still open after its end");
         }
     }
 
     /// Waits until a program we started has ended, at most `limit`. Returns at once when there is none.
-    pub async fn exited(&self, limit: Duration) {
+    pub async fn wait_until_exited(&self, limit: Duration) {
         let exit = match &self.lock().ownership {
             Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.clone(),
             _ => return,
@@ -397,7 +397,7 @@ impl Broker {
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`.
     pub fn input(&self) -> Result<InputRecord, Failure> {
-        Ok(self.lock().stdin()?.given())
+        Ok(self.lock().stdin()?.input_record())
     }
 
     /// Whether the program is blocked until it can read its input, by one look at it.

@@ -348,7 +348,7 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
             // The PAL was quicker, as it is now and then on a busy machine.
             Err(rustix::io::Errno::CHILD) => {
-                return match exits::how(pid.as_raw_nonzero().get().unsigned_abs(), NOTE_LIMIT) {
+                return match exits::await_exit(pid.as_raw_nonzero().get().unsigned_abs(), NOTE_LIMIT) {
                     Some(ChildExit::Exited(code)) => ExitInfo { code, signal: None },
                     Some(ChildExit::Killed(signal)) => ExitInfo { code: 128 + signal, signal: Some(signal) },
                     None => {

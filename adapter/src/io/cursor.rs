@@ -97,7 +97,7 @@ impl OutputCursor {
     }
 
     /// Waits for something new, and until it is this reader's turn. Never ends while the session lives.
-    pub async fn changed(&mut self) {
+    pub async fn wait_for_change(&mut self) {
         let turn = match self.turn {
             Some(turn) => turn,
             None => {

@@ -93,11 +93,11 @@ impl DrainedStream {
         while !answers.untyped().is_empty() {
             match rustix::io::write(pipe, answers.untyped()) {
                 Ok(0) | Err(rustix::io::Errno::AGAIN) => return,
-                Ok(count) => answers.typed(count),
+                Ok(count) => answers.note_typed(count),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => {
                     tracing::debug!(%error, "the program's terminal takes no answers");
-                    return answers.typed(usize::MAX);
+                    return answers.note_typed(usize::MAX);
                 }
             }
         }

@@ -83,14 +83,14 @@ impl ExecShim {
         };
         if !cwd.is_dir() {
             return Err(order
-                .failed(&format!("there is no folder `{}`", cwd.display()))
+                .failure(&format!("there is no folder `{}`", cwd.display()))
                 .hint("set `cwd` to an existing folder"));
         }
         let scratch = ScratchFolder::new(&session_registry::folder())
-            .map_err(|error| order.failed(&format!("no folder for its socket: {error}")))?;
+            .map_err(|error| order.failure(&format!("no folder for its socket: {error}")))?;
         let socket = scratch.path().join("order");
         let listener = UnixListener::bind(&socket)
-            .map_err(|error| order.failed(&format!("cannot listen at `{}`: {error}", socket.display())))?;
+            .map_err(|error| order.failure(&format!("cannot listen at `{}`: {error}", socket.display())))?;
         let command = [stub.into(), "exec-ordered".into(), socket.into()];
         Ok(Self { order, stub: stub.to_owned(), listener, command, _scratch: scratch })
     }
@@ -104,21 +104,21 @@ impl ExecShim {
     ///
     /// # Errors
     /// `LAUNCH_FAILED` with the reason when it cannot become the program.
-    pub async fn begun(self) -> Result<StartedProgram, Failure> {
-        let lost = |error: std::io::Error| self.order.failed(&format!("the connection was lost: {error}"));
+    pub async fn wait_until_started(self) -> Result<StartedProgram, Failure> {
+        let lost = |error: std::io::Error| self.order.failure(&format!("the connection was lost: {error}"));
         let (stream, pid) = self.visitor().await.map_err(lost)?;
         // Before it can be the program: should we be killed, it ends.
-        let begun = StartedProgram::watched(&self.stub, pid).map_err(lost)?;
+        let begun = StartedProgram::watch(&self.stub, pid).map_err(lost)?;
         let reason = tokio::time::timeout(EXEC_TIMEOUT, self.order.give(stream)).await;
         match reason.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
             Ok(reason) if reason.is_empty() => Ok(begun),
             Ok(reason) => {
-                begun.ended().await;
-                Err(self.order.failed(&reason))
+                begun.wait_for_end().await;
+                Err(self.order.failure(&reason))
             }
             Err(error) => {
                 signal_group(begun.pid, Signal::KILL);
-                begun.ended().await;
+                begun.wait_for_end().await;
                 Err(lost(error))
             }
         }
@@ -151,7 +151,7 @@ impl ShimProgram {
         Ok(reason)
     }
 
-    fn failed(&self, reason: &str) -> Failure {
+    fn failure(&self, reason: &str) -> Failure {
         let program = Path::new(&self.program);
         Failure::new(ErrorCode::LaunchFailed, format!("cannot start `{}`: {reason}", program.display()))
     }
@@ -193,7 +193,7 @@ impl ShimProgram {
 
 impl StartedProgram {
     /// Starts the watchdog of this process, and the thread that waits for the end of both.
-    fn watched(stub: &Path, pid: i32) -> std::io::Result<Self> {
+    fn watch(stub: &Path, pid: i32) -> std::io::Result<Self> {
         let id =
             Pid::from_raw(pid).ok_or_else(|| std::io::Error::other(format!("{pid} is not a process id")))?;
         let process = pidfd_open(id, PidfdFlags::empty())?;
@@ -213,7 +213,7 @@ impl StartedProgram {
     }
 
     /// Waits until it has ended. How it ended only the adapter knows, whose child it is.
-    pub async fn ended(self) {
+    pub async fn wait_for_end(self) {
         // The thread says so, or could not.
         self.ended.await.unwrap_or_default();
     }

@@ -47,7 +47,7 @@ pub enum Able {
 }
 
 /// There is no program where one was named.
-pub fn absent(given: &str, place: &Path) -> Failure {
+pub fn absence_failure(given: &str, place: &Path) -> Failure {
     let message = format!("there is no `{}`", place.display());
     let hint = if Path::new(given).is_absolute() {
         let there = place.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
@@ -65,12 +65,12 @@ pub fn absent(given: &str, place: &Path) -> Failure {
 /// # Errors
 /// `LAUNCH_FAILED`, with what it is.
 pub fn refuse_foreign(file: &Path, able: Able) -> Result<(), Failure> {
-    let Some((what, hint)) = foreign(file, able) else { return Ok(()) };
+    let Some((what, hint)) = describe_foreign(file, able) else { return Ok(()) };
     let message = format!("cannot start `{}`: it is {what}", file.display());
     Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
 }
 
-fn foreign(file: &Path, able: Able) -> Option<(String, &'static str)> {
+fn describe_foreign(file: &Path, able: Able) -> Option<(String, &'static str)> {
     let mut header = Vec::new();
     // A pipe that waits for its writer is not an executable.
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -172,7 +172,7 @@ mod tests {
     fn an_absolute_path_that_is_missing_is_answered_with_the_part_that_exists() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("bin/app");
-        let hint = |given: &str| absent(given, &place).hint.unwrap_or_default().to_string();
+        let hint = |given: &str| absence_failure(given, &place).hint.unwrap_or_default().to_string();
         let absolute = hint(&place.display().to_string());
         assert!(absolute.contains(&format!("`{}` is there", folder.path().display())), "{absolute}");
         assert!(!absolute.contains("PATH") && hint("bin/app").contains("PATH"));

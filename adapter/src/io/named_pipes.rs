@@ -70,7 +70,7 @@ impl NamedPipes {
     }
 
     /// The program has ended, or will never be.
-    pub fn ended(&mut self, code: i32) {
+    pub fn report_end(&mut self, code: i32) {
         self.held.clear();
         self.exit.send_if_modified(|info| info.replace(ExitInfo { code, signal: None }).is_none());
     }
@@ -78,6 +78,6 @@ impl NamedPipes {
 
 impl Drop for NamedPipes {
     fn drop(&mut self) {
-        self.ended(-1);
+        self.report_end(-1);
     }
 }

@@ -120,7 +120,7 @@ impl Broker {
                 let now = streams.positions();
                 let fresh = (request.stdout && now.stdout > from.stdout)
                     || (request.stderr && now.stderr > from.stderr);
-                (streams.drained() && streams.has_exited(), fresh)
+                (streams.is_drained() && streams.has_exited(), fresh)
             };
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
@@ -149,7 +149,7 @@ impl Broker {
             self.settle();
         }
         let mut streams = self.lock();
-        let exited = streams.has_exited() && streams.drained();
+        let exited = streams.has_exited() && streams.is_drained();
         let wait_id = waiting_for_input.and(streams.stdin().ok());
         let wait_id = wait_id.map(|stdin| format!("{}.i{}", streams.positions(), stdin.bytes_given()));
         let mut read = OutputRead { matched, waiting_for_input, wait_id, exited, ..OutputRead::default() };

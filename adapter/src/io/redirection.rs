@@ -77,7 +77,7 @@ impl Redirection {
         let output = || OpenOptions::new().write(true).create(true).truncate(true).clone();
         let open = |path: &Option<PathBuf>, how: OpenOptions, what| {
             path.as_deref()
-                .map(|path| opened(path, how).map_err(|error| refused(what, path, &error)))
+                .map(|path| open_file(path, how).map_err(|error| open_failure(what, path, &error)))
                 .transpose()
         };
         let stdin = open(&self.stdin, input(), "read the program's stdin from")?;
@@ -85,7 +85,7 @@ impl Redirection {
         let stderr = match (&stdout, &self.stdout) {
             // Two descriptors of one file would write over each other.
             (Some(file), Some(path)) if self.stderr == self.stdout => {
-                Some(file.try_clone().map_err(|error| refused(WRITE, path, &error))?)
+                Some(file.try_clone().map_err(|error| open_failure(WRITE, path, &error))?)
             }
             _ => open(&self.stderr, output(), WRITE)?,
         };
@@ -94,7 +94,7 @@ impl Redirection {
 }
 
 /// Opens a file without blocking: a named pipe would hold up all others.
-fn opened(path: &Path, mut how: OpenOptions) -> std::io::Result<File> {
+fn open_file(path: &Path, mut how: OpenOptions) -> std::io::Result<File> {
     // Opening a named pipe waits for its other end.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = how.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)?;
@@ -105,7 +105,7 @@ fn opened(path: &Path, mut how: OpenOptions) -> std::io::Result<File> {
     Err(std::io::Error::other("it is not a file"))
 }
 
-fn refused(what: &str, path: &Path, error: &std::io::Error) -> Failure {
+fn open_failure(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(ErrorCode::LaunchFailed, format!("cannot {what} `{}`: {error}", path.display()))
         .hint("`stdio` of the launch names it")
 }

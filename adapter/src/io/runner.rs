@@ -139,7 +139,7 @@ impl ForegroundProgram {
                     host_is_gone = true;
                     signal_group(self.pid, Signal::KILL);
                 }
-                () = either(&mut hang_up, &mut gone), if !hung_up => {
+                () = wait_for_either(&mut hang_up, &mut gone), if !hung_up => {
                     hung_up = true;
                     patience = Some(tokio::time::Instant::now() + HANG_UP_TIMEOUT);
                     signal_group(self.pid, Signal::HUP);
@@ -219,7 +219,7 @@ impl Foreground {
 }
 
 /// A signal reported that the terminal is closing, or we noticed it.
-async fn either(told: &mut Signals, seen: &mut mpsc::Receiver<()>) {
+async fn wait_for_either(told: &mut Signals, seen: &mut mpsc::Receiver<()>) {
     tokio::select! {
         _ = told.recv() => {}
         Some(()) = seen.recv() => {}

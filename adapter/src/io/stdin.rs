@@ -133,7 +133,7 @@ impl ProgramStdin {
     }
 
     /// The clients' input, without input from a file.
-    pub fn given(&self) -> InputRecord {
+    pub fn input_record(&self) -> InputRecord {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -243,7 +243,7 @@ impl ProgramStdin {
             }
         };
         let mut guard = self.pipe.lock().await;
-        let Some(pipe) = guard.as_mut() else { return Err(closed("it was closed before")) };
+        let Some(pipe) = guard.as_mut() else { return Err(closed_failure("it was closed before")) };
         while let Some(rest) = data.get(*written..).filter(|rest| !rest.is_empty()) {
             match pipe.write(rest).await {
                 Ok(count) => {
@@ -253,7 +253,7 @@ impl ProgramStdin {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                     *guard = None;
-                    return Err(closed("the program closed it or has ended").data(so_far(*written)));
+                    return Err(closed_failure("the program closed it or has ended").data(so_far(*written)));
                 }
                 Err(error) => {
                     return Err(Failure::new(
@@ -283,7 +283,7 @@ fn so_far(written: usize) -> serde_json::Value {
     serde_json::json!({ "bytesWritten": written })
 }
 
-fn closed(why: &str) -> Failure {
+fn closed_failure(why: &str) -> Failure {
     Failure::new(ErrorCode::StdinClosed, format!("the program's stdin is closed: {why}"))
         .hint("a closed stdin cannot be opened again; restart the program to send it more input")
 }
@@ -298,11 +298,11 @@ mod tests {
         let stdin = ProgramStdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
         let cancel = CancellationToken::new();
         stdin.write(b"one\n", false, &cancel).await.unwrap();
-        assert_eq!(stdin.given(), InputRecord { data: b"one\n".to_vec(), bytes: 4, closed: false });
+        assert_eq!(stdin.input_record(), InputRecord { data: b"one\n".to_vec(), bytes: 4, closed: false });
         assert!(stdin.write(b"two", true, &cancel).await.unwrap());
-        assert_eq!(stdin.given(), InputRecord { data: b"one\ntwo".to_vec(), bytes: 7, closed: true });
+        assert_eq!(stdin.input_record(), InputRecord { data: b"one\ntwo".to_vec(), bytes: 7, closed: true });
         assert!(stdin.write(b"x", false, &cancel).await.is_err());
-        assert_eq!(stdin.given().bytes, 7);
+        assert_eq!(stdin.input_record().bytes, 7);
         drop(reader);
 
         let (reader, writer) = std::io::pipe().unwrap();
@@ -310,7 +310,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "from a file").unwrap();
         stdin.feed(file.reopen().unwrap()).await.unwrap();
-        assert_eq!(stdin.given(), InputRecord::default());
+        assert_eq!(stdin.input_record(), InputRecord::default());
         drop(reader);
     }
 

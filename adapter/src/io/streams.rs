@@ -86,7 +86,7 @@ impl Streams {
     }
 
     /// Nothing more can come.
-    pub(super) fn drained(&self) -> bool {
+    pub(super) fn is_drained(&self) -> bool {
         self.stdout.at_end() && self.stderr.at_end()
     }
 

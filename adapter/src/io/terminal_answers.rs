@@ -74,7 +74,7 @@ impl TerminalAnswers {
     }
 
     /// So many bytes of it were typed.
-    pub(super) fn typed(&mut self, count: usize) {
+    pub(super) fn note_typed(&mut self, count: usize) {
         let answers = &mut self.0.callbacks_mut().answers;
         answers.drain(..count.min(answers.len()));
     }
@@ -207,10 +207,10 @@ mod tests {
         }
         assert!(terminal.untyped().len() <= MAX_UNTYPED);
         let whole = terminal.untyped().len();
-        terminal.typed(6);
+        terminal.note_typed(6);
         assert_eq!(terminal.untyped().len(), whole - 6);
         assert!(terminal.untyped().starts_with(b"\x1b[1;1R"));
-        terminal.typed(usize::MAX);
+        terminal.note_typed(usize::MAX);
         assert!(terminal.untyped().is_empty());
     }
 

@@ -71,7 +71,7 @@ pub struct TerminalLaunch {
 impl TerminalLaunch {
     /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable.
     pub(super) fn new(stub: &Path, spec: SpawnSpec) -> Result<Self, Failure> {
-        let failed = |reason: String| failed(&spec, &reason);
+        let failed = |reason: String| start_failure(&spec, &reason);
         if !spec.cwd.is_dir() {
             return Err(failed(format!("there is no folder `{}`", spec.cwd.display()))
                 .hint("set `cwd` to an existing folder"));
@@ -104,7 +104,7 @@ impl TerminalLaunch {
     /// `LAUNCH_FAILED` when the runner cannot start it.
     pub(super) fn accept(&self, limit: Duration) -> Result<Option<HeldProgram>, Failure> {
         let Some((runner, runner_pid)) = self.next(limit)? else { return Ok(None) };
-        let wrong = |reason: String| failed(&self.spec, &reason);
+        let wrong = |reason: String| start_failure(&self.spec, &reason);
         let lost = |error: std::io::Error| wrong(format!("the connection to the terminal was lost: {error}"));
         let order = RunnerProgram {
             program: self.spec.program.clone().into(),
@@ -147,7 +147,7 @@ impl TerminalLaunch {
     /// The next connection of a process of this user, and its process id.
     fn next(&self, limit: Duration) -> Result<Option<(UnixStream, u32)>, Failure> {
         let wrong = |error: std::io::Error| {
-            failed(&self.spec, &format!("cannot be reached at `{}`: {error}", self.socket.display()))
+            start_failure(&self.spec, &format!("cannot be reached at `{}`: {error}", self.socket.display()))
         };
         let deadline = Instant::now() + limit;
         loop {
@@ -250,7 +250,7 @@ fn process_id(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-fn failed(spec: &SpawnSpec, reason: &str) -> Failure {
+fn start_failure(spec: &SpawnSpec, reason: &str) -> Failure {
     Failure::new(
         ErrorCode::LaunchFailed,
         format!("cannot start `{}` in a terminal: {reason}", spec.program.display()),

@@ -199,11 +199,11 @@ impl Looks {
         };
         let now = look(subject.pid, &subject.input);
         if subject.is_empty && now.is_wait() {
-            return self.blocked(subject);
+            return self.detect_blocked(subject);
         }
         self.waits = 0;
         if subject.takes_keys && subject.is_quiet {
-            return self.polling(subject, now.moment);
+            return self.detect_polling(subject, now.moment);
         }
         self.begin();
         None
@@ -218,7 +218,7 @@ impl Looks {
         *self = Self { count: self.count, last: self.last, ..Self::default() };
     }
 
-    fn blocked(&mut self, subject: &ObservedProgram) -> Option<InputWaitKind> {
+    fn detect_blocked(&mut self, subject: &ObservedProgram) -> Option<InputWaitKind> {
         let now = CpuTimes::read(subject.pid, &subject.input);
         if self.waits == 0 {
             self.begin();
@@ -235,7 +235,7 @@ impl Looks {
         Some(if subject.takes_keys { InputWaitKind::ForKeys } else { InputWaitKind::Reading })
     }
 
-    fn polling(&mut self, subject: &ObservedProgram, moment: Moment) -> Option<InputWaitKind> {
+    fn detect_polling(&mut self, subject: &ObservedProgram, moment: Moment) -> Option<InputWaitKind> {
         if self.polls == MIN_LOOKS {
             self.begin();
         }

@@ -56,7 +56,7 @@ impl ChildHosts {
     }
 
     /// The tasks that wait for the hosts.
-    pub(super) fn running(&self) -> TaskTracker {
+    pub(super) fn task_tracker(&self) -> TaskTracker {
         self.running.clone()
     }
 

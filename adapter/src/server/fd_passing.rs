@@ -143,10 +143,10 @@ impl AsyncWrite for ToEditor {
         context: &mut TaskContext<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize>> {
-        self.notes.before(bytes);
+        self.notes.begin_write(bytes);
         let outcome = Pin::new(&mut self.stdout).poll_write(context, bytes);
         let written = if let Poll::Ready(Ok(count)) = &outcome { *count } else { 0 };
-        self.notes.after(bytes, written);
+        self.notes.finish_write(bytes, written);
         if matches!(outcome, Poll::Ready(Err(_))) {
             // An editor that does not read any more has left, whatever it does with stdin.
             self.relay.send_close_notice();

@@ -106,7 +106,7 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     let stub = std::env::current_exe().context("cannot find the program itself")?;
     let broker = Broker::new(DEFAULT_BUFFER_LEN, stub.clone());
     let children = ChildHosts::new(id.clone(), folder.clone(), logging);
-    let running = children.running();
+    let running = children.task_tracker();
     let (parent, title) = child.map(|child| (child.parent, child.title)).unzip();
     let process = HostProcess {
         id: id.clone(),

@@ -121,13 +121,13 @@ pub fn run(
         tokio::select! {
             served = acceptor.serve(address, made) => served,
             // Its sessions are their own.
-            () = any(told) => Ok(()),
+            () = wait_for_any(told) => Ok(()),
         }
     })
 }
 
 /// Returns at the first of these signals.
-async fn any(signals: Vec<Signal>) {
+async fn wait_for_any(signals: Vec<Signal>) {
     let each = signals.into_iter().map(|mut signal| Box::pin(async move { signal.recv().await }));
     futures::future::select_all(each).await;
 }
@@ -208,7 +208,7 @@ impl Acceptor {
                 eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
                 self.print_token(made);
                 loop {
-                    if let Some((connection, theirs)) = accepted(listener.accept().await).await? {
+                    if let Some((connection, theirs)) = check_accept(listener.accept().await).await? {
                         self.over_tcp(connection, theirs);
                     }
                 }
@@ -219,7 +219,7 @@ impl Acceptor {
                 eprintln!("tandem-dap: listening on unix:{}", path.display());
                 self.print_token(made);
                 loop {
-                    if let Some((connection, _)) = accepted(listener.accept().await).await? {
+                    if let Some((connection, _)) = check_accept(listener.accept().await).await? {
                         self.over_unix(connection);
                     }
                 }
@@ -283,7 +283,7 @@ fn is_left_over(path: &Path) -> bool {
 ///
 /// # Errors
 /// When there will be no more.
-async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
+async fn check_accept<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
     use rustix::io::Errno;
     let error = match outcome {
         Ok(connection) => return Ok(Some(connection)),
@@ -328,10 +328,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_cannot_be_accepted_does_not_end_the_listener() {
         for passing in [103, 4, 24, 23] {
-            let outcome = accepted::<()>(Err(std::io::Error::from_raw_os_error(passing))).await;
+            let outcome = check_accept::<()>(Err(std::io::Error::from_raw_os_error(passing))).await;
             assert!(outcome.is_ok_and(|connection| connection.is_none()), "{passing}");
         }
-        let bad_descriptor = accepted::<()>(Err(std::io::Error::from_raw_os_error(9))).await;
+        let bad_descriptor = check_accept::<()>(Err(std::io::Error::from_raw_os_error(9))).await;
         assert!(bad_descriptor.is_err());
     }
 }

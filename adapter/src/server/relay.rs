@@ -118,7 +118,7 @@ pub fn run(logging: &LogSettings, options: HostOptions<'_>) -> anyhow::Result<()
             host.try_wait()?;
             return Ok(());
         }
-        return ended(&mut host, HOST_EXIT_TIMEOUT, || unfinished::rest(&memory));
+        return report_death(&mut host, HOST_EXIT_TIMEOUT, || unfinished::rest(&memory));
     }
     let mut host = start_host(theirs.into(), HostStdin::Client, logging, options)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
@@ -133,7 +133,7 @@ pub fn run(logging: &LogSettings, options: HostOptions<'_>) -> anyhow::Result<()
     copy(&ours, &mut to_editor).unwrap_or_default();
     // The host closes the connection as its last step but cleaning up, which it does on its own. The other
     // thread may wait for the editor forever; the end of the process is its end.
-    ended(&mut host, LIVE_HOST_TIMEOUT, || to_editor.position.rest())
+    report_death(&mut host, LIVE_HOST_TIMEOUT, || to_editor.position.rest())
 }
 
 /// The editor, and which part of the host's output it has got.
@@ -159,7 +159,7 @@ impl Write for RelayedEditor {
 ///
 /// # Errors
 /// If the host has died.
-fn ended(
+fn report_death(
     host: &mut std::process::Child,
     limit: Duration,
     rest: impl FnOnce() -> std::io::Result<Vec<u8>>,

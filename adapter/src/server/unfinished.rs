@@ -46,14 +46,14 @@ impl Notes {
     }
 
     /// These bytes are about to be written: what was left of the last write, or new messages.
-    pub(super) fn before(&mut self, bytes: &[u8]) {
+    pub(super) fn begin_write(&mut self, bytes: &[u8]) {
         if self.left > 0 || bytes.len() > ATOMIC {
             self.header(WRITING, 0, 0);
         }
     }
 
     /// So many of them were.
-    pub(super) fn after(&mut self, bytes: &[u8], written: usize) {
+    pub(super) fn finish_write(&mut self, bytes: &[u8], written: usize) {
         let begun = self.left > 0 || written > 0;
         let left = if begun { bytes.len().saturating_sub(written) } else { 0 };
         let marked = self.left > 0 || bytes.len() > ATOMIC;
@@ -174,8 +174,8 @@ mod tests {
         let mut notes = Notes::new(memory.try_clone().unwrap());
         let mut bytes = message;
         for count in writes {
-            notes.before(bytes);
-            notes.after(bytes, *count);
+            notes.begin_write(bytes);
+            notes.finish_write(bytes, *count);
             bytes = &bytes[*count..];
         }
         rest(&memory).unwrap()
@@ -205,12 +205,12 @@ mod tests {
         let memory = memory().unwrap();
         let mut notes = Notes::new(memory.try_clone().unwrap());
         for (message, first) in [(vec![b'a'; 9000], 100), (vec![b'b'; 9000], 4000), (vec![b'c'; 9000], 1)] {
-            notes.before(&message);
-            notes.after(&message, first);
+            notes.begin_write(&message);
+            notes.finish_write(&message, first);
             assert_eq!(rest(&memory).unwrap(), message[first..]);
-            notes.before(&message[first..]);
+            notes.begin_write(&message[first..]);
             assert!(rest(&memory).is_err(), "a write is under way");
-            notes.after(&message[first..], message.len() - first);
+            notes.finish_write(&message[first..], message.len() - first);
             assert_eq!(rest(&memory).unwrap(), b"");
         }
     }

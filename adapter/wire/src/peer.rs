@@ -186,14 +186,14 @@ impl Peer {
     ) -> Result<Value, Failure> {
         let (waiter, answer) = oneshot::channel();
         let request = Message::Request(Request::new(command, arguments));
-        let Some(number) = self.0.send(request, Some(waiter)) else { return Err(gone(command)) };
+        let Some(number) = self.0.send(request, Some(waiter)) else { return Err(closed_failure(command)) };
         let mut unanswered = OutstandingRequest { peer: self, number: Some(number), cancelled: false };
         tokio::pin!(answer);
         tokio::select! {
             biased;
             answered = &mut answer => {
                 unanswered.number = None;
-                answered.unwrap_or_else(|_| Err(gone(command)))
+                answered.unwrap_or_else(|_| Err(closed_failure(command)))
             }
             () = cancel.cancelled() => {
                 if !self.0.takes_cancel() {
@@ -238,7 +238,7 @@ impl Peer {
     }
 }
 
-fn gone(command: &str) -> Failure {
+fn closed_failure(command: &str) -> Failure {
     Failure::new(
         ErrorCode::EngineFailed,
         format!("the debug adapter went away before it answered `{command}`"),
@@ -371,7 +371,7 @@ mod tests {
     }
 
     /// Both ends of a connection; the other side has answered `initialize` with these capabilities.
-    async fn introduced(
+    async fn connect_introduced(
         capabilities: Value,
     ) -> (Peer, mpsc::UnboundedReceiver<Incoming>, Framed<DuplexStream, DapCodec>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
@@ -397,7 +397,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_whose_waiter_gives_up_is_cancelled() {
-        let (peer, _events, mut theirs) = introduced(json!({ "supportsCancelRequest": true })).await;
+        let (peer, _events, mut theirs) = connect_introduced(json!({ "supportsCancelRequest": true })).await;
         drop(
             tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, TEST_TIMEOUT)).await,
         );
@@ -410,7 +410,7 @@ mod tests {
     #[tokio::test]
     async fn cancel_is_sent_only_to_a_side_that_has_announced_it() {
         for capabilities in [json!({}), json!({ "supportsCancelRequest": false })] {
-            let (peer, _events, mut theirs) = introduced(capabilities).await;
+            let (peer, _events, mut theirs) = connect_introduced(capabilities).await;
             drop(
                 tokio::time::timeout(Duration::ZERO, peer.request("completions", Value::Null, TEST_TIMEOUT))
                     .await,
@@ -441,7 +441,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_that_cannot_be_parsed_is_a_failure_at_once() {
-        let (peer, mut events, theirs) = introduced(json!({})).await;
+        let (peer, mut events, theirs) = connect_introduced(json!({})).await;
         let mut theirs = theirs.into_inner();
         let answering = async {
             let number = 2;

@@ -48,7 +48,7 @@ pub struct WrittenRange {
 
 /// Does this work, and returns with its result where the library wrote to the program's memory for it, on
 /// this thread.
-pub fn recording<T>(work: impl FnOnce() -> T) -> (T, Vec<WrittenRange>) {
+pub fn record_writes<T>(work: impl FnOnce() -> T) -> (T, Vec<WrittenRange>) {
     WRITTEN.set(Some(Vec::new()));
     let result = work();
     (result, WRITTEN.take().unwrap_or_default())
@@ -286,7 +286,7 @@ mod tests {
         head[32..36].copy_from_slice(&4_u32.to_le_bytes());
         // SAFETY: memory of these lengths.
         let say = |bytes: &[u8]| unsafe { write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-        let (said, written) = recording(|| {
+        let (said, written) = record_writes(|| {
             let mut other = head;
             other[0] = 5;
             [say(&head), say(&other), say(&head[..4])]
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(said, [48, 48, 4]);
         assert_eq!(written, [WrittenRange { address: 0x1234_5678_9abc, length: 4 }]);
         say(&head);
-        assert_eq!(recording(|| ()).1, [], "no recording was on");
+        assert_eq!(record_writes(|| ()).1, [], "no recording was on");
     }
 
     #[test]

@@ -59,14 +59,14 @@ impl DebuggingLibraries {
         loop {
             let at = memchr::memmem::find(rest, SIGNATURE)?;
             rest = rest.get(at..)?;
-            if let Some(needs) = Self::described(rest) {
+            if let Some(needs) = Self::parse(rest) {
                 return Some(needs);
             }
             rest = rest.get(SIGNATURE.len()..)?;
         }
     }
 
-    fn described(info: &[u8]) -> Option<Self> {
+    fn parse(info: &[u8]) -> Option<Self> {
         let version = u32::from_le_bytes(info.get(20..24)?.try_into().ok()?);
         let id = |number: usize| {
             let (count, id) = info.get(IDS + number * ID..IDS + (number + 1) * ID)?.split_first()?;

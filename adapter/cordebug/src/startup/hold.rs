@@ -74,8 +74,8 @@ impl StartupHold {
     pub fn join(pid: u32) -> std::io::Result<Self> {
         let [go_on, started] = names(pid)?;
         temporary::remember(pid);
-        let go_on = Semaphore::existing(&go_on)?;
-        Ok(Self { pid, started: Semaphore::existing(&started).ok(), go_on, releases: true })
+        let go_on = Semaphore::open_existing(&go_on)?;
+        Ok(Self { pid, started: Semaphore::open_existing(&started).ok(), go_on, releases: true })
     }
 
     /// Waits until the runtime is up and at rest, at most `limit`, and only while `keep_waiting` says so.
@@ -184,7 +184,7 @@ impl Semaphore {
         Self::open(name, libc::O_CREAT | libc::O_EXCL)
     }
 
-    fn existing(name: &str) -> std::io::Result<Self> {
+    fn open_existing(name: &str) -> std::io::Result<Self> {
         Self::open(name, 0)
     }
 

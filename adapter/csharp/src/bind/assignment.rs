@@ -1,7 +1,7 @@
 //! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and
 //! 12.8.16).
 
-use super::binder::{Bind, Binder, left, wrong};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
 use crate::syntax::Span;
@@ -26,7 +26,7 @@ impl Binder<'_> {
                 }
                 let new = self.binary(op, place.clone(), right, span)?;
                 let new = self.cast_back(new, &place.ty, span)?;
-                let written = self.written(place, new, span)?;
+                let written = self.assign_to(place, new, span)?;
                 Ok(wrap.around(written))
             }
             Assign::Coalesce => self.coalesce_assignment(to, value, span),
@@ -51,11 +51,11 @@ impl Binder<'_> {
         }
         let place = self.value(to)?;
         let value = self.converted_expr(value, &place.ty)?;
-        self.written(place, value, span)
+        self.assign_to(place, value, span)
     }
 
     /// The node that writes a value to a place; refused where that would change nothing.
-    pub(super) fn written(&mut self, place: Typed, value: Typed, span: Span) -> Bind<Typed> {
+    pub(super) fn assign_to(&mut self, place: Typed, value: Typed, span: Span) -> Bind<Typed> {
         self.must_be_writable(&place)?;
         let ty = place.ty.clone();
         Ok(Typed::new(TypedKind::Assign(place.boxed(), value.boxed()), ty, span))
@@ -68,7 +68,7 @@ impl Binder<'_> {
                 let name = &property.property.name;
                 // An auto-property without a setter still has its field.
                 if property.property.setter.is_none() && property.property.backing.is_none() {
-                    return wrong(
+                    return reject(
                         "CS0200",
                         format!("Property or indexer '{name}' cannot be assigned to -- it is read only"),
                         span,
@@ -81,7 +81,7 @@ impl Binder<'_> {
             }
             TypedKind::Indexer(of, property, _) if !matches!(property.ty, Ty::Reference(_)) => {
                 if property.property.setter.is_none() {
-                    return wrong(
+                    return reject(
                         "CS0200",
                         "Property or indexer 'this[]' cannot be assigned to -- it is read only",
                         span,
@@ -92,13 +92,13 @@ impl Binder<'_> {
             TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) if is_a_copy(of) => {
                 self.is_copy(of)
             }
-            TypedKind::Constant(_) => wrong(
+            TypedKind::Constant(_) => reject(
                 "CS0131",
                 "The left-hand side of an assignment must be a variable, property or indexer",
                 span,
             ),
             _ if place.is_place() || is_kept(place) => Ok(()),
-            _ => wrong(
+            _ => reject(
                 "CS0131",
                 "The left-hand side of an assignment must be a variable, property or indexer",
                 span,
@@ -107,7 +107,7 @@ impl Binder<'_> {
     }
 
     fn is_copy(&self, of: &Typed) -> Bind<()> {
-        wrong(
+        reject(
             "CS1612",
             "Cannot modify the return value because it is not a variable: it is in a copy, and writing to it would change nothing",
             of.span,
@@ -218,7 +218,7 @@ impl Binder<'_> {
         let inside = self.types.nullable(&place.ty);
         if place.ty.is_value() && inside.is_none() {
             let name = self.spelled(&place.ty);
-            return wrong(
+            return reject(
                 "CS0019",
                 format!("Operator '??=' cannot be applied to operands of type '{name}'"),
                 span,
@@ -235,7 +235,7 @@ impl Binder<'_> {
         };
         let ty = bound.ty.clone();
         let stored = self.converted(bound, &place.ty)?;
-        let assigned = self.written(place.clone(), stored, span)?;
+        let assigned = self.assign_to(place.clone(), stored, span)?;
         let out = |value: Typed| match ty == value.ty {
             true => value,
             false => Typed::new(TypedKind::Convert(value.boxed(), How::Unwrap), ty.clone(), span),
@@ -258,7 +258,7 @@ impl Binder<'_> {
         // `(a, b) = (b, a)`: all values first, as they are now.
         if let ExprKind::Tuple(values) = &super::equality::unparenthesized(value).kind {
             if values.len() != places.len() {
-                return wrong(
+                return reject(
                     "CS8132",
                     format!(
                         "Cannot deconstruct a tuple of '{}' elements into '{}' variables",
@@ -283,7 +283,7 @@ impl Binder<'_> {
             }
             let types = kept.iter().map(|value| value.ty.clone()).collect();
             let Some(ty) = self.types.tuple_of(types, crate::types::TupleNames::default()) else {
-                return left("a tuple of more than 7 elements", span);
+                return leave_to_compiler("a tuple of more than 7 elements", span);
             };
             steps.push(Typed::new(TypedKind::Tuple(kept), ty.clone(), span));
             let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
@@ -309,7 +309,7 @@ impl Binder<'_> {
             ExprKind::Declaration(_, Designation::Discard) if self.variable("_", element.span).is_none() => {
                 Ok(AssignmentTarget::Nothing)
             }
-            ExprKind::Declaration(_, names) if *names != Designation::Discard => wrong(
+            ExprKind::Declaration(_, names) if *names != Designation::Discard => reject(
                 "CS8185",
                 "A declaration is not allowed in this context: this declares a variable, and only those of the program can be assigned to",
                 element.span,
@@ -333,7 +333,7 @@ impl Binder<'_> {
             AssignmentTarget::Nothing => Ok(()),
             AssignmentTarget::Place(place) => {
                 let value = self.converted(value, &place.ty)?;
-                steps.push(self.written(*place, value, span)?);
+                steps.push(self.assign_to(*place, value, span)?);
                 Ok(())
             }
             AssignmentTarget::Tuple(inner) => self.deconstruct_into(inner, &value, steps, span),
@@ -364,7 +364,7 @@ impl Binder<'_> {
     ) -> Bind<Vec<Typed>> {
         if let Some(types) = self.types.tuple(&of.ty) {
             if types.len() != count {
-                return wrong(
+                return reject(
                     "CS8132",
                     format!(
                         "Cannot deconstruct a tuple of '{}' elements into '{count}' variables",
@@ -385,7 +385,7 @@ impl Binder<'_> {
         let found = self.member_of_value(of.clone(), &name, span);
         let Ok(super::binder::Classification::Group(group)) = found else {
             let owner = self.spelled(&of.ty);
-            return wrong(
+            return reject(
                 "CS8129",
                 format!(
                     "No suitable 'Deconstruct' instance or extension method was found for type '{owner}', with {count} out parameters"
@@ -432,7 +432,7 @@ impl Binder<'_> {
                     Ok(sum) if sum.ty != crate::types::STRING => sum,
                     _ => {
                         let (op, name) = (if up { "++" } else { "--" }, self.spelled(&ty));
-                        return wrong(
+                        return reject(
                             "CS0023",
                             format!("Operator '{op}' cannot be applied to operand of type '{name}'"),
                             span,
@@ -443,7 +443,7 @@ impl Binder<'_> {
             }
         };
         wrap.bindings.push((slot, Typed::new(TypedKind::Copy(place.clone().boxed()), ty.clone(), span)));
-        let written = self.written(place, new, span)?;
+        let written = self.assign_to(place, new, span)?;
         let whole = match prefix {
             true => written,
             false => Typed::new(TypedKind::Sequence(vec![written, old]), ty, span),

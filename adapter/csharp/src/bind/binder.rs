@@ -65,12 +65,12 @@ pub(super) struct Binder<'a> {
     pub(super) sight: Option<CompletionScope>,
 }
 
-pub(super) fn wrong<T>(code: &'static str, message: impl Into<String>, span: Span) -> Bind<T> {
+pub(super) fn reject<T>(code: &'static str, message: impl Into<String>, span: Span) -> Bind<T> {
     Err(Box::new(Refusal::Wrong(error(code, message, span))))
 }
 
 /// Refuses what only the compiler can mean.
-pub(super) fn left<T>(what: impl Into<String>, span: Span) -> Bind<T> {
+pub(super) fn leave_to_compiler<T>(what: impl Into<String>, span: Span) -> Bind<T> {
     Err(Box::new(Refusal::NeedsCompiler { what: what.into(), span }))
 }
 
@@ -124,7 +124,7 @@ impl<'a> Binder<'a> {
 
     fn refuse_group<T>(&self, group: &MethodGroup) -> Bind<T> {
         let name = &group.name;
-        wrong(
+        reject(
             "CS0428",
             format!(
                 "'{name}' is a method of '{}'; did you intend to call it? `{name}(…)`",
@@ -139,7 +139,7 @@ impl<'a> Binder<'a> {
         let part = self.part(expr)?;
         let value = self.valued(part, expr.span)?;
         if value.is_void() {
-            return wrong("CS0815", "A call that returns void has no value", expr.span);
+            return reject("CS0815", "A call that returns void has no value", expr.span);
         }
         Ok(value)
     }
@@ -149,10 +149,10 @@ impl<'a> Binder<'a> {
             Classification::Value(value) => Ok(value),
             Classification::Type(ty) => {
                 let name = self.spelled(&ty);
-                wrong("CS0119", format!("'{name}' is a type, which is not valid in the given context"), span)
+                reject("CS0119", format!("'{name}' is a type, which is not valid in the given context"), span)
             }
             Classification::Namespace(name) => {
-                wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), span)
+                reject("CS0118", format!("'{name}' is a namespace but is used like a variable"), span)
             }
             Classification::Group(group) => self.refuse_group(&group),
         }
@@ -162,7 +162,7 @@ impl<'a> Binder<'a> {
         let span = expr.span;
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return wrong("CS8078", "An expression is too long or complex to compile", span);
+            return reject("CS8078", "An expression is too long or complex to compile", span);
         }
         let value = match &expr.kind {
             ExprKind::Name(name) => return self.simple_name(name),
@@ -175,7 +175,7 @@ impl<'a> Binder<'a> {
             },
             ExprKind::NotNull(of) => return self.part(of),
             ExprKind::Literal(constant) => self.literal(constant.clone(), span),
-            ExprKind::Utf8 => return left("a UTF-8 literal", span),
+            ExprKind::Utf8 => return leave_to_compiler("a UTF-8 literal", span),
             ExprKind::Interpolated(pieces) => self.interpolated(pieces, span)?,
             ExprKind::This => self.this(span)?,
             ExprKind::Base => self.base(span)?,
@@ -187,7 +187,7 @@ impl<'a> Binder<'a> {
             ExprKind::Conditional(of, then) => self.conditional(of, span, |binder| binder.part(then))?,
             ExprKind::Receiver => match self.receivers.last() {
                 Some(receiver) => receiver.clone(),
-                None => return wrong("CS1525", "Invalid expression term '.'", span),
+                None => return reject("CS1525", "Invalid expression term '.'", span),
             },
             ExprKind::Index(of, arguments) => self.index(of, arguments, span)?,
             ExprKind::Call(of, arguments) => self.call(of, arguments, span)?,
@@ -199,7 +199,7 @@ impl<'a> Binder<'a> {
             ExprKind::AddressOf(of) => {
                 let of = self.value(of)?;
                 if !of.is_place() {
-                    return wrong("CS0211", "Cannot take the address of the given expression", span);
+                    return reject("CS0211", "Cannot take the address of the given expression", span);
                 }
                 let ty = Ty::Pointer(Box::new(of.ty.clone()));
                 Typed::new(TypedKind::AddressOf(of.boxed()), ty, span)
@@ -217,14 +217,14 @@ impl<'a> Binder<'a> {
             ExprKind::Switch(of, arms) => self.switch(of, arms, None, span)?,
             ExprKind::With(of) => {
                 self.value(of)?;
-                return left("a `with` expression", span);
+                return leave_to_compiler("a `with` expression", span);
             }
             ExprKind::New { ty: Some(ty), arguments, initializer } => {
                 let ty = self.type_of_name(ty)?;
                 self.creation(&ty, arguments, initializer.as_ref(), span)?
             }
             ExprKind::New { ty: None, .. } => {
-                return wrong("CS8754", "There is no target type for 'new(...)'", span);
+                return reject("CS8754", "There is no target type for 'new(...)'", span);
             }
             ExprKind::NewArray { of, lengths, rank, items } => {
                 self.new_array(of.as_ref(), lengths, *rank, items.as_deref(), span)?
@@ -235,10 +235,10 @@ impl<'a> Binder<'a> {
                 for (_, item) in items.iter().filter(|(_, item)| !item.kind.takes_type()) {
                     self.part(item)?;
                 }
-                return left("a collection expression", span);
+                return leave_to_compiler("a collection expression", span);
             }
-            ExprKind::StackAlloc => return left("`stackalloc`", span),
-            ExprKind::Lambda(lambda) => return left(lambda.special.unwrap_or("a lambda"), span),
+            ExprKind::StackAlloc => return leave_to_compiler("`stackalloc`", span),
+            ExprKind::Lambda(lambda) => return leave_to_compiler(lambda.special.unwrap_or("a lambda"), span),
             ExprKind::TypeOf(ty) => {
                 let ty = self.type_of_name(ty)?;
                 let of_types = self.types.named("System.Type", Vec::new()).unwrap_or(OBJECT);
@@ -250,7 +250,7 @@ impl<'a> Binder<'a> {
                 self.default_of(&ty, span)
             }
             ExprKind::Default(None) => {
-                return wrong("CS8716", "There is no target type for the default literal", span);
+                return reject("CS8716", "There is no target type for the default literal", span);
             }
             ExprKind::NameOf(of) => self.name_of(of, span)?,
             ExprKind::Checked(is_checked, of) => {
@@ -263,7 +263,7 @@ impl<'a> Binder<'a> {
             ExprKind::Throw(of) => self.throw(of, Ty::Null, span)?,
             ExprKind::Await(of) => {
                 self.value(of)?;
-                return left("`await`", span);
+                return leave_to_compiler("`await`", span);
             }
             ExprKind::Ref(of) => return self.part(of),
             ExprKind::Query(query) => self.query(query, span)?,
@@ -272,7 +272,7 @@ impl<'a> Binder<'a> {
                 return self.simple_name(&name);
             }
             ExprKind::Declaration(..) => {
-                return wrong("CS8185", "A declaration is not allowed in this context", span);
+                return reject("CS8185", "A declaration is not allowed in this context", span);
             }
             ExprKind::Cursor(of, word) => return self.cursor(of.as_deref(), word, span),
         };
@@ -323,7 +323,7 @@ impl<'a> Binder<'a> {
         }
         if !self.is_unmanaged(&ty, 16) {
             let name = self.spelled(&ty);
-            return wrong(
+            return reject(
                 "CS0208",
                 format!("Cannot take the size of a managed type ('{name}'): it has no size in C#"),
                 span,
@@ -362,9 +362,9 @@ impl<'a> Binder<'a> {
             }
             ExprKind::Conditional(_, then) => match &then.kind {
                 ExprKind::Member(_, name) => name.text.clone(),
-                _ => return wrong("CS8081", "Expression does not have a name", of.span),
+                _ => return reject("CS8081", "Expression does not have a name", of.span),
             },
-            _ => return wrong("CS8081", "Expression does not have a name", of.span),
+            _ => return reject("CS8081", "Expression does not have a name", of.span),
         };
         if let ExprKind::Name(_) = &inner.kind {
             // A name that does not exist is refused; one of a type with open arguments is not looked at.
@@ -382,7 +382,7 @@ impl<'a> Binder<'a> {
         let of = self.value(of)?;
         let base = self.types.named("System.Exception", Vec::new());
         if base.is_some_and(|base| !self.types.derives(&of.ty, &base)) {
-            return wrong(
+            return reject(
                 "CS0155",
                 "The type caught or thrown must be derived from System.Exception",
                 of.span,
@@ -394,7 +394,7 @@ impl<'a> Binder<'a> {
     fn this(&self, span: Span) -> Bind<Typed> {
         match &self.scope.this {
             Some(ty) => Ok(Typed::new(TypedKind::This, ty.clone(), span)),
-            None => wrong(
+            None => reject(
                 "CS0026",
                 "Keyword 'this' is not valid in a static property, static method, or static field initializer",
                 span,
@@ -414,7 +414,7 @@ impl<'a> Binder<'a> {
             Ty::Pointer(of) if *of != crate::types::VOID => {
                 Ok(Typed::new(TypedKind::Deref(pointer.boxed()), *of, span))
             }
-            _ => wrong("CS0193", "The * or -> operator must be applied to a data pointer", span),
+            _ => reject("CS0193", "The * or -> operator must be applied to a data pointer", span),
         }
     }
 
@@ -429,7 +429,7 @@ impl<'a> Binder<'a> {
         let inside = self.types.nullable(&of.ty);
         if of.ty.is_value() && inside.is_none() {
             let name = self.spelled(&of.ty);
-            return wrong(
+            return reject(
                 "CS0023",
                 format!("Operator '?' cannot be applied to operand of type '{name}'"),
                 of.span,
@@ -443,7 +443,7 @@ impl<'a> Binder<'a> {
         let then = then?;
         if matches!(then.ty, Ty::Pointer(_)) || self.types.is_by_ref(&then.ty) {
             let name = self.spelled(&then.ty);
-            return wrong("CS8978", format!("'{name}' cannot be made nullable."), span);
+            return reject("CS8978", format!("'{name}' cannot be made nullable."), span);
         }
         let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };
         let then = if ty != then.ty {
@@ -467,7 +467,7 @@ impl<'a> Binder<'a> {
                             let width = self.converted_expr(width, &INT)?;
                             match width.constant() {
                                 Some(Constant::Int(_, width)) => i32::try_from(*width).unwrap_or(0),
-                                _ => return wrong("CS0150", "A constant value is expected", width.span),
+                                _ => return reject("CS0150", "A constant value is expected", width.span),
                             }
                         }
                     };

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, MethodGroup, left, wrong};
+use super::binder::{Bind, Binder, Classification, MethodGroup, leave_to_compiler, reject};
 use super::overloads::{
     OverloadCandidate, ParameterSource, SourceArgument, SourceArgumentValue, is_other_number,
 };
@@ -22,7 +22,7 @@ impl Binder<'_> {
             Classification::Value(value) => self.call_delegate(value, arguments, span),
             Classification::Type(ty) => {
                 let name = self.spelled(&ty);
-                wrong(
+                reject(
                     "CS1955",
                     format!(
                         "Non-invocable member '{name}' cannot be used like a method; make one with `new {name}(…)`"
@@ -31,7 +31,7 @@ impl Binder<'_> {
                 )
             }
             Classification::Namespace(name) => {
-                wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), of.span)
+                reject("CS0118", format!("'{name}' is a namespace but is used like a variable"), of.span)
             }
         }
     }
@@ -68,7 +68,7 @@ impl Binder<'_> {
             false => match self.narrowed(&value).filter(|narrow| self.types.is_delegate(&narrow.ty)) {
                 Some(narrow) => narrow,
                 None => {
-                    return wrong("CS0149", "Method name expected: the value is not a delegate", value.span);
+                    return reject("CS0149", "Method name expected: the value is not a delegate", value.span);
                 }
             },
         };
@@ -93,7 +93,7 @@ impl Binder<'_> {
         if let Some(value) = self.call_intrinsic(group, arguments, span)? {
             return Ok(value);
         }
-        let given = self.given(arguments)?;
+        let given = self.source_arguments(arguments)?;
         self.call_given(group, &given, span)
     }
 
@@ -140,7 +140,7 @@ impl Binder<'_> {
             let fits = self.implicit(of, &wanted).is_some() && !is_other_number(&of.ty, &wanted);
             if !wanted.is_open() && !fits {
                 let (owner, wanted, name) = (self.spelled(&of.ty), self.spelled(&wanted), &group.name);
-                return wrong(
+                return reject(
                     "CS1929",
                     format!(
                         "'{owner}' does not contain a definition for '{name}' and the best extension method overload requires a receiver of type '{wanted}'"
@@ -160,7 +160,7 @@ impl Binder<'_> {
         all.extend(extensions);
         if all.is_empty() {
             let owner = self.spelled(&group.owner);
-            return wrong(
+            return reject(
                 "CS1061",
                 format!("'{owner}' does not contain a definition for '{}'", group.name),
                 group.span,
@@ -289,15 +289,15 @@ impl Binder<'_> {
     ) -> Bind<Typed> {
         let method = candidate.method.method.clone();
         if given.iter().any(|given| matches!(given.value, SourceArgumentValue::Function)) {
-            return left("a lambda or a method as an argument", span);
+            return leave_to_compiler("a lambda or a method as an argument", span);
         }
         if given.iter().any(|given| self.is_dynamic(given)) {
-            return left("a call with a `dynamic` argument", span);
+            return leave_to_compiler("a call with a `dynamic` argument", span);
         }
         let of = match (&group.of, method.is_static) {
             (Some(of), true) if !matches!(of.kind, TypedKind::This) => {
                 let name = &group.name;
-                return wrong(
+                return reject(
                     "CS0176",
                     format!(
                         "Member '{name}' cannot be accessed with an instance reference; qualify it with a type name instead"
@@ -308,14 +308,14 @@ impl Binder<'_> {
             (_, true) => None,
             (Some(of), false) => Some(of.clone()),
             (None, false) => {
-                return wrong(
+                return reject(
                     "CS0120",
                     format!("An object reference is required for the non-static method '{}'", group.name),
                     span,
                 );
             }
         };
-        let arguments = self.passed(&candidate, given, span)?;
+        let arguments = self.pass_arguments(&candidate, given, span)?;
         let ty = candidate.method.result.direct().clone();
         let call = TypedCall { of, method: candidate.method, arguments, is_base: group.is_base };
         Ok(Typed::new(TypedKind::Call(Box::new(call)), ty, span))
@@ -338,7 +338,10 @@ impl Binder<'_> {
     }
 
     /// Arguments as they were written.
-    pub(super) fn given<'e>(&mut self, arguments: &'e [Argument]) -> Bind<Vec<SourceArgument<'e>>> {
+    pub(super) fn source_arguments<'e>(
+        &mut self,
+        arguments: &'e [Argument],
+    ) -> Bind<Vec<SourceArgument<'e>>> {
         let mut all = Vec::new();
         for argument in arguments {
             let value = self.given_value(&argument.value, argument.mode)?;
@@ -410,12 +413,12 @@ impl Binder<'_> {
     ) -> Bind<SourceArgumentValue<'e>> {
         let value = self.valued(part, expr.span)?;
         if matches!(mode, Mode::Ref | Mode::Out) && !value.is_place() {
-            return wrong("CS1510", "A ref or out value must be an assignable variable", expr.span);
+            return reject("CS1510", "A ref or out value must be an assignable variable", expr.span);
         }
         if matches!(mode, Mode::Ref | Mode::Out)
             && matches!(value.kind, TypedKind::Property(..) | TypedKind::Indexer(..))
         {
-            return wrong(
+            return reject(
                 "CS0206",
                 "A non ref-returning property or indexer may not be used as an out or ref value",
                 expr.span,
@@ -425,7 +428,7 @@ impl Binder<'_> {
     }
 
     /// The values of a method's parameters, each converted to its type.
-    pub(super) fn passed(
+    pub(super) fn pass_arguments(
         &mut self,
         candidate: &OverloadCandidate,
         given: &[SourceArgument<'_>],
@@ -452,7 +455,7 @@ impl Binder<'_> {
                         match self.passed_one(argument, of, span)? {
                             TypedArgument::Value(value) => items.push(value),
                             _ => {
-                                return wrong(
+                                return reject(
                                     "CS1615",
                                     "An argument in a `params` array may not be passed by reference",
                                     span,
@@ -478,7 +481,9 @@ impl Binder<'_> {
             }
             SourceArgumentValue::Value(value) => TypedArgument::Value(self.converted(value.clone(), ty)?),
             SourceArgumentValue::Late(expr) => TypedArgument::Value(self.converted_expr(expr, ty)?),
-            SourceArgumentValue::Function => return left("a lambda or a method as an argument", span),
+            SourceArgumentValue::Function => {
+                return leave_to_compiler("a lambda or a method as an argument", span);
+            }
             SourceArgumentValue::Declared(_, Designation::Name(name)) => {
                 TypedArgument::New(self.declare(name, ty.clone()), ty.clone())
             }
@@ -528,7 +533,7 @@ impl Binder<'_> {
                     .collect();
                 self.call_given(&group, &given, span)
             }
-            _ => wrong(
+            _ => reject(
                 "CS1955",
                 format!("Non-invocable member '{}' cannot be used like a method", name.text),
                 span,

@@ -1,7 +1,7 @@
 //! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification,
 //! 12.18, 12.15, 12.11).
 
-use super::binder::{Bind, Binder, left, wrong};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{How, Typed, TypedKind, TypedSwitchArm};
 use crate::constant::Constant;
 use crate::syntax::Span;
@@ -39,7 +39,7 @@ impl Binder<'_> {
             inner.kind.takes_type() || matches!(inner.kind, ExprKind::Throw(_))
         };
         match (late(a), late(b)) {
-            (true, true) => wrong("CS0173", "Type of conditional expression cannot be determined", span),
+            (true, true) => reject("CS0173", "Type of conditional expression cannot be determined", span),
             (true, false) => {
                 let b = self.value(b)?;
                 Ok((self.converted_expr(a, &b.ty)?, b))
@@ -56,11 +56,11 @@ impl Binder<'_> {
                     None if a.is_null() && b.is_null() => Ok((a, b)),
                     // As an operand it takes the type that the operator wants.
                     None if a.ty.kind().is_some_and(is_numeric) && b.ty.kind().is_some_and(is_numeric) => {
-                        left("a choice between numbers of no common type", span)
+                        leave_to_compiler("a choice between numbers of no common type", span)
                     }
                     None => {
                         let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
-                        wrong(
+                        reject(
                             "CS0173",
                             format!(
                                 "Type of conditional expression cannot be determined because there is no implicit conversion between '{a}' and '{b}'"
@@ -79,7 +79,7 @@ impl Binder<'_> {
         let inside = self.types.nullable(&of.ty);
         if of.ty.is_value() && inside.is_none() {
             let name = self.spelled(&of.ty);
-            return wrong(
+            return reject(
                 "CS0019",
                 format!("Operator '??' cannot be applied to operands of type '{name}': it is never null"),
                 of.span,
@@ -115,7 +115,7 @@ impl Binder<'_> {
             (self.apply(unwrapped, steps)?, other)
         } else {
             let (a, b) = (self.spelled(&of.ty), self.spelled(&other.ty));
-            return wrong(
+            return reject(
                 "CS0019",
                 format!("Operator '??' cannot be applied to operands of type '{a}' and '{b}'"),
                 span,
@@ -152,7 +152,9 @@ impl Binder<'_> {
                 }
                 match self.common_type(&values) {
                     Some(ty) => ty,
-                    None => return wrong("CS8506", "No best type was found for the switch expression", span),
+                    None => {
+                        return reject("CS8506", "No best type was found for the switch expression", span);
+                    }
                 }
             }
         };

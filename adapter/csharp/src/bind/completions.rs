@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, wrong};
+use super::binder::{Bind, Binder, Classification, reject};
 use super::scope::{COMMON_NAMESPACES, Scope};
 use super::system::{Member, TypeKind, TypeProvider};
 use super::typed::Typed;
@@ -109,7 +109,7 @@ impl Binder<'_> {
             let locals = self.locals.iter().map(|local| local.name.clone()).collect();
             self.sight = Some(CompletionScope { of, locals });
         }
-        wrong("CS1001", "Identifier expected", span)
+        reject("CS1001", "Identifier expected", span)
     }
 
     fn members_to_offer(&self, value: &Typed) -> Vec<Completion> {

@@ -1,7 +1,7 @@
 //! Conversions (language specification, 10): which there are, and the nodes that carry them out. Constants
 //! are converted at once.
 
-use super::binder::{Bind, Binder, wrong};
+use super::binder::{Bind, Binder, reject};
 use super::typed::{How, Typed, TypedKind};
 use crate::constant::{Constant, fits};
 use crate::operators::Overflow;
@@ -45,15 +45,17 @@ impl Binder<'_> {
                     return Ok(Typed::new(TypedKind::Tuple(values), to.clone(), expr.span));
                 }
             }
-            ExprKind::Collection(_) => return super::binder::left("a collection expression", expr.span),
-            ExprKind::Lambda(_) => return super::binder::left("a lambda", expr.span),
+            ExprKind::Collection(_) => {
+                return super::binder::leave_to_compiler("a collection expression", expr.span);
+            }
+            ExprKind::Lambda(_) => return super::binder::leave_to_compiler("a lambda", expr.span),
             _ => {}
         }
         if self.types.is_delegate(to)
             && let ExprKind::Name(_) | ExprKind::Member(..) = &expr.kind
             && let super::binder::Classification::Group(_) = self.part(expr)?
         {
-            return super::binder::left("a method as a delegate", expr.span);
+            return super::binder::leave_to_compiler("a method as a delegate", expr.span);
         }
         let value = self.value(expr)?;
         self.converted(value, to)
@@ -72,7 +74,7 @@ impl Binder<'_> {
         let (from, name) = (self.spelled(&value.ty), self.spelled(to));
         if value.is_null() {
             let code = if to.is_value() { "CS0037" } else { "CS0029" };
-            return wrong(
+            return reject(
                 code,
                 format!("Cannot convert null to '{name}' because it is a non-nullable value type"),
                 value.span,
@@ -85,14 +87,14 @@ impl Binder<'_> {
             && value.ty == crate::types::INT
             && *to != crate::types::CHAR
         {
-            return wrong(
+            return reject(
                 "CS0031",
                 format!("Constant value '{}' cannot be converted to a '{name}'", constant.plain()),
                 value.span,
             );
         }
         if self.explicit(value, to).is_some() {
-            return wrong(
+            return reject(
                 "CS0266",
                 format!(
                     "Cannot implicitly convert type '{from}' to '{name}'. An explicit conversion exists (are you missing a cast?)"
@@ -100,7 +102,7 @@ impl Binder<'_> {
                 value.span,
             );
         }
-        wrong("CS0029", format!("Cannot implicitly convert type '{from}' to '{name}'"), value.span)
+        reject("CS0029", format!("Cannot implicitly convert type '{from}' to '{name}'"), value.span)
     }
 
     /// The implicit conversion, if there is one.
@@ -325,7 +327,7 @@ impl Binder<'_> {
             "Constant value '{}' cannot be converted to a '{name}' (use 'unchecked' syntax to override)",
             constant.plain()
         );
-        wrong("CS0221", message, span)
+        reject("CS0221", message, span)
     }
 
     /// `(Type)value`.
@@ -354,7 +356,7 @@ impl Binder<'_> {
             }
             None => {
                 let (from, name) = (self.spelled(&value.ty), self.spelled(to));
-                wrong("CS0030", format!("Cannot convert type '{from}' to '{name}'"), span)
+                reject("CS0030", format!("Cannot convert type '{from}' to '{name}'"), span)
             }
         }
     }
@@ -364,7 +366,7 @@ impl Binder<'_> {
         let (value, to) = (self.value(of)?, self.type_of_name(ty)?);
         if to.is_value() && self.types.nullable(&to).is_none() {
             let name = self.spelled(&to);
-            return wrong(
+            return reject(
                 "CS0077",
                 format!(
                     "The as operator must be used with a reference type or nullable type ('{name}' is a non-nullable value type)"

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, left, wrong};
+use super::binder::{Bind, Binder, Classification, leave_to_compiler, reject};
 use super::system::{Member, Method, TypeKind};
 use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
@@ -42,23 +42,23 @@ impl Binder<'_> {
             return self.converted(value, ty);
         }
         let Some(info) = self.types.info(ty).filter(|_| matches!(ty, Ty::Named(_) | Ty::Primitive(_))) else {
-            return wrong("CS0246", format!("The type '{name}' cannot be made with `new`"), span);
+            return reject("CS0246", format!("The type '{name}' cannot be made with `new`"), span);
         };
         if info.is_abstract {
-            return wrong(
+            return reject(
                 "CS0144",
                 format!("Cannot create an instance of the abstract type or interface '{name}'"),
                 span,
             );
         }
         if info.kind == TypeKind::Delegate {
-            return left("a new delegate", span);
+            return leave_to_compiler("a new delegate", span);
         }
         if arguments.is_empty() && ty.is_value() && *ty != STRING && !self.has_own_constructor(ty) {
             return Ok(self.default_of(ty, span));
         }
         let Some(def) = self.types.def(ty) else {
-            return wrong("CS0246", format!("The type '{name}' could not be found"), span);
+            return reject("CS0246", format!("The type '{name}' could not be found"), span);
         };
         let constructors: Vec<(Rc<Method>, Ty)> = self
             .types
@@ -70,16 +70,16 @@ impl Binder<'_> {
                 _ => None,
             })
             .collect();
-        let given = self.given(arguments)?;
+        let given = self.source_arguments(arguments)?;
         let candidates = self.applicable(&constructors, &[], &given);
         let Some(best) = self.best(candidates, &given, span)? else {
             return self.no_overload(&name, &constructors, &given, span);
         };
         if given.iter().any(|given| matches!(given.value, super::overloads::SourceArgumentValue::Function)) {
-            return left("a lambda or a method as an argument", span);
+            return leave_to_compiler("a lambda or a method as an argument", span);
         }
         let is_text = self.is_text_constructor(&best.method.method);
-        let passed = self.passed(&best, &given, span)?;
+        let passed = self.pass_arguments(&best, &given, span)?;
         if is_text {
             let values = passed.into_iter().filter_map(|one| match one.value {
                 super::typed::TypedArgument::Value(value) => Some(value),
@@ -128,9 +128,9 @@ impl Binder<'_> {
                         span,
                     };
                     let Classification::Group(group) = self.member_of_value(of.clone(), &name, span)? else {
-                        return wrong("CS1922", "Cannot initialize a type that has no 'Add' method", span);
+                        return reject("CS1922", "Cannot initialize a type that has no 'Add' method", span);
                     };
-                    let given = self.given(&arguments)?;
+                    let given = self.source_arguments(&arguments)?;
                     steps.push(self.call_given(&group, &given, span)?);
                 }
             }
@@ -152,7 +152,7 @@ impl Binder<'_> {
                     Some(Classification::Value(place)) => place,
                     _ => {
                         let owner = self.spelled(&of.ty);
-                        return wrong(
+                        return reject(
                             "CS0117",
                             format!("'{owner}' does not contain a definition for '{name}'"),
                             span,
@@ -161,7 +161,7 @@ impl Binder<'_> {
                 }
             }
             InitializerTarget::Index(arguments) => {
-                let given = self.given(arguments)?;
+                let given = self.source_arguments(arguments)?;
                 self.indexed(of.clone(), &given, span)?
             }
         };
@@ -169,7 +169,7 @@ impl Binder<'_> {
             InitializerValue::Nested(initializer) => self.initialize(&place, initializer, steps, span),
             InitializerValue::Value(value) => {
                 let value = self.converted_expr(value, &place.ty)?;
-                steps.push(self.written(place, value, span)?);
+                steps.push(self.assign_to(place, value, span)?);
                 Ok(())
             }
         }
@@ -191,13 +191,13 @@ impl Binder<'_> {
             let to = if self.implicit(&length, &crate::types::INT).is_some() { kind::I4 } else { kind::I8 };
             let length = self.converted(length, &Ty::Primitive(to))?;
             if matches!(length.constant(), Some(Constant::Int(_, length)) if *length < 0) {
-                return wrong("CS0248", "Cannot create an array with a negative size", length.span);
+                return reject("CS0248", "Cannot create an array with a negative size", length.span);
             }
             bound.push(length);
         }
         let Some(items) = items else {
             let Some(of) = of else {
-                return wrong("CS0826", "No best type found for implicitly-typed array", span);
+                return reject("CS0826", "No best type found for implicitly-typed array", span);
             };
             let ty = array_type(&of, rank);
             return Ok(Typed::new(TypedKind::NewArray { of, lengths: bound, items: None }, ty, span));
@@ -217,7 +217,7 @@ impl Binder<'_> {
         for (length, is) in bound.iter().zip(&shape) {
             if length.constant() != Some(&Constant::int(*is)) {
                 let wanted = length.constant().map(Constant::plain).unwrap_or_default();
-                return wrong(
+                return reject(
                     "CS0847",
                     format!(
                         "An array initializer of length '{wanted}' is expected: there are not as many items"
@@ -245,7 +245,7 @@ impl Binder<'_> {
         }
         match self.common_type(&values) {
             Some(ty) => Ok(ty),
-            None => wrong("CS0826", "No best type found for implicitly-typed array", span),
+            None => reject("CS0826", "No best type found for implicitly-typed array", span),
         }
     }
 
@@ -284,10 +284,10 @@ impl Binder<'_> {
         let types: Vec<Ty> =
             values.iter().map(|value| if value.is_null() { OBJECT } else { value.ty.clone() }).collect();
         if types.len() > 7 {
-            return left("a tuple of more than 7 elements", span);
+            return leave_to_compiler("a tuple of more than 7 elements", span);
         }
         let Some(ty) = self.types.tuple_of(types.clone(), TupleNames::new(names)) else {
-            return wrong("CS8179", "Predefined type 'System.ValueTuple' is not defined or imported", span);
+            return reject("CS8179", "Predefined type 'System.ValueTuple' is not defined or imported", span);
         };
         let mut converted = Vec::new();
         for (value, ty) in values.into_iter().zip(&types) {
@@ -317,14 +317,14 @@ fn rows<'e>(
     span: Span,
 ) -> Bind<()> {
     let Some((length, deeper)) = shape.split_first_mut() else {
-        return wrong(
+        return reject(
             "CS0623",
             "Array initializers can only be used in a variable or field initializer",
             span,
         );
     };
     if length.replace(items.len()).is_some_and(|known| known != items.len()) {
-        return wrong(
+        return reject(
             "CS0847",
             "An array initializer of another length is expected: rows are equally long",
             span,
@@ -335,14 +335,14 @@ fn rows<'e>(
             (ArrayItem::Row(inner, span), false) => rows(inner, all, deeper, *span)?,
             (ArrayItem::Value(value), true) => all.push(value),
             (ArrayItem::Row(_, span), true) => {
-                return wrong(
+                return reject(
                     "CS0623",
                     "Array initializers can only be used in a variable or field initializer",
                     *span,
                 );
             }
             (ArrayItem::Value(value), false) => {
-                return wrong("CS0846", "A nested array initializer is expected", value.span);
+                return reject("CS0846", "A nested array initializer is expected", value.span);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, wrong};
+use super::binder::{Bind, Binder, reject};
 use super::operators::in_order;
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::system::{ContiguousElements, Member, Method, Property};
@@ -17,7 +17,7 @@ impl Binder<'_> {
     pub(super) fn index(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
         if of.is_null() {
-            return wrong("CS0021", "Cannot apply indexing with [] to an expression of type '<null>'", span);
+            return reject("CS0021", "Cannot apply indexing with [] to an expression of type '<null>'", span);
         }
         if let [only] = arguments
             && only.name.is_none()
@@ -28,7 +28,7 @@ impl Binder<'_> {
                 _ => {}
             }
         }
-        let given = self.given(arguments)?;
+        let given = self.source_arguments(arguments)?;
         self.indexed(of, &given, span)
     }
 
@@ -66,13 +66,13 @@ impl Binder<'_> {
                 })
                 .collect();
             let passed = passed.join(", ");
-            return wrong(
+            return reject(
                 "CS1503",
                 format!("Cannot convert from '{passed}' to what the indexer of '{name}' takes"),
                 span,
             );
         }
-        wrong("CS0021", format!("Cannot apply indexing with [] to an expression of type '{name}'"), span)
+        reject("CS0021", format!("Cannot apply indexing with [] to an expression of type '{name}'"), span)
     }
 
     /// Of an array, a string or a pointer.
@@ -93,7 +93,7 @@ impl Binder<'_> {
             },
         };
         if given.len() != rank {
-            return wrong("CS0022", format!("Wrong number of indices inside []; expected {rank}"), span);
+            return reject("CS0022", format!("Wrong number of indices inside []; expected {rank}"), span);
         }
         let mut indexes = Vec::new();
         for one in given {
@@ -141,7 +141,7 @@ impl Binder<'_> {
             let token = best.method.method.token;
             let Some(property) = own.iter().find(|property| token_of(property) == token) else { continue };
             let reference = self.property_ref(property, &owner);
-            let arguments = self.passed(&best, given, span)?;
+            let arguments = self.pass_arguments(&best, given, span)?;
             return Ok(Some((reference, arguments)));
         }
         Ok(None)
@@ -163,7 +163,7 @@ impl Binder<'_> {
             }
         }
         let name = self.spelled(&of.ty);
-        wrong(
+        reject(
             "CS0021",
             format!(
                 "Cannot apply indexing with [] to an expression of type '{name}': it has no length to count from"
@@ -271,13 +271,13 @@ impl Binder<'_> {
             let Some(super::binder::Classification::Value(end)) =
                 self.own_member(&kept_range, name, &[], span)?
             else {
-                return wrong("CS0656", "Missing compiler required member 'System.Range'", span);
+                return reject("CS0656", "Missing compiler required member 'System.Range'", span);
             };
             ends.push(self.call_named(&end, "GetOffset", vec![length.clone()], span)?);
         }
         let (end, start) = (ends.pop(), ends.pop());
         let (Some(start), Some(end)) = (start, end) else {
-            return wrong("CS0656", "Missing compiler required member 'System.Range'", span);
+            return reject("CS0656", "Missing compiler required member 'System.Range'", span);
         };
         let sliced = self.sliced(kept, start, end, span)?;
         let ty = sliced.ty.clone();
@@ -333,7 +333,7 @@ impl Binder<'_> {
             })
         });
         let (Some(ty), Some(constructor)) = (ty, constructor) else {
-            return wrong("CS0518", format!("Predefined type '{name}' is not defined or imported"), span);
+            return reject("CS0518", format!("Predefined type '{name}' is not defined or imported"), span);
         };
         Ok(Typed::new(TypedKind::New(Box::new(constructor), in_order(values)), ty, span))
     }

@@ -125,7 +125,7 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<()> {
         if first.len() != second.len() {
-            return super::binder::wrong(
+            return super::binder::reject(
                 "CS8384",
                 format!(
                     "Tuple types used as operands of an == or != operator must have matching cardinalities. But this operator has tuple types of cardinality {} on the left and {} on the right",

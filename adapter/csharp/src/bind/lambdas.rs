@@ -1,6 +1,6 @@
 //! Lambdas whose parameters' types are known: their bodies, and what they return.
 
-use super::binder::{Bind, Binder, MethodGroup, left, wrong};
+use super::binder::{Bind, Binder, MethodGroup, leave_to_compiler, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::typed::{Body, Typed, TypedKind, TypedLambda};
 use crate::syntax::Span;
@@ -28,11 +28,11 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<TypedLambda> {
         if let Some(what) = lambda.special {
-            return left(what, span);
+            return leave_to_compiler(what, span);
         }
         if lambda.parameters.len() != parameters.len() {
             let count = lambda.parameters.len();
-            return wrong("CS1593", format!("Delegate does not take {count} arguments"), span);
+            return reject("CS1593", format!("Delegate does not take {count} arguments"), span);
         }
         self.within(|binder| {
             let mut slots = Vec::new();
@@ -41,7 +41,7 @@ impl Binder<'_> {
                     let own = binder.type_of_name(written)?;
                     if own != *ty {
                         let (own, ty) = (binder.spelled(&own), binder.spelled(ty));
-                        return wrong(
+                        return reject(
                             "CS1678",
                             format!("Parameter is declared as type '{own}' but should be '{ty}'"),
                             span,
@@ -80,7 +80,7 @@ impl Binder<'_> {
         match wanted {
             ExpectedResult::Of(ty) if returned.is_empty() => {
                 let name = self.spelled(ty);
-                wrong(
+                reject(
                     "CS1643",
                     format!("Not all code paths return a value in a lambda expression of type '{name}'"),
                     span,
@@ -90,7 +90,7 @@ impl Binder<'_> {
             ExpectedResult::Nothing => Ok((Body::Block(statements), VOID)),
             ExpectedResult::Any => {
                 let Some(ty) = self.common_type(&returned) else {
-                    return wrong(
+                    return reject(
                         "CS8917",
                         "The delegate type could not be inferred: the lambda returns nothing",
                         span,
@@ -131,7 +131,7 @@ impl Binder<'_> {
         let call = match wanted {
             ExpectedResult::Of(ty) => self.converted(call, ty)?,
             ExpectedResult::Any if call.is_void() => {
-                return wrong("CS0407", format!("'{}' has the wrong return type", group.name), span);
+                return reject("CS0407", format!("'{}' has the wrong return type", group.name), span);
             }
             ExpectedResult::Any | ExpectedResult::Nothing => call,
         };

@@ -1,7 +1,7 @@
 //! `&&` and `||` (language specification, 12.14), of truths and of types that define them; `??` is in
 //! `choices`.
 
-use super::binder::{Bind, Binder, wrong};
+use super::binder::{Bind, Binder, reject};
 use super::typed::{Typed, TypedKind};
 use crate::constant::Constant;
 use crate::operators::BinaryOp;
@@ -24,7 +24,7 @@ impl Binder<'_> {
         else {
             let operator = if op == Logical::And { "&&" } else { "||" };
             let (a, b) = (self.spelled(&first.ty), self.spelled(&second.ty));
-            return wrong(
+            return reject(
                 "CS0019",
                 format!("Operator '{operator}' cannot be applied to operands of type '{a}' and '{b}'"),
                 span,
@@ -60,7 +60,7 @@ impl Binder<'_> {
         let both = self.binary(joins, kept.clone(), b, span)?;
         if both.ty != a.ty {
             let (ty, operator) = (self.spelled(&a.ty), joins.text());
-            return wrong(
+            return reject(
                 "CS0217",
                 format!(
                     "In order to be applicable as a short circuit operator a user-defined logical operator ('operator {operator}' of '{ty}') must have the same return type and parameter types"

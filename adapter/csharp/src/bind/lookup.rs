@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, MethodGroup, wrong};
+use super::binder::{Bind, Binder, Classification, MethodGroup, reject};
 use super::scope::COMMON_NAMESPACES;
 use super::typed::{Typed, TypedKind};
 use crate::syntax::Span;
@@ -14,7 +14,7 @@ impl Binder<'_> {
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
         match self.named(name, &types)? {
             Some(part) => Ok(part),
-            None => wrong(
+            None => reject(
                 "CS0103",
                 format!("The name '{}' does not exist in the current context", name.text),
                 name.span,
@@ -181,12 +181,12 @@ impl Binder<'_> {
                 .map(|(_, space)| space.clone()),
         };
         let Some(space) = space else {
-            return wrong("CS0432", format!("Alias '{alias}' not found"), name.span);
+            return reject("CS0432", format!("Alias '{alias}' not found"), name.span);
         };
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
         match self.in_namespace(&space, &name.text, types, name.open) {
             Some(part) => Ok(part),
-            None => wrong(
+            None => reject(
                 "CS0400",
                 format!(
                     "The type or namespace name '{}' could not be found in the global namespace",

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, left, wrong};
+use super::binder::{Bind, Binder, Classification, leave_to_compiler, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::system::{Field, Member, Method, Property};
 use super::typed::{FieldRef, How, MethodRef, PropertyRef, Typed, TypedKind};
@@ -39,7 +39,7 @@ impl Binder<'_> {
             Classification::Namespace(space) => match self.in_namespace(&space, &name.text, types, name.open)
             {
                 Some(part) => Ok(part),
-                None => wrong(
+                None => reject(
                     "CS0234",
                     format!(
                         "The type or namespace name '{}' does not exist in the namespace '{space}'",
@@ -54,7 +54,7 @@ impl Binder<'_> {
                     Some(nested) => Ok(Classification::Type(nested)),
                     None => {
                         let owner = self.spelled(&ty);
-                        wrong(
+                        reject(
                             "CS0117",
                             format!("'{owner}' does not contain a definition for '{}'", name.text),
                             name.span,
@@ -67,7 +67,7 @@ impl Binder<'_> {
                     "Operator '.' cannot be applied to operand of type 'method group' ('{}')",
                     group.name
                 );
-                wrong("CS0023", message, group.span)
+                reject("CS0023", message, group.span)
             }
             Classification::Value(value) => {
                 // `Color.Red` where a property `Color` is of type `Color`.
@@ -105,10 +105,10 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<Classification> {
         if of.is_void() {
-            return wrong("CS0023", "Operator '.' cannot be applied to operand of type 'void'", of.span);
+            return reject("CS0023", "Operator '.' cannot be applied to operand of type 'void'", of.span);
         }
         if of.is_null() {
-            return wrong("CS0023", "Operator '.' cannot be applied to operand of type '<null>'", of.span);
+            return reject("CS0023", "Operator '.' cannot be applied to operand of type '<null>'", of.span);
         }
         if self.is_dynamic_value(&of)
             && let Some(part) = self.member_of_dynamic(&of, name, types, span)?
@@ -139,7 +139,7 @@ impl Binder<'_> {
             return Ok(part);
         }
         let owner = self.spelled(&of.ty);
-        wrong("CS1061", format!("'{owner}' does not contain a definition for '{name}'"), at)
+        reject("CS1061", format!("'{owner}' does not contain a definition for '{name}'"), at)
     }
 
     /// A member that a value has because its type stands for a generic parameter, whose constraints have it.
@@ -199,7 +199,7 @@ impl Binder<'_> {
             }];
             return Ok(Some(Classification::Value(self.indexed(entries, &given, span)?)));
         }
-        left("a member of a `dynamic` object", span)
+        leave_to_compiler("a member of a `dynamic` object", span)
     }
 
     /// A value as the debugger sees that it is, where it is more than it was declared as.

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, left, wrong};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::overloads::{OverloadCandidate, SourceArgument, SourceArgumentValue};
 use super::system::{Member, Method};
 use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};
@@ -70,7 +70,7 @@ impl Binder<'_> {
             return Ok(value);
         }
         if self.types.is_delegate(&a.ty) && matches!(op, BinaryOp::Add | BinaryOp::Subtract) {
-            return left("an operator on delegates", span);
+            return leave_to_compiler("an operator on delegates", span);
         }
         self.no_binary(op, &a, &b, span)
     }
@@ -82,13 +82,13 @@ impl Binder<'_> {
         }
         match self.narrowed(&value) {
             Some(narrow) => Ok(narrow),
-            None => left("an operator on a `dynamic` value", value.span),
+            None => leave_to_compiler("an operator on a `dynamic` value", value.span),
         }
     }
 
     pub(super) fn no_binary<T>(&self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<T> {
         let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
-        wrong(
+        reject(
             "CS0019",
             format!("Operator '{}' cannot be applied to operands of type '{a}' and '{b}'", op.text()),
             span,
@@ -213,7 +213,7 @@ impl Binder<'_> {
         };
         let plain = given(false);
         if let Some(best) = self.best(self.applicable(methods, &[], &plain), &plain, span)? {
-            let arguments = self.passed(&best, &plain, span)?;
+            let arguments = self.pass_arguments(&best, &plain, span)?;
             return Ok(Some(static_call(best, arguments, span)));
         }
         let lifted = given(true);
@@ -253,7 +253,7 @@ impl Binder<'_> {
                 value: SourceArgumentValue::Value(value),
             })
             .collect();
-        let arguments = self.passed(&best, &given, span)?;
+        let arguments = self.pass_arguments(&best, &given, span)?;
         let call = static_call(best, arguments, span);
         let any_null =
             nulls.iter().cloned().reduce(|a, b| Typed::new(TypedKind::Or(a.boxed(), b.boxed()), BOOL, span));
@@ -433,7 +433,7 @@ impl Binder<'_> {
                 true => Ok(None),
                 false => {
                     let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
-                    wrong(
+                    reject(
                         "CS0034",
                         format!("Operator '{}' is ambiguous on operands of type '{a}' and '{b}'", op.text()),
                         span,
@@ -454,9 +454,9 @@ impl Binder<'_> {
             return match compute(op, first, second, (true, true), self.overflow) {
                 Ok(constant) => Ok(Typed::new(TypedKind::Constant(constant), ty, span)),
                 Err(OperatorError::Overflow) => {
-                    wrong("CS0220", "The operation overflows at compile time in checked mode", span)
+                    reject("CS0220", "The operation overflows at compile time in checked mode", span)
                 }
-                Err(OperatorError::DividesByZero) => wrong("CS0020", "Division by constant zero", span),
+                Err(OperatorError::DividesByZero) => reject("CS0020", "Division by constant zero", span),
                 Err(OperatorError::NoOperator) => self.no_binary(op, &a, &b, span),
             };
         }
@@ -467,7 +467,7 @@ impl Binder<'_> {
             _ => false,
         };
         if divides && is_zero {
-            return wrong("CS0020", "Division by constant zero", span);
+            return reject("CS0020", "Division by constant zero", span);
         }
         Ok(Typed::new(TypedKind::Binary(op, a.boxed(), b.boxed(), self.overflow), ty, span))
     }
@@ -483,7 +483,7 @@ impl Binder<'_> {
         }
         let no_operator = |binder: &Self| {
             let name = binder.spelled(&value.ty);
-            wrong(
+            reject(
                 "CS0023",
                 format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
                 span,
@@ -565,11 +565,11 @@ impl Binder<'_> {
             return match compute_unary(op, constant, true, self.overflow) {
                 Ok(constant) => Ok(Typed::new(TypedKind::Constant(constant), ty, span)),
                 Err(OperatorError::Overflow) => {
-                    wrong("CS0220", "The operation overflows at compile time in checked mode", span)
+                    reject("CS0220", "The operation overflows at compile time in checked mode", span)
                 }
                 Err(_) => {
                     let name = self.spelled(&value.ty);
-                    wrong(
+                    reject(
                         "CS0023",
                         format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
                         span,

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, left, wrong};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::system::{Method, Parameter, Pass};
 use super::typed::{MethodRef, Typed};
 use crate::syntax::Span;
@@ -95,7 +95,7 @@ impl Binder<'_> {
         match (0..candidates.len()).find_map(beats_all) {
             Some(at) => Ok(Some(candidates.swap_remove(at))),
             None if candidates.is_empty() => Ok(None),
-            None => left("a call of which only the compiler knows the overload", span),
+            None => leave_to_compiler("a call of which only the compiler knows the overload", span),
         }
     }
 
@@ -338,7 +338,7 @@ impl Binder<'_> {
         let Some((method, owner)) = by_count.first() else {
             let takes =
                 if given.len() == 1 { "1 argument".to_owned() } else { format!("{} arguments", given.len()) };
-            return wrong("CS1501", format!("No overload for method '{name}' takes {takes}"), span);
+            return reject("CS1501", format!("No overload for method '{name}' takes {takes}"), span);
         };
         for (at, argument) in given.iter().enumerate() {
             let SourceArgumentValue::Value(value) = &argument.value else { continue };
@@ -355,7 +355,7 @@ impl Binder<'_> {
                 };
                 let wanted = self.spelled(&parameter.ty.with(owner.arguments(), &[]));
                 let from = self.spelled(&value.ty);
-                return wrong(
+                return reject(
                     "CS1503",
                     format!("Argument {}: cannot convert from '{from}' to '{wanted}'", at + 1),
                     argument.span,
@@ -371,7 +371,7 @@ impl Binder<'_> {
                 SourceArgumentValue::Declared(..) => "out var".into(),
             })
             .collect();
-        wrong("CS1503", format!("No overload of '{name}' takes ({})", passed.join(", ")), span)
+        reject("CS1503", format!("No overload of '{name}' takes ({})", passed.join(", ")), span)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Patterns (language specification, 11): what must hold of a value, and the names they give to parts of it.
 
-use super::binder::{Bind, Binder, Classification, wrong};
+use super::binder::{Bind, Binder, Classification, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::typed::{How, Typed, TypedKind, TypedPattern};
 use crate::constant::Constant;
@@ -43,7 +43,7 @@ impl Binder<'_> {
                     }
                     Designation::Discard => {}
                     Designation::Tuple(_) => {
-                        return wrong("CS8652", "A type is followed by one name", pattern.span);
+                        return reject("CS8652", "A type is followed by one name", pattern.span);
                     }
                 }
                 (test, value)
@@ -149,7 +149,7 @@ impl Binder<'_> {
         let ty = self.type_of_name(name)?;
         if !self.types.is_by_ref(&input.ty) && !self.may_be(&input.ty, &ty) {
             let (from, to) = (self.spelled(&input.ty), self.spelled(&ty));
-            return wrong(
+            return reject(
                 "CS8121",
                 format!("An expression of type '{from}' cannot be handled by a pattern of type '{to}'."),
                 name.span,
@@ -164,7 +164,7 @@ impl Binder<'_> {
     fn constant_test(&mut self, expr: &Expr, input: &Typed) -> Bind<TypedPattern> {
         let value = self.value(expr)?;
         let Some(constant) = value.constant().cloned() else {
-            return wrong("CS9135", "A constant value is expected in a pattern", expr.span);
+            return reject("CS9135", "A constant value is expected in a pattern", expr.span);
         };
         if constant == Constant::Null {
             if input.ty.is_value() && self.types.nullable(&input.ty).is_none() {
@@ -175,7 +175,7 @@ impl Binder<'_> {
         let inside = self.types.inside(&input.ty);
         // Characters of a span are compared with a text.
         if self.is_character_span(&inside) && matches!(constant, Constant::Text(_)) {
-            return super::binder::left("a text as a pattern for a span", expr.span);
+            return super::binder::leave_to_compiler("a text as a pattern for a span", expr.span);
         }
         if inside.is_value() {
             if self.implicit(&value, &inside).is_none() {
@@ -204,7 +204,7 @@ impl Binder<'_> {
     ) -> Bind<(TypedPattern, Typed)> {
         let to = self.value(expr)?;
         if to.constant().is_none() {
-            return wrong("CS9135", "A constant value is expected in a pattern", expr.span);
+            return reject("CS9135", "A constant value is expected in a pattern", expr.span);
         }
         let mut tests = Vec::new();
         let inside = self.types.inside(&input.ty);
@@ -262,7 +262,7 @@ impl Binder<'_> {
                 }
                 _ => tests.push(TypedPattern::Keep(self.declare(name, value.ty.clone()))),
             },
-            Some(Designation::Tuple(_)) => return wrong("CS1001", "Identifier expected", span),
+            Some(Designation::Tuple(_)) => return reject("CS1001", "Identifier expected", span),
             Some(Designation::Discard) | None => {}
         }
         Ok((TypedPattern::All(tests), value))
@@ -286,7 +286,7 @@ impl Binder<'_> {
                 Some(Some(Classification::Value(part))) => part,
                 _ => {
                     let owner = self.spelled(&of.ty);
-                    return wrong(
+                    return reject(
                         "CS0117",
                         format!("'{owner}' does not contain a definition for '{name}'"),
                         pattern.span,

@@ -1,6 +1,6 @@
 //! Query expressions over what is in memory: each clause on rows of range variables, which are slots.
 
-use super::binder::{Bind, Binder, DeclaredLocal, left, wrong};
+use super::binder::{Bind, Binder, DeclaredLocal, leave_to_compiler, reject};
 use super::typed::{Typed, TypedKind, TypedQuery, TypedQueryClause};
 use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, QueryEnd, TypeName};
@@ -50,7 +50,7 @@ impl Binder<'_> {
         };
         match ty {
             Some(ty) => Ok(ty),
-            None => wrong(
+            None => reject(
                 "CS1935",
                 "Could not find an implementation of the query pattern: System.Linq is not loaded",
                 span,
@@ -96,7 +96,7 @@ impl Binder<'_> {
     ) -> Bind<(Typed, u32, Option<(u32, Typed)>)> {
         let of = self.value(of)?;
         if self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
-            return left(
+            return leave_to_compiler(
                 format!("a query over a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
                 of.span,
             );
@@ -111,7 +111,7 @@ impl Binder<'_> {
             }
             _ => {
                 let name = self.spelled(&of.ty);
-                return wrong(
+                return reject(
                     "CS1936",
                     format!("Could not find an implementation of the query pattern for source type '{name}'"),
                     of.span,
@@ -140,12 +140,12 @@ impl Binder<'_> {
         let before = self.locals.len();
         let (of, slot, value) = self.range_of(join.ty.as_ref(), &join.name, &join.of)?;
         if value.is_some() {
-            return left("a join with a type", of.span);
+            return leave_to_compiler("a join with a type", of.span);
         }
         let inner = self.value(&join.inner)?;
         let common = self.common_type(&[outer.clone(), inner.clone()]);
         let Some(key) = common else {
-            return wrong(
+            return reject(
                 "CS1941",
                 "The type of one of the expressions in the join clause is incorrect",
                 join.inner.span,
@@ -157,7 +157,9 @@ impl Binder<'_> {
             Some(name) => {
                 self.locals.truncate(before);
                 let item = self.types.item_of(&of.ty).unwrap_or(INT);
-                let Some(sequence) = self.types.sequence(&item) else { return left("a group join", of.span) };
+                let Some(sequence) = self.types.sequence(&item) else {
+                    return leave_to_compiler("a group join", of.span);
+                };
                 Some(self.declare(name, sequence))
             }
         };

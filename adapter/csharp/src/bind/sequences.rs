@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::binder::{Bind, Binder, Classification, MethodGroup, left};
+use super::binder::{Bind, Binder, Classification, MethodGroup, leave_to_compiler};
 use super::lambdas::ExpectedResult;
 use super::system::Member;
 use super::typed::{Linq, LinqArgument, Typed, TypedKind};
@@ -53,7 +53,7 @@ impl Binder<'_> {
         }
         let has_function = written.iter().any(|one| !matches!(one, SequenceArgument::Value(_)));
         if has_function && self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
-            return left(
+            return leave_to_compiler(
                 format!("a lambda for a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
                 span,
             );
@@ -74,7 +74,7 @@ impl Binder<'_> {
         }
         match first {
             Some(refusal) => Err(refusal),
-            None => left("a lambda or a method as an argument", span),
+            None => leave_to_compiler("a lambda or a method as an argument", span),
         }
     }
 
@@ -166,7 +166,7 @@ impl Binder<'_> {
             return here.map(Some);
         }
         // It is known when it runs which of both.
-        let given = self.given(rest)?;
+        let given = self.source_arguments(rest)?;
         let call = self.call_given(group, &given, span)?;
         let Ok(Typed { kind: TypedKind::Linq(linq), ty, span }) = here else { return Ok(Some(call)) };
         Ok(Some(match ty == call.ty {
@@ -205,7 +205,9 @@ impl Binder<'_> {
             (Takes::Lambda(parameters, result), written) => {
                 let types =
                     parameters.iter().map(|shape| self.shape(*shape, known)).collect::<Option<Vec<Ty>>>();
-                let Some(types) = types else { return left("a lambda whose parameters are not known", span) };
+                let Some(types) = types else {
+                    return leave_to_compiler("a lambda whose parameters are not known", span);
+                };
                 let wanted = match result {
                     SignatureType::Nothing => ExpectedResult::Nothing,
                     SignatureType::SequenceOf(_) => ExpectedResult::Any,
@@ -216,13 +218,15 @@ impl Binder<'_> {
                     SequenceArgument::Method(group, span) => {
                         self.method_as_lambda(group, &types, &wanted, *span)?
                     }
-                    SequenceArgument::Value(_) => return left("a delegate as an argument", span),
+                    SequenceArgument::Value(_) => {
+                        return leave_to_compiler("a delegate as an argument", span);
+                    }
                 };
                 match result {
                     SignatureType::Var(at) => known.set(*at, lambda.result.clone()),
                     SignatureType::SequenceOf(at) => match self.types.item_of(&lambda.result) {
                         Some(item) => known.set(*at, item),
-                        None => return left("a lambda that returns no sequence", span),
+                        None => return leave_to_compiler("a lambda that returns no sequence", span),
                     },
                     _ => {}
                 }
@@ -239,14 +243,14 @@ impl Binder<'_> {
                     SignatureType::Var(at) => known.set(*at, value.ty.clone()),
                     SignatureType::SequenceOf(at) => match self.types.item_of(&value.ty) {
                         Some(item) => known.set(*at, item),
-                        None => return left("an argument that is not a sequence", span),
+                        None => return leave_to_compiler("an argument that is not a sequence", span),
                     },
                     _ => {}
                 }
                 Ok(LinqArgument::Value(value))
             }
             (Takes::Comparer, SequenceArgument::Value(expr)) => self.value(expr).map(LinqArgument::Value),
-            _ => left("a lambda or a method as an argument", span),
+            _ => leave_to_compiler("a lambda or a method as an argument", span),
         }
     }
 
@@ -288,7 +292,7 @@ impl Binder<'_> {
         };
         match ty {
             Some(ty) => Ok(ty),
-            None => left("a sequence of values that this method does not take", span),
+            None => leave_to_compiler("a sequence of values that this method does not take", span),
         }
     }
 }

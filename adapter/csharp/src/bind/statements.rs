@@ -1,7 +1,7 @@
 //! Statements in the braces of a lambda (language specification, 13). Their variables live with the
 //! expression, not in the program.
 
-use super::binder::{Bind, Binder, left, wrong};
+use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{Typed, TypedKind, TypedStmt};
 use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, TypeName, TypeNameKind};
@@ -112,13 +112,15 @@ impl Binder<'_> {
                 }
             }
             tree::Stmt::Throw(None) => {
-                return wrong(
+                return reject(
                     "CS0156",
                     "A throw statement with no arguments is not allowed outside of a catch clause",
                     Span::default(),
                 );
             }
-            tree::Stmt::Other(what) => return left(format!("{what} in a lambda"), Span::default()),
+            tree::Stmt::Other(what) => {
+                return leave_to_compiler(format!("{what} in a lambda"), Span::default());
+            }
         }
         Ok(())
     }
@@ -134,7 +136,7 @@ impl Binder<'_> {
             (TypeNameKind::Inferred, Some(value)) => {
                 let value = self.value(value)?;
                 if value.is_null() {
-                    return wrong(
+                    return reject(
                         "CS0815",
                         "Cannot assign <null> to an implicitly-typed variable",
                         value.span,
@@ -143,7 +145,7 @@ impl Binder<'_> {
                 (value.ty.clone(), Some(value))
             }
             (TypeNameKind::Inferred, None) => {
-                return wrong("CS0818", "Implicitly-typed variables must be initialized", ty.span);
+                return reject("CS0818", "Implicitly-typed variables must be initialized", ty.span);
             }
             (_, value) => {
                 let ty = self.type_of_name(ty)?;
@@ -168,7 +170,7 @@ impl Binder<'_> {
             Some(item) => item,
             None => {
                 let name = self.spelled(&of.ty);
-                return wrong(
+                return reject(
                     "CS1579",
                     format!(
                         "foreach statement cannot operate on variables of type '{name}' because it does not contain a public definition for 'GetEnumerator'"

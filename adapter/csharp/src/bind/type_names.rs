@@ -1,6 +1,6 @@
 //! From types as they are written to types.
 
-use super::binder::{Bind, Binder, Classification, wrong};
+use super::binder::{Bind, Binder, Classification, reject};
 use crate::syntax::tree::{SimpleName, TypeName, TypeNameKind};
 use crate::types::{OBJECT, TupleNames, Ty, kind_of_keyword};
 
@@ -33,7 +33,7 @@ impl Binder<'_> {
                 let names = TupleNames::new(elements.iter().map(|(_, name)| name.clone()).collect());
                 match self.types.tuple_of(types, names) {
                     Some(ty) => Ok(ty),
-                    None => wrong(
+                    None => reject(
                         "CS8179",
                         "Predefined type 'System.ValueTuple' is not defined for so many elements",
                         name.span,
@@ -41,7 +41,7 @@ impl Binder<'_> {
                 }
             }
             TypeNameKind::Named(names, is_global) => self.named_type(names, *is_global),
-            TypeNameKind::Inferred => wrong(
+            TypeNameKind::Inferred => reject(
                 "CS0825",
                 "The contextual keyword 'var' may only appear within a local variable declaration",
                 name.span,
@@ -65,7 +65,7 @@ impl Binder<'_> {
             };
             let Some(found) = found else {
                 return match &part {
-                    Some(Classification::Namespace(space)) if !space.is_empty() => wrong(
+                    Some(Classification::Namespace(space)) if !space.is_empty() => reject(
                         "CS0234",
                         format!(
                             "The type or namespace name '{}' does not exist in the namespace '{space}'",
@@ -73,7 +73,7 @@ impl Binder<'_> {
                         ),
                         name.span,
                     ),
-                    _ => wrong(
+                    _ => reject(
                         "CS0246",
                         format!("The type or namespace name '{}' could not be found", name.text),
                         name.span,
@@ -86,9 +86,9 @@ impl Binder<'_> {
         match part {
             Some(Classification::Type(ty)) => Ok(ty),
             Some(Classification::Namespace(space)) => {
-                wrong("CS0118", format!("'{space}' is a namespace but is used like a type"), span)
+                reject("CS0118", format!("'{space}' is a namespace but is used like a type"), span)
             }
-            _ => wrong("CS0246", "The type or namespace name could not be found", span),
+            _ => reject("CS0246", "The type or namespace name could not be found", span),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Methods that go by keys: ordering, grouping, joining, dictionaries. Keys that are numbers or texts are
-//! compared here as far as the result is the one that the program would compute; all others are compared by the program.
+//! compared here as far as the result is the one that the program would compute; all others are compared by
+//! the program.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -121,7 +121,7 @@ fn lines_of(child: &mut Child) -> std::io::Result<Receiver<String>> {
 mod tests {
     use super::*;
 
-    fn said(script: &str) -> (Result<bool, String>, Vec<String>) {
+    fn run_script(script: &str) -> (Result<bool, String>, Vec<String>) {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let mut lines = Vec::new();
@@ -134,11 +134,11 @@ mod tests {
     #[test]
     fn long_or_binary_lines_are_read_and_the_command_continues() {
         let (status, lines) =
-            said("printf 'a\\377b\\r\\n'; head -c 100000 /dev/zero | tr '\\0' x; echo; echo last");
+            run_script("printf 'a\\377b\\r\\n'; head -c 100000 /dev/zero | tr '\\0' x; echo; echo last");
         assert_eq!(status, Ok(true));
         let lengths: Vec<usize> = lines.iter().map(|line| line.chars().count()).collect();
         assert_eq!(lengths, [3, 65_536, 100_000 - 65_536, 4]);
-        assert_eq!(said("echo no >&2; exit 3"), (Ok(false), vec!["no".into()]));
+        assert_eq!(run_script("echo no >&2; exit 3"), (Ok(false), vec!["no".into()]));
     }
 
     #[test]

@@ -253,7 +253,7 @@ impl Build<'_> {
         if status.success() {
             return Ok(told);
         }
-        Err(builds::failed(folder, &told.diagnostics, &told.last))
+        Err(builds::build_failure(folder, &told.diagnostics, &told.last))
     }
 }
 

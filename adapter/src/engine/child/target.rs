@@ -223,7 +223,7 @@ impl Target {
         }
         if !self.program.exists() {
             let given = self.attributes["program"].as_str().unwrap_or_default();
-            return Err(executable::absent(given, &self.program));
+            return Err(executable::absence_failure(given, &self.program));
         }
         executable::refuse_foreign(&self.program, Able::Kernel)?;
         Ok(&self.program)

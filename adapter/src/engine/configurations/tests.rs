@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::*;
 
-fn adopted(mut configuration: Value) -> (Value, Vec<String>) {
+fn translate(mut configuration: Value) -> (Value, Vec<String>) {
     let remarks = adopt(&mut configuration).expect("nothing of it is refused");
     (configuration, remarks)
 }
 
-fn refused(mut configuration: Value) -> String {
+fn refusal_of(mut configuration: Value) -> String {
     let failure = adopt(&mut configuration).expect_err("it is refused");
     assert_eq!(failure.code, ErrorCode::Unsupported);
     assert!(failure.hint.is_some(), "{failure}");
@@ -76,13 +76,14 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
         (json!({ "type": "tandem", "sudo": true }), json!({ "type": "tandem", "sudo": true })),
         (json!({ "program": "a" }), json!({ "program": "a" })),
     ] {
-        assert_eq!(adopted(theirs), (ours, Vec::new()));
+        assert_eq!(translate(theirs), (ours, Vec::new()));
     }
 }
 
 #[test]
 fn omitted_attributes_are_reported_and_unsupported_ones_are_refused_by_name() {
-    let (ours, remarks) = adopted(json!({ "type": "coreclr", "program": "a.dll", "checkForDevCert": true }));
+    let (ours, remarks) =
+        translate(json!({ "type": "coreclr", "program": "a.dll", "checkForDevCert": true }));
     assert_eq!(ours, json!({ "type": "coreclr", "program": "a.dll", "engine": "coreclr" }));
     assert_eq!(
         remarks,
@@ -91,15 +92,15 @@ fn omitted_attributes_are_reported_and_unsupported_ones_are_refused_by_name() {
         ]
     );
     assert_eq!(
-        refused(json!({ "type": "lldb", "reverseDebugging": true })),
+        refusal_of(json!({ "type": "lldb", "reverseDebugging": true })),
         "`reverseDebugging` of a `lldb` configuration is not supported"
     );
     assert_eq!(
-        refused(json!({ "type": "python", "sudo": true })),
+        refusal_of(json!({ "type": "python", "sudo": true })),
         "`sudo` of a `debugpy` configuration is not supported"
     );
     assert_eq!(
-        refused(json!({ "type": "rdbg", "command": "rails s" })),
+        refusal_of(json!({ "type": "rdbg", "command": "rails s" })),
         "`command` of a `rdbg` configuration is not supported"
     );
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cordebug::activity::{self, Activity};
-use cordebug::runtime::Runtime;
+use cordebug::runtime::ClrRuntime;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
@@ -86,7 +86,12 @@ impl HangWatchdog {
     }
 
     /// Watches the process until it or the session ends; `note` is for people.
-    pub(super) fn watch(self: &Arc<Self>, pid: u32, runtime: Runtime, note: impl Fn(&str) + Send + 'static) {
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        pid: u32,
+        runtime: ClrRuntime,
+        note: impl Fn(&str) + Send + 'static,
+    ) {
         let own = self.clone();
         let watch = move || own.look_on(&Tasks::of(pid), &|| fix(pid, &runtime), &note);
         // Without it a hang goes unexplained; requests still have deadlines.
@@ -121,7 +126,7 @@ impl HangWatchdog {
     }
 }
 
-fn fix(pid: u32, runtime: &Runtime) {
+fn fix(pid: u32, runtime: &ClrRuntime) {
     match dead_threads::end_wait(pid, runtime) {
         Ok(true) => tracing::warn!(pid, "the runtime waited for a thread that had ended, and does no more"),
         Ok(false) => {

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use clr_metadata::image::PeImage;
 use clr_metadata::pdb::{Pdb, PdbProblem};
 use cordebug::module::Module;
-use cordebug::runtime::Runtime;
+use cordebug::runtime::ClrRuntime;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
@@ -248,7 +248,7 @@ pub(super) struct Modules {
 
 impl Modules {
     /// Sets the runtime's folder and capabilities.
-    pub(super) fn set_runtime(&mut self, runtime: &Runtime) {
+    pub(super) fn set_runtime(&mut self, runtime: &ClrRuntime) {
         self.knows_runtime_async = runtime_async::is_known_to(runtime);
         self.framework =
             if runtime.inside { FrameworkLocation::Inside } else { FrameworkLocation::of(&runtime.folder) };

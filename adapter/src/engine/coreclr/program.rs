@@ -188,7 +188,7 @@ fn refuse_native(program: &Path) -> Result<(), Failure> {
 
 /// The error for a program that does not exist; without a .NET extension its kind is unknown.
 fn missing_program(given: &str, target: &Path) -> Failure {
-    let failure = executable::absent(given, target);
+    let failure = executable::absence_failure(given, target);
     let ending = target.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if project::is_buildable(target) || ["dll", "exe"].contains(&ending) {
         return failure.hint("build the project first, or name the .csproj to have it built");

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clr_metadata::image::PeImage;
-use cordebug::runtime::Runtime;
+use cordebug::runtime::ClrRuntime;
 use cordebug::startup::temporary::variable_of;
 use dap_wire::{ErrorCode, Failure};
 
@@ -22,7 +22,7 @@ const SWITCHES: [&str; 2] = ["DOTNET_RuntimeAsync", "COMPlus_RuntimeAsync"];
 const MAX_ASSEMBLIES: usize = 1000;
 
 /// Whether the debugging library of a runtime supports such methods.
-pub(super) fn is_known_to(runtime: &Runtime) -> bool {
+pub(super) fn is_known_to(runtime: &ClrRuntime) -> bool {
     let version = runtime.version();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     major.is_some_and(|major| major >= MIN_RUNTIME)
@@ -33,7 +33,7 @@ pub(super) fn is_known_to(runtime: &Runtime) -> bool {
 ///
 /// # Errors
 /// `NOT_DEBUGGABLE`, with the assembly and how to build it.
-pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn refuse(pid: u32, runtime: &ClrRuntime, entry: Option<&Path>) -> Result<(), Failure> {
     if is_known_to(runtime) {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cordebug::runtime::inside::DebuggingLibraries;
-use cordebug::runtime::{self, Runtime, RuntimeError};
+use cordebug::runtime::{self, ClrRuntime, RuntimeError};
 use dap_wire::{ErrorCode, Failure};
 
 /// Usual folders of `dotnet` and its runtimes.
@@ -16,7 +16,7 @@ const PACKAGE: &str = "microsoft.netcore.app.runtime.linux-x64";
 ///
 /// # Errors
 /// `PROCESS_NOT_FOUND`; `NOT_DEBUGGABLE` if there is none, or several, or no library for it.
-pub(super) fn only_runtime(pid: u32, named: &[PathBuf]) -> Result<Runtime, Failure> {
+pub(super) fn only_runtime(pid: u32, named: &[PathBuf]) -> Result<ClrRuntime, Failure> {
     let mut found = runtime::find(pid).map_err(|error| unseen(&error))?;
     match (found.pop(), found.is_empty()) {
         (Some(runtime), true) => Ok(runtime),
@@ -45,7 +45,7 @@ fn unseen(error: &RuntimeError) -> Failure {
 }
 
 /// The runtime that is linked into the executable, if one is.
-fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<Runtime>, Failure> {
+fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<ClrRuntime>, Failure> {
     let Some(needs) = DebuggingLibraries::of(&PathBuf::from(format!("/proc/{pid}/exe"))) else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cordebug::runtime::{self, Runtime};
+use cordebug::runtime::{self, ClrRuntime};
 use cordebug::startup::{HoldResult, StartupHold};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
@@ -42,7 +42,7 @@ const HANG_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ClrSession {
     pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
-        let arguments = &env_file::merged(arguments, &mut |line| self.outbox.note(line))?;
+        let arguments = &env_file::merge(arguments, &mut |line| self.outbox.note(line))?;
         let attributes = Attributes(arguments);
         self.breakpoints.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.attributes(arguments)?;
@@ -203,7 +203,7 @@ impl ClrSession {
     fn take_control(
         &mut self,
         pid: u32,
-        runtime: &Runtime,
+        runtime: &ClrRuntime,
         failed: &dyn Fn(String) -> Failure,
     ) -> Result<(), Failure> {
         self.debuggee.pid = Some(pid);
@@ -325,7 +325,7 @@ fn reach(
     pid: u32,
     hold: Option<&StartupHold>,
     program: Option<&Path>,
-) -> Result<Runtime, Failure> {
+) -> Result<ClrRuntime, Failure> {
     if hold.is_none() {
         if !cordebug::startup::wait_until_hung_up(pid, HANG_UP_TIMEOUT) {
             let message = format!("another debugger is attached to process {pid}");

@@ -84,7 +84,7 @@ impl EventPump {
     /// Waits for the rest of the output. A program from which the engine only detached keeps printing.
     async fn drain(&mut self) {
         if !self.drained && self.broker.has_ended() {
-            self.broker.drained(MAX_DRAIN_TIME).await;
+            self.broker.wait_until_drained(MAX_DRAIN_TIME).await;
             self.drained = true;
         }
     }
@@ -95,7 +95,7 @@ impl EventPump {
         if failed {
             self.broker.kill();
         }
-        self.broker.exited(MAX_DRAIN_TIME).await;
+        self.broker.wait_until_exited(MAX_DRAIN_TIME).await;
         self.drain().await;
         while let Ok(event) = events.try_recv() {
             self.pass_on(event).await;

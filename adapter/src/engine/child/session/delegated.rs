@@ -15,7 +15,7 @@ impl Session {
     /// Sees the program begin, and end.
     pub(super) async fn until_begun(self: Arc<Self>, delegate: ExecShim) {
         let begun = tokio::select! {
-            begun = delegate.begun() => begun,
+            begun = delegate.wait_until_started() => begun,
             () = self.closing.cancelled() => return,
         };
         match begun {
@@ -28,7 +28,7 @@ impl Session {
                 }
                 self.broker.set_reader(begun.pid);
                 let pid = begun.pid;
-                begun.ended().await;
+                begun.wait_for_end().await;
                 self.profile.clean_up_after(pid);
             }
             Err(failure) => self.handle(Event::Refused(failure)),

@@ -163,7 +163,7 @@ impl Session {
     fn program_ended(&self, code: Option<i64>) {
         self.broker.end_reported_output();
         if let Some(offer) = self.live().as_mut().and_then(|live| live.offer.as_mut()) {
-            offer.ended(code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1));
+            offer.report_end(code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1));
         }
     }
 

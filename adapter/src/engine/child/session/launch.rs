@@ -51,7 +51,7 @@ impl Session {
             }
             None => {
                 let mut wrong = Vec::new();
-                let mut attributes = env_file::merged(attributes, &mut |line| wrong.push(line.to_owned()))?;
+                let mut attributes = env_file::merge(attributes, &mut |line| wrong.push(line.to_owned()))?;
                 for line in wrong {
                     self.tell("output", json!({ "category": "console", "output": format!("{line}\n") }));
                 }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cordebug::runtime::Runtime;
+use cordebug::runtime::ClrRuntime;
 use iced_x86::{Decoder, DecoderOptions, Instruction, MemorySize, OpKind, Register};
 
 /// Highest plausible count; a larger number is something else.
@@ -22,7 +22,7 @@ const MAX_INSTRUCTIONS_BETWEEN: usize = 4;
 const MAX_RUNTIME_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Ends the wait; returns whether it was such a wait. Only for a program whose threads are all stopped.
-pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
+pub(super) fn end_wait(pid: u32, runtime: &ClrRuntime) -> std::io::Result<bool> {
     if runtime.inside {
         // Its folder is that of its debugging libraries; its code is in the executable, among other code.
         return Ok(false);

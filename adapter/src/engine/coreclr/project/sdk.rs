@@ -146,7 +146,7 @@ impl DotnetSdk<'_> {
             }
         })?;
         if !status.success() {
-            return Err(builds::failed(target, &diagnostics, &last));
+            return Err(builds::build_failure(target, &diagnostics, &last));
         }
         let properties = answer.and_then(|file| Properties::read(&std::fs::read_to_string(file).ok()?));
         Ok(Built { properties, outputs })
@@ -173,7 +173,7 @@ impl DotnetSdk<'_> {
                     .iter()
                     .filter_map(|line| findings::diagnostic(line, project, folder_of(project)))
                     .collect::<Vec<_>>();
-                Err(builds::failed(project, &findings, lines.last().map_or("", String::as_str)))
+                Err(builds::build_failure(project, &findings, lines.last().map_or("", String::as_str)))
             }
         }
     }
