@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::STDERR_TAIL_LEN;
-use super::super::debuggee::Debuggee;
 use super::super::profile::FailedCondition;
 use super::super::signals;
 use super::super::state::Event;
@@ -157,7 +156,6 @@ impl Session {
     /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
     pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
         self.profile.correct_stop(&mut body, paused);
-        self.name_forked_process(&mut body);
         self.complete_panic(&mut body).await;
         let signal = if self.profile.reports_signals() { signals::describe(&mut body) } else { None };
         let said = self.learn(|known| {
@@ -179,16 +177,6 @@ impl Session {
             body[CONDITION_FAILURE]["condition"] = json!(self.known(|known| known.conditions.only()));
         }
         self.handle(Event::Stopped(body));
-    }
-
-    /// Leaves `processId` in a stop only if a process stopped that the program forked, and which shares its session.
-    fn name_forked_process(&self, body: &mut Value) {
-        let pid = self.live().as_ref().and_then(|live| live.debuggee.as_ref().map(Debuggee::pid));
-        if let Some(fields) = body.as_object_mut()
-            && fields.get("processId").is_some_and(|stopped| pid.is_none_or(|pid| *stopped == pid))
-        {
-            fields.shift_remove("processId");
-        }
     }
 
     /// Finds out the reason for an adapter that stopped at a breakpoint with a condition and does not report it.

@@ -11,6 +11,7 @@ plain = lambda do |value|
 end
 given = ENV.delete("TANDEM_RUBYOPT")
 ENV["RUBYOPT"] = given if ENV["RUBYOPT"]&.match?(%r{\A-r \S+/debug/(open|start)\z}) && !ENV["RUBY_DEBUG_ADDED_RUBYOPT"]
+launched = Process.pid
 module_name = Module.instance_method(:name)
 ends = TracePoint.new(:end) do |point|
   dap = point.self
@@ -20,7 +21,9 @@ ends = TracePoint.new(:end) do |point|
   dap.send(:remove_method, :send)
   dap.send(:define_method, :send) do |**told|
     # A forked process shares the session of its parent.
-    told[:body] = (told[:body] || {}).merge(processId: Process.pid) if told[:event].to_s == "stopped"
+    if told[:event].to_s == "stopped" && Process.pid != launched
+      told[:body] = (told[:body] || {}).merge(processId: Process.pid)
+    end
     original.bind(self).call(**plain.call(told))
   end
   corrected.call(dap, false)
