@@ -1,5 +1,6 @@
 //! Habits that are checked, not remembered.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tandem_tests::fixture::root;
@@ -39,6 +40,71 @@ fn no_test_file_is_forgotten() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         assert!(name == "main" || main.contains(&format!("mod {name};")), "{name} is not in it/main.rs");
     }
+}
+
+/// Columns of a line, as in rustfmt.toml. rustfmt leaves comments and strings as they are.
+const MAX_WIDTH: usize = 110;
+/// Characters of a doc comment that can only repeat the name of its item.
+const MAX_STUB_LEN: usize = 20;
+
+/// Habits that older code does not have yet, each with the number of places that break it today. The number only goes down: lower it when
+/// you correct some.
+#[test]
+fn older_habits_do_not_spread() {
+    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut wide, mut stubs, mut limits) = (0, 0, 0);
+    // A program that reads the metadata of Windows writes this file.
+    for path in sources().iter().filter(|path| !path.ends_with("cordebug/src/raw.rs")) {
+        for line in text(path).lines() {
+            wide += usize::from(line.chars().count() > MAX_WIDTH);
+            stubs += usize::from(is_stub(line));
+            limits += usize::from(names_a_limit_otherwise(line));
+            if let Some(name) = declared_type(line) {
+                *owners.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let shared: Vec<&String> = owners.iter().filter(|(_, count)| **count > 1).map(|(name, _)| name).collect();
+    println!("type names with several types: {shared:?}");
+    for (habit, found, ceiling) in [
+        ("a type name belongs to one type", shared.len(), 32),
+        ("a line has at most 110 characters", wide, 1310),
+        ("a doc comment says more than the name", stubs, 720),
+        ("a constant for a limit is called MAX_ or MIN_", limits, 2),
+    ] {
+        assert!(found <= ceiling, "{habit}: {found} places break this, {} too many", found - ceiling);
+        assert!(
+            found + 10 > ceiling,
+            "{habit}: only {found} places break this now; lower the ceiling from {ceiling}"
+        );
+    }
+}
+
+fn declared_type(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rest = line.strip_prefix("pub").unwrap_or(line);
+    let rest = rest
+        .strip_prefix('(')
+        .and_then(|rest| rest.split_once(')'))
+        .map_or(rest, |(_, rest)| rest)
+        .trim_start();
+    let name =
+        ["struct ", "enum ", "trait ", "union "].iter().find_map(|keyword| rest.strip_prefix(keyword))?;
+    let end =
+        name.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(name.len());
+    name.get(..end).filter(|name| name.starts_with(|first: char| first.is_ascii_uppercase()))
+}
+
+fn is_stub(line: &str) -> bool {
+    let text = line.trim_start().strip_prefix("///").map(str::trim_start).unwrap_or_default();
+    !text.is_empty() && !text.starts_with("# ") && text.chars().count() <= MAX_STUB_LEN
+}
+
+fn names_a_limit_otherwise(line: &str) -> bool {
+    let named =
+        ["const ", "static "].iter().find_map(|keyword| line.split_once(keyword)).map(|(_, name)| name);
+    let superlatives = ["MOST", "LONGEST", "DEEPEST", "LARGEST", "FEWEST", "SHORTEST"];
+    named.is_some_and(|name| superlatives.iter().any(|word| name.starts_with(word)))
 }
 
 #[test]
