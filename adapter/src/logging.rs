@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn a_message_is_named_and_not_shown() {
-        let body = json!({ "frameId": 7, "data": "secret", "env": { "KEY": "secret" }, "args": ["secret"], "pty": true });
+        let body = json!({ "frameId": 7, "data": "secret", "env": { "KEY": "secret" }, "args": ["secret"],
+            "pty": true });
         assert_eq!(shape(&body), "{frameId: 7, data: text of 6, env: 1 fields, args: list of 1, pty: true}");
         assert_eq!(shape(&json!("secret")), "text of 6");
     }

@@ -92,7 +92,8 @@ pub fn worth(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
             told(
                 LoggingLevel::Info,
                 what,
-                json!({ "client": body["client"], "agentAccess": body["agentAccess"], "child": body["child"] }),
+                json!({ "client": body["client"], "agentAccess": body["agentAccess"],
+                    "child": body["child"] }),
             )
         }
         "output" if body["category"] == "important" => {

@@ -50,7 +50,8 @@ pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
     let end = match answer(&request, answers, &stop).await {
         Ok(end) => end,
         Err(failure) => {
-            json!({ "error": { "code": failure.code.as_str(), "message": failure.message, "hint": failure.hint } })
+            json!({ "error": { "code": failure.code.as_str(), "message": failure.message,
+                "hint": failure.hint } })
         }
     };
     say(&with_event("end", end));
@@ -137,7 +138,8 @@ fn failure_stops(stops: &Stops) -> Value {
     });
     json!({
         "filters": plain.map(|(name, _)| *name).collect::<Vec<_>>(),
-        "filterOptions": conditional.map(|(name, condition)| json!({ "filterId": name, "condition": condition })).collect::<Vec<_>>(),
+        "filterOptions": conditional.map(|(name, condition)| json!({ "filterId": name,
+            "condition": condition })).collect::<Vec<_>>(),
         "breakpoints": functions.collect::<Vec<_>>(),
     })
 }
@@ -198,7 +200,8 @@ mod tests {
         let wanted = json!({
             "filters": ["uncaught"],
             "filterOptions": [{ "filterId": "all", "condition": "Xunit.Sdk.*" }],
-            "breakpoints": [{ "name": "testing.(*T).FailNow" }, { "name": "testing.(*common).Fail", "condition": "x" }],
+            "breakpoints": [{ "name": "testing.(*T).FailNow" }, { "name": "testing.(*common).Fail",
+                "condition": "x" }],
         });
         assert_eq!(failure_stops(&stops), wanted);
         let none = json!({ "filters": [], "filterOptions": [], "breakpoints": [] });

@@ -319,7 +319,8 @@ fn note(event_log: &mut EventLog, event: &Event) {
         // `sessionChanged` reports which client set or removed one, and where.
         "breakpoint" if body["reason"] == "changed" => {
             let told = &body["breakpoint"];
-            let details = json!({ "change": body["reason"], "file": told["source"]["path"], "line": told["line"],
+            let details = json!({ "change": body["reason"], "file": told["source"]["path"],
+                "line": told["line"],
                 "verified": told["verified"] });
             event_log.add("breakpoint", details);
         }
@@ -385,11 +386,13 @@ mod tests {
         let listener = EventListener::default();
         for body in [
             json!({ "change": "joined", "client": "ann", "clientId": 3, "kind": "editor", "access": "full" }),
-            json!({ "change": "input", "client": "robot", "kind": "agent", "text": "1\n", "bytes": 2, "closed": false }),
+            json!({ "change": "input", "client": "robot", "kind": "agent", "text": "1\n", "bytes": 2,
+                "closed": false }),
             json!({ "change": "valueSet", "client": "ann", "kind": "editor", "name": "i", "value": "7" }),
             json!({ "change": "breakpoints", "client": "ann", "kind": "editor",
                 "removed": [{ "file": "/a.py", "line": 3, "owner": "robot" }] }),
-            json!({ "change": "refused", "client": "robot", "kind": "agent", "command": "next", "access": "readOnly" }),
+            json!({ "change": "refused", "client": "robot", "kind": "agent", "command": "next",
+                "access": "readOnly" }),
         ] {
             listener.take(Event::new("sessionChanged", body));
         }
@@ -408,7 +411,8 @@ mod tests {
                 { "kind": "joined", "who": "ann", "access": "full", "is": "editor" },
                 { "kind": "input", "by": "robot", "text": "1\n", "bytes": 2, "closed": false },
                 { "kind": "valueSet", "by": "ann", "name": "i", "value": "7" },
-                { "kind": "breakpoints", "by": "ann", "removed": [{ "file": "/a.py", "line": 3, "owner": "robot" }] },
+                { "kind": "breakpoints", "by": "ann", "removed": [{ "file": "/a.py", "line": 3,
+                    "owner": "robot" }] },
                 { "kind": "refused", "by": "robot", "command": "next", "access": "readOnly" },
             ])
         );

@@ -59,8 +59,10 @@ mod tests {
     fn the_first_line_of_a_body_is_found_however_it_is_declared() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.js").display().to_string();
-        let text = "const x = far();\nfunction far(a,\n  b) {\n  // note\n  return 1;\n}\nfunction near(a) { shelf = a; }\n\
-                    class A {\n  deep(a) {\n    work();\n  }\n}\nconst arrow = (a) => {\n  b();\n};\nfar();\n";
+        let text = "const x = far();\nfunction far(a,\n  b) {\n  // note\n  return 1;\n}\n\
+            function near(a) { shelf = a; }\n\
+                    class A {\n  deep(a) {\n    work();\n  }\n}\nconst arrow = (a) => {\n  b();\n};\n\
+                    far();\n";
         std::fs::write(&path, text).unwrap();
         for (name, line) in [("far", 5), ("near", 7), ("A.deep", 10), ("arrow", 14)] {
             assert_eq!(find(name, std::slice::from_ref(&path)), Some((path.clone(), line)), "{name}");

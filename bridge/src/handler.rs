@@ -89,7 +89,8 @@ impl ServerHandler for Bridge {
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("tandem-mcp", env!("CARGO_PKG_VERSION")))
             .with_instructions(
-                "Debug programs, alone or in one session with a person's editor. Start with debug_launch, or join with \
+                "Debug programs, alone or in one session with a person's editor. Start with debug_launch, \
+                    or join with \
                  debug_sessions. Run calls answer with the program's next stop; no polling needed.",
             )
     }

@@ -124,7 +124,8 @@ fn install_host(
             writeln!(out, "{}: `{}` is in {shown} already", host.name, flags.name)?;
         }
         EditOutcome::Foreign(existing) => bail!(
-            "`{}` was not changed: it has a `{}` that this command did not write ({existing}). Remove it there, or choose another \
+            "`{}` was not changed: it has a `{}` that this command did not write ({existing}). Remove it \
+                there, or choose another \
              --name",
             file.display(),
             flags.name

@@ -110,7 +110,8 @@ fn reject_unrecognised(value: &Value) -> ParsedLine {
     }
     let why = match value {
         Value::Object(object) if object.contains_key("method") => {
-            "`method` must be text, `id` a whole number or text, `params` an object, without `result` or `error`"
+            "`method` must be text, `id` a whole number or text, `params` an object, without `result` or \
+                `error`"
         }
         Value::Object(_) => "a request has `method` and `id`",
         Value::Array(_) => "batches are not part of MCP: send each message by itself",

@@ -25,11 +25,14 @@ pub const PROMPTS: &[Prompt] = &[
         about: "Find out why a program crashes",
         arguments: &[PROGRAM, ("input", "what to type into it", false)],
         text: "Find out why {program} crashes.
-1. debug_set_exception_breakpoints {\"filters\": [\"unhandled\"]}, then debug_launch {\"program\": \"{program}\", \"run\": true}.
+1. debug_set_exception_breakpoints {\"filters\": [\"unhandled\"]}, then debug_launch {\"program\": \
+\"{program}\", \"run\": true}.
 2. When it waits for input, write this with process_write_input: {input}
-3. At the exception, debug_snapshot shows the exception with its causes, stack and variables. Walk up the frames \
+3. At the exception, debug_snapshot shows the exception with its causes, stack and variables. Walk up the \
+frames \
 (debug_variables with frameId) to where the wrong value came from.
-4. Where that is earlier, set a breakpoint by the text of the line (debug_set_breakpoint {\"text\": …}) and debug_restart \
+4. Where that is earlier, set a breakpoint by the text of the line (debug_set_breakpoint {\"text\": …}) and \
+debug_restart \
 {\"run\": true}.
 5. If it exits without an exception, look at the exit code and process_read_output {\"stream\": \"stderr\"}.
 Say which line is wrong, which values prove it, and what to change. Then debug_disconnect.",
@@ -44,11 +47,15 @@ Say which line is wrong, which values prove it, and what to change. Then debug_d
         text: "Find out why a program hangs.
 1. Start it: debug_launch {\"program\": \"{program}\", \"stopAtEntry\": false}.
 1. Attach: debug_attach {\"processId\": {processId}}.
-2. debug_wait {\"timeoutMs\": 5000}: if event.type is waitingForInput it only waits for stdin; that is the answer.
-3. debug_pause, then debug_threads {\"places\": true}: what does each thread wait for? debug_stacktrace with threadId \
+2. debug_wait {\"timeoutMs\": 5000}: if event.type is waitingForInput it only waits for stdin; that is the \
+answer.
+3. debug_pause, then debug_threads {\"places\": true}: what does each thread wait for? debug_stacktrace \
+with threadId \
 shows who called it. Two threads that wait for each other's lock are a deadlock.
-4. If one thread is busy: debug_step_out {\"count\": 3} and debug_trace at the loop, with the variables of its condition.
-Say which threads hang where and on what, and why. Then debug_disconnect {\"terminate\": false} if you attached.",
+4. If one thread is busy: debug_step_out {\"count\": 3} and debug_trace at the loop, with the variables of \
+its condition.
+Say which threads hang where and on what, and why. Then debug_disconnect {\"terminate\": false} if you \
+attached.",
     },
     Prompt {
         name: "hunt_wrong_value",
@@ -64,9 +71,11 @@ Say which threads hang where and on what, and why. Then debug_disconnect {\"term
 - It is seen in: {file}
 1. Read the source, and pick the lines that write it.
 2. debug_launch with a breakpoint before the first of them and \"run\": true.
-3. debug_trace there with {expression} and what it is computed from, in \"expressions\": one table of all rounds, no stops. \
+3. debug_trace there with {expression} and what it is computed from, in \"expressions\": one table of all \
+rounds, no stops. \
 Find the first row that is wrong.
-4. Stop in that round (debug_set_breakpoint with a condition, debug_restart {\"run\": true}), debug_snapshot, step over, \
+4. Stop in that round (debug_set_breakpoint with a condition, debug_restart {\"run\": true}), \
+debug_snapshot, step over, \
 and look at `changed` after each step; debug_snapshot_diff compares two stops.
 Say which line is wrong, with the values before and after it. Then debug_disconnect.",
     },
@@ -79,11 +88,14 @@ Say which line is wrong, with the values before and after it. Then debug_disconn
         ],
         text: "The test {test} of {project} fails only sometimes. Find out why.
 1. run_tests on {project} a few times: collect the messages of the failures.
-2. debug_launch_test {\"projectPath\": \"{project}\", \"filter\": \"{test}\"} with a breakpoint at the assertion that \
+2. debug_launch_test {\"projectPath\": \"{project}\", \"filter\": \"{test}\"} with a breakpoint at the \
+assertion that \
 fails (by its text, with the failing condition).
-3. debug_trace the values it depends on in runs that pass and runs that fail; compare the tables: order, time, shared \
+3. debug_trace the values it depends on in runs that pass and runs that fail; compare the tables: order, \
+time, shared \
 state, random numbers, leftovers of another test.
-4. debug_timeline shows in which order threads, exceptions and output came; debug_threads {\"places\": true} who else runs.
+4. debug_timeline shows in which order threads, exceptions and output came; debug_threads {\"places\": \
+true} who else runs.
 Say what differs between a good and a bad run, and how to make the test certain.",
     },
 ];

@@ -369,7 +369,8 @@ impl Bridge {
             self.forget(&session.id);
             tokio::spawn(async move {
                 if let Err(failure) = session.leave(None).await {
-                    tracing::debug!(%failure, session = session.id, "the session of a cancelled call did not end in order");
+                    tracing::debug!(%failure, session = session.id,
+                        "the session of a cancelled call did not end in order");
                 }
             });
         }

@@ -532,7 +532,8 @@ async fn connect(entry: &SessionRecord) -> Result<(Peer, mpsc::UnboundedReceiver
 async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value, Failure> {
     let mut arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
         "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true, "supportsVariableType": true,
-        "supportsVariablePaging": true, "supportsProgressReporting": true, "supportsInvalidatedEvent": true });
+        "supportsVariablePaging": true, "supportsProgressReporting": true,
+        "supportsInvalidatedEvent": true });
     if looks_only {
         arguments["tandemAccess"] = json!("readOnly");
     }

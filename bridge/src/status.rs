@@ -128,7 +128,8 @@ mod tests {
             "agentAccess": "full", "file": "/w/Program.cs", "line": 18, "function": "Total" });
         assert_eq!(
             in_words(&stop),
-            "Tandem session fox7: shop is stopped at /w/Program.cs:18 in Total (breakpoint). An agent joins it by debug_sessions \
+            "Tandem session fox7: shop is stopped at /w/Program.cs:18 in Total (breakpoint). An agent joins \
+                it by debug_sessions \
              {\"select\": \"fox7\"}."
         );
         let closed =

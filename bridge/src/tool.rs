@@ -151,7 +151,8 @@ mod tests {
         let made = schema(["file:s!=where", "lines:as", "start:x", "count:i=20"].into_iter()).unwrap();
         let wanted = json!({ "type": "object", "properties": {
             "file": { "type": "string", "description": "where" },
-            "lines": { "type": "array", "items": { "type": "string" } }, "start": { "type": ["integer", "string"] },
+            "lines": { "type": "array", "items": { "type": "string" } }, "start": { "type": ["integer",
+                "string"] },
             "count": { "type": "integer", "default": 20 } }, "required": ["file"] });
         assert_eq!(made, wanted);
         assert_eq!(schema(["file:q"].into_iter()), None);

@@ -131,7 +131,8 @@ pub fn prepare(
         let began = Instant::now();
         let outcome = kind.run(&weak, &arguments, token).await;
         let mut told = outcome.unwrap_or_else(|failure| {
-            json!({ "state": "failed", "error": { "code": failure.code.as_str(), "message": failure.message } })
+            json!({ "state": "failed", "error": { "code": failure.code.as_str(),
+                "message": failure.message } })
         });
         told["durationMs"] = json!(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
         sender.send_replace(Some(told));
@@ -155,8 +156,14 @@ impl TriggerAction {
             (Some(line), None, None) => Self::command(&line, given, bridge),
             (None, Some(_), None) => HttpRequest::parse(given).map(Self::Http),
             (None, None, Some(data)) => Ok(Self::Input { data, close: given["close"] == true }),
-            _ => Err(Failure::invalid(format!("`trigger` is {given}; it must have one of `command`, `url` and `input`"))
-                .hint("{command: \"curl …\"}, {url: \"http://127.0.0.1:5000/\", method?, body?} or {input: \"text\\n\"}")),
+            _ => Err(Failure::invalid(format!(
+                "`trigger` is {given}; it must have one of `command`, `url` \
+                and `input`"
+            ))
+            .hint(
+                "{command: \"curl …\"}, {url: \"http://127.0.0.1:5000/\", method?, body?} or {input: \
+                    \"text\\n\"}",
+            )),
         }
     }
 
@@ -167,7 +174,10 @@ impl TriggerAction {
                 ErrorCode::AccessDenied,
                 "`trigger.command` is off: tandem-mcp was started without `--allow-commands`",
             )
-            .hint("trigger a request (`url`) or input (`input`); only the user who starts tandem-mcp can allow commands"));
+            .hint(
+                "trigger a request (`url`) or input (`input`); only the user who starts tandem-mcp can \
+                allow commands",
+            ));
         }
         let (program, words) = command_line::parse(line)?;
         let more = given["args"].as_array().into_iter().flatten().filter_map(Value::as_str);

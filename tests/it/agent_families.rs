@@ -1,5 +1,5 @@
-//! Programs that the agent's program starts: their stops end a wait for the program, and are inspected, stepped and
-//! changed as its own are.
+//! Programs that the agent's program starts: their stops end a wait for the program, and are inspected,
+//! stepped and changed as its own are.
 
 use std::collections::HashMap;
 
@@ -81,7 +81,8 @@ async fn a_stop_in_a_worker_is_reported_and_continued_from() -> anyhow::Result<(
 async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("two.py");
-    let text = "import subprocess, sys\nif len(sys.argv) > 1:\n    name = sys.argv[1]\n    print(name)\nelse:\n    \
+    let text = "import subprocess, sys\nif len(sys.argv) > 1:\n    name = sys.argv[1]\n    print(name)\n\
+        else:\n    \
                 both = [subprocess.Popen([sys.executable, __file__, name]) for name in ['a', 'b']]\n    \
                 for one in both: one.wait()\n";
     std::fs::write(&script, text)?;
@@ -118,7 +119,8 @@ async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Res
 async fn a_stop_in_a_child_of_a_javascript_program_is_reported() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("main.js");
-    let text = "const { fork } = require('child_process');\nif (process.argv[2]) {\n  const double = process.argv[2] * 2;\n  \
+    let text = "const { fork } = require('child_process');\nif (process.argv[2]) {\n  const double = \
+        process.argv[2] * 2;\n  \
                 console.log('child', double);\n} else {\n  \
                 fork(__filename, ['21']).on('exit', (code) => console.log('ended', code));\n}\n";
     std::fs::write(&script, text)?;

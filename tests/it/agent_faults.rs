@@ -1,4 +1,5 @@
-//! Adapters that die, hang, send nonsense or lie: the bridge answers each call with a reason, and keeps working.
+//! Adapters that die, hang, send nonsense or lie: the bridge answers each call with a reason, and keeps
+//! working.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Agents and the .NET programs that their program starts: a stop in one is answered like one in the program itself, and one that is not
-//! debugged is reported with the way to debug it.
+//! Agents and the .NET programs that their program starts: a stop in one is answered like one in the program
+//! itself, and one that is not debugged is reported with the way to debug it.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The ways into a session as an agent has them: modules and commands, waiting for output, several programs, debuggers that listen
-//! already, core files, tests.
+//! The ways into a session as an agent has them: modules and commands, waiting for output, several programs,
+//! debuggers that listen already, core files, tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -308,7 +308,8 @@ async fn a_breakpoint_binds_in_the_assembly_that_is_named_alone(runtime: Runtime
 #[tokio::test]
 async fn output_is_read_from_its_end_and_a_write_says_how_far_it_came() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let text = "import time\nfor n in range(5000):\n    print('line', n, 'é')\nprint('up', flush=True)\ntime.sleep(600)\n";
+    let text = "import time\nfor n in range(5000):\n    print('line', n, 'é')\nprint('up', flush=True)\n\
+        time.sleep(600)\n";
     let program = script(folder.path(), "much.py", text)?;
     let mut agent = agent(folder.path()).await?;
     let asked = Subject::Python.with(json!({ "program": program, "waitFor": "up" }));

@@ -1,5 +1,5 @@
-//! Agents that run a program which other clients look at too: restarts, stops that were not reported to them, sources named by a
-//! part of their path.
+//! Agents that run a program which other clients look at too: restarts, stops that were not reported to them,
+//! sources named by a part of their path.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -39,7 +39,8 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &silent()).await?;
-    let own = json!({ "sourceFile": fixture::source("tour"), "text": "total = Add(total, i);", "condition": "i == 3" });
+    let own = json!({ "sourceFile": fixture::source("tour"), "text": "total = Add(total, i);",
+        "condition": "i == 3" });
     let launched = agent
         .call("debug_launch", json!({ "program": fixture::program("tour"), "breakpoints": [own] }))
         .await?;
@@ -99,7 +100,8 @@ async fn a_web_server_is_launched_until_it_listens(runtime: Runtime) -> anyhow::
     assert_eq!(later["pending"], true, "{later}");
 
     // A stop and what the agent waits for are reported as usual; the address is there as well.
-    let marked = json!({ "sourceFile": fixture::modern_source("host"), "line": fixture::modern_line("host", "saving") });
+    let marked = json!({ "sourceFile": fixture::modern_source("host"), "line": fixture::modern_line("host",
+        "saving") });
     let asked = json!({ "program": program, "breakpoints": [marked], "waitFor": "Application started.*" });
     let waited = agent.call("debug_launch", asked).await?;
     assert_eq!(waited["event"]["type"], "output", "{waited}");

@@ -82,7 +82,8 @@ async fn a_client_that_only_continues_is_notified_again_that_input_is_wanted(
 async fn inspection_tools_use_the_frame_that_is_shown(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_launch", json!({ "program": fixture::program("tour"), "run": true })).await?;
-    // It is stopped inside the framework, which reads; the answer shows the line of the program that called it.
+    // It is stopped inside the framework, which reads; the answer shows the line of the program that called
+    // it.
     let stop = agent.call("debug_pause", json!({})).await?;
     assert_eq!(stop["event"]["line"], fixture::line("tour", "read"), "{stop}");
     assert!(stop["event"]["topFrame"]["file"].is_null(), "{stop}");
@@ -183,7 +184,8 @@ async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
 async fn a_failed_build_costs_no_breakpoint_and_the_next_run_has_them_all() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("x.c");
-    let good = "#include <stdio.h>\nint main(void) {\n    int a = 1;\n    printf(\"a %d\\n\", a);\n    return 0;\n}\n";
+    let good = "#include <stdio.h>\nint main(void) {\n    int a = 1;\n    printf(\"a %d\\n\", a);\n    \
+        return 0;\n}\n";
     std::fs::write(&file, good)?;
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
@@ -293,7 +295,8 @@ async fn a_python_crash_is_seen_where_it_happens_in_a_file_named_as_people_do() 
 async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("p.c");
-    let text = "struct node { int value; };\nint main(void) {\n    struct node one = { 1 }, *head = &one;\n    return head->value;\n}\n";
+    let text = "struct node { int value; };\nint main(void) {\n    struct node one = { 1 }, *head = \
+        &one;\n    return head->value;\n}\n";
     std::fs::write(&file, text)?;
     let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
     let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));

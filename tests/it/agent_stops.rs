@@ -120,7 +120,8 @@ async fn all_breakpoints_are_removed_at_once(runtime: Runtime) -> anyhow::Result
     agent.finish().await
 }
 
-/// A library throws again what the user's code threw before: the place that is shown is the call of the library.
+/// A library throws again what the user's code threw before: the place that is shown is the call of the
+/// library.
 async fn an_exception_of_a_task_is_reported_with_the_place_that_threw_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
@@ -149,7 +150,8 @@ async fn an_exception_of_a_task_is_reported_with_the_place_that_threw_it(
 
 async fn frames_of_libraries_are_folded(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = agent(runtime).await?;
-    let marked = json!({ "sourceFile": fixture::modern_source("unhandled"), "line": fixture::modern_line("unhandled", "page") });
+    let marked = json!({ "sourceFile": fixture::modern_source("unhandled"),
+        "line": fixture::modern_line("unhandled", "page") });
     let launch =
         json!({ "program": fixture::modern_program("unhandled"), "run": true, "breakpoints": [marked] });
     let stop = agent.call("debug_launch", launch).await?;

@@ -1,5 +1,5 @@
-//! The tools as agents of all kinds use them: through the official Python client, by the requirements' own examples, with a
-//! bridge that only looks, and with a test host.
+//! The tools as agents of all kinds use them: through the official Python client, by the requirements' own
+//! examples, with a bridge that only looks, and with a test host.
 
 use anyhow::Context;
 use serde_json::json;
@@ -143,7 +143,8 @@ async fn a_wait_in_vain_is_pending_and_the_same_call_waits_on(runtime: Runtime) 
     assert_eq!(again["pending"], true, "{again}");
     let at = json!({ "file": fixture::source("spin"), "line": fixture::line("spin", "beat") });
     let set = agent.call("debug_set_breakpoint", at).await?;
-    // Whether it is hit before or after this call: the stop is reported, and the program is not resumed from it.
+    // Whether it is hit before or after this call: the stop is reported, and the program is not resumed from
+    // it.
     let hit = agent.call("debug_continue", json!({})).await?;
     assert_eq!(hit["event"]["breakpointId"], set["id"], "{hit}");
     // Now it runs on.

@@ -1,7 +1,7 @@
-//! Programs that were compiled ahead of time (NativeAOT), with the symbols that `dotnet publish` leaves beside them: a native debugger
-//! finds the lines of the `.cs` file and the variables. Their compiler is not available: a C++ program
-//! replaces them, which has the section with managed code, lines of a `.cs` file, and its symbols in a `.dbg`
-//! file that a link names, as theirs has.
+//! Programs that were compiled ahead of time (NativeAOT), with the symbols that `dotnet publish` leaves
+//! beside them: a native debugger finds the lines of the `.cs` file and the variables. Their compiler is not
+//! available: a C++ program replaces them, which has the section with managed code, lines of a `.cs` file,
+//! and its symbols in a `.dbg` file that a link names, as theirs has.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,8 @@ dotnet_tests! {
     a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
-// It takes 15 s, most of it asleep; the effect of a call that blocks on .NET 10 is tested in [`super::hostile_objects`].
+// It takes 15 s, most of it asleep; the effect of a call that blocks on .NET 10 is tested in
+// [`super::hostile_objects`].
 older_dotnet_tests! {
     a_call_that_blocks_does_not_prevent_a_detach,
 }
@@ -203,8 +204,8 @@ async fn just_started(library: &Path, late: u64) -> anyhow::Result<Child> {
     }
 }
 
-/// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Without a wait for it one attach in six
-/// hung.
+/// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Without a wait for
+/// it one attach in six hung.
 #[tokio::test]
 async fn a_process_whose_runtime_is_just_starting_is_attached_to() -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;

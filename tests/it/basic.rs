@@ -1,4 +1,5 @@
-//! Visual Basic: the variables that its compiler keeps in closures, in state machines and from call to call have their names.
+//! Visual Basic: the variables that its compiler keeps in closures, in state machines and from call to call
+//! have their names.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! A launch that builds first: clients that show progress get it, can cancel the build, and learn why it failed.
+//! A launch that builds first: clients that show progress get it, can cancel the build, and learn why it
+//! failed.
 
 use std::collections::HashMap;
 use std::path::Path;

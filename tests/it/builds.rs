@@ -226,8 +226,10 @@ async fn ruby_tests_are_run_with_minitest() -> anyhow::Result<()> {
     let project = tempfile::tempdir()?;
     let file = project.path().join("test/add_test.rb");
     std::fs::create_dir(project.path().join("test"))?;
-    let source = "require 'minitest/autorun'\nclass AddTest < Minitest::Test\n  def test_good\n    assert_equal 3, 1 + 2\n  \
-        end\n  def test_bad\n    assert_equal 4, 1 + 2 # fails here\n  end\n  def test_off\n    skip 'no'\n  end\nend\n";
+    let source = "require 'minitest/autorun'\nclass AddTest < Minitest::Test\n  def test_good\n    \
+        assert_equal 3, 1 + 2\n  \
+        end\n  def test_bad\n    assert_equal 4, 1 + 2 # fails here\n  end\n  def test_off\n    skip \
+        'no'\n  end\nend\n";
     std::fs::write(&file, source)?;
     std::fs::write(project.path().join("Rakefile"), "")?;
     let ruby = PathBuf::from(tandem_tests::child::interpreter("ruby"));
@@ -338,7 +340,8 @@ async fn a_flood_of_output_is_read_and_mostly_forgotten() -> anyhow::Result<()> 
     let project = tempfile::tempdir()?;
     let line = "x".repeat(4000);
     let makefile = format!(
-        "all:\n\t@echo main.c:1:2: error: first\n\t@yes {line} | head -c 300000000\n\t@echo\n\t@echo main.c:3:4: error: last\n\t@false\n"
+        "all:\n\t@echo main.c:1:2: error: first\n\t@yes {line} | head -c 300000000\n\t@echo\n\
+            \t@echo main.c:3:4: error: last\n\t@false\n"
     );
     std::fs::write(project.path().join("Makefile"), makefile)?;
     let mut agent = agent(project.path(), &[], &[]).await?;

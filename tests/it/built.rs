@@ -88,7 +88,8 @@ impl Installed {
         Ok(Self { root: Some(root), runtime })
     }
 
-    /// The framework that the program is built for. There are no reference assemblies of 9 here: what is for 8 runs on it.
+    /// The framework that the program is built for. There are no reference assemblies of 9 here: what is for
+    /// 8 runs on it.
     fn framework(&self) -> &'static str {
         match self.runtime {
             Runtime::Net31 => "netcoreapp3.1",
@@ -222,12 +223,15 @@ async fn a_solution_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
     }
     // The form that every SDK knows; it is the folder's only one.
     let text = "Microsoft Visual Studio Solution File, Format Version 12.00\n\
-        Project(\"{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}\") = \"app\", \"app\\app.csproj\", \"{11111111-2222-3333-4444-555555555555}\"\n\
+        Project(\"{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}\") = \"app\", \"app\\app.csproj\", \
+        \"{11111111-2222-3333-4444-555555555555}\"\n\
         EndProject\nGlobal\n\
-        GlobalSection(SolutionConfigurationPlatforms) = preSolution\nDebug|Any CPU = Debug|Any CPU\nEndGlobalSection\n\
+        GlobalSection(SolutionConfigurationPlatforms) = preSolution\nDebug|Any CPU = Debug|Any CPU\n\
+        EndGlobalSection\n\
         GlobalSection(ProjectConfigurationPlatforms) = postSolution\n\
         {11111111-2222-3333-4444-555555555555}.Debug|Any CPU.ActiveCfg = Debug|Any CPU\n\
-        {11111111-2222-3333-4444-555555555555}.Debug|Any CPU.Build.0 = Debug|Any CPU\nEndGlobalSection\nEndGlobal\n";
+        {11111111-2222-3333-4444-555555555555}.Debug|Any CPU.Build.0 = Debug|Any CPU\nEndGlobalSection\n\
+        EndGlobal\n";
     std::fs::write(folder.join("all.sln"), text)?;
     installed.debugs(&folder, &source).await
 }

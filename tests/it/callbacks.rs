@@ -1,4 +1,5 @@
-//! User code that a library calls: steps into it, and steps out of it when no other user code is on the stack.
+//! User code that a library calls: steps into it, and steps out of it when no other user code is on the
+//! stack.
 
 use serde_json::json;
 use tandem_tests::agent::Agent;
@@ -98,7 +99,8 @@ async fn a_step_out_of_what_a_library_runs_ends_where_it_is_awaited_or_nowhere(
 async fn an_agent_learns_at_once_that_a_step_ends_nowhere(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let breakpoint = json!({ "sourceFile": fixture::source("callbacks"), "line": line("in timer") });
-    let launch = json!({ "program": fixture::program("callbacks"), "args": ["timer"], "run": true, "breakpoints": [breakpoint] });
+    let launch = json!({ "program": fixture::program("callbacks"), "args": ["timer"], "run": true,
+        "breakpoints": [breakpoint] });
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["line"], line("in timer"), "{hit}");
     let began = std::time::Instant::now();

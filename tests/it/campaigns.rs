@@ -1,5 +1,5 @@
-//! The short run of each campaign, from a seed that changes each time and is printed, and the long one, which takes up to an hour and
-//! is ignored but for `check --long`. `tests/src/campaign.rs` describes them.
+//! The short run of each campaign, from a seed that changes each time and is printed, and the long one, which
+//! takes up to an hour and is ignored but for `check --long`. `tests/src/campaign.rs` describes them.
 
 use anyhow::Context;
 use tandem_tests::campaign::{CAMPAIGNS, Campaign, Options};

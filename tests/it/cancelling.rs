@@ -23,7 +23,8 @@ dotnet_tests! {
 
 net8_tests! { a_cancelled_evaluation_reaches_the_program_over_http }
 
-/// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is shorter.
+/// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is
+/// shorter.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Longer than from a cancellation to the end of a call.
@@ -40,7 +41,8 @@ fn soon() -> Duration {
 /// Reports its start, and ends when no client waits for it any more.
 fn endless() -> Value {
     json!({ "expression":
-        "new[] { 600000 }.Sum(time => { System.Console.WriteLine(\"asleep\"); System.Threading.Thread.Sleep(time); return 0; })" })
+        "new[] { 600000 }.Sum(time => { System.Console.WriteLine(\"asleep\"); \
+            System.Threading.Thread.Sleep(time); return 0; })" })
 }
 
 /// Waits until [`endless`] has begun in the program.
@@ -48,8 +50,8 @@ fn begun() -> Value {
     json!({ "stream": "stdout", "waitFor": "asleep\n", "timeoutMs": deadline_ms(30) })
 }
 
-/// Waits until the thread of the stop sleeps in [`endless`]: proc(5) counts how often it was switched. A call that is aborted in its
-/// first moments is a different case, and may end otherwise.
+/// Waits until the thread of the stop sleeps in [`endless`]: proc(5) counts how often it was switched. A call
+/// that is aborted in its first moments is a different case, and may end otherwise.
 async fn asleep(stop: &Value) -> anyhow::Result<()> {
     let status = format!("/proc/{}/status", stop["event"]["threadId"]);
     let switches = || -> anyhow::Result<Vec<String>> {
@@ -70,7 +72,8 @@ async fn asleep(stop: &Value) -> anyhow::Result<()> {
 /// To where an evaluation can run: no display of a variable has left a call behind, as it would in `hostile`.
 fn launch() -> Value {
     json!({ "program": fixture::program("frozen"), "run": true, "expressionCompiler": "off",
-        "breakpoints": [{ "sourceFile": fixture::source("frozen"), "line": fixture::line("frozen", "before") }] })
+        "breakpoints": [{ "sourceFile": fixture::source("frozen"), "line": fixture::line("frozen",
+            "before") }] })
 }
 
 async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio(

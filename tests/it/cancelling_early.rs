@@ -1,5 +1,6 @@
-//! An evaluation that is cancelled before its method has begun, while the runtime still runs static constructors for it, costs
-//! the program nothing: it continues and ends as it would have. Cancelling what has begun is in [`super::cancelling`].
+//! An evaluation that is cancelled before its method has begun, while the runtime still runs static
+//! constructors for it, costs the program nothing: it continues and ends as it would have. Cancelling what
+//! has begun is in [`super::cancelling`].
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ async fn launched(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
     Ok((editor, thread, frame))
 }
 
-/// Cancels an evaluation some time after it was sent; returns the code it is answered with, empty when it was over before, and the text.
+/// Cancels an evaluation some time after it was sent; returns the code it is answered with, empty when it was
+/// over before, and the text.
 async fn cancelled(
     editor: &mut DapClient,
     frame: i64,

@@ -61,7 +61,8 @@ async fn stops(
             Some((method.trim().strip_prefix("at ")?.strip_suffix(" in")?, line.parse::<usize>().ok()?))
         });
         let (method, thrown) = thrown.with_context(|| format!("no place of the user's: {trace}"))?;
-        // A method that only keeps the exception for its task is shown where it has thrown, not at its last line.
+        // A method that only keeps the exception for its task is shown where it has thrown, not at its last
+        // line.
         let frames = stack["stackFrames"].as_array().into_iter().flatten();
         let lines_of_method: Vec<_> =
             frames.filter(|frame| frame["name"] == method).map(|frame| &frame["line"]).collect();

@@ -1,6 +1,8 @@
-//! Programs of users' reports against other debuggers, each driven as its report did (`fixtures/programs/cases`).
+//! Programs of users' reports against other debuggers, each driven as its report did
+//! (`fixtures/programs/cases`).
 //!
-//! Not here: structs of odd sizes and members of constraints ([`super::shapes`]), whose program has the types of those reports.
+//! Not here: structs of odd sizes and members of constraints ([`super::shapes`]), whose program has the types
+//! of those reports.
 
 use std::path::{Path, PathBuf};
 
@@ -253,7 +255,8 @@ async fn a_condition_on_a_variable_of_a_go_closure_is_never_ignored() -> anyhow:
     let breakpoints =
         json!([{ "sourceFile": source, "text": "BP body", "condition": "test.desc == \"mid\" && n == 2" }]);
     let more = json!({ "breakpoints": breakpoints,
-        "env": { "PATH": path, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local" } });
+        "env": { "PATH": path, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false",
+            "GOTOOLCHAIN": "local" } });
     let stop = case.launch(Subject::Delve, &folder, more).await?;
     is(&stop, "breakpointHit");
     for (expression, expected) in [("test.limit", "1"), ("enough", "true"), ("n", "2")] {
@@ -351,7 +354,8 @@ async fn arguments_of_tools_are_read_as_models_write_them() -> anyhow::Result<()
     let mut case = Case::new("count").await?;
     let program = case.path("case/count.py");
     let more = json!({ "args": [7, "b", true], "cwd": null, "env": null, "module": null, "stopAtEntry": null,
-        "waitFor": null, "timeoutMs": 20000.0, "breakpoints": [{ "sourceFile": program, "line": 5.0, "text": null,
+        "waitFor": null, "timeoutMs": 20000.0, "breakpoints": [{ "sourceFile": program, "line": 5.0,
+            "text": null,
         "function": null, "condition": null, "hitCondition": null, "logMessage": null }] });
     let stop = case.launch(Subject::Python, &program, more).await?;
     is(&stop, "breakpointHit");

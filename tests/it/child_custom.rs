@@ -1,4 +1,5 @@
-//! Any other adapter, described by a launch: here a real one, gdb, which gets the paths of the program's pipes in two ways.
+//! Any other adapter, described by a launch: here a real one, gdb, which gets the paths of the program's
+//! pipes in two ways.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,8 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::transcript::Transcript;
 
-/// gdb as a user would describe it if Tandem did not know gdb; the shell that starts the program finds its pipes there.
+/// gdb as a user would describe it if Tandem did not know gdb; the shell that starts the program finds its
+/// pipes there.
 fn described(stdin: &str, stdout: &str, stderr: &str) -> Value {
     let wrapper =
         format!("set exec-wrapper sh -c 'exec \"$0\" \"$@\" <\"{stdin}\" >\"{stdout}\" 2>\"{stderr}\"'");

@@ -1,5 +1,6 @@
-//! A program with children, in each language: one that it forks (where it can), one that it starts. They run through a line
-//! with a breakpoint whose condition holds in the parent alone, and end by themselves; then the parent stops there, and ends.
+//! A program with children, in each language: one that it forks (where it can), one that it starts. They run
+//! through a line with a breakpoint whose condition holds in the parent alone, and end by themselves; then
+//! the parent stops there, and ends.
 //!
 //! Not here: what agents learn of children ([`super::agent_families`]).
 

@@ -1,5 +1,5 @@
-//! Child adapters that crash, hang, talk nonsense or answer twice: every waiter is answered, the session ends in order,
-//! and the program does not survive. A scripted adapter does what real ones cannot be made to do.
+//! Child adapters that crash, hang, talk nonsense or answer twice: every waiter is answered, the session ends
+//! in order, and the program does not survive. A scripted adapter does what real ones cannot be made to do.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -98,7 +98,8 @@ fn message(failure: &Value) -> &str {
 #[tokio::test]
 async fn a_refused_launch_is_shown_to_the_person_with_what_the_adapter_printed() -> anyhow::Result<()> {
     // Delve's way: the reason is printed, and the answer is marked as not worth showing.
-    let refusal = json!({ "dir": "in", "m": { "type": "response", "command": "launch", "request_seq": 2, "seq": 0,
+    let refusal = json!({ "dir": "in", "m": { "type": "response", "command": "launch", "request_seq": 2,
+        "seq": 0,
         "success": false, "message": "Failed to launch",
         "body": { "error": { "id": 3000, "format": "Build error.", "showUser": false } } } });
     let fake = Fake::new(&[
@@ -219,7 +220,8 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     gone(&process["systemProcessId"]).await
 }
 
-/// A client that got `initialized` is notified of the end at once; otherwise the launch fails, whether it was answered or not.
+/// A client that got `initialized` is notified of the end at once; otherwise the launch fails, whether it was
+/// answered or not.
 #[tokio::test]
 async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -> anyhow::Result<()> {
     let (launched, ready) = (answer("launch", 2, &Value::Null), event("initialized", &Value::Null));

@@ -1,4 +1,5 @@
-//! Go beyond a program and its package ([`super::child_programs`]): the tests of a package, and exit codes that Delve loses.
+//! Go beyond a program and its package ([`super::child_programs`]): the tests of a package, and exit codes
+//! that Delve loses.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -81,15 +82,22 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// A Delve that does not reap the program that it has started, here a shell. It says the first `words` before it answers `threads`, and
-/// the others before it answers `disconnect`: pairs of an event and its body.
+/// A Delve that does not reap the program that it has started, here a shell. It says the first `words` before
+/// it answers `threads`, and the others before it answers `disconnect`: pairs of an event and its body.
 fn delve_that_does_not_reap(folder: &Path, words: [&[(&str, Value)]; 2]) -> anyhow::Result<PathBuf> {
-    let asked = |command: &str| json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": command.len() } });
+    let asked = |command: &str| {
+        json!({ "dir": "out", "m": { "type": "request", "command": command,
+        "seq": command.len() } })
+    };
     let answered = |command: &str| {
-        json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": command.len(), "seq": 1,
+        json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": command.len(),
+            "seq": 1,
             "success": true, "body": { "supportsConfigurationDoneRequest": true } } })
     };
-    let event = |(event, body): &(&str, Value)| json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": 1, "body": body } });
+    let event = |(event, body): &(&str, Value)| {
+        json!({ "dir": "in", "m": { "type": "event", "event": event,
+        "seq": 1, "body": body } })
+    };
     let mut script = vec![asked("initialize"), answered("initialize"), asked("launch"), answered("launch")];
     script.extend([
         event(&("initialized", json!({}))),
@@ -104,7 +112,8 @@ fn delve_that_does_not_reap(folder: &Path, words: [&[(&str, Value)]; 2]) -> anyh
     let script: Vec<String> = script.iter().map(Value::to_string).collect();
     std::fs::write(folder.join("script"), script.join("\n"))?;
     let adapter = format!(
-        "#!/bin/bash\nexec 3<>\"/dev/tcp/127.0.0.1/${{2##*:}}\"\nsh -c 'read line; exit 7' <&0 3>&- &\nexec '{}' '{}' <&3 >&3\n",
+        "#!/bin/bash\nexec 3<>\"/dev/tcp/127.0.0.1/${{2##*:}}\"\nsh -c 'read line; exit 7' <&0 3>&- &\n\
+            exec '{}' '{}' <&3 >&3\n",
         fixture::binary("fake_adapter").display(),
         folder.join("script").display(),
     );
@@ -114,8 +123,8 @@ fn delve_that_does_not_reap(folder: &Path, words: [&[(&str, Value)]; 2]) -> anyh
     Ok(path)
 }
 
-/// Delve loses the exit code of a program that exits on one thread while its first thread is stopped at a signal. It then says -1, or
-/// since 1.22 0.
+/// Delve loses the exit code of a program that exits on one thread while its first thread is stopped at a
+/// signal. It then says -1, or since 1.22 0.
 #[tokio::test]
 async fn a_go_program_has_its_exit_code_when_delve_has_lost_it() -> anyhow::Result<()> {
     let ended = || ("terminated", json!({}));

@@ -1,4 +1,5 @@
-//! Hit counts and assignments mean the same whatever adapter there is. Not conditions and log messages, which are each adapter's.
+//! Hit counts and assignments mean the same whatever adapter there is. Not conditions and log messages, which
+//! are each adapter's.
 
 use std::collections::HashMap;
 
@@ -113,7 +114,8 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         let (two, five) = (format!("{length} == 2"), format!("{length} == 5"));
         let seen = hits_of(subject, &[&two, &five]).await?;
         assert_eq!(places(&seen), [(2, vec![0]), (5, vec![1])], "{subject:?}: {seen:?}");
-        // One that is not an expression stops the program each time, says so, and does not speak for the other.
+        // One that is not an expression stops the program each time, says so, and does not speak for the
+        // other.
         let seen = hits_of(subject, &[&two, &format!("{length} ==")]).await?;
         let each = |length| if length == 2 { vec![0, 1] } else { vec![1] };
         assert_eq!(

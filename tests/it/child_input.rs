@@ -1,6 +1,8 @@
-//! Programs of each language and their input: they wait for it on a pipe and on a terminal, get Ctrl+C, and replace themselves.
+//! Programs of each language and their input: they wait for it on a pipe and on a terminal, get Ctrl+C, and
+//! replace themselves.
 //!
-//! Not here: which system calls wait for input (`adapter/src/io/waiting.rs`), what a terminal answers (`terminal_answers.rs`).
+//! Not here: which system calls wait for input (`adapter/src/io/waiting.rs`), what a terminal answers
+//! (`terminal_answers.rs`).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -142,7 +144,8 @@ async fn a_ruby_program_that_replaces_itself_is_followed_to_its_end() -> anyhow:
 
 #[tokio::test]
 async fn a_node_program_that_replaces_itself_is_followed_to_its_end() -> anyhow::Result<()> {
-    let again = "const fs = require('fs');\nif (!process.argv.includes('again')) {\n  fs.writeSync(1, 'first\\n');\n  \
+    let again = "const fs = require('fs');\nif (!process.argv.includes('again')) {\n  fs.writeSync(1, \
+        'first\\n');\n  \
                  process.execve(process.execPath, [process.execPath, __filename, 'again'], process.env);\n}\n\
                  const bytes = Buffer.alloc(100);\nconst count = fs.readSync(0, bytes);\n\
                  console.log('second', bytes.toString('utf8', 0, count).trim());\nprocess.exitCode = 5;\n";

@@ -1,5 +1,5 @@
-//! How the child adapters are launched: variables, folders, no debugger, what is named wrongly; and how programs end. Not what is
-//! debugged then ([`super::child_adapters`]).
+//! How the child adapters are launched: variables, folders, no debugger, what is named wrongly; and how
+//! programs end. Not what is debugged then ([`super::child_adapters`]).
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

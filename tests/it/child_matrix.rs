@@ -58,9 +58,11 @@ matrix! {
     perl: Perl,
 }
 
-const C: &str = "#include <stdio.h>\n\nint main(void) {\n    int many[1000];\n    for (int i = 0; i < 1000; i++)\n        \
+const C: &str = "#include <stdio.h>\n\nint main(void) {\n    int many[1000];\n    for (int i = 0; i < 1000; \
+    i++)\n        \
                  many[i] = i;\n    printf(\"%d\\n\", many[999]); /* BP many */\n    return 0;\n}\n";
-const GO: &str = "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tmany := make([]int, 1000)\n\tfor i := range many {\n\t\t\
+const GO: &str = "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tmany := make([]int, 1000)\n\
+    \tfor i := range many {\n\t\t\
                   many[i] = i\n\t}\n\tfmt.Println(len(many)) // BP many\n}\n";
 
 /// The start of a page, in the middle of the list.
@@ -132,7 +134,8 @@ fn list_program(subject: Subject, folder: &Path) -> anyhow::Result<(PathBuf, Val
     Ok((source, attributes))
 }
 
-/// Starts the program with a list of a thousand up to where it is whole; returns the thread and the list's row.
+/// Starts the program with a list of a thousand up to where it is whole; returns the thread and the list's
+/// row.
 async fn list_of_a_thousand(
     subject: Subject,
     folder: &Path,

@@ -1,5 +1,6 @@
-//! Names that are not Unicode, from a program in each language: of a folder, of a thread, of what a variable holds, as far as the
-//! language lets a program make them. Every request about them is answered, and the session goes on to the program's end.
+//! Names that are not Unicode, from a program in each language: of a folder, of a thread, of what a variable
+//! holds, as far as the language lets a program make them. Every request about them is answered, and the
+//! session goes on to the program's end.
 //!
 //! Not here: how they are escaped ([`super::unreadable`]).
 
@@ -136,7 +137,8 @@ async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<V
     Ok(all)
 }
 
-/// How the folder, the thread and the values are shown, where the language has such. lldb-dap replaces what is not Unicode by itself.
+/// How the folder, the thread and the values are shown, where the language has such. lldb-dap replaces what
+/// is not Unicode by itself.
 fn names(subject: Subject) -> Vec<(&'static str, &'static str)> {
     match subject {
         Subject::Python | Subject::PythonAdapter => vec![

@@ -169,7 +169,8 @@ pub(super) fn with_tools(mut launch: Value) -> anyhow::Result<Value> {
         let folder = found.parent().context("no folder")?;
         path = format!("{}:{path}", folder.display());
     }
-    launch["env"] = json!({ "PATH": path, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local" });
+    launch["env"] = json!({ "PATH": path, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false",
+        "GOTOOLCHAIN": "local" });
     Ok(launch)
 }
 
@@ -225,7 +226,8 @@ async fn a_cmake_project_is_built_and_its_only_program_debugged() -> anyhow::Res
 #[tokio::test]
 async fn a_cmake_project_with_several_programs_is_refused_before_it_is_built() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let lists = "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_executable(one main.c)\nadd_executable(two main.c)\n";
+    let lists = "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_executable(one main.c)\n\
+        add_executable(two main.c)\n";
     std::fs::write(folder.path().join("CMakeLists.txt"), lists)?;
     std::fs::write(folder.path().join("main.c"), "#error it is built\n")?;
     let mut editor = editor()?;

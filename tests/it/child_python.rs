@@ -217,14 +217,16 @@ def lock(first, second):
         met.wait()
         with second:
             pass
-threads = [threading.Thread(target=lock, args=args, name=name) for args, name in [((a, b), 'one'), ((b, a), 'two')]]
+threads = [threading.Thread(target=lock, args=args, name=name) for args, name in [((a, b), 'one'), ((b, a), \
+'two')]]
 for thread in threads: thread.start()
 while any(sys._current_frames()[thread.ident].f_lineno != 6 for thread in threads): time.sleep(0.01)
 print('on')
 for thread in threads: thread.join()
 ";
 
-/// No thread reaches another line, so debugpy never says that the program is stopped; where each of them waits is what is wanted.
+/// No thread reaches another line, so debugpy never says that the program is stopped; where each of them
+/// waits is what is wanted.
 #[tokio::test]
 async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Result<()> {
     let script = Script::new(DEADLOCK)?;
@@ -381,8 +383,8 @@ if __name__ == '__main__':
     for worker in workers: worker.join()
 ";
 
-/// Python's own helper removes the semaphores of `multiprocessing` when all else of the program has gone; killed with the rest, it
-/// would leave them.
+/// Python's own helper removes the semaphores of `multiprocessing` when all else of the program has gone;
+/// killed with the rest, it would leave them.
 #[tokio::test]
 async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Result<()> {
     for (end, more) in [

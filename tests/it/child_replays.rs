@@ -1,5 +1,5 @@
-//! Recorded sessions of real adapters, played again through the hub by a scripted adapter: nothing is lost on the way, and
-//! nothing changes but ids. They replace the adapters that no registry has (netcoredbg, newer
+//! Recorded sessions of real adapters, played again through the hub by a scripted adapter: nothing is lost on
+//! the way, and nothing changes but ids. They replace the adapters that no registry has (netcoredbg, newer
 //! versions of js-debug and Delve).
 
 use std::collections::HashMap;

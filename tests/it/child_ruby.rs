@@ -1,4 +1,5 @@
-//! Ruby with an old and a new gem `debug`: what is removed or changed while the program is debugged has its effect.
+//! Ruby with an old and a new gem `debug`: what is removed or changed while the program is debugged has its
+//! effect.
 //!
 //! Not here: attaching ([`super::child_attach`]).
 
@@ -48,7 +49,10 @@ impl AtStop<'_> {
 
     /// Sets breakpoints at these markers, with conditions.
     async fn set(&mut self, breakpoints: &[(&str, Option<&str>)]) -> anyhow::Result<()> {
-        let breakpoint = |(marker, condition): &(&str, Option<&str>)| json!({ "line": self.line(marker), "condition": condition });
+        let breakpoint = |(marker, condition): &(&str, Option<&str>)| {
+            json!({ "line": self.line(marker),
+            "condition": condition })
+        };
         let requests: Vec<Value> = breakpoints.iter().map(breakpoint).collect();
         let asked = json!({ "source": { "path": self.source }, "breakpoints": requests });
         let told = self.editor.ok("setBreakpoints", asked).await?;
@@ -66,7 +70,8 @@ impl AtStop<'_> {
         let frames = stack["stackFrames"].as_array().context("no stack")?;
         let line = self.line(marker);
         ensure!(stopped["reason"] == reason && frames[0]["line"] == line, "not {marker}: {stopped} {stack}");
-        let asked = json!({ "expression": "total", "frameId": frames.last().context("no frame")?["id"], "context": "watch" });
+        let asked = json!({ "expression": "total", "frameId": frames.last().context("no frame")?["id"],
+            "context": "watch" });
         Ok(self.editor.ok("evaluate", asked).await?["result"].clone())
     }
 

@@ -1,7 +1,8 @@
 //! Directions between modules: those of one folder do not import each other in a circle.
 //!
-//! Read are `use` declarations and paths of the sources, not of their tests. A module counts with all that is below it, and may use what
-//! its parent declares. Directions between crates are the compiler's, and [`super::conventions`]'.
+//! Read are `use` declarations and paths of the sources, not of their tests. A module counts with all that is
+//! below it, and may use what its parent declares. Directions between crates are the compiler's, and
+//! [`super::conventions`]'.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -161,7 +162,8 @@ impl Crate {
         read
     }
 
-    /// The module that a path leads to from another, and what is left of the path; none for other crates and for names in scope.
+    /// The module that a path leads to from another, and what is left of the path; none for other crates and
+    /// for names in scope.
     fn resolve(&self, from: &Module, path: &str) -> Option<(Module, Vec<String>)> {
         let path = path.split(" as ").next().unwrap_or_default();
         let mut parts: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();

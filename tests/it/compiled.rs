@@ -1,4 +1,5 @@
-//! Expressions that the compiler of an SDK evaluates: what only it understands has the value that the compiled program prints.
+//! Expressions that the compiler of an SDK evaluates: what only it understands has the value that the
+//! compiled program prints.
 
 use std::time::Duration;
 
@@ -49,7 +50,8 @@ async fn lambdas_queries_and_the_rest_of_csharp_are_compiled(runtime: Runtime) -
                 ("orders.Where(o => o.Total > number && o.secret == 42).Sum(o => o.Total)", "49994994"),
                 ("order.Twice(x => x + captured)", "98"),
                 (
-                    "(from o in orders where o.Total < 3 select new { o.Total, Name = o.ToString() }).Last().Name",
+                    "(from o in orders where o.Total < 3 select new { o.Total, Name = o.ToString() \
+                        }).Last().Name",
                     "\"order 2\"",
                 ),
                 ("await Later(21)", "42"),
@@ -330,7 +332,10 @@ async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let stop = editor.stopped_at(&program, (modern("Program.cs"), "service"), json!({})).await?;
-    let hover = |expression: &str| json!({ "expression": expression, "frameId": stop.frame["id"], "context": "hover" });
+    let hover = |expression: &str| {
+        json!({ "expression": expression, "frameId": stop.frame["id"],
+        "context": "hover" })
+    };
     let quiet = |expression: &str| {
         json!({ "expression": expression, "frameId": stop.frame["id"], "context": "repl",
             "allowSideEffects": false })

@@ -1,5 +1,5 @@
-//! Expressions by the compiler where something goes wrong: with its process, its SDK, its cache, or the expression itself. There is an
-//! answer in bounded time, the session continues, and nothing is left.
+//! Expressions by the compiler where something goes wrong: with its process, its SDK, its cache, or the
+//! expression itself. There is an answer in bounded time, the session continues, and nothing is left.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,8 @@ net10_tests! {
     a_cancelled_expression_ends_in_the_program,
 }
 
-/// An SDK whose `dotnet` is a script: it compiles nothing, and as the compiler's process does what `acts` says.
+/// An SDK whose `dotnet` is a script: it compiles nothing, and as the compiler's process does what `acts`
+/// says.
 fn fake_sdk(root: &Path, acts: &str) -> anyhow::Result<()> {
     let compiler = root.join("sdk/99.0.100/Roslyn/bincore");
     std::fs::create_dir_all(&compiler)?;
@@ -33,7 +34,8 @@ fn fake_sdk(root: &Path, acts: &str) -> anyhow::Result<()> {
     let settings = json!({ "runtimeOptions": { "framework": { "version": "99.0.0" } } });
     std::fs::write(compiler.join("csc.runtimeconfig.json"), settings.to_string())?;
     let script = format!(
-        "#!/bin/sh\ncase \"$2\" in\n*csc.dll) : > \"$(sed -n 's/^-out:\"\\(.*\\)\"$/\\1/p' \"${{3#@}}\")\"; exit 0;;\nesac\n{acts}\n"
+        "#!/bin/sh\ncase \"$2\" in\n*csc.dll) : > \"$(sed -n 's/^-out:\"\\(.*\\)\"$/\\1/p' \"${{3#@}}\")\"; \
+            exit 0;;\nesac\n{acts}\n"
     );
     std::fs::write(root.join("dotnet"), script)?;
     std::fs::set_permissions(root.join("dotnet"), std::fs::Permissions::from_mode(0o755))?;

@@ -1,4 +1,5 @@
-//! The names that an expression can use at each kind of place: lambdas, local functions, generic methods, iterators, spans, files.
+//! The names that an expression can use at each kind of place: lambdas, local functions, generic methods,
+//! iterators, spans, files.
 //!
 //! Not here: what the compiler of an SDK makes of expressions elsewhere ([`super::compiled`]).
 
@@ -194,13 +195,17 @@ async fn every_place_lends_its_names_without_a_compiler_too(runtime: Runtime) ->
     editor.finish().await
 }
 
-/// Parameters of a primary constructor are names of its methods: in a condition, in the rows of `this`, and set by their row.
+/// Parameters of a primary constructor are names of its methods: in a condition, in the rows of `this`, and
+/// set by their row.
 async fn parameters_of_a_primary_constructor_are_names(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let mut stop = editor.stopped_at(&program, (modern("Program.cs"), "handler"), json!({})).await?;
     let line = fixture::modern_line("compiled", "service");
-    let place = |condition: &str| json!({ "source": { "path": modern("Program.cs") }, "breakpoints": [{ "line": line, "condition": condition }] });
+    let place = |condition: &str| {
+        json!({ "source": { "path": modern("Program.cs") }, "breakpoints": [{
+        "line": line, "condition": condition }] })
+    };
     editor.ok("setBreakpoints", place("limit == 9 && name.Length == 3")).await?;
     editor.ok("continue", json!({ "threadId": stop.thread })).await?;
     (stop.thread, stop.frame) = editor.stop().await?;

@@ -1,5 +1,5 @@
-//! Conditions that are not valid: if the text alone shows it, the breakpoint is refused with the reason; where only the program
-//! can tell, it stops there and says why. No engine passes one over in silence.
+//! Conditions that are not valid: if the text alone shows it, the breakpoint is refused with the reason;
+//! where only the program can tell, it stops there and says why. No engine passes one over in silence.
 
 use std::collections::HashMap;
 

@@ -32,9 +32,12 @@ async fn a_python_configuration_has_its_variables_from_its_file() -> anyhow::Res
     )?;
     std::fs::write(folder.path().join(".env"), "FROM_FILE=\"a b\"\nBOTH=file\n")?;
     let mut editor = editor()?;
-    let configuration = json!({ "type": "debugpy", "request": "launch", "name": "Python: this file", "program": program,
-        "console": "internalConsole", "pythonPath": interpreter("python"), "envFile": folder.path().join(".env"),
-        "env": { "BOTH": "env" }, "args": ["x"], "justMyCode": true, "django": false, "redirectOutput": true, "subProcess": true });
+    let configuration = json!({ "type": "debugpy", "request": "launch", "name": "Python: this file",
+        "program": program,
+        "console": "internalConsole", "pythonPath": interpreter("python"),
+        "envFile": folder.path().join(".env"),
+        "env": { "BOTH": "env" }, "args": ["x"], "justMyCode": true, "django": false, "redirectOutput": true,
+        "subProcess": true });
     editor.launch_child(configuration, folder.path(), &[]).await?;
     let (code, stdout) = to_the_end(editor).await?;
     assert_eq!((code, stdout.as_str()), (json!(0), "a b env ['x']\n"));
@@ -45,15 +48,19 @@ async fn a_python_configuration_has_its_variables_from_its_file() -> anyhow::Res
 async fn a_cppdbg_configuration_is_debugged_by_gdb_and_its_commands_are_run() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("shown.c");
-    let text = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { const char *from = getenv(\"FROM_GDB\");\n  \
+    let text = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { const char *from = \
+        getenv(\"FROM_GDB\");\n  \
                 printf(\"%s %s\\n\", getenv(\"A\"), from ? from : \"none\"); return 4; }\n";
     std::fs::write(&source, text)?;
     let gdb = Subject::Gdb.with(json!({}))["enginePath"].clone();
     let mark = folder.path().join("mark");
     let mut editor = editor()?;
-    let configuration = json!({ "type": "cppdbg", "request": "launch", "name": "gcc", "program": source, "MIMode": "gdb",
-        "miDebuggerPath": gdb, "environment": [{ "name": "A", "value": "1" }], "stopAtEntry": false, "externalConsole": false,
-        "setupCommands": [{ "description": "pretty", "text": "-enable-pretty-printing", "ignoreFailures": true },
+    let configuration = json!({ "type": "cppdbg", "request": "launch", "name": "gcc", "program": source,
+        "MIMode": "gdb",
+        "miDebuggerPath": gdb, "environment": [{ "name": "A", "value": "1" }], "stopAtEntry": false,
+        "externalConsole": false,
+        "setupCommands": [{ "description": "pretty", "text": "-enable-pretty-printing",
+            "ignoreFailures": true },
             { "text": format!("shell touch {}", mark.display()) }] });
     editor.launch_child(configuration, folder.path(), &[]).await?;
     let (code, stdout) = to_the_end(editor).await?;
@@ -75,7 +82,8 @@ async fn unsupported_settings_are_refused_by_name_and_ignored_settings_are_repor
         "{text}"
     );
     // The same editor may try again.
-    let script = json!({ "type": "rdbg", "request": "launch", "script": child::source("echo.rb"), "useTerminal": true });
+    let script = json!({ "type": "rdbg", "request": "launch", "script": child::source("echo.rb"),
+        "useTerminal": true });
     let launch = editor.send("launch", script).await?;
     let said = editor.event("output").await?;
     let text = said["output"].as_str().unwrap_or_default();
@@ -90,7 +98,8 @@ async fn a_coreclr_configuration_stops_at_entry() -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "coreclr" })).await?;
     let configuration = json!({ "type": "coreclr", "request": "launch", "name": ".NET Core Launch (console)",
-        "program": fixture::program("tour"), "args": [], "console": "internalConsole", "stopAtEntry": true, "justMyCode": true,
+        "program": fixture::program("tour"), "args": [], "console": "internalConsole", "stopAtEntry": true,
+        "justMyCode": true,
         "logging": { "moduleLoad": false } });
     let launch = editor.send("launch", configuration).await?;
     editor.initialized(launch).await?;

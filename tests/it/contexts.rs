@@ -1,4 +1,5 @@
-//! Assemblies that come and go, come twice, or come from bytes: breakpoints bind in each, and the list of modules is right.
+//! Assemblies that come and go, come twice, or come from bytes: breakpoints bind in each, and the list of
+//! modules is right.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -156,7 +156,8 @@ async fn commands_run_only_when_allowed_and_never_through_a_shell() -> anyhow::R
         assert_eq!(refused["error"]["code"], code, "{arguments}");
     }
     // A call that has waited long enough leaves the command going, and the same call waits on.
-    let slow = json!({ "command": "sh -c", "args": ["until test -e go; do sleep 0.01; done; echo done"], "timeoutMs": 1 });
+    let slow = json!({ "command": "sh -c", "args": ["until test -e go; do sleep 0.01; done; echo done"],
+        "timeoutMs": 1 });
     let pending = agent.call("run_command", slow.clone()).await?;
     assert_eq!((&pending["success"], &pending["pending"]), (&json!(true), &json!(true)));
     agent.call("write_file", json!({ "path": "go", "content": "" })).await?;
@@ -208,7 +209,8 @@ async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
         assert_eq!(refused["error"]["code"], "INVALID_PARAMETER");
     }
     assert_eq!(std::fs::read_to_string(outer.path().join("secret.txt"))?, "secret");
-    // Debug answers show lines of sources; a file that is not text of a sensible size is not read, and not waited for.
+    // Debug answers show lines of sources; a file that is not text of a sensible size is not read, and not
+    // waited for.
     let pipe = root.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
     std::fs::File::create(root.join("huge.cs"))?.set_len(1 << 30)?;

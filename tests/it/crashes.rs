@@ -1,4 +1,5 @@
-//! Programs that end badly: each end is reported in order, with its reason and the exit code the program really had.
+//! Programs that end badly: each end is reported in order, with its reason and the exit code the program
+//! really had.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;

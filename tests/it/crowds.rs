@@ -1,5 +1,6 @@
-//! Many clients and a program that prints more than they read: every request is answered, in order; each client sees the output or is
-//! informed how much of it it does not see; a client that reads slowly or not at all delays no other.
+//! Many clients and a program that prints more than they read: every request is answered, in order; each
+//! client sees the output or is informed how much of it it does not see; a client that reads slowly or not at
+//! all delays no other.
 
 use std::path::Path;
 use std::time::Duration;
@@ -84,7 +85,8 @@ impl CountingClient {
         Ok(())
     }
 
-    /// Sends two requests to the engine and one to the hub at once, again and again, until the program has ended.
+    /// Sends two requests to the engine and one to the hub at once, again and again, until the program has
+    /// ended.
     async fn run(mut self, pause: Duration) -> anyhow::Result<Self> {
         while !self.exited {
             let engine = [self.send("threads").await?, self.send("threads").await?];

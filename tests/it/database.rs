@@ -1,4 +1,5 @@
-//! Lambdas on a database's queries: the database works them out, and looking changes nothing of what the program tracks.
+//! Lambdas on a database's queries: the database works them out, and looking changes nothing of what the
+//! program tracks.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;
@@ -21,17 +22,20 @@ async fn a_lambda_on_a_query_is_worked_out_by_the_database(runtime: Runtime) -> 
         ("db.Orders.Count(o => o.Lines.Any(l => l.Count > least))", "2"),
         ("await db.Orders.CountAsync(o => o.Lines.Sum(l => l.Count) > least)", "2"),
         (
-            "(from o in db.Orders where o.Lines.Count > 1 orderby o.Customer descending select o.Customer).First()",
+            "(from o in db.Orders where o.Lines.Count > 1 orderby o.Customer descending select \
+                o.Customer).First()",
             "\"cyd\"",
         ),
         (
-            "db.Orders.Select(o => new { o.Customer, Sum = o.Lines.Sum(l => l.Count) }).OrderBy(o => o.Sum).Last().Sum",
+            "db.Orders.Select(o => new { o.Customer, Sum = o.Lines.Sum(l => l.Count) }).OrderBy(o => \
+                o.Sum).Last().Sum",
             "13",
         ),
         ("db.Orders.Where(o => o.Id > least).ToQueryString().Contains(\"WHERE\")", "true"),
         // An expression can turn tracking off, as in the program.
         (
-            "db.Orders.AsNoTracking().Include(o => o.Lines).First(o => o.Customer == \"ann\").Lines.Sum(l => l.Count)",
+            "db.Orders.AsNoTracking().Include(o => o.Lines).First(o => o.Customer == \"ann\").Lines.Sum(l \
+                => l.Count)",
             "6",
         ),
         tracked,

@@ -137,7 +137,8 @@ async fn thrown(distant: &Distant, more: Value) -> anyhow::Result<(DapClient, i6
 }
 
 fn of(frame: &Value) -> Value {
-    json!({ "source": frame["source"], "sourceReference": frame["source"]["sourceReference"], "moduleId": frame["moduleId"] })
+    json!({ "source": frame["source"], "sourceReference": frame["source"]["sourceReference"],
+        "moduleId": frame["moduleId"] })
 }
 
 async fn a_source_is_decompiled_when_it_is_opened(runtime: Runtime) -> anyhow::Result<()> {

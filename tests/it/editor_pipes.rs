@@ -1,5 +1,5 @@
-//! How an editor is connected to its session: its pipe or socket goes to the host as it is, anything else is copied; and
-//! whichever ends first, nothing is left and nothing hangs.
+//! How an editor is connected to its session: its pipe or socket goes to the host as it is, anything else is
+//! copied; and whichever ends first, nothing is left and nothing hangs.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -1,4 +1,5 @@
-//! Tests for editors: `tandem-mcp tests`, which writes JSON lines, and the sessions that an editor launches for it.
+//! Tests for editors: `tandem-mcp tests`, which writes JSON lines, and the sessions that an editor launches
+//! for it.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Programs that end while they are inspected: every request is answered, and the end is reported once, with its exit code.
+//! Programs that end while they are inspected: every request is answered, and the end is reported once, with
+//! its exit code.
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;

@@ -1,5 +1,5 @@
-//! Objects, types and names made to break a debugger that shows them: every request is answered, the host stays small, the program
-//! survives.
+//! Objects, types and names made to break a debugger that shows them: every request is answered, the host
+//! stays small, the program survives.
 
 use std::collections::VecDeque;
 

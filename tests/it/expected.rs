@@ -1,4 +1,5 @@
-//! `--expect`: an editor that reads exception filters only in the answer to `initialize` gets those of the engine that will come.
+//! `--expect`: an editor that reads exception filters only in the answer to `initialize` gets those of the
+//! engine that will come.
 
 use serde_json::{Value, json};
 use tandem_tests::child::Subject;
@@ -76,7 +77,8 @@ async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `--expect` names one program, and another is launched: an event corrects the editor, and its requests mean the same there.
+/// `--expect` names one program, and another is launched: an event corrects the editor, and its requests mean
+/// the same there.
 #[tokio::test]
 async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
     let mut editor = expecting(&json!({ "program": "greeter.py" }))?;

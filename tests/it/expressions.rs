@@ -1,5 +1,5 @@
-//! The expression evaluator against the C# compiler: a program prints the values of its own expressions, and each is
-//! evaluated in the debugger too.
+//! The expression evaluator against the C# compiler: a program prints the values of its own expressions, and
+//! each is evaluated in the debugger too.
 
 use anyhow::Context;
 use serde_json::json;

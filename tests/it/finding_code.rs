@@ -288,7 +288,8 @@ async fn a_changed_source_is_reported(runtime: Runtime) -> anyhow::Result<()> {
     ] {
         std::fs::write(&changed, content)?;
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-        let arguments = json!({ "program": fixture::program("embedded"), "sourceFileMap": { "/_/embedded/": folder.path() } });
+        let arguments = json!({ "program": fixture::program("embedded"), "sourceFileMap": {
+            "/_/embedded/": folder.path() } });
         let started = launch(&mut editor, arguments).await?;
         let line = fixture::line("embedded", "here");
         // One line too early: it moves, and says so.

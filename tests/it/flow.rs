@@ -1,4 +1,5 @@
-//! No client blocks another: many clients, some that do not read, slow evaluations, cancelling, and the order of answers.
+//! No client blocks another: many clients, some that do not read, slow evaluations, cancelling, and the order
+//! of answers.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -36,7 +37,8 @@ async fn sixty_four_clients_share_a_session_and_one_that_does_not_read_is_droppe
         clients.push(client);
     }
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
-    // It keeps sending requests and never reads: its answers fill its socket, then its queue, and then it is dropped.
+    // It keeps sending requests and never reads: its answers fill its socket, then its queue, and then it is
+    // dropped.
     let mut stuck = DapClient::connect("stuck", &socket, &Transcript::default()).await?;
     stuck.join(json!({ "clientID": "other", "clientName": "stuck" })).await?;
     assert_eq!(editor.event("sessionChanged").await?["client"], "stuck");
@@ -111,7 +113,8 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
         (_, frame) = first.stop().await?;
         second.next_stop_of_another().await?;
     }
-    let sleep = json!({ "expression": "System.Threading.Thread.Sleep(3000)", "frameId": frame["id"], "context": "repl" });
+    let sleep = json!({ "expression": "System.Threading.Thread.Sleep(3000)", "frameId": frame["id"],
+        "context": "repl" });
     let evaluates = first.send("evaluate", sleep).await?;
     second.ok("sessionControl", json!({})).await?;
     second.ok("processReadOutput", json!({})).await?;
@@ -129,7 +132,8 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     first.finish().await
 }
 
-/// A client that does not wait for answers sends requests that reach the engine during the step, or just after it.
+/// A client that does not wait for answers sends requests that reach the engine during the step, or just
+/// after it.
 async fn questions_right_behind_a_step_do_not_swallow_its_stop(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("ends", &["turn"], json!({ "args": ["never"] })).await?;

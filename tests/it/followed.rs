@@ -1,4 +1,5 @@
-//! .NET programs that a .NET program starts: each is debugged in a child session from its first statement on, or is reported.
+//! .NET programs that a .NET program starts: each is debugged in a child session from its first statement on,
+//! or is reported.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Child processes of a .NET program that are hard to follow, and parts that die: no child process waits forever, and none outlives
-//! a session that ends it.
+//! Child processes of a .NET program that are hard to follow, and parts that die: no child process waits
+//! forever, and none outlives a session that ends it.
 
 use std::time::Duration;
 
@@ -133,7 +133,8 @@ async fn a_child_on_another_runtime_is_followed(runtime: Runtime) -> anyhow::Res
     let mut editor = launched(runtime, &["run", &dotnet, &program, "child", "6"], &["child"]).await?;
     let (mut child, _, _) = child_of(&mut editor).await?;
     let (thread, frame) = child.stop().await?;
-    let version = json!({ "expression": "System.Environment.Version.Major", "frameId": frame["id"], "context": "watch" });
+    let version = json!({ "expression": "System.Environment.Version.Major", "frameId": frame["id"],
+        "context": "watch" });
     let expected = if other == Runtime::Net9 { "9" } else { "3" };
     assert_eq!(child.ok("evaluate", version).await?["result"], expected);
     to_its_end(child, thread).await?;
@@ -151,7 +152,8 @@ async fn a_child_with_its_runtime_inside_is_followed(runtime: Runtime) -> anyhow
             json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
         editor.ok("initialize", hello).await?;
         let paths = if found { json!([libraries]) } else { json!([]) };
-        let launch = json!({ "program": fixture::program("kin"), "args": ["run", program], "followChildren": true,
+        let launch = json!({ "program": fixture::program("kin"), "args": ["run", program],
+            "followChildren": true,
             "symbolPaths": paths });
         let launch = editor.send("launch", launch).await?;
         editor.initialized(launch).await?;

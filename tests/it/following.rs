@@ -1,5 +1,5 @@
-//! `debug_follow` in each language: one answer has the life of a call, statement by statement, with its arguments and what it
-//! returned; it is bounded, and the session survives whatever the call does.
+//! `debug_follow` in each language: one answer has the life of a call, statement by statement, with its
+//! arguments and what it returned; it is bounded, and the session survives whatever the call does.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -257,7 +257,8 @@ async fn recursion_is_followed_in_its_own_frame() -> anyhow::Result<()> {
 async fn a_call_that_never_returns_is_left_when_its_time_is_up() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path(), &[]).await?;
-    let text = "import time\n\n\ndef wait():\n    x = 1\n    while True:\n        time.sleep(0.01)\n        x += 1\n\n\nwait()\n";
+    let text = "import time\n\n\ndef wait():\n    x = 1\n    while True:\n        time.sleep(0.01)\n        \
+        x += 1\n\n\nwait()\n";
     launched(&mut agent, folder.path(), Subject::Python, "wait.py", text).await?;
     let follow = json!({ "function": "wait", "maxSteps": 5000, "timeoutMs": 1500 });
     let answer = agent.call("debug_follow", follow).await?;

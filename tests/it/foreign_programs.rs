@@ -21,7 +21,8 @@ fn changed(from: &Path, to: PathBuf, class: u8, machine: u8) -> anyhow::Result<P
     let mut bytes = std::fs::read(from)?;
     bytes[4] = class;
     bytes[0x12] = machine;
-    // Not written by this process, which may start another just then: a file that is open for writing cannot be started.
+    // Not written by this process, which may start another just then: a file that is open for writing cannot
+    // be started.
     std::fs::copy(from, &to)?;
     std::fs::write(&to, bytes)?;
     Ok(to)

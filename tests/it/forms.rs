@@ -1,5 +1,5 @@
-//! Programs as they are published and in other languages, on .NET 10: built beforehand, for their compilers are not in every SDK. Their symbols
-//! name sources under `/src`.
+//! Programs as they are published and in other languages, on .NET 10: built beforehand, for their compilers
+//! are not in every SDK. Their symbols name sources under `/src`.
 //!
 //! `TANDEM_DOTNET_FORMS` names the folder they are in; `check` leaves these tests out without it.
 
@@ -18,7 +18,8 @@ parameterized_tests! {
     a_ready_to_run_program_is_debugged: counts_words("r2r", "r2r.dll"),
     a_trimmed_program_is_debugged: counts_words("trimmed", "trimmed"),
     an_fsharp_program_is_debugged: calls("fs", "Program.fs", (5, 10), ("r", "1"), "total 7.93\n"),
-    a_visual_basic_program_is_debugged: calls("vb", "Program.vb", (6, 12), ("result + side", "2"), "total 14\n"),
+    a_visual_basic_program_is_debugged: calls("vb", "Program.vb", (6, 12), ("result + side", "2"),
+        "total 14\n"),
 }
 
 /// The folder of a form.

@@ -1,5 +1,6 @@
-//! Tests of every framework, listed, run and debugged by an agent. Each has a project of the same dozen in `fixtures/tests`: some pass,
-//! fail, throw, wait, have data with odd names, lack their fixture, are skipped, print ten megabytes, read, hang or crash.
+//! Tests of every framework, listed, run and debugged by an agent. Each has a project of the same dozen in
+//! `fixtures/tests`: some pass, fail, throw, wait, have data with odd names, lack their fixture, are skipped,
+//! print ten megabytes, read, hang or crash.
 
 use anyhow::{Context, ensure};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Values of any size, read by a client that requests all of them: it gets a part, and the way to the rest; the host stays small.
+//! Values of any size, read by a client that requests all of them: it gets a part, and the way to the rest;
+//! the host stays small.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -165,7 +166,10 @@ async fn long_texts_are_cut_and_their_length_is_given(runtime: Runtime) -> anyho
     assert!(text(named(&all, "builder")?, "value").ends_with(" … (3000000 characters)"));
     assert_eq!(text(named(&all, "shortBuilder")?, "value"), "\"short\"");
     assert!(text(named(&all, "exception")?, "value").len() < 5000);
-    let evaluate = |expression: &str, context: &str| json!({ "expression": expression, "frameId": frame, "context": context });
+    let evaluate = |expression: &str, context: &str| {
+        json!({ "expression": expression, "frameId": frame,
+        "context": context })
+    };
     for (expression, result) in [
         ("text.Length", "100000003"),
         ("text[100000002]", "100 'd'"),

@@ -55,7 +55,8 @@ async fn stopped_in_modern(runtime: Runtime) -> anyhow::Result<(DapClient, Value
     Ok((editor, frame["id"].clone()))
 }
 
-/// Whether the rows show these texts, and hovering too, which runs nothing; of those that have to run the rows only.
+/// Whether the rows show these texts, and hovering too, which runs nothing; of those that have to run the
+/// rows only.
 async fn shows(
     (mut editor, frame): (DapClient, Value),
     read: &[(&str, &str)],
@@ -184,7 +185,8 @@ async fn displays_of_the_framework_are_shown(runtime: Runtime) -> anyhow::Result
             "ThreadSafetyMode=ExecutionAndPublication, IsValueCreated=false, IsValueFaulted=false, Value=0"
         }
         false => {
-            "ThreadSafetyMode = ExecutionAndPublication, IsValueCreated = false, IsValueFaulted = false, Value = 0"
+            "ThreadSafetyMode = ExecutionAndPublication, IsValueCreated = false, IsValueFaulted = false, \
+                Value = 0"
         }
     };
     let run = [
@@ -315,7 +317,8 @@ async fn a_page_of_bits_is_a_page(runtime: Runtime) -> anyhow::Result<()> {
     let all = rows(&mut editor, &frame).await?;
     let many = all.iter().find(|row| row["name"] == "many").context("no many")?;
     assert_eq!(many["indexedVariables"], 100);
-    let asked = json!({ "variablesReference": many["variablesReference"], "filter": "indexed", "start": 97, "count": 9 });
+    let asked = json!({ "variablesReference": many["variablesReference"], "filter": "indexed", "start": 97,
+        "count": 9 });
     let told = editor.ok("variables", asked).await?;
     let names: Vec<&str> = told["variables"]
         .as_array()

@@ -96,7 +96,10 @@ async fn the_side_effects_of_an_expression_are_known_before_it_runs(runtime: Run
     editor.launch("hostile", &["here", "after"], off).await?;
     let (_, frame) = editor.stop().await?;
     let frame = frame["id"].clone();
-    let asked = |expression: &str, allowed: bool| json!({ "expression": expression, "frameId": frame, "context": "repl", "allowSideEffects": allowed });
+    let asked = |expression: &str, allowed: bool| {
+        json!({ "expression": expression, "frameId": frame,
+        "context": "repl", "allowSideEffects": allowed })
+    };
     // An expression that does not compile writes nothing.
     for (expression, code) in [
         ("(watched = 2) + typo", "CS0103"),

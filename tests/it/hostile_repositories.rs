@@ -1,8 +1,9 @@
-//! Repositories that a stranger made: whatever they say, no git tool runs a program they name, or touches what is outside the
-//! roots.
+//! Repositories that a stranger made: whatever they say, no git tool runs a program they name, or touches
+//! what is outside the roots.
 //!
-//! Each case is a folder in one root. Every git tool is called on it, with each git of the machine, with and without
-//! `--read-only`. A program that must never run leaves a mark; a folder that must never be touched is watched by the kernel.
+//! Each case is a folder in one root. Every git tool is called on it, with each git of the machine, with and
+//! without `--read-only`. A program that must never run leaves a mark; a folder that must never be touched is
+//! watched by the kernel.
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -84,7 +85,8 @@ fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds to a repository's configuration; `@` is replaced by the program that must not run, `^` by the folder outside.
+/// Adds to a repository's configuration; `@` is replaced by the program that must not run, `^` by the folder
+/// outside.
 fn configure(trap: &Trap, folder: &Path, text: &[u8]) -> anyhow::Result<()> {
     let file = folder.join(".git/config");
     let mut config = std::fs::read(&file)?;
@@ -112,24 +114,73 @@ fn configurations() -> Vec<(&'static str, &'static [u8], &'static [u8])> {
         ("filter-newline", b"[filter \"a\\nb\"]\nclean = @", b"* filter=anb\n"),
         ("monitor", b"[core]\nfsmonitor = @\nuntrackedCache = true", b""),
         ("hooks-path", b"[core]\nhooksPath = ../../hooks", b""),
-        ("viewers", b"[core]\npager = @\neditor = @\nsshCommand = @\ngitProxy = @\naskPass = @\nalternateRefsCommand = @", b""),
-        ("pagers", b"[pager]\nstatus = @\nlog = @\ndiff = @\nadd = @\ncommit = @\nls-files = @\nfor-each-ref = @\nconfig = @", b""),
+        (
+            "viewers",
+            b"[core]\npager = @\neditor = @\nsshCommand = @\ngitProxy = @\naskPass = @\n\
+            alternateRefsCommand = @",
+            b"",
+        ),
+        (
+            "pagers",
+            b"[pager]\nstatus = @\nlog = @\ndiff = @\nadd = @\ncommit = @\nls-files = @\n\
+            for-each-ref = @\nconfig = @",
+            b"",
+        ),
         ("aliases", b"[alias]\nstatus = !@\nlog = !@\nls-files = !@\nconfig = !@", b""),
-        ("drivers", b"[diff]\nexternal = @\n[diff \"x\"]\ncommand = @\ntextconv = @\n[merge \"x\"]\ndriver = @", b"* diff=x merge=x\n"),
+        (
+            "drivers",
+            b"[diff]\nexternal = @\n[diff \"x\"]\ncommand = @\ntextconv = @\n[merge \"x\"]\n\
+            driver = @",
+            b"* diff=x merge=x\n",
+        ),
         ("drivers-not-utf8", b"[diff \"\xff\"]\ncommand = @\ntextconv = @", b"* diff=\xff\n"),
-        ("signing", b"[commit]\ngpgSign = true\n[gpg]\nprogram = @\n[gpg \"ssh\"]\nprogram = @\ndefaultKeyCommand = @\n[log]\nshowSignature = true", b""),
-        ("credentials", b"[credential]\nhelper = @\n[sequence]\neditor = @\n[interactive]\ndiffFilter = @", b""),
-        ("promisor", b"[core]\nrepositoryformatversion = 1\n[extensions]\npartialClone = o\n[remote \"o\"]\nurl = ext::@\nuploadpack = @\npromisor = true\n[protocol]\nallow = always", b""),
+        (
+            "signing",
+            b"[commit]\ngpgSign = true\n[gpg]\nprogram = @\n[gpg \"ssh\"]\nprogram = @\n\
+            defaultKeyCommand = @\n[log]\nshowSignature = true",
+            b"",
+        ),
+        (
+            "credentials",
+            b"[credential]\nhelper = @\n[sequence]\neditor = @\n[interactive]\ndiffFilter = @",
+            b"",
+        ),
+        (
+            "promisor",
+            b"[core]\nrepositoryformatversion = 1\n[extensions]\npartialClone = o\n[remote \"o\"]\n\
+            url = ext::@\nuploadpack = @\npromisor = true\n[protocol]\nallow = always",
+            b"",
+        ),
         ("include", b"[include]\npath = ../included", b"* filter=i diff=i\n"),
-        ("include-if", b"[includeIf \"gitdir:/\"]\npath = ../included\n[includeIf \"onbranch:main\"]\npath = ../included", b"* filter=i\n"),
+        (
+            "include-if",
+            b"[includeIf \"gitdir:/\"]\npath = ../included\n[includeIf \"onbranch:main\"]\n\
+            path = ../included",
+            b"* filter=i\n",
+        ),
         ("include-outside", b"[include]\npath = ^/canary.txt", b""),
-        ("files-outside", b"[core]\nattributesFile = ^/.gitattributes\nexcludesFile = ^/ignore\n[mailmap]\nfile = ^/canary.txt\n[commit]\ntemplate = ^/canary.txt\n[diff]\norderFile = ^/canary.txt\n[blame]\nignoreRevsFile = ^/canary.txt", b""),
+        (
+            "files-outside",
+            b"[core]\nattributesFile = ^/.gitattributes\nexcludesFile = ^/ignore\n[mailmap]\n\
+            file = ^/canary.txt\n[commit]\ntemplate = ^/canary.txt\n[diff]\norderFile = ^/canary.txt\n\
+            [blame]\nignoreRevsFile = ^/canary.txt",
+            b"",
+        ),
         ("traces", b"[trace2]\nnormalTarget = ^/trace\neventTarget = ^/trace\nperfTarget = ^/trace", b""),
         ("work-tree", b"[core]\nworktree = ^", b""),
-        ("work-tree-config", b"[core]\nrepositoryformatversion = 1\n[extensions]\nworktreeConfig = true", b"* filter=w\n"),
+        (
+            "work-tree-config",
+            b"[core]\nrepositoryformatversion = 1\n[extensions]\nworktreeConfig = true",
+            b"* filter=w\n",
+        ),
         ("unknown-extension", b"[core]\nrepositoryformatversion = 1\n[extensions]\nrunThis = @", b""),
         ("not-parsed", b"[core\nfsmonitor = @", b""),
-        ("submodule-settings", b"[submodule \"s\"]\nupdate = !@\nactive = true\nurl = ext::@\n[submodule]\nrecurse = true", b""),
+        (
+            "submodule-settings",
+            b"[submodule \"s\"]\nupdate = !@\nactive = true\nurl = ext::@\n[submodule]\n\
+            recurse = true",
+            b"",
+        ),
     ]
 }
 
@@ -237,7 +288,8 @@ fn cases(trap: &Trap) -> anyhow::Result<Vec<String>> {
         }
         let program = trap.program().display().to_string();
         let more = format!(
-            "[filter \"i\"]\nclean = {program}\n[diff \"i\"]\ncommand = {program}\n[core]\nfsmonitor = {program}\n"
+            "[filter \"i\"]\nclean = {program}\n[diff \"i\"]\ncommand = {program}\n[core]\n\
+                fsmonitor = {program}\n"
         );
         std::fs::write(folder.join("included"), &more)?;
         let more = more.replace("\"i\"", "\"w\"");
@@ -250,7 +302,12 @@ fn cases(trap: &Trap) -> anyhow::Result<Vec<String>> {
     let folder = trap.repository("hostile-submodule")?;
     let inner = folder.join("sub");
     std::fs::rename(trap.repository("to-be-submodule")?, &inner)?;
-    configure(trap, &inner, b"[filter \"x\"]\nclean = @\nprocess = @\n[core]\nfsmonitor = @\nhooksPath = ../../hooks\nsshCommand = @\n[diff]\nexternal = @")?;
+    configure(
+        trap,
+        &inner,
+        b"[filter \"x\"]\nclean = @\nprocess = @\n[core]\nfsmonitor = @\n\
+        hooksPath = ../../hooks\nsshCommand = @\n[diff]\nexternal = @",
+    )?;
     std::fs::write(inner.join(".gitattributes"), "* filter=x\n")?;
     git(&folder, &["update-index", "--add", "--cacheinfo", &format!("160000,{},sub", "1".repeat(40))])?;
     places(trap)?;
@@ -402,7 +459,8 @@ async fn attack(
         let answer = agent.call(tool, arguments.clone()).await?;
         let mut touched = watch.touched();
         if case == "nested" {
-            // Git looks whether an untracked folder is a repository, wherever its `.git` leads; it reads no more.
+            // Git looks whether an untracked folder is a repository, wherever its `.git` leads; it reads no
+            // more.
             touched.retain(|name| name != "HEAD");
         }
         assert!(touched.is_empty(), "{which}: {tool} {arguments} touched {touched:?} outside: {answer:#}");

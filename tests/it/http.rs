@@ -21,7 +21,8 @@ fn initialize() -> Value {
 }
 
 fn call(id: u64, tool: &str, arguments: &Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } })
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool,
+        "arguments": arguments } })
 }
 
 /// Runs the official client's script.
@@ -147,7 +148,8 @@ async fn connections_that_dawdle_or_rave_stall_nobody() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path(), &[], TOKEN).await?;
     let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n\
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\
+            Content-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\n"
     );
     let mut held = Vec::new();

@@ -1,6 +1,6 @@
-//! Three programs with a real bug, each found through MCP alone, as an agent would: calls and characters are counted, since
-//! those are what an agent pays. `docs/mcp-tools.md` has the counts (`cargo build --workspace && cargo nextest run hunts --no-capture`
-//! prints them).
+//! Three programs with a real bug, each found through MCP alone, as an agent would: calls and characters are
+//! counted, since those are what an agent pays. `docs/mcp-tools.md` has the counts (`cargo build --workspace
+//! && cargo nextest run hunts --no-capture` prints them).
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -27,14 +27,16 @@ async fn a_wrong_sum_is_found_in_a_csharp_program(runtime: Runtime) -> anyhow::R
     let source = fixture::source("cart");
     // The symptom, and what the loop really looks at.
     agent.call("debug_launch", json!({ "program": fixture::program("cart") })).await?;
-    let trace = json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": ["i", "item.Name", "items.Count"] });
+    let trace = json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": ["i", "item.Name",
+        "items.Count"] });
     let table = agent.call("debug_trace", trace).await?;
     assert_eq!(table["ended"], "exited", "{table}");
     assert_eq!(table["event"]["output"]["stdout"], "to pay: 35\n", "{table}");
     let names: Vec<&Value> = table["rows"].as_array().context("no rows")?.iter().map(|row| &row[1]).collect();
     // "bread" comes after "milk", and is skipped.
     assert_eq!(json!(names), json!(["\"apples\"", "\"milk\"", "\"rice\""]), "{table}");
-    // The proof: with the index put back after a removal (the line is a test and a removal), the sum is right.
+    // The proof: with the index put back after a removal (the line is a test and a removal), the sum is
+    // right.
     let again = json!({ "program": fixture::program("cart"), "run": true,
         "breakpoints": [{ "sourceFile": source, "text": "if (item.Stale)", "condition": "item.Stale" }] });
     let stop = agent.call("debug_launch", again).await?;
@@ -58,7 +60,8 @@ async fn a_value_from_nowhere_is_found_in_a_python_program() -> anyhow::Result<(
     let mut launch = child::python("guests.py");
     launch["run"] = json!(true);
     // The second order, before anything is put on its bill.
-    launch["breakpoints"] = json!([{ "sourceFile": child::source("guests.py"), "text": "bill.append", "condition": "dish == 'tea'" }]);
+    launch["breakpoints"] = json!([{ "sourceFile": child::source("guests.py"), "text": "bill.append",
+        "condition": "dish == 'tea'" }]);
     let stop = agent.call("debug_launch", launch).await?;
     let bill = json!({ "name": "bill", "value": "[('coffee', 3)]" });
     assert!(stop["event"]["locals"].as_array().context("no locals")?.contains(&bill), "{stop}");

@@ -1,4 +1,5 @@
-//! Elements of inline arrays and spans are set: of numbers and enums, of references and structs, on the stack and in objects.
+//! Elements of inline arrays and spans are set: of numbers and enums, of references and structs, on the stack
+//! and in objects.
 
 use std::path::PathBuf;
 
@@ -65,7 +66,8 @@ impl Stopped {
         anyhow::ensure!(!refused.success, "{of}[{index}] = {value} is written: {}", refused.body);
         let asked = json!({ "expression": of, "frameId": self.frame["id"] });
         let opened = self.editor.ok("evaluate", asked).await?;
-        let asked = json!({ "variablesReference": opened["variablesReference"], "name": format!("[{index}]"), "value": value });
+        let asked = json!({ "variablesReference": opened["variablesReference"], "name": format!("[{index}]"),
+            "value": value });
         anyhow::ensure!(!self.editor.ask("setVariable", asked).await?.success, "{of}: [{index}] = {value}");
         Ok(refused.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned())
     }

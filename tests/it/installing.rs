@@ -1,4 +1,5 @@
-//! `tandem-mcp install` and `doctor`, and `tandem-dap engines`, as a person runs them, in a home of their own.
+//! `tandem-mcp install` and `doctor`, and `tandem-dap engines`, as a person runs them, in a home of their
+//! own.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -57,7 +57,8 @@ async fn a_program_that_is_stopped_or_works_waits_for_no_key(runtime: Runtime) -
     agent.call("process_write_input", json!({ "data": "\r" })).await?;
     let stopped = agent.call("debug_wait", json!({ "timeoutMs": deadline_ms(20) })).await?;
     assert_eq!(stopped["event"]["type"], "breakpointHit", "{stopped}");
-    // Its terminal still takes keys, all of them were read, and nothing runs: yet it is the debugger that it waits for.
+    // Its terminal still takes keys, all of them were read, and nothing runs: yet it is the debugger that it
+    // waits for.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let shown = agent.call("process_read_output", json!({ "screen": true })).await?;
     assert_eq!(shown["waitingForInput"], false, "{shown}");

@@ -1,5 +1,5 @@
-//! A source of tests, or a project that has nothing else, launched as any client does with F5: its tests are debugged, and the console
-//! says so. Projects of .NET are in [`super::projects`].
+//! A source of tests, or a project that has nothing else, launched as any client does with F5: its tests are
+//! debugged, and the console says so. Projects of .NET are in [`super::projects`].
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -24,8 +24,8 @@ net8_tests! {
     an_executable_of_its_own_is_debugged,
 }
 
-/// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Each delay alone hung about one launch
-/// in four when the debugger did not wait for the thread.
+/// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Each delay alone
+/// hung about one launch in four when the debugger did not wait for the thread.
 #[tokio::test]
 async fn a_runtime_whose_helper_thread_is_late_starts_all_the_same() -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
@@ -179,7 +179,8 @@ async fn attributes_that_mean_nothing_are_named(runtime: Runtime) -> anyhow::Res
     editor.launch("settings", &[], more).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     let named: Vec<&str> = editor.output[2].lines().filter(|line| line.contains("nothing")).collect();
-    let told = "`stopOnEntri`, `requireExactSourc`: the attributes mean nothing to the .NET engine; they are ignored";
+    let told = "`stopOnEntri`, `requireExactSourc`: the attributes mean nothing to the .NET engine; they \
+        are ignored";
     assert_eq!(named, [told]);
     editor.finish().await
 }

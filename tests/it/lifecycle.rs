@@ -93,7 +93,8 @@ async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Re
     anyhow::ensure!(std::process::Command::new("kill").args(["-9", host]).status()?.success());
     until("the program", || !lives(&pid)).await?;
     drop(editor);
-    // Its files are swept when the next session starts, or when sessions are listed; the kernel closes its socket last.
+    // Its files are swept when the next session starts, or when sessions are listed; the kernel closes its
+    // socket last.
     until("the session's files", || {
         let asked =
             std::process::Command::new(tandem_tests::fixture::binary("tandem-dap")).arg("sessions").output();

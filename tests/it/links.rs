@@ -1,5 +1,5 @@
-//! Sources behind symbolic links: whichever way a client reaches a file, its breakpoints bind, and it is shown the file the way
-//! it spells it.
+//! Sources behind symbolic links: whichever way a client reaches a file, its breakpoints bind, and it is
+//! shown the file the way it spells it.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! `agentAccess: readOnly` runs no code of the program, whatever the engine: programs that note when any of theirs runs.
+//! `agentAccess: readOnly` runs no code of the program, whatever the engine: programs that note when any of
+//! theirs runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -50,7 +51,8 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
     let runs = json!({ "variablesReference": runs["variablesReference"] });
     let told = agent.ask("variables", runs).await?.body.to_string();
     assert!(told.contains("runs code of the program"), "{told}");
-    // Expressions that call nothing are evaluated; for others the error names what would have run. Nothing is compiled for this client.
+    // Expressions that call nothing are evaluated; for others the error names what would have run. Nothing is
+    // compiled for this client.
     let asked = |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "repl" });
     assert_eq!(agent.ok("evaluate", asked("derived.Fixed + 1")).await?["result"], "4");
     for (expression, named) in [
@@ -78,7 +80,8 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
 async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<HashMap<&'static str, String>> {
     let stopped = agent.event("stopped").await?;
     let thread = &stopped["threadId"];
-    let shown = json!({ "threadId": thread, "format": { "parameters": true, "parameterValues": true, "parameterNames": true } });
+    let shown = json!({ "threadId": thread, "format": { "parameters": true, "parameterValues": true,
+        "parameterNames": true } });
     let stack = agent.ok("stackTrace", shown).await?;
     let frame = &stack["stackFrames"][0]["id"];
     let scopes = agent.ok("scopes", json!({ "frameId": frame })).await?;
@@ -102,7 +105,8 @@ async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<Ha
         ("dataBreakpointInfo", json!({ "variablesReference": scope, "name": "trap" })),
         (
             "setBreakpoints",
-            json!({ "source": stack["stackFrames"][0]["source"], "breakpoints": [{ "line": 1, "condition": typed }] }),
+            json!({ "source": stack["stackFrames"][0]["source"], "breakpoints": [{ "line": 1,
+                "condition": typed }] }),
         ),
         ("setFunctionBreakpoints", json!({ "breakpoints": [{ "name": "main", "condition": typed }] })),
         ("restartFrame", json!({ "frameId": frame })),
@@ -118,7 +122,8 @@ async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<Ha
     Ok(told)
 }
 
-/// A program that writes a file when any of its code runs for a debugger, launched for people only to look at.
+/// A program that writes a file when any of its code runs for a debugger, launched for people only to look
+/// at.
 async fn watched(
     subject: Subject,
     name: &str,

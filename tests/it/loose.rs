@@ -1,5 +1,5 @@
-//! Values whose members are known only when they are used (`dynamic`): of a package (Newtonsoft.Json), of the framework, of the program's
-//! own. They are read, called, set and shown.
+//! Values whose members are known only when they are used (`dynamic`): of a package (Newtonsoft.Json), of the
+//! framework, of the program's own. They are read, called, set and shown.
 
 use std::path::PathBuf;
 
@@ -118,7 +118,8 @@ async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<V
     Ok(told["variables"].as_array().context("no rows")?.clone())
 }
 
-/// Without code that runs for it, an `ExpandoObject` is read like the dictionary it is; others say what they would need.
+/// Without code that runs for it, an `ExpandoObject` is read like the dictionary it is; others say what they
+/// would need.
 async fn hovers_and_sessions_without_a_compiler_read_dynamic_values_without_running_code(
     runtime: Runtime,
 ) -> anyhow::Result<()> {

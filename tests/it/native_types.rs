@@ -1,4 +1,5 @@
-//! Types of Rust and of C++'s library as lldb and gdb show them, each with the exact text: the table of docs/engines.md.
+//! Types of Rust and of C++'s library as lldb and gdb show them, each with the exact text: the table of
+//! docs/engines.md.
 
 use std::collections::HashMap;
 

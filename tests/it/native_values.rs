@@ -128,8 +128,10 @@ async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
     Ok(())
 }
 
-const CHANGES: &str = "struct Account { int balance; int limit; };\nint main(void) {\n    struct Account account = {70, 100};\n    \
-                       int other = 1;\n    account.balance = 30; /* BP here */\n    return account.balance + other - 31;\n}\n";
+const CHANGES: &str = "struct Account { int balance; int limit; };\n\
+    int main(void) {\n    struct Account account = {70, 100};\n    \
+                       int other = 1;\n    account.balance = 30; /* BP here */\n    return account.balance \
+                       + other - 31;\n}\n";
 
 /// A field that a step changed changes the summary of its struct, which is what an agent compares.
 #[tokio::test]
@@ -336,7 +338,8 @@ async fn a_file_name_that_several_sources_have_is_named_with_all_of_them() -> an
             let text = format!("int {name}_value(int n) {{\n    int more = n * 2;\n    return more;\n}}\n");
             std::fs::write(folder.path().join(name).join("util.c"), text)?;
         }
-        let main = "#include \"a/util.c\"\n#include \"b/util.c\"\nint main(void) { return a_value(2) + b_value(3); }\n";
+        let main = "#include \"a/util.c\"\n#include \"b/util.c\"\n\
+            int main(void) { return a_value(2) + b_value(3); }\n";
         let (_, program) = compiled(folder.path(), "main.c", main)?;
         let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
         let mut launch = subject.with(json!({ "program": program, "run": true }));

@@ -1,6 +1,6 @@
-//! The engine `netcoredbg`. No registry has the adapter: here a scripted one starts the program as it does, and the program's
-//! pipes, words and end are real. Recorded sessions of the real one are replayed in `child_replays`; the
-//! tests at the end run with it where `TANDEM_NETCOREDBG` names one.
+//! The engine `netcoredbg`. No registry has the adapter: here a scripted one starts the program as it does,
+//! and the program's pipes, words and end are real. Recorded sessions of the real one are replayed in
+//! `child_replays`; the tests at the end run with it where `TANDEM_NETCOREDBG` names one.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,7 +33,8 @@ impl Fake {
         std::fs::write(fake.path("script"), script.join("\n"))?;
         // The program gets an end of the adapter's own pipe, as netcoredbg's does.
         let adapter = format!(
-            "#!/bin/sh\n[ \"$1 $2\" = '--interpreter=vscode --' ] || exit 9\nshift 2\n\"$@\" 9>&1 &\nexec '{}' '{}' '{}'\n",
+            "#!/bin/sh\n[ \"$1 $2\" = '--interpreter=vscode --' ] || exit 9\nshift 2\n\"$@\" 9>&1 &\n\
+                exec '{}' '{}' '{}'\n",
             fixture::binary("fake_adapter").display(),
             fake.path("script").display(),
             fake.path("log").display()
@@ -49,7 +50,8 @@ impl Fake {
 
     /// The attributes that launch a shell with these words.
     fn launch(&self, words: &[&str]) -> Value {
-        json!({ "engine": "netcoredbg", "enginePath": self.path("netcoredbg"), "program": "/bin/sh", "args": words,
+        json!({ "engine": "netcoredbg", "enginePath": self.path("netcoredbg"), "program": "/bin/sh",
+            "args": words,
             "cwd": self.0.path() })
     }
 }
@@ -63,7 +65,8 @@ fn asked(command: &str, seq: i64) -> Value {
 }
 
 fn answered(command: &str, seq: i64) -> Value {
-    json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": "1", "success": true,
+    json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": "1",
+        "success": true,
         "body": { "supportsConfigurationDoneRequest": true } } })
 }
 
@@ -128,7 +131,8 @@ async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::
     ]);
     let fake = Fake::new(&script)?;
     let words = ["back\\", "", "a b", "q\"x", "new\nline"];
-    let told = "for word; do printf '<%s>' \"$word\"; done; printf '|%s|%s|' \"$GIVEN\" \"${HOME-unset}\"; pwd -P; \
+    let told = "for word; do printf '<%s>' \"$word\"; done; printf '|%s|%s|' \"$GIVEN\" \"${HOME-unset}\"; \
+        pwd -P; \
                 read line; echo \"got $line\" >&2; read line || echo end >&2";
     let mut launch = fake.launch(&[&["-c", told, "sh"][..], &words].concat());
     launch["env"] = json!({ "GIVEN": "1 2", "HOME": null });

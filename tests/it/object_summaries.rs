@@ -1,4 +1,5 @@
-//! Objects that have no text of their own, as agents are shown them: by their first fields, also among what changed.
+//! Objects that have no text of their own, as agents are shown them: by their first fields, also among what
+//! changed.
 
 use std::path::PathBuf;
 

@@ -43,7 +43,8 @@ fn frame(message: &serde_json::Value) -> String {
 
 /// A session that runs `touch FILE` instead of an adapter.
 fn hostile(file: &Path, token: Option<&str>) -> String {
-    let hello = json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x", "token": token } });
+    let hello = json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x",
+        "token": token } });
     let launch = json!({ "seq": 2, "type": "request", "command": "launch", "arguments": {
         "program": "/bin/true", "engine": { "command": "/usr/bin/touch", "args": [file] } } });
     frame(&hello) + &frame(&launch)

@@ -1,4 +1,5 @@
-//! Rows with what objects say of themselves (`allowToString`): only when the launch said so, and no longer than a row may take.
+//! Rows with what objects say of themselves (`allowToString`): only when the launch said so, and no longer
+//! than a row may take.
 
 use anyhow::Context;
 use serde_json::{Value, json};

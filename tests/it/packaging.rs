@@ -1,5 +1,5 @@
-//! Programs however they are delivered: with their runtime, in one file, with their assembly gone; and processes that
-//! cannot be debugged, which are refused with the reason.
+//! Programs however they are delivered: with their runtime, in one file, with their assembly gone; and
+//! processes that cannot be debugged, which are refused with the reason.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -258,7 +258,8 @@ async fn a_runtime_inside_the_executable_is_debugged_with_the_library_of_its_bui
         (&frame["line"], &frame["name"]),
         (&json!(fixture::line("tour", "add")), &json!("Program.Add(int left, int right)"))
     );
-    let version = json!({ "expression": "System.Environment.Version.ToString()", "frameId": frame["id"], "context": "watch" });
+    let version = json!({ "expression": "System.Environment.Version.ToString()", "frameId": frame["id"],
+        "context": "watch" });
     assert_eq!(editor.ok("evaluate", version).await?["result"], "\"9.0.7\"");
     for module in editor.ok("modules", json!({})).await?["modules"].as_array().context("no modules")? {
         assert_eq!(module["isUserCode"], module["name"] == "tour", "{module}");

@@ -1,4 +1,5 @@
-//! Sources that lie elsewhere than where the program was built or runs: breakpoints bind, and stops are shown, at the paths here.
+//! Sources that lie elsewhere than where the program was built or runs: breakpoints bind, and stops are
+//! shown, at the paths here.
 
 use std::collections::HashMap;
 use std::path::Path;

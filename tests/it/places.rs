@@ -1,5 +1,5 @@
-//! Breakpoints at every kind of line: overloads, generics, lambdas, local functions, iterators, columns; hit counts and
-//! log messages.
+//! Breakpoints at every kind of line: overloads, generics, lambdas, local functions, iterators, columns; hit
+//! counts and log messages.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -146,7 +146,8 @@ async fn log_messages_show_what_they_name(runtime: Runtime) -> anyhow::Result<()
         { "line": line, "logMessage": "{i}: {sum + i} {{kept}} {\"}\"} {nope}", "hitCondition": "2" },
         { "line": line, "condition": "i == 9", "logMessage": "last" },
         { "line": line, "hitCondition": "3",
-          "logMessage": "{i:D3}|{sum,5}|{sum,-4:X2}|{(i > 1 ? \"a\" : \"b\"),3}|{i > 1 ? 7 : 8}|{i,h}|{i:Q9}" },
+          "logMessage": "{i:D3}|{sum,5}|{sum,-4:X2}|{(i > 1 ? \"a\" : \"b\"),3}|{i > 1 ? 7 : \
+              8}|{i,h}|{i:Q9}" },
     ]);
     launch(&mut editor, requests).await?;
     assert_eq!(stops(&mut editor).await?.len(), 0);

@@ -1,4 +1,5 @@
-//! Launches of projects, solutions and C# files: what is built, and which of its programs starts. On .NET 10, whose SDK builds them.
+//! Launches of projects, solutions and C# files: what is built, and which of its programs starts. On .NET 10,
+//! whose SDK builds them.
 
 use std::path::Path;
 
@@ -80,7 +81,8 @@ async fn the_program_of_a_solution_is_built_and_started_as_msbuild_says(
 ) -> anyhow::Result<()> {
     let copy = copied()?;
     let (solution, project) = (copy.path().join("all.slnx"), copy.path().join("shop/shop.csproj"));
-    // Both frameworks are built; the newest is started, in the project's folder, under another name than the project's.
+    // Both frameworks are built; the newest is started, in the project's folder, under another name than the
+    // project's.
     let (stdout, console) = printed(runtime, json!({ "program": solution, "args": ["one"] })).await?;
     assert_eq!(stdout, "net10 in shop: one\n");
     assert!(console.contains("shop.csproj is for net10.0;net8.0: starting net10.0"), "{console}");
@@ -169,7 +171,8 @@ async fn a_file_may_name_another_sdk(runtime: Runtime) -> anyhow::Result<()> {
     restores_from_the_feed(folder.path())?;
     let file = folder.path().join("site.cs");
     let text = "#:sdk Microsoft.NET.Sdk.Web\n#:property PublishAot=false\n#:property NuGetAudit=false\n\
-                var builder = WebApplication.CreateBuilder(args);\nConsole.WriteLine(builder.GetType().Name);\nreturn 3;\n";
+                var builder = WebApplication.CreateBuilder(args);\n\
+                Console.WriteLine(builder.GetType().Name);\nreturn 3;\n";
     std::fs::write(&file, text)?;
     assert_eq!(printed(runtime, json!({ "program": file })).await?.0, "WebApplicationBuilder\n");
     Ok(())
@@ -240,7 +243,8 @@ async fn a_project_of_fsharp_that_cannot_be_built_says_why(runtime: Runtime) -> 
     Ok(())
 }
 
-/// Launches a project of tests as any client does with F5: what the console said, and the frame of the first stop.
+/// Launches a project of tests as any client does with F5: what the console said, and the frame of the first
+/// stop.
 async fn debugged_tests(
     runtime: Runtime,
     project: &str,

@@ -68,8 +68,10 @@ fn requests_in_the_command_table_match_the_schema() -> anyhow::Result<()> {
 #[test]
 fn interfaces_of_the_schema_are_read_with_nested_fields() {
     let schema = Schema::parse(
-        "declare module DebugProtocol {\n\t/** A: {\n\tb: c */\n\tinterface XRequest extends Request {\n\t\t// command: 'x';\n\t\targuments?: XArguments;\n\t}\n\
-         \texport interface XResponse extends Response {\n\t\tbody: {\n\t\t\t/** Text. */\n\t\t\tfoo?: string;\n\t\t};\n\t\tmore: number;\n\t}\n\
+        "declare module DebugProtocol {\n\t/** A: {\n\tb: c */\n\tinterface XRequest extends Request {\n\
+            \t\t// command: 'x';\n\t\targuments?: XArguments;\n\t}\n\
+         \texport interface XResponse extends Response {\n\t\tbody: {\n\t\t\t/** Text. */\n\
+         \t\t\tfoo?: string;\n\t\t};\n\t\tmore: number;\n\t}\n\
          \tinterface XArguments {\n\t\t[key: string]: any;\n\t}\n}\n",
     );
     assert_eq!(schema.requests(), BTreeMap::from([("x", "X")]));

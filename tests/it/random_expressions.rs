@@ -1,5 +1,5 @@
-//! Random expressions: what the debugger makes of them by itself, and what the compiler of an SDK makes of them, is what the compiled program
-//! prints.
+//! Random expressions: what the debugger makes of them by itself, and what the compiler of an SDK makes of
+//! them, is what the compiled program prints.
 
 use std::collections::BTreeMap;
 
@@ -168,9 +168,10 @@ impl Language {
                     // Newer than the program's C#: the compiler of today knows.
                     let today = batched(&mut compiler, &frame, &[text]).await?;
                     if today.as_ref().is_none_or(|values| values[..] != [value.clone()]) {
-                        found
-                            .wrong
-                            .push(format!("{text}\n    own: {value}\n    today's compiler: {today:?}\n    printed: {printed:?}"));
+                        found.wrong.push(format!(
+                            "{text}\n    own: {value}\n    today's compiler: {today:?}\n    \
+                                printed: {printed:?}"
+                        ));
                     }
                     continue;
                 }
@@ -311,7 +312,8 @@ async fn batched(
     }
     let functions: Vec<String> = texts.iter().map(|text| format!("() => {text}")).collect();
     let all = format!(
-        "new System.Func<object>[] {{ {} }}.Select(f => {{ try {{ return f(); }} catch (System.Exception e) {{ return \"!\" + e.GetType().Name; }} }}).ToArray()",
+        "new System.Func<object>[] {{ {} }}.Select(f => {{ try {{ return f(); }} catch (System.Exception e) \
+            {{ return \"!\" + e.GetType().Name; }} }}).ToArray()",
         functions.join(", ")
     );
     let asked = json!({ "expression": all, "frameId": frame, "context": "repl" });

@@ -1,4 +1,5 @@
-//! Sessions of other releases: an older one is joined, a newer one is refused by name, by adapter and bridge alike.
+//! Sessions of other releases: an older one is joined, a newer one is refused by name, by adapter and bridge
+//! alike.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Sources that Source Link names: fetched from a server when that is allowed, and shown with their lines; refused for a reason otherwise.
+//! Sources that Source Link names: fetched from a server when that is allowed, and shown with their lines;
+//! refused for a reason otherwise.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -162,7 +162,8 @@ async fn values_returned_by_other_threads_and_deeper_calls_are_not_shown(
     let told = table(&mut editor, &["next"]).await?;
     assert_eq!(
         told,
-        "next Program.Factorial(int n): int rest = Factorial(n - 1); // BP factorial => Factorial returned int 2"
+        "next Program.Factorial(int n): int rest = Factorial(n - 1); // BP factorial => Factorial returned \
+            int 2"
     );
     // A statement that calls its own method thousands of times is still stepped over, without values.
     editor.break_at("returns", &["fibonacci"]).await?;

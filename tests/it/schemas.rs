@@ -31,7 +31,8 @@ async fn the_list_of_tools_changes_only_on_purpose() -> anyhow::Result<()> {
 
 #[test]
 fn an_answer_of_another_shape_is_found() -> anyhow::Result<()> {
-    let schema = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "rows": { "type": "array" } } });
+    let schema = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "rows": {
+        "type": "array" } } });
     let schemas = Schemas::of(&json!({ "tools": [{ "name": "t", "outputSchema": schema }] }))?;
     let checked = |answer: Value| {
         let error = answer["success"] == false;

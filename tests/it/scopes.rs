@@ -1,4 +1,5 @@
-//! Which variables are seen where: those in state machines and closures, constants, and what code made at run time has.
+//! Which variables are seen where: those in state machines and closures, constants, and what code made at run
+//! time has.
 
 use anyhow::Context;
 use serde_json::{Value, json};

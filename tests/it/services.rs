@@ -1,4 +1,5 @@
-//! Variables that keep a debugger from a .NET runtime: those that can be done without, and those that are named.
+//! Variables that keep a debugger from a .NET runtime: those that can be done without, and those that are
+//! named.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! Value types of every size, passed in every way to calls that the debugger makes: each expression has the value that the program
-//! prints for it.
+//! Value types of every size, passed in every way to calls that the debugger makes: each expression has the
+//! value that the program prints for it.
 
 use anyhow::Context;
 use serde_json::json;
@@ -24,7 +24,8 @@ async fn value_types_of_every_size_reach_calls_unchanged(runtime: Runtime) -> an
     let conditional = json!([
         { "line": fixture::modern_line("shapes", "rows") },
         { "line": fixture::modern_line("shapes", "constraint") },
-        { "line": fixture::modern_line("shapes", "plain"), "condition": "red.Beside(red) == \"200.10.7|200.10.7\"" },
+        { "line": fixture::modern_line("shapes", "plain"), "condition": "red.Beside(red) == \
+            \"200.10.7|200.10.7\"" },
     ]);
     editor.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": conditional })).await?;
     let (mut wrong, mut kinds, mut count) = (Vec::new(), 0, 0);
@@ -38,14 +39,16 @@ async fn value_types_of_every_size_reach_calls_unchanged(runtime: Runtime) -> an
         let display = kind.contains('.').then_some(("one", "one.With(one)"));
         let rows: Vec<_> = rows.lines().filter_map(|row| row.split_once('\t')).collect();
         anyhow::ensure!(!rows.is_empty(), "no rows for {kind}");
-        // One expression has the values of several rows: each answer costs the client more than a call costs the debugger.
+        // One expression has the values of several rows: each answer costs the client more than a call costs
+        // the debugger.
         for rows in rows.chunks(MAX_TOGETHER) {
             let expressions: Vec<_> = rows.iter().map(|(expression, _)| *expression).collect();
             let whole = format!("new object[] {{ {} }}", expressions.join(", "));
             let ask = json!({ "expression": whole, "frameId": stop.frame["id"], "context": "repl" });
             let answer = editor.ask("evaluate", ask).await?;
             anyhow::ensure!(answer.success, "{kind}: {}", answer.body);
-            let page = json!({ "variablesReference": answer.body["variablesReference"], "start": 0, "count": rows.len() });
+            let page = json!({ "variablesReference": answer.body["variablesReference"], "start": 0,
+                "count": rows.len() });
             let page = editor.ok("variables", page).await?;
             let values = page["variables"].as_array().context("no values")?;
             anyhow::ensure!(

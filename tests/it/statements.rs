@@ -1,5 +1,5 @@
-//! Steps through every statement that the compiler takes apart, place by place, against what the programs themselves say
-//! above each method: tables that were written from the language, not recorded.
+//! Steps through every statement that the compiler takes apart, place by place, against what the programs
+//! themselves say above each method: tables that were written from the language, not recorded.
 
 use std::collections::HashMap;
 

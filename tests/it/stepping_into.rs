@@ -1,4 +1,5 @@
-//! Steps into calls: what attributes and filters hide, a chosen call, iterators and lambdas; and where `goto` may go.
+//! Steps into calls: what attributes and filters hide, a chosen call, iterators and lambdas; and where `goto`
+//! may go.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Async methods that the runtime itself suspends. Up to .NET 10 its debugging library crashes when one is on a stack.
+//! Async methods that the runtime itself suspends. Up to .NET 10 its debugging library crashes when one is on
+//! a stack.
 
 use std::process::Stdio;
 

@@ -1,4 +1,5 @@
-//! Symbols from a server (SSQP): requested by id and checksum, used only if they are the module's, and never waited for.
+//! Symbols from a server (SSQP): requested by id and checksum, used only if they are the module's, and never
+//! waited for.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -59,7 +60,8 @@ async fn break_in_library(editor: &mut DapClient, marker: &str) -> anyhow::Resul
 async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runtime) -> anyhow::Result<()> {
     let distant = Distant::new(runtime)?;
     let web = server(distant.take_pdb()?).await?;
-    // In what was compiled optimised before its symbols came, .NET Core 3.1 takes breakpoints at some lines only.
+    // In what was compiled optimised before its symbols came, .NET Core 3.1 takes breakpoints at some lines
+    // only.
     let mut attributes = options(&web, json!({}));
     attributes["suppressJITOptimizations"] = json!(true);
     let mut editor = distant.launch(&["calls", "counted"], attributes).await?;
@@ -102,7 +104,8 @@ async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runt
     );
     assert!(head.contains("\r\nsymbolchecksum: sha256:"), "{head}");
 
-    // The next session finds it in the cache, before the first request; a cache that the user configures is used in the same way.
+    // The next session finds it in the cache, before the first request; a cache that the user configures is
+    // used in the same way.
     for more in [json!({}), json!({ "cachePath": distant.path("cache/tandem/symbols") })] {
         let mut editor = distant.launch(&["calls"], options(&web, more)).await?;
         break_in_library(&mut editor, "inner").await?;

@@ -186,7 +186,8 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
     terminal.write("\u{1a}")?;
     terminal.shows("Stopped").await?;
     editor.ok("terminate", json!({})).await?;
-    // By the signal that asks it to. Under .NET 9 it is found suspended again now and then, and killed; why is not known.
+    // By the signal that asks it to. Under .NET 9 it is found suspended again now and then, and killed; why
+    // is not known.
     let code = editor.event("exited").await?["exitCode"].clone();
     assert!(code == 143 || (code == 137 && runtime == Runtime::Net9), "{code}");
     editor.event("terminated").await?;

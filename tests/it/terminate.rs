@@ -1,5 +1,5 @@
-//! `terminate` of .NET programs: how Tandem asks them to end, how long they may take, and what ends them afterwards. For other programs:
-//! [`super::child_terminate`].
+//! `terminate` of .NET programs: how Tandem asks them to end, how long they may take, and what ends them
+//! afterwards. For other programs: [`super::child_terminate`].
 
 use std::time::{Duration, Instant};
 
@@ -293,7 +293,8 @@ async fn web_host(runtime: Runtime, more: Value, markers: &[&str]) -> anyhow::Re
 async fn a_web_host_stops_its_services_in_order(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = web_host(runtime, json!({}), &["saving"]).await?;
     let taken = json!({ "source": { "path": fixture::modern_source("host") }, "breakpoints": [
-        { "line": fixture::modern_line("host", "taken") }, { "line": fixture::modern_line("host", "saving") }] });
+        { "line": fixture::modern_line("host", "taken") }, { "line": fixture::modern_line("host",
+            "saving") }] });
     editor.ok("setBreakpoints", taken).await?;
     editor.stop().await?;
     editor.ok("terminate", json!({})).await?;

@@ -11,8 +11,10 @@ use super::frameworks::{agent, finished, line};
 /// A project of unittest in a git repository, whose test fails at its third run.
 fn flaky() -> anyhow::Result<tempfile::TempDir> {
     let project = tempfile::tempdir()?;
-    let test = "import pathlib\nimport unittest\n\n\nclass Flaky(unittest.TestCase):\n    def test_counts(self):\n        \
-        file = pathlib.Path(__file__).with_name(\"count\")\n        count = int(file.read_text()) + 1 if file.exists() else 1\n        \
+    let test = "import pathlib\nimport unittest\n\n\nclass Flaky(unittest.TestCase):\n    def \
+        test_counts(self):\n        \
+        file = pathlib.Path(__file__).with_name(\"count\")\n        count = int(file.read_text()) + 1 if \
+        file.exists() else 1\n        \
         file.write_text(str(count))\n        self.assertNotEqual(count, 3)  # BP flaky\n";
     std::fs::write(project.path().join("test_flaky.py"), test)?;
     let other =
@@ -148,7 +150,8 @@ async fn a_python_without_pytest_is_named_with_how_to_install_it() -> anyhow::Re
     agent.finish().await
 }
 
-/// A test that passes in the first run. In the others of a row it waits for all of them; then one fails, and the others wait for long.
+/// A test that passes in the first run. In the others of a row it waits for all of them; then one fails, and
+/// the others wait for long.
 const TOGETHER: &str = "import os
 import pathlib
 import time

@@ -45,7 +45,8 @@ async fn with_pytest() -> anyhow::Result<()> {
 #[tokio::test]
 async fn with_unittest() -> anyhow::Result<()> {
     let text = "import unittest\n\nfrom cart import price\n\n\nclass Expects(unittest.TestCase):\n    \
-                def test_expects(self):\n        with self.assertRaises(ValueError):\n            price(\"melon\")\n        \
+                def test_expects(self):\n        with self.assertRaises(ValueError):\n            \
+                price(\"melon\")\n        \
                 self.assertRaises(ValueError, int, \"x\")\n";
     let project = fixture::test_project("unittest")?;
     stops_nowhere(project, ("tests/test_expects.py", text), "test_expects", Subject::Python).await
@@ -53,8 +54,10 @@ async fn with_unittest() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn with_minitest() -> anyhow::Result<()> {
-    let text = "require \"minitest/autorun\"\nrequire \"cart\"\n\nclass ExpectsTest < Minitest::Test\n  def test_expects\n    \
-                assert_raises(ArgumentError) { Cart.price(\"melon\") }\n    assert_raises(ArgumentError) { Integer(\"x\") }\n  end\nend\n";
+    let text = "require \"minitest/autorun\"\nrequire \"cart\"\n\n\
+        class ExpectsTest < Minitest::Test\n  def test_expects\n    \
+                assert_raises(ArgumentError) { Cart.price(\"melon\") }\n    assert_raises(ArgumentError) { \
+                Integer(\"x\") }\n  end\nend\n";
     for subject in [Subject::Rdbg, Subject::Rdbg192] {
         let project = fixture::test_project("minitest")?;
         stops_nowhere(project, ("test/expects_test.rb", text), "ExpectsTest#test_expects", subject).await?;
@@ -75,7 +78,8 @@ async fn with_rspec() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn with_jest() -> anyhow::Result<()> {
-    let text = "test(\"expects\", async () => {\n  expect(() => { throw new Error(\"x\"); }).toThrow(\"x\");\n  \
+    let text = "test(\"expects\", async () => {\n  expect(() => { throw new Error(\"x\"); \
+        }).toThrow(\"x\");\n  \
                 await expect((async () => { throw new Error(\"y\"); })()).rejects.toThrow(\"y\");\n});\n";
     let project = fixture::node_test_project("jest")?;
     stops_nowhere(project, ("test/expects.test.js", text), "test/expects.test.js > expects", Subject::Js)
@@ -92,10 +96,12 @@ async fn with_vitest() -> anyhow::Result<()> {
         .await
 }
 
-/// The name chooses tests in each file; in another one a suite's hook fails, which Node 20 runs although none of its tests is chosen.
+/// The name chooses tests in each file; in another one a suite's hook fails, which Node 20 runs although none
+/// of its tests is chosen.
 #[tokio::test]
 async fn with_node_s_own_runner() -> anyhow::Result<()> {
-    let text = "import assert from \"node:assert\";\nimport test from \"node:test\";\n\ntest(\"expects\", async () => {\n  \
+    let text = "import assert from \"node:assert\";\nimport test from \"node:test\";\n\n\
+        test(\"expects\", async () => {\n  \
                 assert.throws(() => { throw new Error(\"x\"); });\n  \
                 await assert.rejects(async () => { throw new Error(\"y\"); });\n});\n";
     let project = fixture::test_project("node")?;
@@ -135,7 +141,8 @@ async fn with_should_panic() -> anyhow::Result<()> {
 #[tokio::test]
 async fn other_panics_than_expected_stop() -> anyhow::Result<()> {
     let text = format!(
-        "{PANICS}\n#[test]\n#[should_panic(expected = \"plum\")]\nfn wrong() {{\n    panic!(\"no melon\"); // BP wrong\n}}\n\n\
+        "{PANICS}\n#[test]\n#[should_panic(expected = \"plum\")]\n\
+            fn wrong() {{\n    panic!(\"no melon\"); // BP wrong\n}}\n\n\
          #[test]\n#[should_panic]\nfn quiet() {{}}\n"
     );
     let project = of_rust(&text)?;
@@ -156,11 +163,14 @@ async fn other_panics_than_expected_stop() -> anyhow::Result<()> {
 async fn with_googletest() -> anyhow::Result<()> {
     let text = "#include <gtest/gtest.h>\n\n#include <cstdlib>\n#include <stdexcept>\n\n\
                 static int price() { throw std::invalid_argument(\"melon\"); }\n\n\
-                TEST(Expects, Throws) {\n  EXPECT_THROW(price(), std::invalid_argument);\n  ASSERT_ANY_THROW(price());\n}\n\n\
-                TEST(Expects, Catches) {\n  try {\n    price();\n  } catch (const std::exception&) {\n  }\n}\n\n\
+                TEST(Expects, Throws) {\n  EXPECT_THROW(price(), std::invalid_argument);\n  \
+                ASSERT_ANY_THROW(price());\n}\n\n\
+                TEST(Expects, Catches) {\n  try {\n    price();\n  } catch (const std::exception&) {\n  }\n\
+                }\n\n\
                 TEST(ExpectsDeathTest, Dies) {\n  EXPECT_DEATH(std::abort(), \"\");\n  \
                 EXPECT_EXIT(std::exit(3), testing::ExitedWithCode(3), \"\");\n}\n\n\
-                TEST(ExpectsDeathTest, DiesAlone) {\n  GTEST_FLAG_SET(death_test_style, \"threadsafe\");\n  EXPECT_DEATH(std::abort(), \"\");\n}\n";
+                TEST(ExpectsDeathTest, DiesAlone) {\n  GTEST_FLAG_SET(death_test_style, \"threadsafe\");\n  \
+                EXPECT_DEATH(std::abort(), \"\");\n}\n";
     let project = fixture::test_project("googletest")?;
     std::fs::write(project.path().join("cart_test.cc"), text)?;
     let cmake = fixture::tool("cmake");
@@ -176,7 +186,8 @@ async fn with_googletest() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn with_recover_of_go() -> anyhow::Result<()> {
-    let text = "package shop\n\nimport \"testing\"\n\nfunc TestExpects(t *testing.T) {\n\tdefer func() {\n\t\t\
+    let text = "package shop\n\nimport \"testing\"\n\nfunc TestExpects(t *testing.T) {\n\tdefer func() {\n\
+        \t\t\
                 if recover() == nil {\n\t\t\tt.Error(\"no panic\")\n\t\t}\n\t}()\n\tpanic(\"melon\")\n}\n";
     let project = fixture::test_project("go")?;
     std::fs::write(project.path().join("expects_test.go"), text)?;
@@ -228,8 +239,10 @@ mod on_net10 {
             Assert.That(() => Own.Price(\"melon\"), Throws.ArgumentException);\n\
             Assert.That(() => { Own.Price(\"melon\"); }, Throws.TypeOf<ArgumentException>());\n\
             Assert.That(() => int.Parse(\"x\"), Throws.Exception.With.Message.Contains(\"x\"));\n\
-            Action action = () => Own.Price(\"plum\");\nAssert.That(action, Throws.InstanceOf<Exception>());\n\
-            Assert.Throws<ArgumentException>(() => Own.Price(\"melon\"));\nAssert.Catch(() => Own.Price(\"melon\"));\n}\n\n\
+            Action action = () => Own.Price(\"plum\");\nAssert.That(action, \
+            Throws.InstanceOf<Exception>());\n\
+            Assert.Throws<ArgumentException>(() => Own.Price(\"melon\"));\n\
+            Assert.Catch(() => Own.Price(\"melon\"));\n}\n\n\
             [Test]\npublic void Later()\n{\n\
             Assert.That(async () => await Own.PriceLater(\"melon\"), Throws.ArgumentException);\n\
             Assert.ThrowsAsync<ArgumentException>(async () => await Own.PriceLater(\"melon\"));\n}\n}\n";
@@ -255,7 +268,8 @@ mod on_net10 {
             ("MSTest.TestFramework", "4.5.2"),
             ("MSTest.TestAdapter", "4.5.2"),
         ];
-        let tests = "using Microsoft.VisualStudio.TestTools.UnitTesting;\n\nnamespace Tests;\n\n[TestClass]\npublic class Expects\n{\n\
+        let tests = "using Microsoft.VisualStudio.TestTools.UnitTesting;\n\nnamespace Tests;\n\n\
+            [TestClass]\npublic class Expects\n{\n\
             [TestMethod]\npublic void AtOnce()\n{\n\
             Assert.Throws<Exception>(() => Own.Price(\"melon\"));\n\
             Assert.ThrowsExactly<ArgumentException>(() => Own.Price(\"melon\"));\n}\n\n\
@@ -267,7 +281,8 @@ mod on_net10 {
     #[tokio::test]
     async fn with_tunit() -> anyhow::Result<()> {
         let packages = [("TUnit.Engine", "1.81.10"), ("TUnit.Assertions", "1.81.10")];
-        let tests = "using TUnit.Core;\nusing TUnit.Assertions;\nusing TUnit.Assertions.Extensions;\n\nnamespace Tests;\n\npublic class Expects\n{\n\
+        let tests = "using TUnit.Core;\nusing TUnit.Assertions;\nusing TUnit.Assertions.Extensions;\n\n\
+            namespace Tests;\n\npublic class Expects\n{\n\
             [Test]\npublic async Task AtOnce()\n{\n\
             await Assert.That(() => { Own.Price(\"melon\"); }).Throws<ArgumentException>();\n}\n\n\
             [Test]\npublic async Task Later()\n{\n\

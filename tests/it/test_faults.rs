@@ -1,5 +1,5 @@
-//! Tests that cannot be built or do not end: the first have diagnostics with places, and of the second nothing is left running, whatever
-//! the framework.
+//! Tests that cannot be built or do not end: the first have diagnostics with places, and of the second
+//! nothing is left running, whatever the framework.
 //!
 //! Not here: frameworks that are missing ([`super::test_runs`]).
 
@@ -67,7 +67,8 @@ fn environment(name: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
     })
 }
 
-/// Has these words of a source replaced, and is notified of an error at that line, whose message has other words.
+/// Has these words of a source replaced, and is notified of an error at that line, whose message has other
+/// words.
 async fn is_placed(
     name: &'static str,
     file: &str,
@@ -113,17 +114,27 @@ macro_rules! errors_are_placed {
 }
 
 errors_are_placed! {
-    an_error_of_cargo_has_its_place "cargo" "src/lib.rs" ("let mut sum = 0;", "let mut sum = missing;"), "cannot find value"
+    an_error_of_cargo_has_its_place "cargo" "src/lib.rs" ("let mut sum = 0;", "let mut sum = missing;"),
+    "cannot find value"
     an_error_of_go_has_its_place "go" "cart.go" ("sum := 0", "sum := missing"), "undefined: missing"
-    an_error_of_go_s_syntax_has_its_place "go" "cart_test.go" ("func TestAdds(", "func TestAdds)("), "expected"
-    an_error_of_c_plus_plus_has_its_place "googletest" "cart_test.cc" ("int sum = left + right;", "int sum = missing;"), "missing"
-    an_error_of_cmake_has_its_place "googletest" "CMakeLists.txt" ("enable_testing()", "enable_nothing()"), "enable_nothing"
-    an_error_of_minitest_has_its_place "minitest" "test/cart_test.rb" ("def test_adds", "def test_adds)"), "syntax error"
-    an_error_of_what_minitest_tests_has_its_place "minitest" "lib/cart.rb" ("sum = 0", "sum = )"), "syntax error"
-    what_ruby_does_not_find_has_its_place "minitest" "test/cart_test.rb" ("require \"cart\"", "require \"melon\""), "cannot load such file -- melon"
-    an_error_of_rspec_has_its_place "rspec" "spec/cart_spec.rb" ("it \"adds\" do", "it \"adds\" do)"), "syntax error"
-    an_error_of_pytest_has_its_place "pytest" "tests/test_cart.py" ("def test_adds():", "def test_adds() !:"), "SyntaxError"
-    an_error_of_unittest_has_its_place "unittest" "tests/test_cart.py" ("def test_adds(self):", "def test_adds(self) !:"), "SyntaxError"
+    an_error_of_go_s_syntax_has_its_place "go" "cart_test.go" ("func TestAdds(", "func TestAdds)("),
+    "expected"
+    an_error_of_c_plus_plus_has_its_place "googletest" "cart_test.cc" ("int sum = left + right;",
+        "int sum = missing;"), "missing"
+    an_error_of_cmake_has_its_place "googletest" "CMakeLists.txt" ("enable_testing()", "enable_nothing()"),
+    "enable_nothing"
+    an_error_of_minitest_has_its_place "minitest" "test/cart_test.rb" ("def test_adds", "def test_adds)"),
+    "syntax error"
+    an_error_of_what_minitest_tests_has_its_place "minitest" "lib/cart.rb" ("sum = 0", "sum = )"),
+    "syntax error"
+    what_ruby_does_not_find_has_its_place "minitest" "test/cart_test.rb" ("require \"cart\"",
+        "require \"melon\""), "cannot load such file -- melon"
+    an_error_of_rspec_has_its_place "rspec" "spec/cart_spec.rb" ("it \"adds\" do", "it \"adds\" do)"),
+    "syntax error"
+    an_error_of_pytest_has_its_place "pytest" "tests/test_cart.py" ("def test_adds():",
+        "def test_adds() !:"), "SyntaxError"
+    an_error_of_unittest_has_its_place "unittest" "tests/test_cart.py" ("def test_adds(self):",
+        "def test_adds(self) !:"), "SyntaxError"
 }
 
 /// The processes that have this word in their environment, except the bridge.

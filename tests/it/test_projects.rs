@@ -1,5 +1,5 @@
-//! Tests of .NET as they lie in real folders: projects of a solution that share the names of their tests, a project for two target
-//! frameworks, settings files, and assertions that fail together.
+//! Tests of .NET as they lie in real folders: projects of a solution that share the names of their tests, a
+//! project for two target frameworks, settings files, and assertions that fail together.
 
 use std::path::Path;
 
@@ -47,13 +47,16 @@ fn older(folder: &Path, projects: &[&str]) -> anyhow::Result<()> {
     for (number, name) in projects.iter().enumerate() {
         let id = format!("{{11111111-2222-3333-4444-55555555555{number}}}");
         text.push_str(&format!(
-            "Project(\"{{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}}\") = \"{name}\", \"{name}\\{name}.csproj\", \"{id}\"\nEndProject\n"
+            "Project(\"{{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}}\") = \"{name}\", \"{name}\\{name}.csproj\", \
+                \"{id}\"\nEndProject\n"
         ));
         configured.push_str(&format!("{id}.{own}.ActiveCfg = {own}\n{id}.{own}.Build.0 = {own}\n"));
     }
     text.push_str(&format!(
-        "Global\nGlobalSection(SolutionConfigurationPlatforms) = preSolution\n{own} = {own}\nEndGlobalSection\n\
-         GlobalSection(ProjectConfigurationPlatforms) = postSolution\n{configured}EndGlobalSection\nEndGlobal\n"
+        "Global\nGlobalSection(SolutionConfigurationPlatforms) = preSolution\n{own} = {own}\n\
+            EndGlobalSection\n\
+         GlobalSection(ProjectConfigurationPlatforms) = postSolution\n{configured}EndGlobalSection\n\
+         EndGlobal\n"
     ));
     std::fs::remove_file(folder.join("all.slnx"))?;
     Ok(std::fs::write(folder.join("all.sln"), text)?)

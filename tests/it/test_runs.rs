@@ -1,5 +1,5 @@
-//! Runs of tests that go wrong, and what is passed on to their runners: switches, names that no longer exist, floods of output, processes
-//! that are killed.
+//! Runs of tests that go wrong, and what is passed on to their runners: switches, names that no longer exist,
+//! floods of output, processes that are killed.
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
-//! `debug_trace` in each language: what it says of an expression is what `debug_evaluate` says of it at the same place, whatever
-//! the expression looks like; the program's output is its own; and it ends where it says it does.
+//! `debug_trace` in each language: what it says of an expression is what `debug_evaluate` says of it at the
+//! same place, whatever the expression looks like; the program's output is its own; and it ends where it says
+//! it does.
 
 use std::time::Duration;
 
@@ -230,7 +231,8 @@ async fn a_trace_of_a_csharp_program_says_what_evaluate_says(runtime: Runtime) -
     for broken in [2, 7] {
         assert!(rows[1][broken]["error"].is_string(), "{table}");
     }
-    let wrong = json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": ["i"], "condition": "i == 2 &&" });
+    let wrong = json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": ["i"],
+        "condition": "i == 2 &&" });
     let refused = agent.call("debug_trace", wrong).await?;
     assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{refused}");
     agent.finish().await

@@ -1,5 +1,5 @@
-//! `trigger`: what an agent starts while it waits for a stop. The answer has the stop, and what was triggered when that has ended;
-//! nothing that it starts holds the agent up, or outlives it.
+//! `trigger`: what an agent starts while it waits for a stop. The answer has the stop, and what was triggered
+//! when that has ended; nothing that it starts holds the agent up, or outlives it.
 
 use std::time::{Duration, Instant};
 

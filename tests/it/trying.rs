@@ -1,5 +1,6 @@
-//! `debug_try` in each language: two more runs of the program with the same arguments and input, one of them changed at a place; what
-//! differs is in one answer, the agent's own session stays where it is, and nothing is left of the runs.
+//! `debug_try` in each language: two more runs of the program with the same arguments and input, one of them
+//! changed at a place; what differs is in one answer, the agent's own session stays where it is, and nothing
+//! is left of the runs.
 
 use std::path::Path;
 
@@ -89,7 +90,8 @@ async fn values_are_set_and_statements_skipped_in_a_csharp_program(runtime: Runt
     stays(&mut agent, &started).await?;
     // Its breakpoints are not those of the runs.
     agent.call("debug_set_breakpoint", json!({ "sourceFile": source, "text": "BP inner" })).await?;
-    let skip = json!({ "sourceFile": source, "text": "BP outer", "skip": true, "until": until, "expressions": ["a"] });
+    let skip = json!({ "sourceFile": source, "text": "BP outer", "skip": true, "until": until,
+        "expressions": ["a"] });
     let skipped = agent.call("debug_try", skip).await?;
     assert_eq!(skipped["with"]["skippedTo"], fixture::line("steps", "outer") + 1, "{skipped}");
     assert_eq!(differs(&skipped), "a: 4 without, 0 with the change", "{skipped}");
@@ -364,7 +366,8 @@ async fn runs_that_differ_by_themselves_or_never_end_are_reported() -> anyhow::R
 async fn a_run_that_stops_again_and_again_ends_with_its_time() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path()).await?;
-    let text = "ready = 1\nwhile ready:\n    try:\n        int('x')\n    except ValueError:\n        pass\nready = 2\n";
+    let text = "ready = 1\nwhile ready:\n    try:\n        int('x')\n    except ValueError:\n        pass\n\
+        ready = 2\n";
     let file = folder.path().join("stops.py");
     let started = launched(&mut agent, folder.path(), "stops.py", text).await?;
     agent.call("debug_set_exception_breakpoints", json!({ "filters": ["raised"] })).await?;

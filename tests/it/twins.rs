@@ -1,5 +1,5 @@
-//! Assemblies with types of the same names, and two assemblies with the same name and version: a name means what the code at the stop
-//! means by it.
+//! Assemblies with types of the same names, and two assemblies with the same name and version: a name means
+//! what the code at the stop means by it.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;
@@ -15,7 +15,8 @@ net10_tests! {
 async fn names_mean_types_of_the_assembly_at_the_stop(runtime: Runtime) -> anyhow::Result<()> {
     let folder = fixture::root().join("fixtures/programs/modern/twins");
     let (own, other) = (folder.join("Program.cs"), folder.join("other/Other.cs"));
-    // In the program, in its library, in a copy of the program in another load context, and back in the program.
+    // In the program, in its library, in a copy of the program in another load context, and back in the
+    // program.
     let stops: [(_, Expected); 5] = [
         (
             (own.clone(), "own"),

@@ -1,4 +1,5 @@
-//! `suppressJITOptimizations`: variables of optimised libraries. Of code that was compiled ahead of time: [`super::forms`].
+//! `suppressJITOptimizations`: variables of optimised libraries. Of code that was compiled ahead of time:
+//! [`super::forms`].
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -22,12 +22,19 @@ async fn an_agent_that_does_not_read_the_bridges_stderr_is_served() -> anyhow::R
     agent.finish().await
 }
 
-/// Each of the adapter's messages is skipped with a warning, and there are far more of them than a pipe holds.
+/// Each of the adapter's messages is skipped with a warning, and there are far more of them than a pipe
+/// holds.
 #[tokio::test]
 async fn an_editor_that_does_not_read_stderr_is_served_whatever_the_adapter_says() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let request = |command: &str, seq: i64| json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": seq } });
-    let answer = |command: &str, seq: i64| json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": 0, "success": true } });
+    let request = |command: &str, seq: i64| {
+        json!({ "dir": "out", "m": { "type": "request",
+        "command": command, "seq": seq } })
+    };
+    let answer = |command: &str, seq: i64| {
+        json!({ "dir": "in", "m": { "type": "response",
+        "command": command, "request_seq": seq, "seq": 0, "success": true } })
+    };
     let steps = [
         request("initialize", 1),
         answer("initialize", 1),

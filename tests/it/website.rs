@@ -1,5 +1,5 @@
-//! A web site of ASP.NET Core and EF Core: its controller, minimal API, middleware, Razor page, hub and background service are debugged by
-//! an editor and an agent at once, while real requests come.
+//! A web site of ASP.NET Core and EF Core: its controller, minimal API, middleware, Razor page, hub and
+//! background service are debugged by an editor and an agent at once, while real requests come.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
-//! Words that the project no longer uses: the list is `docs/contributing/words.txt`, with what to write instead and where a word is
-//! right after all. Files are those that git knows; `docs/contributing/style.md` says how to write.
+//! Words that the project no longer uses: the list is `docs/contributing/words.txt`, with what to write
+//! instead and where a word is right after all. Files are those that git knows; `docs/contributing/style.md`
+//! says how to write.
 
 use anyhow::{Context, ensure};
 use regex::Regex;

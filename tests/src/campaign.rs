@@ -1,5 +1,6 @@
-//! Campaigns: long random attacks on the real programs, each with a short run among the tests, a long one among those of `check --long`,
-//! and by hand (`cargo build --workspace && target/debug/campaign NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
+//! Campaigns: long random attacks on the real programs, each with a short run among the tests, a long one
+//! among those of `check --long`, and by hand (`cargo build --workspace && target/debug/campaign NAME --count
+//! N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
 //!
 //! A campaign prints nothing itself; it returns a summary, or the error. Its randomness comes from its seed
 //! alone, but the programs' timing does not, so a seed that fails once may have to be run again.
@@ -43,7 +44,8 @@ pub struct Campaign {
 pub const CAMPAIGNS: [Campaign; 6] = [
     Campaign {
         name: "messages",
-        about: "frames to tandem-dap, sound, split and hostile: each request is answered exactly once (counts frames)",
+        about: "frames to tandem-dap, sound, split and hostile: each request is answered exactly once \
+            (counts frames)",
         short: 20_000,
         long: 1_000_000,
         run: |options| Box::pin(messages::dap(options)),
@@ -64,7 +66,8 @@ pub const CAMPAIGNS: [Campaign; 6] = [
     },
     Campaign {
         name: "adapters",
-        about: "adapters that storm, talk nonsense, stop in the middle of a message or flood their stderr (counts rounds)",
+        about: "adapters that storm, talk nonsense, stop in the middle of a message or flood their stderr \
+            (counts rounds)",
         short: 7,
         long: 300,
         run: |options| Box::pin(adapters::run(options)),

@@ -1,4 +1,5 @@
-//! An editor: a DAP client on the stdio of `tandem-dap`, or on a session's socket. Takes messages strictly in order.
+//! An editor: a DAP client on the stdio of `tandem-dap`, or on a session's socket. Takes messages strictly in
+//! order.
 
 mod ends;
 
@@ -343,7 +344,10 @@ impl DapClient {
     /// # Errors
     /// If none arrives before the deadline.
     pub async fn any_event(&mut self, names: &[&str]) -> anyhow::Result<(String, Value)> {
-        let fits = |message: &Message| matches!(message, Message::Event(event) if names.contains(&event.event.as_str()));
+        let fits = |message: &Message| {
+            matches!(message,
+            Message::Event(event) if names.contains(&event.event.as_str()))
+        };
         match self.take(&format!("one of {names:?}"), fits).await? {
             Message::Event(event) => Ok((event.event, event.body)),
             _ => bail!("not an event"),

@@ -1,6 +1,8 @@
-//! Deadlines of tests: longest waits for events that must happen. They grow with `TANDEM_TEST_SLOWNESS`, a number from 1.
+//! Deadlines of tests: longest waits for events that must happen. They grow with `TANDEM_TEST_SLOWNESS`, a
+//! number from 1.
 //!
-//! A duration that a test is about is not a deadline: a program's own sleep, a limit of the product, a time in which nothing may happen.
+//! A duration that a test is about is not a deadline: a program's own sleep, a limit of the product, a time
+//! in which nothing may happen.
 
 use std::sync::LazyLock;
 use std::time::Duration;

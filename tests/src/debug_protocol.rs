@@ -1,5 +1,6 @@
-//! The official schema of the Debug Adapter Protocol, read from the declarations that npm's `@vscode/debugprotocol` ships
-//! (`lib/debugProtocol.d.ts`): which requests, events and types there are, and which fields each has.
+//! The official schema of the Debug Adapter Protocol, read from the declarations that npm's
+//! `@vscode/debugprotocol` ships (`lib/debugProtocol.d.ts`): which requests, events and types there are, and
+//! which fields each has.
 //!
 //! No package registry has the protocol's JSON schema. [`ADDED`] has the protocol's additions since the
 //! newest package. Types of fields are not read.
@@ -13,7 +14,8 @@ use crate::fixture;
 /// The version of the protocol that the schema describes together with [`ADDED`].
 pub const VERSION: &str = "1.71";
 
-/// Fields that the protocol has in [`VERSION`] and the newest package (1.68, published after 1.69 was drafted) has not.
+/// Fields that the protocol has in [`VERSION`] and the newest package (1.68, published after 1.69 was
+/// drafted) has not.
 const ADDED: [(&str, &str); 1] = [("StartDebuggingRequestArguments", "outputPresentation")];
 
 /// One interface of the declarations.

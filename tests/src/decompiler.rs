@@ -21,8 +21,9 @@ pub struct Decompiler {
 }
 
 impl Decompiler {
-    /// Puts it into a folder `tools`. `does` is what it does for an assembly, as a shell's commands: `$out` is the folder it is to write to,
-    /// `$name` the assembly's name, `$all` all arguments, `$made` a PDB with sources for the library of [`Distant`] that was built with `own`.
+    /// Puts it into a folder `tools`. `does` is what it does for an assembly, as a shell's commands: `$out`
+    /// is the folder it is to write to, `$name` the assembly's name, `$all` all arguments, `$made` a PDB with
+    /// sources for the library of [`Distant`] that was built with `own`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -44,8 +45,10 @@ impl Decompiler {
             (folder.join("log"), folder.join("help"), folder.join("pids"), made.display().to_string());
         let script = format!(
             "#!/bin/sh\necho \"$*\" >> '{}'\necho $$ >> '{}'\nmade='{made}' all=\"$*\"\n\
-             while [ $# -gt 0 ]; do\n  case \"$1\" in\n  --help) cat '{}'; exit 0;;\n  --outputdir) out=$2; shift;;\n  \
-             --referencepath) shift;;\n  -*) ;;\n  *) name=$(basename \"$1\" .dll);;\n  esac\n  shift\ndone\n{does}\n",
+             while [ $# -gt 0 ]; do\n  case \"$1\" in\n  --help) cat '{}'; exit 0;;\n  --outputdir) out=$2; \
+             shift;;\n  \
+             --referencepath) shift;;\n  -*) ;;\n  *) name=$(basename \"$1\" .dll);;\n  esac\n  shift\n\
+             done\n{does}\n",
             log.display(),
             pids.display(),
             help.display(),

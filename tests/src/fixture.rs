@@ -94,7 +94,8 @@ pub fn python_packages() -> PathBuf {
     made("/pythonPackages").into()
 }
 
-/// The fixture `tour` as a self-contained program in one file, and the folder with the libraries that debug its runtime.
+/// The fixture `tour` as a self-contained program in one file, and the folder with the libraries that debug
+/// its runtime.
 pub fn one_file() -> (PathBuf, PathBuf) {
     (made("/oneFile/program").into(), made("/oneFile/libraries").into())
 }
@@ -185,7 +186,8 @@ impl Runtime {
         let missing = || {
             let name = self.name();
             format!(
-                "the runtime {name} is missing: run scripts/setup, or leave out the tests `on_{name}::`, as `check` does"
+                "the runtime {name} is missing: run scripts/setup, or leave out the tests `on_{name}::`, as \
+                    `check` does"
             )
         };
         self.dotnet().with_context(missing).map(|_| self)
@@ -218,7 +220,8 @@ impl Runtime {
         let dotnet = self.dotnet()?;
         let folder = dotnet.parent()?.display().to_string();
         let libraries = environment()?["opensslLibs"].as_str()?.to_owned();
-        // The programs of `fixtures/programs/dotnet` roll forward to the lowest runtime they find: 8, where 10 is beside it.
+        // The programs of `fixtures/programs/dotnet` roll forward to the lowest runtime they find: 8, where
+        // 10 is beside it.
         let roll = if self == Self::Net10 { "LatestMajor" } else { "Major" };
         let pairs = [
             ("DOTNET_ROLL_FORWARD", roll.into()),

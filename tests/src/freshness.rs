@@ -1,8 +1,9 @@
 //! Refuses programs that are older than their sources, or that were built from another checkout.
 //!
-//! The package of the tests does not depend on `tandem-dap` and `tandem-mcp`, so cargo does not rebuild them for a run of tests. Cargo
-//! writes beside each program the list of the sources that it was built from (`tandem-dap.d`), and the check reads only that list. Like
-//! cargo, the check compares times. It does not notice a new version of a crate from a registry, because no source in the list changes.
+//! The package of the tests does not depend on `tandem-dap` and `tandem-mcp`, so cargo does not rebuild them
+//! for a run of tests. Cargo writes beside each program the list of the sources that it was built from
+//! (`tandem-dap.d`), and the check reads only that list. Like cargo, the check compares times. It does not
+//! notice a new version of a crate from a registry, because no source in the list changes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,8 @@ pub fn check_once(program: &Path, checkout: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares a program with the sources that cargo lists beside it. A program without a list is not checked: it is a copy.
+/// Compares a program with the sources that cargo lists beside it. A program without a list is not checked:
+/// it is a copy.
 ///
 /// # Errors
 /// When a source is newer, does not exist any more or is in another checkout.
@@ -42,7 +44,8 @@ pub fn check(program: &Path, checkout: &Path) -> anyhow::Result<()> {
     let profile = program.parent().unwrap_or(checkout);
     let remedy = remedy(profile);
     for source in sources(&text) {
-        // Paths are relative when `build.dep-info-basedir` is set. What build scripts generate is beside the program.
+        // Paths are relative when `build.dep-info-basedir` is set. What build scripts generate is beside the
+        // program.
         let source = checkout.join(source);
         ensure!(
             source.starts_with(checkout) || source.starts_with(profile),

@@ -37,7 +37,8 @@ pub struct Answer {
 }
 
 impl Server {
-    /// Starts one on a free port of loopback, with a folder as its root; an empty token means that it makes one.
+    /// Starts one on a free port of loopback, with a folder as its root; an empty token means that it makes
+    /// one.
     ///
     /// # Errors
     /// If it does not start; contains its stderr.

@@ -1,9 +1,9 @@
 //! How to write a test with an editor and an agent.
 //!
-//! Pick a [`fixture::Runtime`] and a program of `fixtures/programs`, start a [`client::DapClient`] (an editor) and, if
-//! the test has one, an [`agent::Agent`]; both write into one [`transcript::Transcript`], which is the
-//! snapshot. Break at `// BP name` markers, never at line numbers; wait for messages with a deadline, never
-//! with a sleep.
+//! Pick a [`fixture::Runtime`] and a program of `fixtures/programs`, start a [`client::DapClient`] (an
+//! editor) and, if the test has one, an [`agent::Agent`]; both write into one [`transcript::Transcript`],
+//! which is the snapshot. Break at `// BP name` markers, never at line numbers; wait for messages with a
+//! deadline, never with a sleep.
 
 pub mod agent;
 pub mod campaign;

@@ -1,5 +1,5 @@
-//! The processes and files of one session, no matter what started them: processes carry a mark in their environment, files are in
-//! folders of the session's own.
+//! The processes and files of one session, no matter what started them: processes carry a mark in their
+//! environment, files are in folders of the session's own.
 //!
 //! Not checked: files that a program or its language's library creates elsewhere under its own name, such as
 //! the semaphores of Python's `multiprocessing` in `/dev/shm`.
@@ -99,7 +99,8 @@ impl Marked {
         files
     }
 
-    /// The runtime's, of a process of this session: `sem.clrst` or `sem.clrco`, its number in hexadecimal, its start.
+    /// The runtime's, of a process of this session: `sem.clrst` or `sem.clrco`, its number in hexadecimal,
+    /// its start.
     fn is_semaphore(&self, file: &Path) -> bool {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let rest = name.strip_prefix("sem.clrst").or_else(|| name.strip_prefix("sem.clrco"));

@@ -6,7 +6,8 @@ use crate::client::DapClient;
 use crate::fixture;
 
 impl DapClient {
-    /// Launches a program of today's C# and waits for it at a marker; returns the thread and the frame on top.
+    /// Launches a program of today's C# and waits for it at a marker; returns the thread and the frame on
+    /// top.
     ///
     /// # Errors
     /// When anything on the way fails.

@@ -1,5 +1,6 @@
-//! Random C# expressions over the variables of a fixture program, the same for the same seed. Each is of a known type, so that most of them
-//! compile. [`oracle`] compiles them into that program, which prints their values.
+//! Random C# expressions over the variables of a fixture program, the same for the same seed. Each is of a
+//! known type, so that most of them compile. [`oracle`] compiles them into that program, which prints their
+//! values.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +31,9 @@ const DEPTH: u32 = 4;
 /// The kinds of whole expressions: those whose value is one row.
 const KINDS: [Kind; 6] = [Int, Long, Real, Truth, Text, Maybe];
 
-/// A construct: what it gives, and its text with a letter in braces for each part: `i` an int, `l` a long, `r` a real, `b` a bool, `t` a text,
-/// `m` an int or null, `s` a sequence of int, `p` a point; `n` is a fresh name, the same in the whole construct.
+/// A construct: what it gives, and its text with a letter in braces for each part: `i` an int, `l` a long,
+/// `r` a real, `b` a bool, `t` a text, `m` an int or null, `s` a sequence of int, `p` a point; `n` is a fresh
+/// name, the same in the whole construct.
 type Construct = (Kind, &'static str);
 
 /// The constructs of a version of C#, over the variables of one program.

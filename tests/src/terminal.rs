@@ -1,4 +1,5 @@
-//! A client's terminal: bash on a pseudo-terminal, into which commands are typed as VS Code does for `runInTerminal`.
+//! A client's terminal: bash on a pseudo-terminal, into which commands are typed as VS Code does for
+//! `runInTerminal`.
 
 use std::collections::HashMap;
 use std::fs::File;

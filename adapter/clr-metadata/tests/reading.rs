@@ -99,7 +99,8 @@ fn read_everything(image: &PeImage) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn damage_makes_no_panic(hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12)) {
+    fn damage_makes_no_panic(hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()),
+        1..12)) {
         let mut dll = std::fs::read(data("Sample.dll")).unwrap();
         let mut symbols = std::fs::read(data("Sample.pdb")).unwrap();
         for (at, value) in &hits {
@@ -112,7 +113,8 @@ proptest! {
         }
         if let Some(pdb) = Pdb::parse(symbols) {
             for method in 0x0600_0000u32..0x0600_0040 {
-                drop((pdb.locals(method, 3), pdb.await_steps(method), pdb.kickoff(method), pdb.point_at(method, 5)));
+                drop((pdb.locals(method, 3), pdb.await_steps(method), pdb.kickoff(method),
+                    pdb.point_at(method, 5)));
             }
             for document in 0..4 {
                 drop((pdb.locations(document, 20, None), pdb.locations(document, 20, Some(9))));

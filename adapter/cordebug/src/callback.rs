@@ -250,7 +250,8 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
         retain(thread).zip(retain(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
             thread: Thread(thread), breakpoint: RuntimeBreakpoint(breakpoint) })),
-    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper, reason: u32) =>
+    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper,
+        reason: u32) =>
         retain(thread).zip(retain(stepper)).map(|(thread, stepper)| Callback::StepComplete {
             thread: Thread(thread), stepper: Stepper(stepper), reason })),
     Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
@@ -288,7 +289,8 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     UnloadAssembly: ignore!(0, First, "UnloadAssembly", (_domain: Domain, _assembly: *mut ICorDebugAssembly)),
     ControlCTrap: ignore!(0, First, "ControlCTrap", (_process: Processes)),
     NameChange: ignore!(0, First, "NameChange", (_domain: Domain, _thread: Threads)),
-    UpdateModuleSymbols: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule, stream: *mut c_void) =>
+    UpdateModuleSymbols: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule,
+        stream: *mut c_void) =>
         retain(module).zip(retain(stream.cast())).map(|(module, stream)| Callback::UpdateModuleSymbols {
             module: Module(module), symbols: ComStream(stream) })),
     EditAndContinueRemap: ignore!(0, First, "EditAndContinueRemap",
@@ -300,15 +302,18 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
 static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
     base: unknown::<1>(),
     FunctionRemapOpportunity: ignore!(1, Second, "FunctionRemapOpportunity",
-        (_domain: Domain, _thread: Threads, _old: *mut ICorDebugFunction, _new: *mut ICorDebugFunction, _offset: u32)),
-    CreateConnection: ignore!(1, Second, "CreateConnection", (_process: Processes, _id: u32, _name: *mut u16)),
+        (_domain: Domain, _thread: Threads, _old: *mut ICorDebugFunction, _new: *mut ICorDebugFunction,
+            _offset: u32)),
+    CreateConnection: ignore!(1, Second, "CreateConnection", (_process: Processes, _id: u32,
+        _name: *mut u16)),
     ChangeConnection: ignore!(1, Second, "ChangeConnection", (_process: Processes, _id: u32)),
     DestroyConnection: ignore!(1, Second, "DestroyConnection", (_process: Processes, _id: u32)),
     Exception: tell!(1, Second,
         (_domain: Domain, thread: Threads, frame: *mut ICorDebugFrame, il: u32, kind: u32, _flags: u32) =>
         retain(thread).map(|thread| Callback::Exception {
             thread: Thread(thread), frame: retain(frame).map(Frame), il, kind })),
-    ExceptionUnwind: ignore!(1, Second, "ExceptionUnwind", (_domain: Domain, _thread: Threads, _kind: u32, _flags: u32)),
+    ExceptionUnwind: ignore!(1, Second, "ExceptionUnwind", (_domain: Domain, _thread: Threads, _kind: u32,
+        _flags: u32)),
     FunctionRemapComplete: ignore!(1, Second, "FunctionRemapComplete",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction)),
     MDANotification: ignore!(1, Second, "MDANotification",
@@ -317,13 +322,16 @@ static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
 
 static THIRD: ICorDebugManagedCallback3Vtbl = ICorDebugManagedCallback3Vtbl {
     base: unknown::<2>(),
-    CustomNotification: ignore!(2, ICorDebugManagedCallback3, "CustomNotification", (_thread: Threads, _domain: Domain)),
+    CustomNotification: ignore!(2, ICorDebugManagedCallback3, "CustomNotification", (_thread: Threads,
+        _domain: Domain)),
 };
 
 static FOURTH: ICorDebugManagedCallback4Vtbl = ICorDebugManagedCallback4Vtbl {
     base: unknown::<3>(),
-    BeforeGarbageCollection: ignore!(3, ICorDebugManagedCallback4, "BeforeGarbageCollection", (_process: Processes)),
-    AfterGarbageCollection: ignore!(3, ICorDebugManagedCallback4, "AfterGarbageCollection", (_process: Processes)),
+    BeforeGarbageCollection: ignore!(3, ICorDebugManagedCallback4, "BeforeGarbageCollection",
+        (_process: Processes)),
+    AfterGarbageCollection: ignore!(3, ICorDebugManagedCallback4, "AfterGarbageCollection",
+        (_process: Processes)),
     DataBreakpoint: ignore!(3, ICorDebugManagedCallback4, "DataBreakpoint",
         (_process: Processes, _thread: Threads, _context: *mut u8, _size: u32)),
 };

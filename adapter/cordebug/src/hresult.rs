@@ -46,28 +46,34 @@ hresults! {
     CORDBG_E_PROCESS_TERMINATED = 0x8013_1301 "the process has ended";
     CORDBG_E_PROCESS_NOT_SYNCHRONIZED = 0x8013_1302 "the process runs; it must be stopped for this";
     CORDBG_E_CLASS_NOT_LOADED = 0x8013_1303 "the class is not loaded yet";
-    CORDBG_E_IL_VAR_NOT_AVAILABLE = 0x8013_1304 "the variable is not available here; the code is optimised or it is out of scope";
+    CORDBG_E_IL_VAR_NOT_AVAILABLE = 0x8013_1304 "the variable is not available here; the code is optimised \
+        or it is out of scope";
     CORDBG_E_BAD_REFERENCE_VALUE = 0x8013_1305 "the reference is bad";
     CORDBG_E_FIELD_NOT_AVAILABLE = 0x8013_1306 "the field is not available";
     CORDBG_E_NON_NATIVE_FRAME = 0x8013_1307 "the frame has no native code";
     CORDBG_E_CODE_NOT_AVAILABLE = 0x8013_1309 "the code is not available";
     CORDBG_E_FUNCTION_NOT_IL = 0x8013_130a "the function has no IL";
     CORDBG_E_CANT_SET_IP_INTO_FINALLY = 0x8013_130e "the next statement cannot be set into a finally block";
-    CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY = 0x8013_130f "the next statement cannot be set out of a finally block";
+    CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY = 0x8013_130f "the next statement cannot be set out of a finally \
+        block";
     CORDBG_E_CANT_SET_IP_INTO_CATCH = 0x8013_1310 "the next statement cannot be set into a catch block";
-    CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1313 "the thread cannot run an evaluation at its current location";
+    CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1313 "the thread cannot run an evaluation at its current \
+        location";
     CORDBG_E_INVALID_OBJECT = 0x8013_1314 "the object is not valid any more";
     CORDBG_E_FUNC_EVAL_NOT_COMPLETE = 0x8013_1315 "the evaluation is not complete";
     CORDBG_E_STATIC_VAR_NOT_AVAILABLE = 0x8013_131a "the static field is not available yet";
-    CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY_ON_WIN64 = 0x8013_131e "the next statement cannot be set out of a finally block";
-    CORDBG_E_CANT_SET_IP_OUT_OF_CATCH_ON_WIN64 = 0x8013_131f "the next statement cannot be set out of a catch block";
+    CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY_ON_WIN64 = 0x8013_131e "the next statement cannot be set out of a \
+        finally block";
+    CORDBG_E_CANT_SET_IP_OUT_OF_CATCH_ON_WIN64 = 0x8013_131f "the next statement cannot be set out of a \
+        catch block";
     CORDBG_E_OBJECT_NEUTERED = 0x8013_134f "the object belongs to an earlier stop";
     CORDBG_E_PROCESS_DETACHED = 0x8013_1c00 "the debugger has detached";
     CORDBG_E_TIMEOUT = 0x8013_1c08 "the process did not answer the debugger in time";
     CORDBG_E_CANNOT_BE_ON_ATTACH = 0x8013_1c13 "not possible after attaching to a running process";
     CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS = 0x8013_1c18 "an evaluation still runs in the process";
     CORDBG_E_ILLEGAL_IN_STACK_OVERFLOW = 0x8013_1c22 "the thread has no stack left";
-    CORDBG_E_ILLEGAL_AT_GC_UNSAFE_POINT = 0x8013_1c23 "no evaluation is safe at the thread's current location";
+    CORDBG_E_ILLEGAL_AT_GC_UNSAFE_POINT = 0x8013_1c23 "no evaluation is safe at the thread's current \
+        location";
     CORDBG_E_ILLEGAL_IN_PROLOG = 0x8013_1c24 "the thread is at the very start of a method";
     CORDBG_E_ILLEGAL_IN_NATIVE_CODE = 0x8013_1c25 "the thread is in native code";
     CORDBG_E_ILLEGAL_IN_OPTIMIZED_CODE = 0x8013_1c26 "not possible in optimised code";

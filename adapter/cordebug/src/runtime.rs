@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn the_first_mapping_of_each_runtime_is_its_base() {
-        let maps = "7f00-7f10 r--p 0 08:01 5 /usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so\n\
+        let maps = "7f00-7f10 r--p 0 08:01 5 \
+            /usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so\n\
             7f10-7f20 r-xp 0 08:01 5 /usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so\n\
             7f20-7f30 r-xp 0 08:01 6 /usr/lib/libc.so.6\n\
             7f30-7f40 rw-p 0 00:00 0 [heap]\n";
@@ -213,7 +214,8 @@ mod tests {
 
     #[test]
     fn an_executable_begins_where_its_first_byte_is() {
-        let maps = "5500-5510 r--p 0729c000 fe:00 5 /opt/one file\n5600-5610 r--p 00000000 fe:00 5 /opt/one file\n\
+        let maps = "5500-5510 r--p 0729c000 fe:00 5 /opt/one file\n\
+            5600-5610 r--p 00000000 fe:00 5 /opt/one file\n\
             7f00-7f10 r--p 00000000 fe:00 6 /usr/lib/libc.so.6\n";
         assert_eq!(base_of(Path::new("/opt/one file"), maps), Some(0x5600));
         assert_eq!(base_of(Path::new("/opt/other"), maps), None);

@@ -492,7 +492,8 @@ mod tests {
             prop_assert_eq!(plain(BinaryOp::ShiftLeft, &a, &b), narrow(left.wrapping_shl(right as u32)));
             prop_assert_eq!(plain(BinaryOp::ShiftRight, &a, &b), narrow(left.wrapping_shr(right as u32)));
             let c = int(I8, wide.into());
-            prop_assert_eq!(plain(BinaryOp::Multiply, &a, &c), Ok(int(I8, i64::from(left).wrapping_mul(wide).into())));
+            prop_assert_eq!(plain(BinaryOp::Multiply, &a, &c), Ok(int(I8,
+                i64::from(left).wrapping_mul(wide).into())));
             match left.checked_div(right) {
                 Some(value) => prop_assert_eq!(plain(BinaryOp::Divide, &a, &b), narrow(value)),
                 None => prop_assert!(plain(BinaryOp::Divide, &a, &b).is_err()),
@@ -529,7 +530,8 @@ mod tests {
         #[test]
         fn singles_are_singles(left: f32, right: f32) {
             let same = |value: Result<Constant, OperatorError>, expected: f32| match value {
-                Ok(Constant::Single(value)) => value.to_bits() == expected.to_bits() || (value.is_nan() && expected.is_nan()),
+                Ok(Constant::Single(value)) => value.to_bits() == expected.to_bits() || (value.is_nan()
+                    && expected.is_nan()),
                 _ => false,
             };
             let (a, b) = (Constant::Single(left), Constant::Single(right));

@@ -209,7 +209,8 @@ impl DownloadClient {
             }
             Some((_, scheme)) => {
                 return Err(unreachable(format!(
-                    "the proxy that the environment names is of the kind `{scheme}`, and only `http` and `socks5` ones are used"
+                    "the proxy that the environment names is of the kind `{scheme}`, and only `http` and \
+                        `socks5` ones are used"
                 )));
             }
         };

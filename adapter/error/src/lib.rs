@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 mod documented;
 
 macro_rules! error_codes {
-    ($(#[doc = $doc:literal] $name:ident = $id:literal $text:literal;)*) => {
+    ($($(#[doc = $doc:literal])+ $name:ident = $id:literal $text:literal;)*) => {
         /// A stable error code: the text is what agents match, the number is DAP's `Message.id`. Never
         /// renumbered.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum ErrorCode { $(#[doc = $doc] $name,)* }
+        pub enum ErrorCode { $($(#[doc = $doc])+ $name,)* }
 
         impl ErrorCode {
             /// Every code, in the order of its number.
@@ -28,7 +28,7 @@ macro_rules! error_codes {
 
             /// Its meaning, as above; for the table of `docs/troubleshooting.md`.
             #[cfg(test)]
-            fn meaning(self) -> &'static str { match self { $(Self::$name => $doc.trim(),)* } }
+            fn meaning(self) -> &'static str { match self { $(Self::$name => concat!($($doc),+).trim(),)* } }
         }
     };
 }
@@ -42,7 +42,8 @@ error_codes! {
     StdinClosed = 1003 "STDIN_CLOSED";
     /// Reading or writing the program's pipes failed.
     IoFailed = 1004 "IO_FAILED";
-    /// The program's stdio does not belong to the session (it is a terminal's, or the session has attached to the program).
+    /// The program's stdio does not belong to the session (it is a terminal's, or the session has attached to
+    /// the program).
     IoNotOwned = 1005 "IO_NOT_OWNED";
     /// Only possible at a stop; also for references of an earlier stop.
     NotStopped = 1006 "NOT_STOPPED";

@@ -85,7 +85,8 @@ impl SessionRecord {
         let newer = self.protocol > PROTOCOL;
         newer.then(|| {
             format!(
-                "Tandem {} started it, with protocol {} for sessions, and this is Tandem {}, which knows protocol {PROTOCOL}",
+                "Tandem {} started it, with protocol {} for sessions, and this is Tandem {}, which knows \
+                    protocol {PROTOCOL}",
                 self.version,
                 self.protocol,
                 env!("CARGO_PKG_VERSION"),

@@ -105,7 +105,10 @@ mod tests {
 
     #[test]
     fn a_failed_build_says_how_many_errors_there_are_and_where_the_first_is() {
-        let found = |severity: &str, line: u32| json!({ "file": "/p/src/Program.cs", "line": line, "severity": severity, "code": "CS0029", "message": "no" });
+        let found = |severity: &str, line: u32| {
+            json!({ "file": "/p/src/Program.cs", "line": line,
+            "severity": severity, "code": "CS0029", "message": "no" })
+        };
         let said = |found: &[Value]| build_failure(Path::new("/p/shop.csproj"), found, "last line").message;
         assert_eq!(
             said(&[found("warning", 1), found("error", 8), found("error", 9)]),

@@ -1,14 +1,18 @@
-//! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and stderr ours.
+//! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and
+//! stderr ours.
 //!
-//! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`registry`] (the table of adapters, one file each;
-//! beside them [`pydevd`] for Python, [`inspector`] and [`typescript`] for JavaScript, [`rust`]), [`custom`] (an adapter that the
-//! launch describes), [`target`] (what to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to it),
-//! [`chunked_reader`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours), [`state`]
-//! (what a session decides), [`session`] (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`capability_gate`] (what
-//! an adapter can be asked), [`rows`] (pages of children), [`translate`] (the little that changes on the way).
+//! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`registry`] (the table of
+//! adapters, one file each; beside them [`pydevd`] for Python, [`inspector`] and [`typescript`] for
+//! JavaScript, [`rust`]), [`custom`] (an adapter that the launch describes), [`target`] (what to run, from
+//! the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to
+//! it), [`chunked_reader`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with
+//! whom), [`nodelay`] (connections that are not ours), [`state`] (what a session decides), [`session`]
+//! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves),
+//! [`capability_gate`] (what an adapter can be asked), [`rows`] (pages of children), [`translate`] (the
+//! little that changes on the way).
 //!
-//! Bodies pass as they are. A child adapter may crash, hang or talk nonsense: every waiter gets an error with its last
-//! words, and the program ends with it.
+//! Bodies pass as they are. A child adapter may crash, hang or send nonsense: every waiter gets an error with
+//! the end of its stderr, and the program ends with it.
 
 mod build;
 mod capability_gate;
@@ -67,7 +71,8 @@ pub fn descriptions() -> impl Iterator<Item = &'static Description> {
     registry::descriptions()
 }
 
-/// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None` for an unknown adapter.
+/// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None` for an unknown
+/// adapter.
 pub fn exception_filters(name: &str) -> Option<Value> {
     registry::named(name).map(|profile| profile.exception_filters())
 }
@@ -75,7 +80,8 @@ pub fn exception_filters(name: &str) -> Option<Value> {
 /// Where the adapter of this name, or the interpreter that has it inside, is for a program in `folder`.
 ///
 /// # Errors
-/// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is there and cannot be used.
+/// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is there and cannot
+/// be used.
 pub fn adapter_in(name: &str, folder: &std::path::Path) -> Result<std::path::PathBuf, Failure> {
     let unknown = || Failure::invalid(format!("there is no engine `{name}`"));
     let profile = registry::named(name).ok_or_else(unknown)?;

@@ -32,7 +32,8 @@ pub(crate) fn remark_on_native_dotnet(path: &Path, engine: &str) -> Option<Strin
         false => format!(" It has no symbols: keep `{name}.dbg`, which `dotnet publish` makes, beside it."),
     };
     Some(format!(
-        "{name} was compiled ahead of time (NativeAOT): it has no .NET runtime, and {engine} debugs it as native code.{missing}"
+        "{name} was compiled ahead of time (NativeAOT): it has no .NET runtime, and {engine} debugs it as \
+            native code.{missing}"
     ))
 }
 

@@ -107,7 +107,8 @@ fn the_extension_has_every_engine_and_language() {
                 words.join(", ")
             };
             format!(
-                "  {{ id: \"{id}\", name: \"{name}\", projects: [{}], endings: [{}], runsFiles: {runs_files} }},\n",
+                "  {{ id: \"{id}\", name: \"{name}\", projects: [{}], endings: [{}], runsFiles: \
+                    {runs_files} }},\n",
                 list(projects),
                 list(endings)
             )

@@ -24,7 +24,8 @@ pub enum AgentAccess {
 pub struct AccessPolicy {
     /// The access of agents.
     pub agents: AgentAccess,
-    /// A person has set it while the session ran: then it binds the agent that launched, too, and no agent changes it.
+    /// A person has set it while the session ran: then it binds the agent that launched, too, and no agent
+    /// changes it.
     pub by_person: bool,
 }
 
@@ -60,7 +61,8 @@ impl AgentAccess {
         self != Self::None || OWN.contains(&event)
     }
 
-    /// Whether an agent may get this change in a `sessionChanged` event: with `none`, only who is there and what it may do.
+    /// Whether an agent may get this change in a `sessionChanged` event: with `none`, only who is there and
+    /// what it may do.
     pub fn shows_change(self, change: &str) -> bool {
         self != Self::None || matches!(change, "joined" | "left" | "agentAccess" | "owner")
     }
@@ -80,7 +82,8 @@ impl AgentAccess {
         }
         let message = match engine.filter(|_| self == Self::ReadOnly && look_only::is_look(command)) {
             Some(engine) => format!(
-                "agents may only look in this session (`agentAccess` is `readOnly`), and `{command}` may run code of the \
+                "agents may only look in this session (`agentAccess` is `readOnly`), and `{command}` may \
+                    run code of the \
                  program under {}",
                 engine.name
             ),
@@ -89,7 +92,10 @@ impl AgentAccess {
             }
         };
         Err(Failure::new(ErrorCode::AccessDenied, message)
-            .hint("a person in the session, or the client that launched it, can change that with `sessionControl`")
+            .hint(
+                "a person in the session, or the client that launched it, can change that with \
+                `sessionControl`",
+            )
             .quiet())
     }
 }

@@ -1,8 +1,10 @@
-//! The task that owns the session: it takes one event at a time, carries out the effects, and never waits for a client or an engine.
+//! The task that owns the session: it takes one event at a time, carries out the effects, and never waits for
+//! a client or an engine.
 //!
-//! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per client (its
-//! queue is dropped), one pump for engine events (the channels of the engine and of the actor end), one per request to the
-//! broker (reply or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
+//! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per
+//! client (its queue is dropped), one pump for engine events (the channels of the engine and of the actor
+//! end), one per request to the broker (reply or cancellation). The actor ends with [`Effect::End`];
+//! everything else ends with it.
 
 mod busy_poll;
 mod deadlines;
@@ -54,7 +56,8 @@ struct ClientTasks {
 }
 
 impl ClientTasks {
-    /// Reads no more from the client; closes its connection when it has read what is queued, or after a while.
+    /// Reads no more from the client; closes its connection when it has read what is queued, or after a
+    /// while.
     fn close(self) {
         self.reader.cancel();
         let writer = self.writer;
@@ -96,8 +99,8 @@ pub struct Actor<H> {
 }
 
 impl<H: Host> Actor<H> {
-    /// An actor for this session. Give its [`Inbox`] to the task that accepts connections, then [`Actor::run`] it. Must be called
-    /// inside a tokio runtime.
+    /// An actor for this session. Give its [`Inbox`] to the task that accepts connections, then
+    /// [`Actor::run`] it. Must be called inside a tokio runtime.
     pub fn new(session: &str, host: H, broker: Broker) -> (Self, Inbox) {
         let (inbox, items) = Inbox::new();
         let (reply_sender, replies) = mpsc::unbounded_channel();
@@ -144,8 +147,8 @@ impl<H: Host> Actor<H> {
     pub async fn run(mut self) {
         let mut busy_poll = BusyPoll::new();
         while !self.ended {
-            // In this order: replies do not wait behind the requests of a busy client, and the core is offered to others only
-            // when nothing waits.
+            // In this order: replies do not wait behind the requests of a busy client, and the core is
+            // offered to others only when nothing waits.
             let item = tokio::select! {
                 biased;
                 Some(reply) = self.replies.recv() => {
@@ -226,8 +229,8 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    /// In a burst of events, lets clients that read keep up: the next event waits a moment while some queue is half full. For
-    /// a client that does not read that is two seconds in all, until it is disconnected.
+    /// In a burst of events, lets clients that read keep up: the next event waits a moment while some queue
+    /// is half full. For a client that does not read that is two seconds in all, until it is disconnected.
     async fn apply_backpressure(&mut self) {
         if self.is_congested() {
             tokio::task::yield_now().await;
@@ -262,7 +265,8 @@ impl<H: Host> Actor<H> {
             id: CHILD_SESSION_REQUEST,
             command: "startDebugging".into(),
             arguments: json!({ "request": "attach", "configuration": {
-                "type": "tandem", "request": "attach", "name": format!("{name} ({session})"), "session": session,
+                "type": "tandem", "request": "attach", "name": format!("{name} ({session})"),
+                "session": session,
                 CHILD_ATTACH: true } }),
         };
         let Some(joinable) = joinable else { return Some(Event::EngineEvent(request)) };
@@ -275,7 +279,8 @@ impl<H: Host> Actor<H> {
         None
     }
 
-    /// Forwards a message to another session; where that session takes no more, the client loses its connection.
+    /// Forwards a message to another session; where that session takes no more, the client loses its
+    /// connection.
     fn forward(&mut self, client: ClientId, message: Message) {
         let forwarded = self.proxied.get(&client).is_some_and(|there| there.try_send(message).is_ok());
         if !forwarded && let Some(client) = self.clients.get(&client) {

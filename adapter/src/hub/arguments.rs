@@ -1,10 +1,11 @@
-//! Validates request arguments before dispatch; malformed ones crash some adapters. Not here: what a command makes of them.
+//! Validates request arguments before dispatch; malformed ones crash some adapters. Not here: what a command
+//! makes of them.
 
 use dap_wire::{Failure, command};
 use serde_json::Value;
 
-/// Refuses arguments that are not an object, that name a thread by anything but a number, or that lack what the command table
-/// requires.
+/// Refuses arguments that are not an object, that name a thread by anything but a number, or that lack what
+/// the command table requires.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`.

@@ -73,7 +73,8 @@ pub fn initial() -> Value {
               "supportsCondition": true,
               "description": "Stop where an exception is thrown that no user code catches.",
               "conditionDescription": TYPES },
-            { "filter": "unhandled", "label": "Unhandled exceptions", "default": true, "supportsCondition": true,
+            { "filter": "unhandled", "label": "Unhandled exceptions", "default": true,
+                "supportsCondition": true,
               "description": "Stop where an exception is thrown that nothing catches.",
               "conditionDescription": TYPES }
         ]

@@ -2,7 +2,8 @@
 //! DAP forbids some events and fields to clients that do not announce them, and Tandem's own events end some
 //! editors' sessions.
 //!
-//! The program's own bytes are never touched: every client gets its `stdout` and `stderr` as they were printed.
+//! The program's own bytes are never touched: every client gets its `stdout` and `stderr` as they were
+//! printed.
 
 use dap_wire::command::{self, BodyValues};
 use dap_wire::types::InitializeRequestArguments;

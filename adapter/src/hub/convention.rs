@@ -1,5 +1,5 @@
-//! How a client counts lines and columns and spells paths. The hub and the engines count from 1 and use native paths; a
-//! client that does the same (most do) costs nothing here.
+//! How a client counts lines and columns and spells paths. The hub and the engines count from 1 and use
+//! native paths; a client that does the same (most do) costs nothing here.
 
 use dap_wire::Failure;
 use dap_wire::types::InitializeRequestArguments;

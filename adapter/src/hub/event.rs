@@ -1,4 +1,5 @@
-//! The hub's interface: everything that can wake it, and everything it can do about it. Both lists are closed.
+//! The hub's interface: everything that can wake it, and everything it can do about it. Both lists are
+//! closed.
 
 use std::time::Duration;
 
@@ -187,8 +188,9 @@ pub enum Effect {
     StartEngine {
         arguments: Value,
     },
-    /// Connect this client to another session. `seq` is the number of its `attach`, which has no response yet; `initialize`
-    /// are its arguments of that request. `child`: a client opens the session of a child process, which may have ended already.
+    /// Connect this client to another session. `seq` is the number of its `attach`, which has no response
+    /// yet; `initialize` are its arguments of that request. `child`: a client opens the session of a child
+    /// process, which may have ended already.
     JoinSession {
         client: ClientId,
         session: String,
@@ -196,7 +198,8 @@ pub enum Effect {
         seq: i64,
         child: bool,
     },
-    /// Send the engine a request with its own ids; [`Event::EngineReplied`] follows, with `TIMEOUT` after `deadline`.
+    /// Send the engine a request with its own ids; [`Event::EngineReplied`] follows, with `TIMEOUT` after
+    /// `deadline`.
     RequestEngine {
         ticket: Ticket,
         command: String,
@@ -212,7 +215,8 @@ pub enum Effect {
     Cancel {
         ticket: Ticket,
     },
-    /// Send the broker a request on behalf of this client (`clear` is per client); [`Event::IoReplied`] follows.
+    /// Send the broker a request on behalf of this client (`clear` is per client); [`Event::IoReplied`]
+    /// follows.
     Io {
         ticket: Ticket,
         client: ClientId,

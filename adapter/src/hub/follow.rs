@@ -1,6 +1,7 @@
-//! The life of one call, followed statement by statement until it returns: which lines it executes, what each changes, and what it
-//! calls. [`Follow`] decides what the engine is requested next, from the stacks and variables of the stops on the way. It requests
-//! nothing itself, knows no client and no clock; that is [`super::state`]'s work. Nothing is folded here: a body has one row for each statement.
+//! The life of one call, followed statement by statement until it returns: which lines it executes, what each
+//! changes, and what it calls. [`Follow`] decides what the engine is requested next, from the stacks and
+//! variables of the stops on the way. It requests nothing itself, knows no client and no clock; that is
+//! [`super::state`]'s work. Nothing is folded here: a body has one row for each statement.
 
 mod frames;
 mod record;
@@ -286,7 +287,8 @@ impl Follow {
         }
     }
 
-    /// From now on frames are distinguished by their number: that of each level, from this stack with all frames.
+    /// From now on frames are distinguished by their number: that of each level, from this stack with all
+    /// frames.
     fn count_levels(&mut self, frames: &[StackFrame]) {
         let Some(last) = self.levels.last() else { return };
         let below = frames.iter().skip(1).position(|frame| frames::is(frame, last)).unwrap_or_default() + 1;

@@ -1,8 +1,8 @@
 //! The ids a client sees: ours, never recycled, and good until the next resume.
 //!
-//! Engines hand out the same numbers at every stop; a slow client would silently read another stop's data. So each
-//! client gets numbers from one counter of the session, and a number from before the last resume is refused.
-//! Breakpoint ids are not here: they live as long as the session (`breakpoints`).
+//! Engines hand out the same numbers at every stop; a slow client would silently read another stop's data. So
+//! each client gets numbers from one counter of the session, and a number from before the last resume is
+//! refused. Breakpoint ids are not here: they live as long as the session (`breakpoints`).
 
 use std::collections::HashMap;
 

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::engine::{LOOK_ONLY, StartedEngine};
 
-/// Whether this runs no code of the program. Before the engine is known nothing can be looked at, and the request is refused
-/// for that.
+/// Whether this runs no code of the program. Before the engine is known nothing can be looked at, and the
+/// request is refused for that.
 pub fn allows(engine: Option<&StartedEngine>, command: &str) -> bool {
     match column(command) {
         LookOnly::Handshake | LookOnly::Always => true,

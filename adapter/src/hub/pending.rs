@@ -1,5 +1,5 @@
-//! Requests in flight: what becomes of each reply of the engine or the broker. Every ticket has exactly one waiter until its
-//! reply comes, and then none.
+//! Requests in flight: what becomes of each reply of the engine or the broker. Every ticket has exactly one
+//! waiter until its reply comes, and then none.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,15 @@ pub enum SideEffect {
 pub enum Waiter {
     /// Send the broker's reply to the client as it is.
     Io(ClientRequest),
-    /// The same for input to the program: the part of the text that others see, and whether stdin closes after it.
+    /// The same for input to the program: the part of the text that others see, and whether stdin closes
+    /// after it.
     Write {
         request: ClientRequest,
         text: String,
         closes: bool,
     },
-    /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to, if it belongs to one.
+    /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to, if it
+    /// belongs to one.
     Inspect {
         request: ClientRequest,
         stop: Option<u64>,
@@ -143,8 +145,8 @@ impl Pending {
         self.tickets_where(|waiter| waiter.is_of(client))
     }
 
-    /// Removes and returns all requests to the engine, except the one that ends the session: a host whose last request is forgotten
-    /// would never exit.
+    /// Removes and returns all requests to the engine, except the one that ends the session: a host whose
+    /// last request is forgotten would never exit.
     pub fn take_engine_requests(&mut self) -> Vec<(Ticket, Waiter)> {
         let to_engine =
             |waiter: &Waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. } | Waiter::SessionEnd(_));

@@ -1,8 +1,10 @@
-//! The proxy of a client that is connected to another session through this process: messages pass both ways as they are.
+//! The proxy of a client that is connected to another session through this process: messages pass both ways
+//! as they are.
 //!
-//! The other session numbers messages for the proxy, and the client's writer renumbers them, so the client sees consecutive numbers. Its
-//! `initialize` is repeated there and the response dropped; its own requests keep their numbers, and so their responses fit.
-//! When the other session's host dies, the client gets a response to each request, and `terminated` with the reason.
+//! The other session numbers messages for the proxy, and the client's writer renumbers them, so the client
+//! sees consecutive numbers. Its `initialize` is repeated there and the response dropped; its own requests
+//! keep their numbers, and so their responses fit. When the other session's host dies, the client gets a
+//! response to each request, and `terminated` with the reason.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,8 +36,8 @@ impl Unanswered {
     }
 }
 
-/// Starts forwarding; `seq` is the number of the client's `attach`. Ends, and disconnects the client, when the other session
-/// does; ends when the client leaves.
+/// Starts forwarding; `seq` is the number of the client's `attach`. Ends, and disconnects the client, when
+/// the other session does; ends when the client leaves.
 pub fn start(
     there: Connection,
     initialize: Value,
@@ -78,8 +80,8 @@ pub fn start(
     to_there
 }
 
-/// Forwards the messages of the other session, until it hangs up or the client leaves. Returns whether it reported before
-/// that it is over.
+/// Forwards the messages of the other session, until it hangs up or the client leaves. Returns whether it
+/// reported before that it is over.
 async fn forward_back(
     reader: Box<dyn tokio::io::AsyncRead + Send + Unpin>,
     unanswered: &Unanswered,

@@ -1,5 +1,5 @@
-//! The queue of what one client has yet to read: bounded in messages and in bytes. The actor never waits for room; a client
-//! whose queue is full does not read, and is disconnected.
+//! The queue of what one client has yet to read: bounded in messages and in bytes. The actor never waits for
+//! room; a client whose queue is full does not read, and is disconnected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,13 +1,14 @@
 //! The numbers under which reverse requests went out to one client.
 //!
-//! The writer numbers all that a client is sent, so the hub does not know the `seq` of its reverse request there. The writer
-//! records it here, and the client's reader puts the hub's number back into the response. So a client can respond only to what
-//! it was itself sent, and once.
+//! The writer numbers all that a client is sent, so the hub does not know the `seq` of its reverse request
+//! there. The writer records it here, and the client's reader puts the hub's number back into the response.
+//! So a client can respond only to what it was itself sent, and once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of reverse requests without a response; of more the oldest is forgotten, and its response ignored.
+/// Maximum number of reverse requests without a response; of more the oldest is forgotten, and its response
+/// ignored.
 const MAX_OPEN: usize = 256;
 
 /// The numbers of one client: outside to inside. Clones are the same.

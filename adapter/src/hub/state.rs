@@ -1,12 +1,13 @@
-//! The hub's decisions: `State::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so every race can be written down
-//! as a test.
+//! The hub's decisions: `State::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so every race can
+//! be written down as a test.
 //!
-//! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, launch, leaving, end), [`control`]
-//! (resuming and pausing), [`restart`], [`inspect`] (requests that pass to the engine), [`breakpoints`] (and exception
-//! filters), [`terminate`], [`conditions`] (stops that only the hub can tell apart) with [`hit_output`], [`program_io`] (stdin,
-//! output, the debug console), [`session_info`] (`sessionInfo`, `sessionControl`), [`session_changes`] (which clients learn
-//! what a client did), [`unanswered`] (requests without a response), [`engine_events`], [`following`] (the life of a call), [`reverse`] (reverse requests of the
-//! engine).
+//! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, launch, leaving,
+//! end), [`control`] (resuming and pausing), [`restart`], [`inspect`] (requests that pass to the engine),
+//! [`breakpoints`] (and exception filters), [`terminate`], [`conditions`] (stops that only the hub can tell
+//! apart) with [`hit_output`], [`program_io`] (stdin, output, the debug console), [`session_info`]
+//! (`sessionInfo`, `sessionControl`), [`session_changes`] (which clients learn what a client did),
+//! [`unanswered`] (requests without a response), [`engine_events`], [`following`] (the life of a call),
+//! [`reverse`] (reverse requests of the engine).
 
 mod breakpoints;
 mod conditions;
@@ -254,8 +255,10 @@ impl State {
             return Ok(());
         }
         let denied = |what: &str| {
-            Err(Failure::new(ErrorCode::AccessDenied, what)
-                .hint("put `\"token\": \"…\"` into the launch configuration; the listener printed it, or its user chose it"))
+            Err(Failure::new(ErrorCode::AccessDenied, what).hint(
+                "put `\"token\": \"…\"` into the launch configuration; the listener printed it, or \
+                    its user chose it",
+            ))
         };
         match presented.as_ref().map(Value::as_str) {
             Some(Some(presented)) if token.is(presented) => {
@@ -438,8 +441,8 @@ impl State {
         self.effects.push(Effect::Send { client: id, message });
     }
 
-    /// Sends an event to all clients that launched, attached or joined, configured or not: what happens before a program runs
-    /// is for those who wait for it.
+    /// Sends an event to all clients that launched, attached or joined, configured or not: what happens
+    /// before a program runs is for those who wait for it.
     fn broadcast_to_joined(&mut self, event: &str, body: &Value) {
         for id in self.clients.joined() {
             self.send_event(id, event, body);
@@ -525,8 +528,9 @@ fn invalidated(area: &str) -> Value {
     types::body(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() })
 }
 
-/// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask for completions and
-/// read variables at each stop without a user's request: a failure there is a row of a table, not a dialog.
+/// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask for
+/// completions and read variables at each stop without a user's request: a failure there is a row of a table,
+/// not a dialog.
 fn unset_show_user(body: &mut Value) {
     if let Some(show) = body.get_mut("error").and_then(|error| error.get_mut("showUser")) {
         *show = Value::Bool(false);

@@ -1,8 +1,9 @@
-//! The writer of one client: the only task that may wait for its socket. It numbers messages and inserts the program's output.
+//! The writer of one client: the only task that may wait for its socket. It numbers messages and inserts the
+//! program's output.
 //!
-//! Its queue is bounded, and a client whose queue is full is disconnected. Output is not queued: it is taken from the rings
-//! when the socket has room and nothing else waits. So a slow client gets merged events and, past the rings, a note of what
-//! it missed, and never blocks the session.
+//! Its queue is bounded, and a client whose queue is full is disconnected. Output is not queued: it is taken
+//! from the rings when the socket has room and nothing else waits. So a slow client gets merged events and,
+//! past the rings, a note of what it missed, and never blocks the session.
 
 use dap_wire::codec::{DapCodec, FrameError};
 use dap_wire::types::{self, OutputEventBody};
@@ -70,7 +71,8 @@ async fn changed(output: Option<&mut OutputCursor>) {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes this and what else waits, together where it is short: in a burst each message costs less than queuing the next.
+    /// Writes this and what else waits, together where it is short: in a burst each message costs less than
+    /// queuing the next.
     async fn write_batch(
         &mut self,
         first: Outgoing,

@@ -53,7 +53,8 @@ pub fn absence_failure(given: &str, place: &Path) -> Failure {
         let there = place.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
         format!("correct the path, of which `{}` is there; or build the program first", there.display())
     } else {
-        "a relative `program` begins in `cwd`, and a bare name may be a command of the project's virtual environment \
+        "a relative `program` begins in `cwd`, and a bare name may be a command of the project's virtual \
+            environment \
          (Python) or of PATH; correct it, or install what provides it"
             .to_owned()
     };
@@ -107,7 +108,8 @@ fn elf(header: &[u8], able: Able) -> Option<(String, &'static str)> {
     let what = format!("a Linux program for {bits}{name}, and this machine is x86-64");
     Some((
         what,
-        "build it for x86-64 (.NET: `-r linux-x64`; a .NET program's .dll runs anywhere), or debug it on such a machine",
+        "build it for x86-64 (.NET: `-r linux-x64`; a .NET program's .dll runs anywhere), or debug it on \
+            such a machine",
     ))
 }
 
@@ -242,7 +244,8 @@ mod tests {
     fn emulated_formats_are_recognized_by_their_magic() {
         let entry = |head: &str| {
             format!(
-                "{head}\ninterpreter /usr/bin/qemu-aarch64\nflags: OC\noffset 0\nmagic 7f454c4602010100\nmask ffffffffffffff00\n"
+                "{head}\ninterpreter /usr/bin/qemu-aarch64\nflags: OC\noffset 0\nmagic 7f454c4602010100\n\
+                    mask ffffffffffffff00\n"
             )
         };
         assert!(fits(&entry("enabled"), &elf_of(2, 1, 183)));
@@ -256,7 +259,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_header_is_too_strange(mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..100)) {
+        fn no_header_is_too_strange(mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(),
+            0..100)) {
             elf(&bytes, Able::Own);
             macos(&bytes);
             for (at, magic) in b"MZ".iter().enumerate() {

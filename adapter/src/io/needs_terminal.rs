@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn each_language_that_misses_a_terminal_is_understood() {
         for text in [
-            "Cannot read keys when either application does not have a console or when console input has been redirected. \
+            "Cannot read keys when either application does not have a console or when console input has \
+                been redirected. \
              Try Console.Read.",
             "System.InvalidOperationException: Failed to read input in non-interactive mode.",
             "Cannot show selection prompt since the current terminal isn't interactive.",
@@ -59,7 +60,8 @@ mod tests {
             "Error opening terminal: unknown.",
             "OSError: [Errno 6] No such device or address: '/dev/tty'",
             "TypeError: process.stdin.setRawMode is not a function",
-            "ERROR Raw mode is not supported on the current process.stdin, which Ink uses as input stream by default.",
+            "ERROR Raw mode is not supported on the current process.stdin, which Ink uses as input stream \
+                by default.",
             "keys.rb:2:in `raw': Inappropriate ioctl for device (Errno::ENOTTY)",
             "#<Errno::ENOTTY: Inappropriate ioctl for device> is raised.",
             "panic: inappropriate ioctl for device",

@@ -378,7 +378,8 @@ mod tests {
         let ring = "sub poke { pipe(my $r, my $w); syswrite($w, $_[1]);
                         syscall(0, fileno($r), $_[0], length $_[1]) }
                     my $p = \"\\0\" x 120; my $f = syscall(425, 4, $p); exit 9 if $f < 0;
-                    my $ring = syscall(9, 0, 4096, 3, 1, $f, 0); my $e = syscall(9, 0, 256, 3, 1, $f, 0x10000000);
+                    my $ring = syscall(9, 0, 4096, 3, 1, $f, 0); my $e = syscall(9, 0, 256, 3, 1, $f, \
+                    0x10000000);
                     my $b = syscall(9, 0, 4096, 3, 0x22, -1, 0);
                     poke($e, pack('CCSlQQLLQ', 22, 0, 0, FD, ~0, $b, 1, 0, 1) . \"\\0\" x 24);
                     poke($ring + unpack('x44L', $p), pack('L', 1));

@@ -84,7 +84,8 @@ pub async fn run(
                 let access = parent.access.borrow_and_update().as_str();
                 let arguments = json!({ "agentAccess": access });
                 if let Err(failure) = peer.request("sessionControl", arguments, REQUEST_TIMEOUT).await {
-                    tracing::warn!(%failure, access, "agents may do in a child session what they may not in its parent");
+                    tracing::warn!(%failure, access, "agents may do in a child session what they may not in \
+                        its parent");
                 }
             }
             outcome = &mut launch, if launched.is_none() => {
@@ -108,7 +109,8 @@ async fn update_breakpoints(peer: &Peer, held: &mut BreakpointSnapshot, wanted: 
         if held.get(&(command.clone(), source.clone())) != Some(arguments)
             && let Err(failure) = peer.request(command, arguments.clone(), REQUEST_TIMEOUT).await
         {
-            tracing::debug!(%failure, command, source, "a breakpoint of the parent does not hold in the child");
+            tracing::debug!(%failure, command, source, "a breakpoint of the parent does not hold in the \
+                child");
         }
     }
     *held = wanted;

@@ -52,7 +52,8 @@ fn adapter(engine: &Description, folder: &Path) -> Value {
     match child::adapter_in(name, folder) {
         Ok(found) => json!({ "engine": name, "languages": languages, "found": found }),
         Err(failure) => {
-            json!({ "engine": name, "languages": languages, "missing": failure.message, "hint": failure.hint })
+            json!({ "engine": name, "languages": languages, "missing": failure.message,
+                "hint": failure.hint })
         }
     }
 }

@@ -70,7 +70,8 @@ impl Admission {
         let far = matches!(address, ListenAddress::Tcp(address) if !address.ip().is_loopback());
         if far && !self.remote {
             bail!(
-                "this address can be reached from other machines; listen on 127.0.0.1 and use a tunnel, or add --remote: then clients need a token, and traffic is not encrypted"
+                "this address can be reached from other machines; listen on 127.0.0.1 and use a tunnel, or \
+                    add --remote: then clients need a token, and traffic is not encrypted"
             );
         }
         let given = match &self.token_file {
@@ -243,7 +244,8 @@ impl Acceptor {
     fn admit(&self, who: Who, sends: impl Future<Output = std::io::Result<OwnedFd>> + Send + 'static) {
         if self.token.is_none() && !who.is_trusted() {
             return tracing::warn!(
-                "a connection of {who} was refused: without a token only this user's own programs may connect; \
+                "a connection of {who} was refused: without a token only this user's own programs may \
+                    connect; \
                  `--token-file` lets others in"
             );
         }

@@ -76,7 +76,8 @@ impl SharedFd {
             .ok_or_else(|| Error::new(ErrorKind::InvalidInput, "neither a pipe nor a stream socket"))?;
         #[expect(
             deprecated,
-            reason = "its successor is `unsafe`, for other types than `OwnedFd`, which keeps what is demanded there"
+            reason = "its successor is `unsafe`, for other types than `OwnedFd`, which keeps what is \
+                demanded there"
         )]
         let descriptor = AsyncFd::with_interest(descriptor, interest)?;
         Ok(Self { descriptor, kind })

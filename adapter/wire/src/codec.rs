@@ -184,7 +184,8 @@ mod tests {
         fn any_split_of_a_stream_decodes_alike(pieces in proptest::collection::vec(0usize..40, 0..30)) {
             let messages = [
                 Message::Request(Request { seq: 1, command: "x".into(), arguments: json!({"é": [1, 2.5]}) }),
-                Message::Event(Event { seq: 2, event: "unheardOf".into(), body: json!({"deep": {"er": null}}) }),
+                Message::Event(Event { seq: 2, event: "unheardOf".into(),
+                    body: json!({"deep": {"er": null}}) }),
             ];
             let found = decode_in_pieces(&frames(&messages), &pieces);
             prop_assert_eq!(found, messages.map(Ok).to_vec());

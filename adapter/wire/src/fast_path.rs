@@ -88,8 +88,10 @@ mod tests {
         for ordinary in [
             json!({ "seq": 1, "type": "request", "command": "threads" }),
             json!({ "type": "request", "command": "next", "arguments": { "threadId": 1 }, "seq": 0 }),
-            json!({ "seq": 2, "type": "response", "request_seq": 1, "success": false, "command": "\"", "message": "no" }),
-            json!({ "seq": 2, "type": "response", "request_seq": 1, "success": true, "command": "a", "body": [1] }),
+            json!({ "seq": 2, "type": "response", "request_seq": 1, "success": false, "command": "\"",
+                "message": "no" }),
+            json!({ "seq": 2, "type": "response", "request_seq": 1, "success": true, "command": "a",
+                "body": [1] }),
             json!({ "seq": 3, "type": "event", "event": "stopped", "body": { "a": { "b": null } } }),
         ] {
             assert_eq!(read(ordinary.to_string().as_bytes()), Some(Message::from_value(ordinary).unwrap()));
@@ -112,7 +114,8 @@ mod tests {
         fn the_fast_path_reads_what_the_long_way_reads(
             kind in prop::sample::select(vec!["request", "response", "event", "other"]),
             fields in prop::collection::vec(
-                (prop::sample::select(vec!["seq", "command", "event", "request_seq", "success", "message", "arguments",
+                (prop::sample::select(vec!["seq", "command", "event", "request_seq", "success", "message",
+                    "arguments",
                     "body", "further"]), anything()),
                 0..7,
             ),

@@ -296,10 +296,14 @@ mod tests {
     #[test]
     fn extra_fields_outside_a_body_are_written_there_again() {
         for whole in [
-            json!({ "seq": 1, "type": "event", "event": "terminated", "statistics": { "memory": [1, null] } }),
-            json!({ "seq": 1, "type": "event", "event": "stopped", "body": { "reason": "step" }, "odd": null }),
-            json!({ "seq": 1, "type": "request", "command": "next", "arguments": { "threadId": 1 }, "trace": "x" }),
-            json!({ "seq": 1, "type": "response", "request_seq": 2, "success": true, "command": "next", "took": 3 }),
+            json!({ "seq": 1, "type": "event", "event": "terminated", "statistics": { "memory": [1,
+                null] } }),
+            json!({ "seq": 1, "type": "event", "event": "stopped", "body": { "reason": "step" },
+                "odd": null }),
+            json!({ "seq": 1, "type": "request", "command": "next", "arguments": { "threadId": 1 },
+                "trace": "x" }),
+            json!({ "seq": 1, "type": "response", "request_seq": 2, "success": true, "command": "next",
+                "took": 3 }),
             json!({ "seq": 1, "type": "event", "event": "plain" }),
         ] {
             let message = Message::from_value(whole.clone()).unwrap();
@@ -327,7 +331,8 @@ mod tests {
             let passed = Response::to(2, "evaluate", Err(failure.clone()));
             (failure, passed)
         };
-        let error = json!({ "id": 3000, "format": "cannot {what}", "variables": { "what": "go" }, "showUser": true,
+        let error = json!({ "id": 3000, "format": "cannot {what}", "variables": { "what": "go" },
+            "showUser": true,
             "url": "https://example.com", "urlLabel": "why", "sendTelemetry": false });
         let (failure, passed) = refuse(Value::Null, json!({ "error": error, "more": 1 }));
         assert_eq!((failure.message.as_str(), failure.show_user), ("cannot go", true));

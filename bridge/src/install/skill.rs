@@ -70,7 +70,8 @@ pub(super) fn install_skill(
             Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
             Ok(there) if there == *text || written[*name].as_str() == Some(there.as_str()) => found += 1,
             Ok(_) => bail!(
-                "the skill in `{shown}` was not changed: this command did not write its `{name}`. Remove or rename that folder"
+                "the skill in `{shown}` was not changed: this command did not write its `{name}`. Remove or \
+                    rename that folder"
             ),
         }
     }

@@ -69,7 +69,8 @@ fn each_host_gets_what_its_documentation_says() {
 #[test]
 fn comments_layout_and_other_servers_stay_as_they_are() {
     let entry = json!({ "command": "t", "args": [] });
-    let text = "// mine\n{\n    \"theme\": \"x\", // dark\n    \"context_servers\": {\n        \"other\": { \"command\": \"o\" },\n    },\n}\n";
+    let text = "// mine\n{\n    \"theme\": \"x\", // dark\n    \"context_servers\": {\n        \"other\": { \
+        \"command\": \"o\" },\n    },\n}\n";
     let with = changed_text(
         edit::put(ConfigFormat::Json("context_servers"), text, "tandem", &entry, None)
             .expect("it is understood"),

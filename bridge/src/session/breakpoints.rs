@@ -143,7 +143,8 @@ impl AgentSession {
         RequestedBreakpoint::read(arguments)
     }
 
-    /// Names the files of a breakpoint whose file is only the end of a path: engines bind it in each source that ends so.
+    /// Names the files of a breakpoint whose file is only the end of a path: engines bind it in each source
+    /// that ends so.
     pub fn name_files(&self, body: &mut Value) {
         let is_end = |named: &&str| !named.is_empty() && Path::new(named).is_relative();
         let Some(named) = body["file"].as_str().filter(is_end).map(str::to_owned) else { return };
@@ -155,7 +156,8 @@ impl AgentSession {
         body["files"] = json!(files);
         if body["message"].is_null() {
             let message = format!(
-                "it stops in each source of the program that ends in `{named}`; give more of the path for one of them"
+                "it stops in each source of the program that ends in `{named}`; give more of the path for \
+                    one of them"
             );
             body["message"] = json!(message);
         }

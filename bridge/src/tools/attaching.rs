@@ -73,7 +73,8 @@ fn attributes(arguments: &ToolArguments) -> Result<Value, Failure> {
         (None, None, None) if own && !attributes["engine"].is_null() => {}
         (None, None, None) => {
             return Err(Failure::invalid("`processId`, `connect` or `coreFile` is missing").hint(
-                "give `processId`; or `connect` {host, port} where a debugger listens (debugpy --listen, node --inspect, rdbg \
+                "give `processId`; or `connect` {host, port} where a debugger listens (debugpy --listen, \
+                    node --inspect, rdbg \
                  --open, dlv --headless, gdbserver), with its `engine`; or `coreFile` with `program`",
             ));
         }

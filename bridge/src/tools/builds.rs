@@ -34,7 +34,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "build",
             core: false,
             effect: ToolEffect::Acts,
-            about: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again to keep waiting.",
+            about: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again to \
+                keep waiting.",
             takes: &[
                 "projectPath:s=folder or project file",
                 "tool:s=dotnet, cargo, go, npm, cmake, pytest, ruby, make",

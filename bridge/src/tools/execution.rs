@@ -41,9 +41,12 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_continue",
             core: true,
             effect: ToolEffect::Acts,
-            about: "Resume, to a line, text or function if given, and wait (30 s) for the next event: breakpointHit, stopped, \
-                    exception, exited or waitingForInput, with place, lines, variables, new output. pending: still running, call \
-                    again. Runs nothing at a stop you have not seen (event.unseen). Steps, pause and wait answer alike. All that \
+            about: "Resume, to a line, text or function if given, and wait (30 s) for the next event: \
+                breakpointHit, stopped, \
+                    exception, exited or waitingForInput, with place, lines, variables, new output. \
+                    pending: still running, call \
+                    again. Runs nothing at a stop you have not seen (event.unseen). Steps, pause and wait \
+                    answer alike. All that \
                     wait take trigger.",
             takes: &[
                 "sourceFile:s",

@@ -33,8 +33,10 @@ pub const FAMILY: ToolFamily = ToolFamily {
         name: "debug_follow",
         core: true,
         effect: ToolEffect::Acts,
-        about: "Life of a call in one answer: runs to the call-th call of a function (or line; default: the current call) where \
-                condition holds, then each statement with what it changed, loops folded, calls with arguments and value \
+        about: "Life of a call in one answer: runs to the call-th call of a function (or line; default: the \
+            current call) where \
+                condition holds, then each statement with what it changed, loops folded, calls with \
+                arguments and value \
                 (depth: their statements too), result or exception.",
         takes: &[
             "function:s",

@@ -55,7 +55,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_stacktrace",
             core: false,
             effect: ToolEffect::Looks,
-            about: "The call stack: id, function, file, line, source of frames. Runs of library frames are folded; start shows them.",
+            about: "The call stack: id, function, file, line, source of frames. Runs of library frames are \
+                folded; start shows them.",
             takes: &["threadId:i", "start:i", "count:i=20"],
             gives: &["frames:a", "next:i"],
             run: run!(frames::stacktrace),
@@ -64,7 +65,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_evaluate",
             core: true,
             effect: ToolEffect::Acts,
-            about: "Evaluate an expression, or a list: results has a value or error for each. Also allowSideEffects.",
+            about: "Evaluate an expression, or a list: results has a value or error for each. Also \
+                allowSideEffects.",
             takes: &["expression:s", "expressions:as", "frameId:i"],
             gives: &["result:s", "type:s", "children:a", "results:a"],
             run: run!(evaluate),
@@ -128,7 +130,8 @@ async fn variables(call: &ToolCall) -> Result<Value, Failure> {
             let arguments = json!({ "expression": path, "frameId": frame, "context": "watch" });
             let value = session.ask_or_cancel("evaluate", arguments, REQUEST_TIMEOUT, &call.cancel).await?;
             if value["variablesReference"].as_i64().unwrap_or(0) == 0 {
-                let row = json!({ "name": path, "value": cut(&value["result"], MAX_VALUE_LEN), "type": value["type"] });
+                let row = json!({ "name": path, "value": cut(&value["result"], MAX_VALUE_LEN),
+                    "type": value["type"] });
                 return Ok(json!({ "variables": [row] }));
             }
             vec![value["variablesReference"].clone()]

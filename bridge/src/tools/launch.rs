@@ -95,7 +95,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_launch",
             core: true,
             effect: ToolEffect::Acts,
-            about: "Debug a program, building a project first. Held at entry until debug_continue; run continues to a stop.",
+            about: "Debug a program, building a project first. Held at entry until debug_continue; run \
+                continues to a stop.",
             takes: &[
                 "program:s=.dll, .csproj, .py, executable, pytest",
                 "module:s=python -m",
@@ -139,7 +140,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_sessions",
             core: true,
             effect: ToolEffect::Looks,
-            about: "Live sessions, also of editors and started programs; select joins one and makes it current. Every debug_ and process_ tool takes session.",
+            about: "Live sessions, also of editors and started programs; select joins one and makes it \
+                current. Every debug_ and process_ tool takes session.",
             takes: &["select:s=id"],
             gives: &["sessions:a", "state:s", "event:o"],
             run: run!(listing::sessions),
@@ -173,7 +175,8 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
     let named = program.is_some() || project.is_some();
     if !named && arguments.text("module")?.is_none() && arguments.text("code")?.is_none() {
         return Err(Failure::invalid("`program`, `module` or `projectPath` is missing").hint(
-            "give `program` (.py, .js, .rb, .go, executable, .dll, .csproj, …), `module` (what `python -m` runs) or `projectPath`",
+            "give `program` (.py, .js, .rb, .go, executable, .dll, .csproj, …), `module` (what `python -m` \
+                runs) or `projectPath`",
         ));
     }
     if named && arguments.text("module")?.is_some() {

@@ -94,9 +94,8 @@ async fn read(call: &ToolCall) -> Result<Value, Failure> {
         told.shift_remove("waitId");
     }
     if screen {
-        return Ok(
-            json!({ "screen": told["screen"], "cursor": told["cursor"], "waitingForInput": told["waitingForInput"] }),
-        );
+        return Ok(json!({ "screen": told["screen"], "cursor": told["cursor"],
+                "waitingForInput": told["waitingForInput"] }));
     }
     if let Some(cursor) = told["cursor"].as_str() {
         let (since, stream) = (call.arguments.text("since")?, call.arguments.text("stream")?);

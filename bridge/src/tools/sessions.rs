@@ -43,7 +43,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_restart",
             core: true,
             effect: ToolEffect::Destroys,
-            about: "Build and start it again with all breakpoints. Answers like debug_launch; how: restart (same session) \
+            about: "Build and start it again with all breakpoints. Answers like debug_launch; how: restart \
+                (same session) \
                     or newSession.",
             takes: &["run:b", "timeoutMs:i"],
             gives: &["state:s", "session:s", "how:s", "event:o", "pending:b"],
@@ -252,7 +253,8 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
         let ended = snapshot.wait_for(|snapshot| snapshot.state == ProgramState::Exited);
         if tokio::time::timeout(END_TIMEOUT, ended).await.is_err() {
             refuses = Some(format!(
-                "{} was asked to end and has not ended yet: it has the time that its launch allows (`terminateTimeout`, usually 30 s), not counting stops",
+                "{} was asked to end and has not ended yet: it has the time that its launch allows \
+                    (`terminateTimeout`, usually 30 s), not counting stops",
                 session.id
             ));
         }

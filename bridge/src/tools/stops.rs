@@ -482,7 +482,10 @@ fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
     let name = |row: &Value| row["name"].as_str()?.strip_suffix(RETURNED).map(str::to_owned);
     let taken = rows.extract_if(.., |row| name(row).is_some());
     taken
-        .map(|row| json!({ "name": name(&row), "value": cut(&row["value"], MAX_VALUE_LEN), "type": row["type"] }))
+        .map(|row| {
+            json!({ "name": name(&row), "value": cut(&row["value"], MAX_VALUE_LEN),
+            "type": row["type"] })
+        })
         .collect()
 }
 
@@ -519,8 +522,10 @@ pub(super) fn stopped_thread(session: &AgentSession) -> Result<Value, Failure> {
     let snapshot = session.snapshot();
     match snapshot.state {
         ProgramState::Stopped => Ok(snapshot.stop["threadId"].clone()),
-        ProgramState::Exited => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
-            .hint("its output can still be read (process_read_output); debug_restart or debug_launch starts it again")),
+        ProgramState::Exited => Err(Failure::new(ErrorCode::NoSession, "the program has ended").hint(
+            "its output can still be read (process_read_output); debug_restart or debug_launch starts \
+                it again",
+        )),
         other => Err(Failure::new(
             ErrorCode::NotStopped,
             format!("the program is {}, not stopped", other.as_str()),
@@ -566,7 +571,10 @@ mod tests {
     #[test]
     fn the_frame_that_is_shown_is_the_nearest_of_the_users_whose_source_is_here() {
         let here = std::env::current_exe().unwrap().display().to_string();
-        let at = |id: u64, path: &str, hint: Value| json!({ "id": id, "source": { "path": path }, "presentationHint": hint });
+        let at = |id: u64, path: &str, hint: Value| {
+            json!({ "id": id, "source": { "path": path },
+            "presentationHint": hint })
+        };
         let shown = |frames: &[Value]| nearest(frames).map(|frame| frame["id"].clone()).unwrap_or_default();
         let (bare, gone) = (json!({ "id": 1 }), at(2, "/_/src/EqualityAsserts.cs", Value::Null));
         let (library, own) = (at(3, &here, json!("subtle")), at(4, &here, Value::Null));
@@ -585,7 +593,8 @@ mod tests {
             "sources of another machine: the name of one is better than none"
         );
         assert_eq!(shown(&[bare]), Value::Null);
-        let remote = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3, "adapterData": { "notHere": true } } });
+        let remote = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3, "adapterData": {
+            "notHere": true } } });
         assert!(!has_source(&remote));
         let embedded = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3 } });
         assert!(has_source(&embedded) && !has_source(&json!({ "source": { "path": "/_/a.cs" } })));

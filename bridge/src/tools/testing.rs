@@ -43,7 +43,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "run_tests",
             core: false,
             effect: ToolEffect::Acts,
-            about: "Run tests: counts, and why each failed one did. Also noBuild, env, framework, testTimeoutMs, parallel (runs at once).",
+            about: "Run tests: counts, and why each failed one did. Also noBuild, env, framework, \
+                testTimeoutMs, parallel (runs at once).",
             takes: &[
                 "projectPath:s",
                 "tests:as=ids",

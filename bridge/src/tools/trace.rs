@@ -46,7 +46,8 @@ pub const FAMILY: ToolFamily = ToolFamily {
         name: "debug_trace",
         core: true,
         effect: ToolEffect::Acts,
-        about: "Values of expressions each time a line (or places, in order of time) is reached, as a table, without \
+        about: "Values of expressions each time a line (or places, in order of time) is reached, as a \
+            table, without \
                 stopping; ends stopped at the last of hits, at a stop, or on time-out.",
         takes: &[
             "sourceFile:s",

@@ -43,8 +43,10 @@ pub const FAMILY: ToolFamily = ToolFamily {
         name: "debug_try",
         core: false,
         effect: ToolEffect::Acts,
-        about: "Experiment: starts the launched program twice more, same arguments and input, once with values set or the \
-                statement skipped at a place, and compares how both end, or expressions at until. The session stays.",
+        about: "Experiment: starts the launched program twice more, same arguments and input, once with \
+            values set or the \
+                statement skipped at a place, and compares how both end, or expressions at until. The \
+                session stays.",
         takes: &[
             "sourceFile:s",
             "line:i",

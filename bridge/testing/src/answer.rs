@@ -138,7 +138,10 @@ pub fn tests(folder: &str, results: &TestResults) -> Value {
         .skips
         .iter()
         .take(MAX_SKIPS)
-        .map(|one| json!({ "name": one.display_name(), "reason": beginning_of(&one.message, MESSAGE_BYTES_BOUNDS.0) }))
+        .map(|one| {
+            json!({ "name": one.display_name(), "reason": beginning_of(&one.message,
+            MESSAGE_BYTES_BOUNDS.0) })
+        })
         .collect();
     if !skips.is_empty() && counts.failed <= MAX_LISTED_TESTS {
         tests["skips"] = json!(skips);

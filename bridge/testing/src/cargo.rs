@@ -509,8 +509,10 @@ mod tests {
     #[test]
     fn a_program_of_tests_is_named_by_package_and_kind() {
         let artifact = |kind: &str, name: &str| {
-            json!({ "profile": { "test": true }, "manifest_path": "/w/calc/Cargo.toml", "package_id": "path+file:///w/calc#0.1.0",
-                "target": { "kind": [kind], "name": name, "src_path": "/w/calc/x.rs" }, "executable": "/w/target/debug/deps/x" })
+            json!({ "profile": { "test": true }, "manifest_path": "/w/calc/Cargo.toml",
+                "package_id": "path+file:///w/calc#0.1.0",
+                "target": { "kind": [kind], "name": name, "src_path": "/w/calc/x.rs" },
+                "executable": "/w/target/debug/deps/x" })
         };
         for (kind, name, wanted) in
             [("lib", "calc", "calc"), ("test", "it", "calc::it"), ("bin", "calc", "calc::bin/calc")]

@@ -94,7 +94,8 @@ impl CtestEntry {
             traits: self.labels.clone(),
             skipped: self.disabled.then(|| "DISABLED".to_owned()),
             class: "ctest".into(),
-            handle: json!({ "command": self.command, "folder": self.folder, "env": self.env, "willFail": self.will_fail }),
+            handle: json!({ "command": self.command, "folder": self.folder, "env": self.env,
+                "willFail": self.will_fail }),
             ..TestItem::default()
         }
     }
@@ -392,9 +393,12 @@ mod tests {
 
     #[test]
     fn a_test_of_ctest_is_listed_with_its_place() {
-        let graph = json!({ "files": ["/w/CMakeLists.txt"], "nodes": [{ "file": 0 }, { "file": 0, "line": 7, "parent": 0 }] });
-        let one = json!({ "name": "Cart.Adds", "backtrace": 1, "command": ["/w/build/t", "--gtest_filter=Cart.Adds"],
-            "properties": [{ "name": "LABELS", "value": ["slow"] }, { "name": "WORKING_DIRECTORY", "value": "/w/build" }] });
+        let graph = json!({ "files": ["/w/CMakeLists.txt"], "nodes": [{ "file": 0 }, { "file": 0, "line": 7,
+            "parent": 0 }] });
+        let one = json!({ "name": "Cart.Adds", "backtrace": 1, "command": ["/w/build/t",
+            "--gtest_filter=Cart.Adds"],
+            "properties": [{ "name": "LABELS", "value": ["slow"] }, { "name": "WORKING_DIRECTORY",
+                "value": "/w/build" }] });
         let listed = CtestEntry::of(&one, &graph, Path::new("/b")).unwrap();
         assert_eq!(
             (listed.place.clone(), listed.labels.clone()),

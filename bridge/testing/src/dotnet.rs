@@ -24,7 +24,8 @@ pub mod wire;
 
 /// Exceptions of the frameworks' and the usual libraries' assertions. They are thrown in the test's own
 /// frame; a test that has awaited something has left it when they arrive at the framework.
-const ASSERTIONS: &str = "Xunit.Sdk.*, NUnit.Framework.AssertionException, NUnit.Framework.MultipleAssertException, \
+const ASSERTIONS: &str = "Xunit.Sdk.*, NUnit.Framework.AssertionException, \
+    NUnit.Framework.MultipleAssertException, \
     Microsoft.VisualStudio.TestTools.UnitTesting.*, TUnit.Assertions.*, FluentAssertions.*, Shouldly.*";
 
 /// Beginnings of the lines that Microsoft.Testing.Platform and xunit print before the tests.

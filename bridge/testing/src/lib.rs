@@ -7,8 +7,8 @@
 //! [`request`] (lists and runs), [`answer`] (what they answer). A framework is one file, or a folder beside
 //! it.
 //!
-//! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::ProcessLauncher`] that another crate
-//! implements.
+//! Knows neither MCP nor the debug adapter protocol: a debugger is a [`host::ProcessLauncher`] that another
+//! crate implements.
 
 pub mod answer;
 pub mod cargo;

@@ -35,7 +35,8 @@ const HELPERS: [(&str, &str); 9] = [
     ("tandem_node_test.cjs", include_str!("node/tandem_node_test.cjs")),
 ];
 /// Holds where an assertion of jest, of chai and vitest, or of `node:assert` is thrown.
-const FAILS: &str = "(error.matcherResult !== undefined || error.name === 'AssertionError' || error.code === 'ERR_ASSERTION')";
+const FAILS: &str = "(error.matcherResult !== undefined || error.name === 'AssertionError' || error.code \
+    === 'ERR_ASSERTION')";
 
 /// Beginnings of the lines that Node and the runners print before a test.
 const PREAMBLE: &[&str] = &[
@@ -169,7 +170,8 @@ fn condition(known: Option<&KnownException>) -> String {
         Some(known) => {
             let message = json!(known.message.trim().lines().next().unwrap_or_default());
             format!(
-                "(line => !!line && {message}.includes(line))(('' + (error.message ?? error)).split('\\n')[0].trim())"
+                "(line => !!line && {message}.includes(line))(('' + (error.message ?? \
+                    error)).split('\\n')[0].trim())"
             )
         }
     };

@@ -38,7 +38,8 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 const MINITEST_FAILS: &str =
     "defined?(Minitest::Assertions) && Minitest::Assertions === self && __method__ == :assert";
 /// The same for RSpec, in the block that raises.
-const RSPEC_FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec::Expectations) && RSpec::Expectations::ExpectationNotMetError === failure";
+const RSPEC_FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec::Expectations) && \
+    RSpec::Expectations::ExpectationNotMetError === failure";
 /// Beginnings of minitest's lines before a test.
 const PREAMBLE: &[&str] = &["Run options: ", "# Running:"];
 
@@ -206,8 +207,8 @@ impl Minitest {
 }
 
 /// Reports why Ruby has ended before any test, and where:
-/// `/w/a_test.rb:3: syntax error, unexpected … (SyntaxError)`, possibly after the location of the `require`, or
-/// ``…:in `require': cannot load such file -- x (LoadError)`` with the calls below it.
+/// `/w/a_test.rb:3: syntax error, unexpected … (SyntaxError)`, possibly after the location of the `require`,
+/// or ``…:in `require': cannot load such file -- x (LoadError)`` with the calls below it.
 fn report_load_error(run: &mut FrameworkRun<'_>, printed: &str) {
     run.broken = true;
     let lines: Vec<&str> = printed.lines().skip_while(|line| !is_error(line)).collect();

@@ -212,7 +212,8 @@ impl ProcessCommand {
             ended = child_and_pipes(&mut child, &mut pipes) => return ended,
             () = tokio::time::sleep_until(until) => Failure::new(
                 ErrorCode::Timeout,
-                format!("`{}` ran longer than {} s and was ended", self.program.to_string_lossy(), deadline.as_secs()),
+                format!("`{}` ran longer than {} s and was ended", self.program.to_string_lossy(),
+                    deadline.as_secs()),
             ),
             () = cancel.cancelled() => Failure::cancelled(),
         };

@@ -96,7 +96,8 @@ mod tests {
         #[test]
         fn every_path_comes_back_whole_or_by_its_parts(
             parts in proptest::collection::vec(proptest::collection::vec(1_u8..=255, 1..9), 1..4)) {
-            let clean = |part: &Vec<u8>| part.iter().map(|byte| if *byte == b'/' { b'"' } else { *byte }).collect::<Vec<u8>>();
+            let clean = |part: &Vec<u8>| part.iter().map(|byte| if *byte == b'/' { b'"' } else {
+                *byte }).collect::<Vec<u8>>();
             let parts: Vec<Vec<u8>> = parts.iter().map(clean).collect();
             let path = parts.join(&b'/');
             prop_assert_eq!(path_bytes(&quote(&path)), path.clone());

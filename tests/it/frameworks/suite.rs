@@ -21,7 +21,8 @@ pub(super) struct Suite {
     /// Arguments that select all tests except those that hang or crash, and the counts: all, passed, failed,
     /// skipped.
     pub(super) sane: (Value, [u64; 4]),
-    /// A test that fails: its id, the source and the marker of its line, words of its message, a variable of its frame.
+    /// A test that fails: its id, the source and the marker of its line, words of its message, a variable of
+    /// its frame.
     pub(super) fails: (&'static str, PathBuf, &'static str, &'static str, (&'static str, &'static str)),
     /// A row of data with an odd name that fails.
     pub(super) row: &'static str,
@@ -97,7 +98,8 @@ impl Suite {
         Ok(())
     }
 
-    /// The sane ones end as they should; a row is run by its id alone; what does not exist is refused with what does.
+    /// The sane ones end as they should; a row is run by its id alone; what does not exist is refused with
+    /// what does.
     pub(super) async fn runs(&self, agent: &mut Agent) -> anyhow::Result<()> {
         let (selection, wanted) = &self.sane;
         let answer = self.run(agent, selection.clone()).await?;

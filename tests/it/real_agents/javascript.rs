@@ -22,7 +22,8 @@ async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Resu
     asked["timeoutMs"] = json!(deadline_ms(60));
     asked["breakpoints"] = json!([{ "sourceFile": source, "text": "sum += item.price" }]);
     let mut hit = agent.call("debug_launch", asked).await?;
-    // vscode-js-debug sets the line in the compiled text, too, until it has the map: jest runs that under the name of the source.
+    // vscode-js-debug sets the line in the compiled text, too, until it has the map: jest runs that under the
+    // name of the source.
     if hit["event"]["source"] == "for (const item of items) {" {
         let stop = agent.call("debug_continue", json!({})).await?;
         hit["event"] = stop["event"].clone();

@@ -1,4 +1,5 @@
-//! Native programs: a C++ library's tests, built by CMake, a crate's own tests, and a program in Rust that reads its input.
+//! Native programs: a C++ library's tests, built by CMake, a crate's own tests, and a program in Rust that
+//! reads its input.
 
 use std::path::PathBuf;
 
@@ -41,7 +42,8 @@ async fn a_library_in_cpp(subject: Subject) -> anyhow::Result<()> {
     let mut visit = Visit::begin(folder.path()).await?;
     visit.passes("cmake", json!({ "projectPath": folder.path() })).await?;
     let asked = subject.with(json!({ "projectPath": folder.path(), "cwd": folder.path(), "run": true,
-        "breakpoints": [{ "sourceFile": source, "text": "const size_t size = static_cast<size_t>(filelength);" }] }));
+        "breakpoints": [{ "sourceFile": source, "text": "const size_t size = \
+            static_cast<size_t>(filelength);" }] }));
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "LoadFile")?;
     visit.shows(&[("filelength", "145040"), ("this->_writeBOM", "false")]).await?;

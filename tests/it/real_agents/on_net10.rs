@@ -1,4 +1,5 @@
-//! .NET: servers made from the templates of the SDK, with real requests, and a solution of a program and a library. `check` leaves them out where no SDK 10 is installed.
+//! .NET: servers made from the templates of the SDK, with real requests, and a solution of a program and a
+//! library. `check` leaves them out where no SDK 10 is installed.
 
 use std::path::PathBuf;
 
@@ -77,7 +78,8 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
     let folder = copied("/dotnet/solution")?;
     let mut visit = Visit::begin(folder.path()).await?;
     let asked = json!({ "projectPath": folder.path().join("App/App.csproj"), "run": true,
-        "breakpoints": [{ "sourceFile": "Orders/Ledger.cs", "text": "ArgumentNullException.ThrowIfNull(order);" }] });
+        "breakpoints": [{ "sourceFile": "Orders/Ledger.cs",
+            "text": "ArgumentNullException.ThrowIfNull(order);" }] });
     let asks = visit.launch("debug_launch", asked).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     let order = "{ \"Name\": \"ink\", \"Count\": 3, \"Price\": 2.5 }\n";
@@ -106,8 +108,10 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
     let folder = copied("/dotnet/store")?;
     let mut visit = Visit::begin(folder.path()).await?;
     let asked = json!({ "projectPath": folder.path(), "run": true, "breakpoints": [
-        { "sourceFile": "Program.cs", "text": "var total = order.Lines.Sum(", "condition": "order.Customer == \"bob\"" },
-        { "sourceFile": "Program.cs", "text": "foreach (var order in big)", "logMessage": "{big.Count:D2} orders" },
+        { "sourceFile": "Program.cs", "text": "var total = order.Lines.Sum(",
+            "condition": "order.Customer == \"bob\"" },
+        { "sourceFile": "Program.cs", "text": "foreach (var order in big)",
+            "logMessage": "{big.Count:D2} orders" },
         { "sourceFile": "Program.cs", "text": "Console.WriteLine($\"{row.Customer} {row.N}\");" },
     ] });
     let hit = visit.launch("debug_launch", asked).await?;

@@ -1,5 +1,5 @@
-//! Python: Flask with its reloader and a real request, uvicorn's asyncio, and a package's own tests under pytest, in one process
-//! and in several.
+//! Python: Flask with its reloader and a real request, uvicorn's asyncio, and a package's own tests under
+//! pytest, in one process and in several.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,8 @@ fn python(mut attributes: Value, more: &str) -> anyhow::Result<Value> {
     Ok(Subject::Python.with(attributes))
 }
 
-const APP: &str = "from flask import Flask\n\napp = Flask(__name__)\n\n\n@app.route(\"/add/<int:a>/<int:b>\")\n\
+const APP: &str = "from flask import Flask\n\napp = Flask(__name__)\n\n\n\
+    @app.route(\"/add/<int:a>/<int:b>\")\n\
                    def add(a, b):\n    total = a + b\n    return str(total)\n";
 
 #[tokio::test]

@@ -13,7 +13,8 @@ async fn long_a_shell_program_asks_and_the_agent_answers() -> anyhow::Result<()>
     let config = folder.path().join("config");
     std::fs::write(&list, "buy  milk\nwrite a test\n")?;
     let folder_of = format!("export TODO_DIR={:?}\n", folder.path());
-    let files = "export TODO_FILE=\"$TODO_DIR/todo.txt\"\nexport DONE_FILE=\"$TODO_DIR/done.txt\"\nexport REPORT_FILE=\"$TODO_DIR/report.txt\"\n";
+    let files = "export TODO_FILE=\"$TODO_DIR/todo.txt\"\nexport DONE_FILE=\"$TODO_DIR/done.txt\"\n\
+        export REPORT_FILE=\"$TODO_DIR/report.txt\"\n";
     std::fs::write(&config, folder_of + files)?;
     let asked = Subject::Bash
         .with(json!({ "program": program, "args": ["-d", config, "del", "1"], "run": true,

@@ -1,6 +1,7 @@
 //! The speed table: each figure beside what it is compared with, in one run; medians. Build with `--release`.
 //!
-//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint exceptions inspect open output memory`). Not a test: machines differ, so nothing here passes or fails.
+//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint exceptions
+//! inspect open output memory`). Not a test: machines differ, so nothing here passes or fails.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -121,7 +122,8 @@ async fn launches(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
 async fn exceptions(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     for (what, way) in [
         (
-            "an exception thrown and caught in user code; without a debugger, with one that stops at none; mean of 1,000",
+            "an exception thrown and caught in user code; without a debugger, with one that stops at none; \
+                mean of 1,000",
             "own",
         ),
         ("the same beneath 100 frames", "deep"),
@@ -318,7 +320,8 @@ async fn page(runtime: Runtime) -> anyhow::Result<Duration> {
     let reference = editor.ok("evaluate", asked).await?["variablesReference"].clone();
     let mut taken = Vec::new();
     for round in 1..=20 {
-        let asked = json!({ "variablesReference": reference, "filter": "indexed", "start": round * 1000, "count": 100 });
+        let asked = json!({ "variablesReference": reference, "filter": "indexed", "start": round * 1000,
+            "count": 100 });
         let start = Instant::now();
         let rows = editor.ok("variables", asked).await?;
         taken.push(start.elapsed());

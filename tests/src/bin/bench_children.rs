@@ -1,10 +1,10 @@
 //! The speed of child adapters through Tandem beside the same adapters alone. Build with `--release`.
 //!
-//! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for each alike. Prints
-//! Markdown on stdout: the median, and the median of what it took longer than the adapter alone in the same turn; then the same
-//! of the fastest tenth, which is what remains where other work does not disturb. An argument with a slash is
-//! another build of `tandem-dap` to take part; `busy` keeps all cores at work at the same time; others name
-//! the languages to do. Not a test: machines differ.
+//! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for
+//! each alike. Prints Markdown on stdout: the median, and the median of what it took longer than the adapter
+//! alone in the same turn; then the same of the fastest tenth, which is what remains where other work does
+//! not disturb. An argument with a slash is another build of `tandem-dap` to take part; `busy` keeps all
+//! cores at work at the same time; others name the languages to do. Not a test: machines differ.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -57,7 +57,8 @@ async fn main() -> anyhow::Result<()> {
         }
     }
     println!(
-        "| what, median of {ROUNDS} | who | took | longer than alone | fastest tenth | longer |\n|---|---|---|---|---|---|"
+        "| what, median of {ROUNDS} | who | took | longer than alone | fastest tenth | longer |\n\
+            |---|---|---|---|---|---|"
     );
     let mut chance = fastrand::Rng::with_seed(1);
     for case in cases()? {
@@ -120,7 +121,8 @@ fn cases() -> anyhow::Result<Vec<Case>> {
             subject: Subject::Python,
             source: "count.py",
             adapter: vec![python.clone(), "-m".into(), "debugpy.adapter".into()],
-            launch: json!({ "program": child::source("count.py"), "console": "integratedTerminal", "python": [python],
+            launch: json!({ "program": child::source("count.py"), "console": "integratedTerminal",
+                "python": [python],
                 "redirectOutput": false }),
         },
         Case {
@@ -238,7 +240,8 @@ async fn start(
 ) -> anyhow::Result<MeasuredClient> {
     let source = child::source(case.source);
     let mut driver = Driver::start(command)?;
-    let hello = json!({ "clientID": "bench", "adapterID": "bench", "linesStartAt1": true, "columnsStartAt1": true,
+    let hello = json!({ "clientID": "bench", "adapterID": "bench", "linesStartAt1": true,
+        "columnsStartAt1": true,
         "pathFormat": "path", "supportsRunInTerminalRequest": true, "supportsVariableType": true });
     driver.ask("initialize", hello).await?;
     let launching = tokio::spawn({

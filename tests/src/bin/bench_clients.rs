@@ -110,7 +110,8 @@ impl Asking {
     }
 }
 
-/// Sends this request until the program has ended, the first time after `offset`; prints how long each answer took, in microseconds.
+/// Sends this request until the program has ended, the first time after `offset`; prints how long each answer
+/// took, in microseconds.
 fn client(socket: &Path, command: &str, offset: Duration) -> anyhow::Result<()> {
     let mut client = Asking::connect(socket)?;
     client.join()?;
@@ -155,7 +156,8 @@ async fn measure(count: usize) -> anyhow::Result<()> {
         let ms = |micros: u64| format!("{:.2} ms", micros as f64 / 1000.0);
         let who = if round.all { "all but two ask" } else { "one asks, the others read" };
         eprintln!(
-            "| `{}`, {count} clients, {who}, one never reads, while the program prints {} MiB ({} answers in {:.1} s) | {} | {} | {} |",
+            "| `{}`, {count} clients, {who}, one never reads, while the program prints {} MiB ({} answers \
+                in {:.1} s) | {} | {} | {} |",
             round.command,
             round.flood,
             times.len(),
@@ -181,7 +183,8 @@ impl Round {
         silent.join()?;
         let others = count.saturating_sub(2);
         let asking = if self.all { others } else { 1 };
-        // Clients that ask at the same instant on two cores measure how those share them out, not the session.
+        // Clients that ask at the same instant on two cores measure how those share them out, not the
+        // session.
         let offset = |index: usize| (PAUSE.as_micros() as usize * index / asking).to_string();
         let mut clients = start_clients(asking, &socket, |index| {
             vec!["client".into(), self.command.into(), offset(index)]

@@ -1,9 +1,9 @@
 //! The cost of the runtime's debugging library alone: a step, and a stop at a breakpoint, without inspection.
 //! It has no session, no protocol and no stack; `bench` prints its figures next to its own.
 //!
-//! `bench_floor PID SOURCE LINE` attaches to a program that passes the line again and again, and prints two medians in
-//! microseconds, `step stop`: from creating a stepper to its callback, and from resuming the program to the
-//! next breakpoint.
+//! `bench_floor PID SOURCE LINE` attaches to a program that passes the line again and again, and prints two
+//! medians in microseconds, `step stop`: from creating a stepper to its callback, and from resuming the
+//! program to the next breakpoint.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -29,7 +29,8 @@ struct Session {
 }
 
 impl Session {
-    /// Lets the program go, through whatever does not matter, until a callback does; returns what `wanted` makes of it.
+    /// Lets the program go, through whatever does not matter, until a callback does; returns what `wanted`
+    /// makes of it.
     fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
             let callback =

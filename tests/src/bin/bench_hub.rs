@@ -1,8 +1,8 @@
 //! The cost of sharing a session: latency of a request, fan-out of an event, joining. Prints the table of
 //! `docs/sharing.md`.
 //!
-//! `cargo build --workspace --release && target/release/bench_hub`. All times are what a client sees on its socket, so they include the
-//! kernel's part and the client's own, and bound from above what the hub adds.
+//! `cargo build --workspace --release && target/release/bench_hub`. All times are what a client sees on its
+//! socket, so they include the kernel's part and the client's own, and bound from above what the hub adds.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,14 +1,15 @@
-//! A child adapter that plays a script, for what real adapters cannot be made to show and for those that no registry has.
+//! A child adapter that plays a script, for what real adapters cannot be made to show and for those that no
+//! registry has.
 //!
-//! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port (or the path of a socket) it listens on, where each
-//! `initialize` of the script is a separate connection, and `"on": N` sends on the Nth instead of the last.
-//! The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command (what
-//! else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message unchanged, except for
-//! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw`
-//! (`text`), `exit` (`code`), `hang`, `signal` (ends by SIGABRT); `storm` (`count` events of this `event`,
-//! each with its `body`), `bytes` (sends them), `words` (`count` lines on stderr); `serve`: from now on it
-//! answers everything as an adapter of a program that stops again after each step, but for `neverAnswered`,
-//! until `disconnect`. All that was received is written to LOG.
+//! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port (or the path of a socket) it listens on,
+//! where each `initialize` of the script is a separate connection, and `"on": N` sends on the Nth instead of
+//! the last. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that
+//! command (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message
+//! unchanged, except for `request_seq`, which becomes that of the request the script means. `{"do": …}`:
+//! `stderr` (`text`), `raw` (`text`), `exit` (`code`), `hang`, `signal` (ends by SIGABRT); `storm` (`count`
+//! events of this `event`, each with its `body`), `bytes` (sends them), `words` (`count` lines on stderr);
+//! `serve`: from now on it answers everything as an adapter of a program that stops again after each step,
+//! but for `neverAnswered`, until `disconnect`. All that was received is written to LOG.
 
 use std::collections::HashMap;
 use std::fs::File;

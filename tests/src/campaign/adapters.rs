@@ -1,6 +1,6 @@
-//! Adapters that mean no good: storms of events, noise where messages belong, half a message and then silence or an end, a message
-//! that is announced too large, a stderr that never stops, responses to requests that were never sent. The editor that reads gets
-//! its answers, and when it disconnects everything ends.
+//! Adapters that mean no good: storms of events, noise where messages belong, half a message and then silence
+//! or an end, a message that is announced too large, a stderr that never stops, responses to requests that
+//! were never sent. The editor that reads gets its answers, and when it disconnects everything ends.
 
 use anyhow::Context;
 use fastrand::Rng;
@@ -94,7 +94,8 @@ fn half(random: &mut Rng) -> Value {
 }
 
 fn half_then_silence(random: &mut Rng) -> (&'static str, Vec<Value>) {
-    // The client's own deadline is longer than anybody wants to wait for, so the script ends after the request.
+    // The client's own deadline is longer than anybody wants to wait for, so the script ends after the
+    // request.
     let asked = json!({ "dir": "out", "m": { "type": "request", "command": "threads", "seq": 9 } });
     ("half a message, then the end", vec![half(random), asked, json!({ "do": "exit", "code": 3 })])
 }
@@ -116,7 +117,8 @@ fn unasked(random: &mut Rng) -> (&'static str, Vec<Value>) {
     let mut steps: Vec<Value> = (0..2000)
         .map(|_| {
             let unreadable = if random.bool() { json!({}) } else { json!([random.i32(..)]) };
-            json!({ "dir": "in", "m": { "type": "response", "seq": 1, "request_seq": random.i64(10_000..i64::MAX),
+            json!({ "dir": "in", "m": { "type": "response", "seq": 1,
+                "request_seq": random.i64(10_000..i64::MAX),
                 "success": random.bool(), "command": "threads", "body": unreadable } })
         })
         .collect();

@@ -1,5 +1,6 @@
-//! Two to eight clients of one session, each a small state machine that joins, sends requests, cancels, disconnects or vanishes as
-//! chance has it. A client that stays gets exactly one answer to each request; when the owner disconnects, everything ends.
+//! Two to eight clients of one session, each a small state machine that joins, sends requests, cancels,
+//! disconnects or vanishes as chance has it. A client that stays gets exactly one answer to each request;
+//! when the owner disconnects, everything ends.
 
 use std::collections::BTreeMap;
 use std::path::Path;

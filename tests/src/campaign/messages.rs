@@ -1,5 +1,5 @@
-//! Frames to `tandem-dap` and lines to `tandem-mcp`, most of them damaged. Whatever comes behind a readable number is answered exactly
-//! once, and the sessions live to the end.
+//! Frames to `tandem-dap` and lines to `tandem-mcp`, most of them damaged. Whatever comes behind a readable
+//! number is answered exactly once, and the sessions live to the end.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -206,7 +206,8 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     let mut to = child.stdin.take().context("no stdin")?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "campaign", "version": "1" } } });
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "campaign",
+            "version": "1" } } });
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     to.write_all(format!("{hello}\n").as_bytes()).await?;
     let mut owed = Owed::default();

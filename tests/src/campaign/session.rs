@@ -1,4 +1,5 @@
-//! A session with the scripted adapter, on whose connection raw bytes can be written: what the campaigns have in common.
+//! A session with the scripted adapter, on whose connection raw bytes can be written: what the campaigns have
+//! in common.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -161,12 +162,18 @@ pub(super) struct Script(tempfile::TempDir);
 
 impl Script {
     pub(super) fn new(steps: &[Value]) -> anyhow::Result<Self> {
-        let out = |command: &str, seq: i64| json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": seq } });
+        let out = |command: &str, seq: i64| {
+            json!({ "dir": "out", "m": { "type": "request",
+            "command": command, "seq": seq } })
+        };
         let answer = |command: &str, seq: i64, body: Value| {
             json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": 0,
                 "success": true, "body": body } })
         };
-        let event = |event: &str, body: Value| json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": 0, "body": body } });
+        let event = |event: &str, body: Value| {
+            json!({ "dir": "in", "m": { "type": "event", "event": event,
+            "seq": 0, "body": body } })
+        };
         let can = json!({ "supportsConfigurationDoneRequest": true, "supportsSetVariable": true,
             "supportsCompletionsRequest": true });
         let mut script = vec![

@@ -1,5 +1,6 @@
-//! Sessions in a row, over all engines, through one listener and one bridge. Whatever ends with a session ends: the memory, the
-//! descriptors and the threads of listener and bridge stay what they were after the first ones, and no process is left.
+//! Sessions in a row, over all engines, through one listener and one bridge. Whatever ends with a session
+//! ends: the memory, the descriptors and the threads of listener and bridge stay what they were after the
+//! first ones, and no process is left.
 
 use std::process::Stdio;
 use std::time::Duration;

@@ -12,8 +12,8 @@ use crate::deadline::deadline;
 /// Events that a client acts on: where its session and the program are. A test takes them, or causes them
 /// itself. Others it may leave unread.
 const MUST_BE_CLAIMED: [&str; 5] = ["initialized", "stopped", "continued", "exited", "terminated"];
-/// Those of them that a client has to know before it leaves; the others are what leaving brings about. Who leaves before it has
-/// configured anything need not know that it may.
+/// Those of them that a client has to know before it leaves; the others are what leaving brings about. Who
+/// leaves before it has configured anything need not know that it may.
 const BEFORE_LEAVING: [&str; 3] = ["initialized", "stopped", "continued"];
 
 impl DapClient {

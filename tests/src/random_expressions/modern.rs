@@ -157,24 +157,29 @@ const FOR_COMPILER: &[Construct] = &[
     (Int, "((Func<int, Func<int, int>>)({n} => b{n} => {n} - b{n} * {i}))({i})({i})"),
     (
         Int,
-        "((Func<int, int>)(a{n} => { int {n}(int b{n}) => b{n} < 2 ? 1 : {n}(b{n} - 1) + {i}; return {n}(a{n} & 7); }))({i})",
+        "((Func<int, int>)(a{n} => { int {n}(int b{n}) => b{n} < 2 ? 1 : {n}(b{n} - 1) + {i}; return \
+            {n}(a{n} & 7); }))({i})",
     ),
     (Int, "((Func<int>)(() => { static int {n}(int b{n} = 5) => b{n}; return {n}() + {n}({i}); }))()"),
     (
         Int,
-        "((Func<int>)(() => { var {n} = 0; foreach (var a{n} in {s}) { if (a{n} > 20) break; {n} += a{n}; } return {n}; }))()",
+        "((Func<int>)(() => { var {n} = 0; foreach (var a{n} in {s}) { if (a{n} > 20) break; {n} += a{n}; } \
+            return {n}; }))()",
     ),
     (
         Int,
-        "((Func<int>)(() => { try { return checked({i} * {i}); } catch (OverflowException) { return {i}; } }))()",
+        "((Func<int>)(() => { try { return checked({i} * {i}); } catch (OverflowException) { return {i}; } \
+            }))()",
     ),
     (
         Int,
-        "((Func<IEnumerable<int>>)(() => { IEnumerable<int> {n}() { yield return {i}; yield return {i}; } return {n}(); }))().Sum({n} => {n} & 15)",
+        "((Func<IEnumerable<int>>)(() => { IEnumerable<int> {n}() { yield return {i}; yield return {i}; } \
+            return {n}(); }))().Sum({n} => {n} & 15)",
     ),
     (
         Text,
-        "((Func<int, string>)({n} => { switch ({n}) { case 1: return {t}; case > 5: return \"many\"; default: return {t}; } }))({i})",
+        "((Func<int, string>)({n} => { switch ({n}) { case 1: return {t}; case > 5: return \"many\"; \
+            default: return {t}; } }))({i})",
     ),
     (Int, "((Func<int>)(() => { lock (list) { return {i}; } }))()"),
     (Int, "((Func<int, int, int>)Math.Max)({i}, {i})"),
@@ -194,7 +199,8 @@ const FOR_COMPILER: &[Construct] = &[
     (Int, "(from {n} in orders let b{n} = {n}.Number * {i} orderby b{n} descending select b{n}).First()"),
     (
         Int,
-        "(from {n} in orders join b{n} in numbers on {n}.Number * 4 equals b{n} select {n}.Name + b{n}).Count()",
+        "(from {n} in orders join b{n} in numbers on {n}.Number * 4 equals b{n} select {n}.Name + \
+            b{n}).Count()",
     ),
     (Truth, "(from {n} in orders group {n} by {n}.Total > {i} into b{n} select b{n}.Key).First()"),
     (Int, "numbers.CountBy({n} => {n} % 2).Count()"),
@@ -209,11 +215,13 @@ const FOR_COMPILER: &[Construct] = &[
     (Int, "((Func<Task<int>>)(async () => await Twice({i})))().GetAwaiter().GetResult()"),
     (
         Int,
-        "((Func<Task<int>>)(async () => { await Task.Yield(); return {i} + await Twice({i}); }))().GetAwaiter().GetResult()",
+        "((Func<Task<int>>)(async () => { await Task.Yield(); return {i} + await Twice({i}); \
+            }))().GetAwaiter().GetResult()",
     ),
     (
         Int,
-        "((Func<Task<int>>)(async () => { var {n} = 0; await foreach (var a{n} in Numbers.Slow(2)) {n} += a{n} + {i}; return {n}; }))().GetAwaiter().GetResult()",
+        "((Func<Task<int>>)(async () => { var {n} = 0; await foreach (var a{n} in Numbers.Slow(2)) {n} += \
+            a{n} + {i}; return {n}; }))().GetAwaiter().GetResult()",
     ),
     // The rest.
     (Text, "(order?.Note = {t})"),

@@ -320,11 +320,13 @@ const OWN: &[Construct] = &[
     (Int, "list.Select({n} => { var a{n} = {n} + {i}; return a{n} & 7; }).First()"),
     (
         Int,
-        "list.Select({n} => { var s{n} = 0; for (int a{n} = 0; a{n} < 3; a{n}++) { if (a{n} == {n}) continue; s{n} += a{n}; } return s{n}; }).Last()",
+        "list.Select({n} => { var s{n} = 0; for (int a{n} = 0; a{n} < 3; a{n}++) { if (a{n} == {n}) \
+            continue; s{n} += a{n}; } return s{n}; }).Last()",
     ),
     (
         Int,
-        "list.Select({n} => { foreach (var a{n} in array) if (a{n} > {i}) return a{n}; return {n}; }).First()",
+        "list.Select({n} => { foreach (var a{n} in array) if (a{n} > {i}) return a{n}; return {n}; \
+            }).First()",
     ),
     (Long, "(wideScratch = {l})"),
     (Long, "(Big + {i})"),
@@ -386,11 +388,13 @@ const FOR_COMPILER: &[Construct] = &[
     (Int, "new List<Func<int>> { () => {i}, () => {i} }.Sum({n} => {n}())"),
     (
         Int,
-        "((Func<int>)(() => { try { return int.Parse({t}); } catch (FormatException) { return {i}; } finally { scratch = 1; } }))()",
+        "((Func<int>)(() => { try { return int.Parse({t}); } catch (FormatException) { return {i}; } \
+            finally { scratch = 1; } }))()",
     ),
     (
         Int,
-        "((Func<int, int>)({n} => { switch ({n}) { case 1: return {i}; case int a{n} when a{n} > 5: return {i}; default: return 0; } }))({i})",
+        "((Func<int, int>)({n} => { switch ({n}) { case 1: return {i}; case int a{n} when a{n} > 5: return \
+            {i}; default: return 0; } }))({i})",
     ),
     (Truth, "((Func<bool, Func<bool, bool>>)({n} => b{n} => {n} ^ b{n}))({b})({b})"),
 ];

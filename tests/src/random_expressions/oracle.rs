@@ -1,5 +1,5 @@
-//! The values of expressions as a compiled program prints them: the fixture program, with the expressions in place of its own table, compiled
-//! by an SDK's `csc` and run.
+//! The values of expressions as a compiled program prints them: the fixture program, with the expressions in
+//! place of its own table, compiled by an SDK's `csc` and run.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use crate::fixture::{self, Runtime};
 /// The code that prints the rows.
 const ROWS: &str = include_str!("Rows.cs");
 
-/// How often rows that do not compile are taken out: `csc` looks for some errors only where there are no others.
+/// How often rows that do not compile are taken out: `csc` looks for some errors only where there are no
+/// others.
 const MAX_ROUNDS: usize = 6;
 
 /// The result of an expression in a compiled program.
@@ -139,7 +140,8 @@ impl Program {
             |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(major));
         let framework = references.into_iter().find(version).context("no framework")?;
         let mut options = String::from(
-            "-nologo -noconfig -nostdlib -warn:0 -unsafe -debug:portable -out:random.dll -preferreduilang:en-US\n",
+            "-nologo -noconfig -nostdlib -warn:0 -unsafe -debug:portable -out:random.dll \
+                -preferreduilang:en-US\n",
         );
         for entry in std::fs::read_dir(&framework)?.flatten() {
             if entry.path().extension().is_some_and(|end| end == "dll") {

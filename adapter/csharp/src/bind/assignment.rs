@@ -109,7 +109,8 @@ impl Binder<'_> {
     fn is_copy(&self, of: &Typed) -> Bind<()> {
         reject(
             "CS1612",
-            "Cannot modify the return value because it is not a variable: it is in a copy, and writing to it would change nothing",
+            "Cannot modify the return value because it is not a variable: it is in a copy, and writing to \
+                it would change nothing",
             of.span,
         )
     }
@@ -311,7 +312,8 @@ impl Binder<'_> {
             }
             ExprKind::Declaration(_, names) if *names != Designation::Discard => reject(
                 "CS8185",
-                "A declaration is not allowed in this context: this declares a variable, and only those of the program can be assigned to",
+                "A declaration is not allowed in this context: this declares a variable, and only those of \
+                    the program can be assigned to",
                 element.span,
             ),
             _ => {
@@ -388,7 +390,8 @@ impl Binder<'_> {
             return reject(
                 "CS8129",
                 format!(
-                    "No suitable 'Deconstruct' instance or extension method was found for type '{owner}', with {count} out parameters"
+                    "No suitable 'Deconstruct' instance or extension method was found for type '{owner}', \
+                        with {count} out parameters"
                 ),
                 span,
             );

@@ -396,7 +396,8 @@ impl<'a> Binder<'a> {
             Some(ty) => Ok(Typed::new(TypedKind::This, ty.clone(), span)),
             None => reject(
                 "CS0026",
-                "Keyword 'this' is not valid in a static property, static method, or static field initializer",
+                "Keyword 'this' is not valid in a static property, static method, or static field \
+                    initializer",
                 span,
             ),
         }

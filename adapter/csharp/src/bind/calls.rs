@@ -25,7 +25,8 @@ impl Binder<'_> {
                 reject(
                     "CS1955",
                     format!(
-                        "Non-invocable member '{name}' cannot be used like a method; make one with `new {name}(…)`"
+                        "Non-invocable member '{name}' cannot be used like a method; make one with `new \
+                            {name}(…)`"
                     ),
                     of.span,
                 )
@@ -143,7 +144,8 @@ impl Binder<'_> {
                 return reject(
                     "CS1929",
                     format!(
-                        "'{owner}' does not contain a definition for '{name}' and the best extension method overload requires a receiver of type '{wanted}'"
+                        "'{owner}' does not contain a definition for '{name}' and the best extension method \
+                            overload requires a receiver of type '{wanted}'"
                     ),
                     of.span,
                 );
@@ -300,7 +302,8 @@ impl Binder<'_> {
                 return reject(
                     "CS0176",
                     format!(
-                        "Member '{name}' cannot be accessed with an instance reference; qualify it with a type name instead"
+                        "Member '{name}' cannot be accessed with an instance reference; qualify it with a \
+                            type name instead"
                     ),
                     of.span,
                 );

@@ -63,7 +63,8 @@ impl Binder<'_> {
                         reject(
                             "CS0173",
                             format!(
-                                "Type of conditional expression cannot be determined because there is no implicit conversion between '{a}' and '{b}'"
+                                "Type of conditional expression cannot be determined because there is no \
+                                    implicit conversion between '{a}' and '{b}'"
                             ),
                             span,
                         )

@@ -97,7 +97,8 @@ impl Binder<'_> {
             return reject(
                 "CS0266",
                 format!(
-                    "Cannot implicitly convert type '{from}' to '{name}'. An explicit conversion exists (are you missing a cast?)"
+                    "Cannot implicitly convert type '{from}' to '{name}'. An explicit conversion exists \
+                        (are you missing a cast?)"
                 ),
                 value.span,
             );
@@ -369,7 +370,8 @@ impl Binder<'_> {
             return reject(
                 "CS0077",
                 format!(
-                    "The as operator must be used with a reference type or nullable type ('{name}' is a non-nullable value type)"
+                    "The as operator must be used with a reference type or nullable type ('{name}' is a \
+                        non-nullable value type)"
                 ),
                 span,
             );

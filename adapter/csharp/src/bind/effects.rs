@@ -55,7 +55,10 @@ impl Typed {
             TypedKind::Convert(_, How::User(_)) => Effects::Calls,
             TypedKind::Text(_, false) => Effects::Calls,
             TypedKind::Interpolated(pieces) => {
-                let runs = |piece: &TypedInterpolatedPart| matches!(piece, TypedInterpolatedPart::Hole(hole) if hole.format.is_some());
+                let runs = |piece: &TypedInterpolatedPart| {
+                    matches!(piece,
+                    TypedInterpolatedPart::Hole(hole) if hole.format.is_some())
+                };
                 if pieces.iter().any(runs) { Effects::Calls } else { Effects::None }
             }
             TypedKind::Slice(of, ..) if of.ty != STRING => Effects::Calls,

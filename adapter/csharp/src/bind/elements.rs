@@ -166,7 +166,8 @@ impl Binder<'_> {
         reject(
             "CS0021",
             format!(
-                "Cannot apply indexing with [] to an expression of type '{name}': it has no length to count from"
+                "Cannot apply indexing with [] to an expression of type '{name}': it has no length to count \
+                    from"
             ),
             span,
         )

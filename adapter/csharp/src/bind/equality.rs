@@ -128,7 +128,8 @@ impl Binder<'_> {
             return super::binder::reject(
                 "CS8384",
                 format!(
-                    "Tuple types used as operands of an == or != operator must have matching cardinalities. But this operator has tuple types of cardinality {} on the left and {} on the right",
+                    "Tuple types used as operands of an == or != operator must have matching cardinalities. \
+                        But this operator has tuple types of cardinality {} on the left and {} on the right",
                     first.len(),
                     second.len()
                 ),

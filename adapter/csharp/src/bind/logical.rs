@@ -63,7 +63,8 @@ impl Binder<'_> {
             return reject(
                 "CS0217",
                 format!(
-                    "In order to be applicable as a short circuit operator a user-defined logical operator ('operator {operator}' of '{ty}') must have the same return type and parameter types"
+                    "In order to be applicable as a short circuit operator a user-defined logical operator \
+                        ('operator {operator}' of '{ty}') must have the same return type and parameter types"
                 ),
                 span,
             );

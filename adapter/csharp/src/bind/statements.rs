@@ -173,7 +173,8 @@ impl Binder<'_> {
                 return reject(
                     "CS1579",
                     format!(
-                        "foreach statement cannot operate on variables of type '{name}' because it does not contain a public definition for 'GetEnumerator'"
+                        "foreach statement cannot operate on variables of type '{name}' because it does not \
+                            contain a public definition for 'GetEnumerator'"
                     ),
                     of.span,
                 );

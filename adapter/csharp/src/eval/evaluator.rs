@@ -402,7 +402,10 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         };
         if start < 0 || end > length || start > end {
             let source = self.source(of);
-            return self.failed(format!("ArgumentOutOfRangeException: {start}..{end} is outside of the {length} elements of `{source}`"));
+            return self.failed(format!(
+                "ArgumentOutOfRangeException: {start}..{end} is outside of the \
+                {length} elements of `{source}`"
+            ));
         }
         if of.ty == STRING {
             let Some(Constant::Text(text)) = self.target.load(&val)? else {

@@ -652,7 +652,10 @@ impl EvaluationTarget for FakeProgram {
     }
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
         self.world.all_members(self.types().def(ty)?).iter().find_map(|member| match member {
-            Member::Field(field) if matches!(field.constant, Some(Constant::Int(_, value)) if value == number) => {
+            Member::Field(field)
+                if matches!(field.constant, Some(Constant::Int(_,
+                value)) if value == number) =>
+            {
                 Some(field.name.to_string())
             }
             _ => None,

@@ -37,7 +37,8 @@ rows! {
     comparisons_are_truths: "one < two && real >= 2.5" => "True";
     casts_cut: "(int)real" => "2";
     casts_wrap: "(sbyte)small" => "-56";
-    checked_casts_fail: "checked((sbyte)small)" => "! OverflowException: the `byte` 200 does not fit into `sbyte`";
+    checked_casts_fail: "checked((sbyte)small)" => "! OverflowException: the `byte` 200 does not fit into \
+        `sbyte`";
     nothing_is_lifted: "none + 1" => "null";
     something_is_lifted: "some + real" => "14.5";
     nothing_compares_false: "none > 1 || none < 1" => "False";
@@ -45,8 +46,10 @@ rows! {
     truths_have_three_values: "truth & no" => "False";
     unknown_truths_stay: "truth | no" => "null";
     nullables_have_values: "some.Value + (some.HasValue ? 1 : 0)" => "13";
-    empty_nullables_have_none: "none.Value" => "! InvalidOperationException: Nullable object must have a value: `none` is null";
-    casts_out_of_nothing_fail: "(int)none" => "! InvalidOperationException: Nullable object must have a value: `none` is null";
+    empty_nullables_have_none: "none.Value" => "! InvalidOperationException: Nullable object must have a \
+        value: `none` is null";
+    casts_out_of_nothing_fail: "(int)none" => "! InvalidOperationException: Nullable object must have a \
+        value: `none` is null";
     casts_of_nullables_stay: "(long?)some" => "12";
     text_is_joined: "text + one + letter + null + yes" => "\"hello1xTrue\"";
     enums_are_named_in_text: "text + color" => "\"helloGreen\"";
@@ -76,12 +79,14 @@ rows! {
     nothing_ends_a_chain: "nothing?.ToUpper().Length" => "null";
     something_goes_on: "text?.ToUpper().Length" => "5";
     chains_of_nothing_end: "nobody?.Best.Best.Name" => "null";
-    members_of_nothing_fail: "nobody.Name" => "! NullReferenceException: `nobody` is null, so `Name` has no value";
+    members_of_nothing_fail: "nobody.Name" => "! NullReferenceException: `nobody` is null, so `Name` has no \
+        value";
     members_are_read: "dog.legs + dog.Friend.legs" => "9";
     tuples_have_elements: "pair.name + pair.Item2" => "\"tom5\"";
     tuples_are_equal: "pair == (\"tom\", 5)" => "True";
     tuples_differ: "(1, 2) != (1, 3)" => "True";
-    tuples_are_evaluated_before_they_are_compared: "(one, one / zero) == (two, 1)" => "! DivideByZeroException: 1 / 0";
+    tuples_are_evaluated_before_they_are_compared: "(one, one / zero) == (two, 1)" => "! \
+        DivideByZeroException: 1 / 0";
     the_right_tuple_too: "(one, two) != (two, one / zero)" => "! DivideByZeroException: 1 / 0";
     a_tuple_that_is_a_value_too: "(text, one / zero) == pair" => "! DivideByZeroException: 1 / 0";
     tuples_in_tuples_are_equal: "((one, two), text, null) == ((1, 2), \"hello\", text)" => "False";
@@ -93,13 +98,16 @@ rows! {
     boxes_are_only_themselves: "(object)one == (object)one" => "False";
     boxes_keep_types: "(object)color is Color" => "True";
     unboxing_takes_the_type: "(int)boxed + 1" => "100";
-    unboxing_takes_no_other: "(long)boxed" => "! InvalidCastException: the object is a boxed `int`, not a `long`";
+    unboxing_takes_no_other: "(long)boxed" => "! InvalidCastException: the object is a boxed `int`, not a \
+        `long`";
     casts_go_down: "((Dog)animal).Best.legs" => "5";
-    casts_do_not_go_aside: "(string)boxed" => "! InvalidCastException: Unable to cast object of type 'int' to type 'string'";
+    casts_do_not_go_aside: "(string)boxed" => "! InvalidCastException: Unable to cast object of type 'int' \
+        to type 'string'";
     as_gives_nothing: "(boxed as string) == null" => "True";
     as_gives_the_object: "(animal as Dog).legs" => "6";
     is_asks_the_object: "animal is Dog && !(boxed is string)" => "True";
-    calls_in_parentheses_are_no_declarations: "(Calls.Add(one, two)) + (Calls.Add(one, two), 5).Item2" => "108";
+    calls_in_parentheses_are_no_declarations: "(Calls.Add(one, two)) + (Calls.Add(one, two), \
+        5).Item2" => "108";
     a_query_goes_on_behind_parentheses: "(from x in list where x > ~(one) select x + 1).Count()" => "3";
     user_operators_run: "(point + point).X" => "6";
     user_operators_are_lifted: "(place + point).Value.Y" => "8";
@@ -131,7 +139,8 @@ rows! {
     slices_match: "array is [_, .. var rest] && rest.Length == 2" => "True";
     shorter_lists_do_not_match: "array is [10]" => "False";
     nothing_matches_null: "nothing is null && text is not null" => "True";
-    arms_are_chosen: "two switch { 1 => \"one\", 2 when no => \"never\", 2 => \"two\", _ => \"many\" }" => "\"two\"";
+    arms_are_chosen: "two switch { 1 => \"one\", 2 when no => \"never\", 2 => \"two\", _ => \"many\" \
+        }" => "\"two\"";
     arms_convert: "(one switch { 1 => 1, _ => 2.5 }) / 2" => "0.5";
     no_arm_fits: "one switch { 5 => 1 }" => "! SwitchExpressionException: no arm fits";
     assignments_write: "(one = 5) + one" => "10";
@@ -163,7 +172,8 @@ rows! {
     all_are_asked: "list.All(x => x > 0)" => "True";
     items_are_counted: "list.Count(x => x % 2 == 1)" => "2";
     first_items_are_found: "list.First(x => x < 3)" => "1";
-    no_item_fails: "list.First(x => x > 10)" => "! InvalidOperationException: Sequence contains no matching element";
+    no_item_fails: "list.First(x => x > 10)" => "! InvalidOperationException: Sequence contains no matching \
+        element";
     no_item_is_zero: "list.FirstOrDefault(x => x > 10)" => "0";
     no_item_is_what_was_given: "list.FirstOrDefault(x => x > 10, -1)" => "-1";
     last_items_are_found: "list.Last(x => x > 1)" => "2";
@@ -171,7 +181,8 @@ rows! {
     sums_are_typed: "list.Sum(x => x * 0.5)" => "3";
     sums_are_checked: "list.Sum(x => max)" => "! OverflowException: `Sum` does not fit";
     averages_are_real: "list.Average(x => x)" => "2";
-    averages_of_nothing_fail: "list.Where(x => x > 9).Average()" => "! InvalidOperationException: Sequence contains no elements";
+    averages_of_nothing_fail: "list.Where(x => x > 9).Average()" => "! InvalidOperationException: Sequence \
+        contains no elements";
     the_greatest_is_found: "names.Max(n => n)" => "\"cyd\"";
     the_item_with_the_least_is_found: "people.MinBy(p => p.age).name" => "\"tom\"";
     items_are_ordered: "list.OrderBy(x => x).ToArray()" => "[1, 2, 3]";
@@ -182,8 +193,10 @@ rows! {
     groups_are_made_into_one: "list.GroupBy(x => x % 2, (k, g) => k + g.Count()).Sum()" => "4";
     lookups_are_asked: "list.ToLookup(x => x % 2)[1].Sum()" => "4";
     dictionaries_are_made: "names.ToDictionary(n => n, n => n.Length)[\"bob\"]" => "3";
-    keys_are_unique: "names.ToDictionary(n => n.Length)" => "! ArgumentException: An item with the same key has already been added";
-    sequences_are_joined: "names.Join(people, n => n, p => p.name, (n, p) => n + p.age).First()" => "\"ann30\"";
+    keys_are_unique: "names.ToDictionary(n => n.Length)" => "! ArgumentException: An item with the same key \
+        has already been added";
+    sequences_are_joined: "names.Join(people, n => n, p => p.name, (n, p) => n + \
+        p.age).First()" => "\"ann30\"";
     sequences_are_zipped: "names.Zip(list, (n, x) => n + x).Last()" => "\"cyd2\"";
     sequences_are_folded: "list.Aggregate((a, b) => a * 10 + b)" => "312";
     folds_have_seeds: "list.Aggregate(\"\", (a, b) => a + b, r => r.Length)" => "3";
@@ -194,17 +207,24 @@ rows! {
     items_are_removed: "list.RemoveAll(x => x > 1) * 10 + list.Count" => "21";
     lists_are_asked: "list.Find(x => x == 2) * 10 + list.FindIndex(x => x == 1)" => "21";
     long_sequences_are_asked_as_far_as_needed: "many.Any(x => x == 7)" => "True";
-    long_sequences_are_refused: "many.Count(x => x > 5)" => "! the sequence has more than 10000 items; a lambda is not evaluated for so many";
-    blocks_run: "list.Select(x => { var s = 0; for (int i = 0; i <= x; i++) { if (i == 2) continue; s += i; } return s; }).Sum()" => "6";
-    loops_end: "list.Select(x => { int n = 0; while (true) { n++; if (n > x) break; } return n; }).First()" => "4";
-    letters_are_gone_through: "names.Select(n => { var all = \"\"; foreach (var c in n) all = c + all; return all; }).First()" => "\"bob\"";
+    long_sequences_are_refused: "many.Count(x => x > 5)" => "! the sequence has more than 10000 items; a \
+        lambda is not evaluated for so many";
+    blocks_run: "list.Select(x => { var s = 0; for (int i = 0; i <= x; i++) { if (i == 2) continue; s += i; \
+        } return s; }).Sum()" => "6";
+    loops_end: "list.Select(x => { int n = 0; while (true) { n++; if (n > x) break; } return n; \
+        }).First()" => "4";
+    letters_are_gone_through: "names.Select(n => { var all = \"\"; foreach (var c in n) all = c + all; \
+        return all; }).First()" => "\"bob\"";
     variables_of_blocks_do_not_leak: "list.Select(x => { x = x * 2; return x; }).Sum() + list.Sum()" => "18";
     thrown_objects_fail: "nothing ?? throw new Exception(\"no text\")" => "! thrown {Message=no text}";
     queries_are_worked_out: "(from x in list where x > 1 orderby x descending select x * 2).First()" => "6";
-    queries_bind_names: "(from x in list let y = x * 10 from n in names where n == \"ann\" select y + n).First()" => "\"30ann\"";
+    queries_bind_names: "(from x in list let y = x * 10 from n in names where n == \"ann\" select y + \
+        n).First()" => "\"30ann\"";
     queries_group: "(from x in list group x by x % 2 into g orderby g.Key select g.Count()).First()" => "1";
-    queries_join: "(from p in people join n in names on p.name equals n select p.age + n).First()" => "\"30ann\"";
-    queries_join_groups: "(from p in people join n in names on p.name equals n into g select p.name + g.Count()).Last()" => "\"tom0\"";
+    queries_join: "(from p in people join n in names on p.name equals n select p.age + \
+        n).First()" => "\"30ann\"";
+    queries_join_groups: "(from p in people join n in names on p.name equals n into g select p.name + \
+        g.Count()).Last()" => "\"tom0\"";
     threads_are_known: "$threadid" => "7";
     what_is_seen_has_its_members: "animal.Best.legs" => "5";
 }

@@ -57,7 +57,8 @@ impl Parser<'_> {
         }
         // `await` is a keyword where something to wait for follows.
         let is_await = self.is_word("await")
-            && (matches!(self.peek_at(1), Tok::Word(word, _) if !matches!(&**word, "is" | "as" | "switch" | "with"))
+            && (matches!(self.peek_at(1), Tok::Word(word, _) if !matches!(&**word,
+                "is" | "as" | "switch" | "with"))
                 || matches!(self.peek_at(1), Tok::Literal(_)));
         if is_await {
             self.at += 1;

@@ -548,7 +548,8 @@ proptest! {
 
     #[test]
     fn any_tokens_parse_or_are_refused(parts in prop::collection::vec(prop::sample::select(vec![
-        "a", "1", "(", ")", "[", "]", "{", "}", "<", ">", "?", ".", "=>", "is", "new", "int", ",", ":", "\"s\"",
+        "a", "1", "(", ")", "[", "]", "{", "}", "<", ">", "?", ".", "=>", "is", "new", "int", ",", ":",
+        "\"s\"",
         "$\"{", "}\"", "switch", "=", "x", "not", "var", "..", "default", "from x in a", "select",
     ]), 0..24)) {
         let text = parts.join(" ");

@@ -1,5 +1,6 @@
-//! Building before launching: a Cargo package, example, binary or test; a Go package or file; one C, C++ or Rust file; a
-//! folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors come back as places ([`readers`]).
+//! Building before launching: a Cargo package, example, binary or test; a Go package or file; one C, C++ or
+//! Rust file; a folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors come back as
+//! places ([`readers`]).
 
 mod cmake;
 mod readers;
@@ -150,8 +151,8 @@ impl Build<'_> {
         builds::say(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
     }
 
-    /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks for; without
-    /// optimisation, as `dlv` would build it.
+    /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks
+    /// for; without optimisation, as `dlv` would build it.
     fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
         let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
         let tests = is_go_test(program) || self.target.attribute("mode") == "test";
@@ -287,7 +288,8 @@ fn manifest_above(source: &Path) -> Option<PathBuf> {
     source.ancestors().skip(1).map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.is_file())
 }
 
-/// Which target of the package a source is, by Cargo's conventions; nothing when only the manifest would tell.
+/// Which target of the package a source is, by Cargo's conventions; nothing when only the manifest would
+/// tell.
 fn cargo_target(manifest: &Path, source: &Path) -> Vec<String> {
     let inside = manifest.parent().and_then(|folder| source.strip_prefix(folder).ok());
     let words: Vec<String> = inside

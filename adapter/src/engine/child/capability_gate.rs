@@ -1,6 +1,7 @@
-//! Requests that an adapter may not know: the sender checks first whether the adapter has announced it (DAP `Capabilities`).
-//! Clients do not always check: ours learn the adapter's capabilities only once it runs, and may have sent requests before.
-//! lldb-dap 19 aborts at a request it does not know, and rdbg throws: with either goes the session.
+//! Requests that an adapter may not know: the sender checks first whether the adapter has announced it (DAP
+//! `Capabilities`). Clients do not always check: ours learn the adapter's capabilities only once it runs, and
+//! may have sent requests before. lldb-dap 19 aborts at a request it does not know, and rdbg throws: with
+//! either goes the session.
 
 use dap_wire::command::{Announced, find};
 use dap_wire::{ErrorCode, Failure};

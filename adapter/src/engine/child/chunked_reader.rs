@@ -1,7 +1,7 @@
 //! Reading from adapters that write a message in pieces (lldb-dap 19: four) without being woken for each.
 //!
-//! To be woken takes longer than such an adapter takes from one piece to the next. So where a message has begun and not
-//! ended, a moment is spent looking again, in which the adapter may have this processor.
+//! To be woken takes longer than such an adapter takes from one piece to the next. So where a message has
+//! begun and not ended, a moment is spent looking again, in which the adapter may have this processor.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -106,12 +106,14 @@ pub(super) enum Process {
     Adapter(Child, LastLines),
     /// The program, or what hands its stdio on to it.
     Program(Child),
-    /// Nothing: one that ran before is used, or another session's; then that one's stderr, if it is not its program's.
+    /// Nothing: one that ran before is used, or another session's; then that one's stderr, if it is not its
+    /// program's.
     Elsewhere(Option<LastLines>),
 }
 
 impl Connection {
-    /// Where the adapter takes a connection for a further program: on the port that it reported, or where it accepted this one.
+    /// Where the adapter takes a connection for a further program: on the port that it reported, or where it
+    /// accepted this one.
     pub(super) fn further(&self, told: Option<u16>) -> Option<Endpoint> {
         match (&self.place, told) {
             (Some(place), Some(port)) => Some(place.with_port(port)),

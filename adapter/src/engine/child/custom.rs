@@ -1,5 +1,6 @@
-//! Any other DAP adapter, by `engine: { command, args?, connection?, adapterID? }`: attributes reach it untouched, but for
-//! `{stdin}`, `{stdout}` and `{stderr}`, which are replaced by Tandem's pipes: many adapters let the user redirect the program's stdio.
+//! Any other DAP adapter, by `engine: { command, args?, connection?, adapterID? }`: attributes reach it
+//! untouched, but for `{stdin}`, `{stdout}` and `{stderr}`, which are replaced by Tandem's pipes: many
+//! adapters let the user redirect the program's stdio.
 
 use std::path::PathBuf;
 
@@ -22,8 +23,8 @@ pub(super) struct Custom {
 }
 
 impl Custom {
-    /// Reads the attribute. `connection` is `stdio` (the default), `listen` (it listens on the port that `{port}` in
-    /// `args` stands for) or `dial` (it connects to that port).
+    /// Reads the attribute. `connection` is `stdio` (the default), `listen` (it listens on the port that
+    /// `{port}` in `args` stands for) or `dial` (it connects to that port).
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.

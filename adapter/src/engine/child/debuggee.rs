@@ -1,5 +1,5 @@
-//! A process that an adapter started and reported: identified by pid and start time, so that no other process is ever hit. And what
-//! the kernel says of processes (proc(5)).
+//! A process that an adapter started and reported: identified by pid and start time, so that no other process
+//! is ever hit. And what the kernel says of processes (proc(5)).
 
 use std::path::Path;
 
@@ -33,7 +33,8 @@ impl Debuggee {
         start_time(self.pid).as_ref() == Some(&self.started)
     }
 
-    /// Its exit code, or 128 plus the number of the signal that ended it, from when all of its threads have ended until it is reaped.
+    /// Its exit code, or 128 plus the number of the signal that ended it, from when all of its threads have
+    /// ended until it is reaped.
     pub(super) fn exit_code(&self) -> Option<i64> {
         let fields = stat_of(self.pid)?;
         let field = |at: usize| fields.get(at).map(String::as_str);
@@ -132,8 +133,8 @@ fn those(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
     pids.filter(|pid| is_wanted(pid).unwrap_or(false)).collect()
 }
 
-/// What tells the program that a process runs from another one that takes the process over later (`auxv` of proc(5): where it is in memory).
-/// Empty when that cannot be known, and when it has ended.
+/// What tells the program that a process runs from another one that takes the process over later (`auxv` of
+/// proc(5): where it is in memory). Empty when that cannot be known, and when it has ended.
 pub(super) fn image_of(pid: u32) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
 }
@@ -177,7 +178,8 @@ fn start_time(pid: u32) -> Option<String> {
     stat_of(pid)?.into_iter().nth(START_TIME)
 }
 
-/// The fields of `/proc/PID/stat` from the third on. The second is the name in brackets, which may contain anything.
+/// The fields of `/proc/PID/stat` from the third on. The second is the name in brackets, which may contain
+/// anything.
 fn stat_of(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(stat.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned).collect())

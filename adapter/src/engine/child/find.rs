@@ -180,8 +180,8 @@ pub(super) fn first_line_words(script: &Path) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(line).split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// The Python that a command such as `pytest` names in its first line: no other has its modules. `None` of another program, and where
-/// that Python is not there.
+/// The Python that a command such as `pytest` names in its first line: no other has its modules. `None` of
+/// another program, and where that Python is not there.
 pub(super) fn python_of_command(program: &Path) -> Option<PathBuf> {
     if program.extension().is_some() {
         return None;

@@ -1,6 +1,6 @@
 //! The port on which a running Node takes a debugger. One that has none yet opens it when it is sent SIGUSR1
-//! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself, nor does it close the port
-//! ([`Opened`]).
+//! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself, nor does it
+//! close the port ([`Opened`]).
 
 mod closing;
 

@@ -3,7 +3,8 @@
 //! at each request. The sockets belong to other processes, so each is duplicated (pidfd_getfd(2)); the option
 //! set on the duplicate applies to the socket.
 //!
-//! If the kernel does not allow that (it needs the same permission as ptrace), everything works as slowly as before.
+//! If the kernel does not allow that (it needs the same permission as ptrace), everything works as slowly as
+//! before.
 
 use std::collections::HashMap;
 
@@ -15,8 +16,8 @@ use super::{debuggee, socket};
 /// What js-debug starts beside each Node to connect to it.
 const WATCHDOG: &str = "watchdog.js";
 
-/// Sets the option at both ends of each connection between a program and the adapter, or the watchdog that the adapter has
-/// started below the program. Looks at `/proc`: blocks for some milliseconds.
+/// Sets the option at both ends of each connection between a program and the adapter, or the watchdog that
+/// the adapter has started below the program. Looks at `/proc`: blocks for some milliseconds.
 pub(super) fn hasten(program: u32, adapter: Option<u32>) {
     let watches = |pid: &u32| debuggee::command_line_of(*pid).iter().any(|word| is_watchdog(word));
     let watchdogs = debuggee::children_of(program).into_iter().filter(watches);

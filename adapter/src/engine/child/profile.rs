@@ -31,7 +31,8 @@ pub(super) enum Transport {
     DialsBack,
     /// It listens on the port that replaces `{port}` in its arguments.
     Listens,
-    /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that only this user may enter.
+    /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that only this user
+    /// may enter.
     ListensLocally,
     /// It runs already and listens there: nothing is started.
     Runs(Endpoint),
@@ -94,10 +95,11 @@ pub(super) struct Quirks {
     pub(super) speaks_as_stdout: bool,
     /// Its attributes say where the paths of the program's pipes go.
     pub(super) takes_pipe_paths: bool,
-    /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer to
-    /// `configurationDone`.
+    /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer
+    /// to `configurationDone`.
     pub(super) starts_when_configured: bool,
-    /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized` nor is to be configured.
+    /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized` nor is to
+    /// be configured.
     pub(super) never_ready: bool,
     /// The program is Rust's: its panics are exceptions to stop at.
     pub(super) panics: bool,
@@ -212,8 +214,8 @@ pub(super) trait Profile: Send + Sync {
         Value::Array(Vec::new())
     }
 
-    /// The attach attributes that tell the adapter that a debugger listens at this host and port (`connect`), of one that does not
-    /// read `connect`.
+    /// The attach attributes that tell the adapter that a debugger listens at this host and port (`connect`),
+    /// of one that does not read `connect`.
     fn connect_attributes(&self, _host: &str, _port: &Value) -> Option<Value> {
         None
     }
@@ -249,25 +251,29 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// Whether it says `process`, at least in some versions, or whether clients must not see the program at its very beginning: Delve shows
-    /// no stack of one that has no goroutine yet, and bash-dap loses a pause that comes so early.
+    /// Whether it says `process`, at least in some versions, or whether clients must not see the program at
+    /// its very beginning: Delve shows no stack of one that has no goroutine yet, and bash-dap loses a pause
+    /// that comes so early.
     fn reports_process(&self) -> bool {
         true
     }
 
-    /// Works out how to launch. May look at files and run short commands: it is called where blocking is fine.
+    /// Works out how to launch. May look at files and run short commands: it is called where blocking is
+    /// fine.
     ///
     /// # Errors
-    /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it, `INVALID_PARAMETER`, `LAUNCH_FAILED`.
+    /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it, `INVALID_PARAMETER`,
+    /// `LAUNCH_FAILED`.
     fn launch(&self, target: &Target) -> Result<Plan, Failure>;
 
-    /// The requests it has beyond DAP's, of an adapter that does not survive others; `None` where any may come.
+    /// The requests it has beyond DAP's, of an adapter that does not survive others; `None` where any may
+    /// come.
     fn own_requests(&self) -> Option<&'static [&'static str]> {
         None
     }
 
-    /// The request it has just been sent and does not know, if this line of its stderr says so, of an adapter that never
-    /// answers those.
+    /// The request it has just been sent and does not know, if this line of its stderr says so, of an adapter
+    /// that never answers those.
     fn unknown_request_in<'line>(&self, _line: &'line str) -> Option<&'line str> {
         None
     }
@@ -315,7 +321,8 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether the debugger is code of the program's own language, in which handlers of signals run as in any other.
+    /// Whether the debugger is code of the program's own language, in which handlers of signals run as in any
+    /// other.
     fn is_in_the_program(&self) -> bool {
         false
     }
@@ -330,53 +337,58 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// The correction of the debugger in a program that is attached to, if what it announces shows that it needs this: it stops the
-    /// program when a client connects, and reports that several times.
+    /// The correction of the debugger in a program that is attached to, if what it announces shows that it
+    /// needs this: it stops the program when a client connects, and reports that several times.
     fn correction(&self, _capabilities: &Value) -> Option<AttachCorrection> {
         None
     }
 
-    /// Why it cannot step the thread `asked`, of one that keeps a step that a breakpoint in another thread has interrupted, here that of
-    /// the thread `stepping`. A `continue` resumes the kept step.
+    /// Why it cannot step the thread `asked`, of one that keeps a step that a breakpoint in another thread
+    /// has interrupted, here that of the thread `stepping`. A `continue` resumes the kept step.
     fn refusal_of_step(&self, _asked: i64, _stepping: i64) -> Option<Failure> {
         None
     }
 
-    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, of one that does not report
-    /// why a value cannot be evaluated.
+    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, of
+    /// one that does not report why a value cannot be evaluated.
     fn kept_value(&self, _value: &str) -> Option<(String, &'static str)> {
         None
     }
 
-    /// What to `evaluate` for the number of the signal that ended the program, if the adapter reports exit codes only.
+    /// What to `evaluate` for the number of the signal that ended the program, if the adapter reports exit
+    /// codes only.
     fn signal_expression(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether its `hitCondition` means what other adapters' do: `5` the fifth time alone, `> 5`, `>= 5`, `% 5`. If not, the hub
-    /// counts.
+    /// Whether its `hitCondition` means what other adapters' do: `5` the fifth time alone, `> 5`, `>= 5`, `%
+    /// 5`. If not, the hub counts.
     fn counts_hits(&self) -> bool {
         true
     }
 
-    /// A short command that runs no code of the program and prints what is wrong with the text of a condition, nothing when
-    /// it is right; for adapters that do not say so themselves. Finding it may look at files.
+    /// A short command that runs no code of the program and prints what is wrong with the text of a
+    /// condition, nothing when it is right; for adapters that do not say so themselves. Finding it may look
+    /// at files.
     fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {
         None
     }
 
-    /// A breakpoint's condition as the adapter gets it. Of one that takes a condition that fails for one that does not hold, an
-    /// expression that is true as well when the condition fails; of one that does not find every name, one with which it does.
+    /// A breakpoint's condition as the adapter gets it. Of one that takes a condition that fails for one that
+    /// does not hold, an expression that is true as well when the condition fails; of one that does not find
+    /// every name, one with which it does.
     fn guarded_condition(&self, condition: &str) -> String {
         condition.to_owned()
     }
 
-    /// What to `evaluate` at a stop for the reason why a guarded condition failed; empty text when it did not.
+    /// What to `evaluate` at a stop for the reason why a guarded condition failed; empty text when it did
+    /// not.
     fn failure_query(&self) -> Option<&'static str> {
         None
     }
 
-    /// The condition that failed, if it is known, and the reason, if the adapter reports a failure in this output.
+    /// The condition that failed, if it is known, and the reason, if the adapter reports a failure in this
+    /// output.
     fn failed_condition_in(&self, _output: &str) -> Option<FailedCondition> {
         None
     }
@@ -386,8 +398,8 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether it stops where a condition fails without a word that comes before: then the condition is evaluated once more at
-    /// each of its stops.
+    /// Whether it stops where a condition fails without a word that comes before: then the condition is
+    /// evaluated once more at each of its stops.
     fn rechecks_conditions(&self) -> bool {
         false
     }
@@ -397,7 +409,8 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether it debugs machine code: its values have addresses, its frames sources that may be on another machine.
+    /// Whether it debugs machine code: its values have addresses, its frames sources that may be on another
+    /// machine.
     fn is_native(&self) -> bool {
         false
     }
@@ -422,7 +435,8 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// What to evaluate once in a frame of the program, so that the debugger inside it shows objects without a text by their fields.
+    /// What to evaluate once in a frame of the program, so that the debugger inside it shows objects without
+    /// a text by their fields.
     fn summaries(&self) -> Option<String> {
         None
     }
@@ -435,7 +449,8 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether a process that was started with these words ends by itself when the program has gone, and cleans up after it.
+    /// Whether a process that was started with these words ends by itself when the program has gone, and
+    /// cleans up after it.
     fn is_helper(&self, _words: &[String]) -> bool {
         false
     }

@@ -1,4 +1,5 @@
-//! The child adapters that Tandem knows by name: the one table, and a file for each with all that is known of it.
+//! The child adapters that Tandem knows by name: the one table, and a file for each with all that is known of
+//! it.
 //!
 //! docs/contributing/add-adapter.md says how to add one.
 

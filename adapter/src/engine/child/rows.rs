@@ -1,4 +1,5 @@
-//! Children of a value as DAP pages them: which of them are its elements, and which part of them a client requested.
+//! Children of a value as DAP pages them: which of them are its elements, and which part of them a client
+//! requested.
 
 use std::collections::HashSet;
 

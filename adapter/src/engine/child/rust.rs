@@ -1,5 +1,5 @@
-//! Programs that rustc made, for lldb and gdb: how to know one, and the folder of its toolchain that teaches debuggers to show
-//! strings, vectors, maps and enums. Runs `rustc --print sysroot`, nothing else.
+//! Programs that rustc made, for lldb and gdb: how to know one, and the folder of its toolchain that teaches
+//! debuggers to show strings, vectors, maps and enums. Runs `rustc --print sysroot`, nothing else.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,9 @@ pub(super) fn made(program: &Path) -> bool {
     }
 }
 
-/// A function's name as its source has it, of one with the hash that the linker's name ends in (`::h0123456789abcdef`); what its
-/// marks stand for is put back where nobody has (`_$u7b$$u7b$closure$u7d$$u7d$`).
+/// A function's name as its source has it, of one with the hash that the linker's name ends in
+/// (`::h0123456789abcdef`); what its marks stand for is put back where nobody has
+/// (`_$u7b$$u7b$closure$u7d$$u7d$`).
 pub(super) fn without_hash(name: &str) -> Option<String> {
     let at = name.rfind("::h")?;
     let (before, hash) = (name.get(..at)?, name.get(at + "::h".len()..)?);

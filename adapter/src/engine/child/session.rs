@@ -1,17 +1,18 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
-//! In reading order: this file (what a session is), [`launch`] (the handshake), [`adapter_events`] (what the adapter says),
-//! [`requests`] (asking it), [`correcting`] (old versions in programs that are attached to), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and
-//! frames of machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`] (programs that
-//! the program starts), [`delegated`] (a program that the adapter starts through our stub), [`no_debug`] (`noDebug`),
-//! [`terminating`], [`ending`].
+//! In reading order: this file (what a session is), [`launch`] (the handshake), [`adapter_events`] (what the
+//! adapter says), [`requests`] (asking it), [`correcting`] (old versions in programs that are attached to),
+//! [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
+//! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`]
+//! (programs that the program starts), [`delegated`] (a program that the adapter starts through our stub),
+//! [`no_debug`] (`noDebug`), [`terminating`], [`ending`].
 //!
-//! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
-//! the hub is notified once, after the launch was sent. `exited` and `terminated` are reported
-//! once, whatever the adapter says.
+//! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after,
+//! twice or never: the hub is notified once, after the launch was sent. `exited` and `terminated` are
+//! reported once, whatever the adapter says.
 //!
-//! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes further connections
-//! (ends with the session), one for the end (bounded).
+//! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes
+//! further connections (ends with the session), one for the end (bounded).
 
 mod adapter_events;
 mod assigning;
@@ -92,7 +93,8 @@ struct Live {
     offer: Option<NamedPipes>,
     /// The process that the adapter reported, or that we know.
     debuggee: Option<Debuggee>,
-    /// The program's process, and what it ran at first, to see when it becomes another program (`debuggee::image_of`).
+    /// The program's process, and what it ran at first, to see when it becomes another program
+    /// (`debuggee::image_of`).
     image: (u32, Vec<u8>),
     /// The adapter's first connection, when the program has one of its own.
     parent: Option<Peer>,

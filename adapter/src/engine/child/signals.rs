@@ -1,8 +1,10 @@
-//! What native debuggers do with the program's signals, in one table: a signal that others send goes to the program, and does not stop it.
-//! A signal that the program causes stops it, and then goes to it. A stop at a signal is described in one way, whatever the debugger says.
+//! What native debuggers do with the program's signals, in one table: a signal that others send goes to the
+//! program, and does not stop it. A signal that the program causes stops it, and then goes to it. A stop at a
+//! signal is described in one way, whatever the debugger says.
 //!
-//! Only for debuggers that hold the program (gdb, lldb). Those inside the program (Python, Ruby, Node, Bash, .NET) leave its handlers alone,
-//! and Delve passes signals on by itself. Go turns SIGSEGV into a panic, which Delve reports.
+//! Only for debuggers that hold the program (gdb, lldb). Those inside the program (Python, Ruby, Node, Bash,
+//! .NET) leave its handlers alone, and Delve passes signals on by itself. Go turns SIGSEGV into a panic,
+//! which Delve reports.
 
 use Rule::{Debugger, Pass, Stop};
 use serde_json::{Value, json};
@@ -59,8 +61,8 @@ const REAL_TIME: std::ops::RangeInclusive<u32> = 34..=64;
 /// What stops gdb's program when a client pauses it.
 const GDB_PAUSE: &str = "SIGINT";
 
-/// gdb's `stopped` does not name the signal. A pause of its own is a SIGINT like any other, and must not reach the program: the sender shows
-/// whose it is.
+/// gdb's `stopped` does not name the signal. A pause of its own is a SIGINT like any other, and must not
+/// reach the program: the sender shows whose it is.
 const GDB_STOPS: &str = r#"python exec("""
 def tandem():
     import gdb, gdb.dap.events, os
@@ -125,8 +127,8 @@ pub(super) fn for_lldb() -> [String; 2] {
     })
 }
 
-/// What Go's runtime calls when the program has done something wrong, and its message: an older Delve cannot read the message in a program
-/// of a newer Go.
+/// What Go's runtime calls when the program has done something wrong, and its message: an older Delve cannot
+/// read the message in a program of a newer Go.
 const GO_FAULTS: [(&str, &str); 3] = [
     ("runtime.panicmem", "runtime error: invalid memory address or nil pointer dereference"),
     ("runtime.panicmemAddr", "runtime error: invalid memory address or nil pointer dereference"),
@@ -151,8 +153,9 @@ const UNNAMED: [(&str, &str); 2] = [
     ("bad access", "SIGSEGV"),
 ];
 
-/// Describes a stop at a signal in the one way that clients get: `signal` is its name; the reason is `exception` if the program caused the
-/// signal, else `signal`; both texts name it. Returns what `exceptionInfo` says of it.
+/// Describes a stop at a signal in the one way that clients get: `signal` is its name; the reason is
+/// `exception` if the program caused the signal, else `signal`; both texts name it. Returns what
+/// `exceptionInfo` says of it.
 pub(super) fn describe(body: &mut Value) -> Option<Value> {
     if !matches!(body["reason"].as_str(), Some("signal" | "exception")) {
         return None;
@@ -205,7 +208,8 @@ mod tests {
             (body["reason"].as_str().unwrap().to_owned(), body["signal"].as_str().map(str::to_owned))
         };
         let nil = "runtime error: invalid memory address or nil pointer dereference";
-        let trace = "fatal error: unexpected signal during runtime execution\n[signal SIGBUS: bus error code=0x2 addr=0x0 pc=0x1]";
+        let trace = "fatal error: unexpected signal during runtime execution\n\
+            [signal SIGBUS: bus error code=0x2 addr=0x0 pc=0x1]";
         let mapped = "signal SIGSEGV: address not mapped to object (fault address: 0x0)";
         let none = Value::Null;
         for (reason, description, text, expected) in [

@@ -1,8 +1,9 @@
-//! DAP over sockets, set for small messages: TCP_NODELAY, and TCP_QUICKACK again after each read. With delayed
-//! acknowledgements each request of debugpy takes 40 ms longer.
+//! DAP over sockets, set for small messages: TCP_NODELAY, and TCP_QUICKACK again after each read. With
+//! delayed acknowledgements each request of debugpy takes 40 ms longer.
 //!
-//! An adapter that speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all its users, so it is
-//! looked up whose the other end is ([`peers`]); only our own user's, and root's, are spoken with.
+//! An adapter that speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all
+//! its users, so it is looked up whose the other end is ([`peers`]); only our own user's, and root's, are
+//! spoken with.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -126,7 +127,8 @@ pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
     !found.is_empty()
 }
 
-/// The connections within this machine that have one end among `ours` and the other among `theirs`, by the inodes of both.
+/// The connections within this machine that have one end among `ours` and the other among `theirs`, by the
+/// inodes of both.
 pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
     let end = |row: &TcpTableRow<'_>| {
         (row.is_connected() && (ours(row.inode) || theirs(row.inode)))

@@ -23,7 +23,8 @@ use motion::{EndSignal, Motion};
 pub(super) use reverse::Link;
 use reverse::ReverseRequests;
 
-/// How often the signal that asks the program to end waits for the program to run, if it stops again and again.
+/// How often the signal that asks the program to end waits for the program to run, if it stops again and
+/// again.
 const MAX_TRIES: u32 = 20;
 
 /// Replaces an exit code that is not known: a program's own is never negative.
@@ -61,7 +62,8 @@ pub(super) enum Event {
     /// Only our own request shows that the program is stopped, if there were `before` stops when the pause
     /// was requested.
     FoundStopped { before: u64, body: Value },
-    /// The signal that asks the program to end is sent when the program runs: its handler would run in the debugger.
+    /// The signal that asks the program to end is sent when the program runs: its handler would run in the
+    /// debugger.
     SignalOwed,
     /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
     LeftDebugger { again: bool },
@@ -102,9 +104,11 @@ pub(super) enum Effect {
     SendEvent { event: String, body: Value },
     /// Report to the hub that the adapter broke.
     Died(Failure),
-    /// Find out more of a stop that the adapter said; [`Event::Stopped`] follows. `paused`: a client wants it.
+    /// Find out more of a stop that the adapter said; [`Event::Stopped`] follows. `paused`: a client wants
+    /// it.
     Examine { body: Value, paused: bool },
-    /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed); [`Event::LeftDebugger`] follows.
+    /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed);
+    /// [`Event::LeftDebugger`] follows.
     AwaitOutside { stops: u64 },
     /// Ask the program to end with a signal.
     SignalProgram,
@@ -128,7 +132,8 @@ enum Handshake {
     Configured,
 }
 
-/// The answer to `launch` or `attach`, which may come at any point of the handshake from [`Handshake::LaunchSent`] on.
+/// The answer to `launch` or `attach`, which may come at any point of the handshake from
+/// [`Handshake::LaunchSent`] on.
 #[derive(Debug)]
 enum Launch {
     /// There is none yet. The adapter's output until then may contain the only reason of a refusal.
@@ -167,7 +172,8 @@ enum Phase {
 enum Connection {
     #[default]
     Open,
-    /// The adapter answered `disconnect`, which it gets once: debugpy's ends, with all its sessions, at a second one.
+    /// The adapter answered `disconnect`, which it gets once: debugpy's ends, with all its sessions, at a
+    /// second one.
     Disconnected,
     HungUp,
 }

@@ -22,7 +22,8 @@ pub(super) fn for_gdb(rust: bool) -> String {
     format!("python exec({}, {{'RUST': {}}})", json!(format!("{COMMON}\n{GDB}")), truth(rust))
 }
 
-/// An lldb command, for behind those that load rustc's formatters, which this corrects. `?` keeps it out of the console unless it fails.
+/// An lldb command, for behind those that load rustc's formatters, which this corrects. `?` keeps it out of
+/// the console unless it fails.
 pub(super) fn for_lldb(rust: bool) -> String {
     format!(
         "?script import sys, types; tandem_summaries = types.ModuleType('tandem_summaries'); \
@@ -33,7 +34,8 @@ pub(super) fn for_lldb(rust: bool) -> String {
     )
 }
 
-/// A Python expression for pydevd, evaluated once in each process: its own module is changed, none of the program.
+/// A Python expression for pydevd, evaluated once in each process: its own module is changed, none of the
+/// program.
 pub(super) fn for_pydevd() -> String {
     format!("__import__('builtins').exec({}, {{}})", json!(PYTHON))
 }

@@ -100,7 +100,8 @@ impl Target {
         target.pty = Pty::of(target.flag("pty", false)?, target.flag(ECHO, false)?);
         target.pty.name_in(&mut target.env);
         target.console = Console::parse(target.text("console")?)?;
-        // An adapter that runs in this folder and also gets it as an attribute would look for it inside itself.
+        // An adapter that runs in this folder and also gets it as an attribute would look for it inside
+        // itself.
         let whole = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
         let workspace = target.text(WORKSPACE)?.map(whole);
         let in_workspace = |path: &str| workspace.as_ref().map_or_else(|| whole(path), |at| at.join(path));
@@ -291,7 +292,8 @@ impl Target {
         }
     }
 
-    /// The attributes a child adapter gets: all that are not Tandem's own, `engineOptions` on top, then `ours`.
+    /// The attributes a child adapter gets: all that are not Tandem's own, `engineOptions` on top, then
+    /// `ours`.
     pub(super) fn for_adapter(&self, ours: Value) -> Value {
         let mut passed = Map::new();
         let attributes = self.attributes.as_object().into_iter().flatten();
@@ -445,7 +447,8 @@ mod tests {
     #[test]
     fn engine_options_override_attributes_that_tandem_reads_itself() {
         let options = json!({ "subProcess": false, "mode": "test", "pty": true, "justMyCode": null });
-        let attributes = json!({ "program": "/bin/ls", "engineOptions": options, "mode": "debug", "pty": false,
+        let attributes = json!({ "program": "/bin/ls", "engineOptions": options, "mode": "debug",
+            "pty": false,
             "justMyCode": false, "dlvFlags": ["a"] });
         let target = Target::parse(&attributes).unwrap();
         assert_eq!(target.attribute("subProcess"), false);

@@ -1,5 +1,6 @@
-//! A source of tests as the program of a launch, in languages where a runner runs it: the runner takes its place, and the console says
-//! so. Choosing tests is left to the runner's own arguments. Not what compilers make into programs of tests ([`super::build`]).
+//! A source of tests as the program of a launch, in languages where a runner runs it: the runner takes its
+//! place, and the console says so. Choosing tests is left to the runner's own arguments. Not what compilers
+//! make into programs of tests ([`super::build`]).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -85,14 +86,15 @@ fn root(source: &Path, names: &[&str]) -> PathBuf {
     own.ancestors().find(has).or(above).unwrap_or(own).to_owned()
 }
 
-/// Whether a line of Python, of no block, runs the file's tests or its program, so that the file runs by itself.
+/// Whether a line of Python, of no block, runs the file's tests or its program, so that the file runs by
+/// itself.
 fn calls_its_tests(line: &str) -> bool {
     let called = line.split_once('(').map_or("", |(called, _)| called);
     called.starts_with("test_") || ["main", "asyncio.run", "pytest.main", "unittest.main"].contains(&called)
 }
 
-/// pytest or unittest, for a file with tests that does nothing when it is run by itself. `has_module`: whether the Python of the launch
-/// has a module.
+/// pytest or unittest, for a file with tests that does nothing when it is run by itself. `has_module`:
+/// whether the Python of the launch has a module.
 pub(super) fn python(target: &Target, has_module: impl Fn(&str) -> bool) -> Option<Runner> {
     let name = name_of(target)?;
     if !(name.starts_with("test_") && name.ends_with(".py") || name.ends_with("_test.py")) {

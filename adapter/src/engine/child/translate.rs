@@ -62,7 +62,8 @@ pub(super) fn refused_breakpoints(arguments: &Value, engine: &str) -> Value {
     json!({ "breakpoints": refused })
 }
 
-/// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its `result` is the `value`.
+/// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its `result` is the
+/// `value`.
 pub(super) fn assigned(mut answer: Value) -> Value {
     if answer["value"].is_null()
         && let Some(result) = answer["result"].as_str().map(Value::from)

@@ -1,5 +1,6 @@
-//! TypeScript as a program. Node runs what it was compiled to, which is found by its source map; or the source itself, where
-//! Node is new enough to strip types, or the project has `tsx` or `ts-node`. Nothing is compiled here.
+//! TypeScript as a program. Node runs what it was compiled to, which is found by its source map; or the
+//! source itself, where Node is new enough to strip types, or the project has `tsx` or `ts-node`. Nothing is
+//! compiled here.
 
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -30,7 +31,8 @@ pub(super) fn is_source(program: &Path) -> bool {
     compiled_ending(program).is_some()
 }
 
-/// How to run a source. `folders` are those in which the project may keep its own tools. Runs `node --version`.
+/// How to run a source. `folders` are those in which the project may keep its own tools. Runs `node
+/// --version`.
 ///
 /// # Errors
 /// `LAUNCH_FAILED` when there is no way.
@@ -64,13 +66,15 @@ fn no_way(program: &Path, version: Option<(u64, u64)>) -> Failure {
     let node =
         version.map_or_else(|| "this Node".to_owned(), |(major, minor)| format!("Node {major}.{minor}"));
     let message = format!(
-        "`{}` is TypeScript, which {node} does not run, and no compiled file with a source map that names it was found beside \
+        "`{}` is TypeScript, which {node} does not run, and no compiled file with a source map that names \
+            it was found beside \
          it, in the `outDir` of a tsconfig.json, or in {}",
         program.display(),
         USUAL.join(", ")
     );
     Failure::new(ErrorCode::LaunchFailed, message).hint(
-        "compile it with source maps (`npx tsc --sourceMap`), or install `tsx` in the project, or use Node 22.18 or later; \
+        "compile it with source maps (`npx tsc --sourceMap`), or install `tsx` in the project, or use Node \
+            22.18 or later; \
          or name the compiled file as `program`",
     )
 }
@@ -111,7 +115,8 @@ pub(super) fn compiled(program: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
         let told = options["outDir"].as_str().map(|out| folder.join(out));
         let usual = USUAL.iter().map(|usual| folder.join(usual));
         for out in told.into_iter().chain(usual).filter(|out| out.is_dir()) {
-            // Below it lies what lies below `rootDir`, which is by default the deepest folder with all sources.
+            // Below it lies what lies below `rootDir`, which is by default the deepest folder with all
+            // sources.
             let Ok(inside) = name.strip_prefix(folder) else { continue };
             let parts: Vec<Component<'_>> = inside.components().collect();
             candidates

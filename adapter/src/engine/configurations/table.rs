@@ -122,11 +122,15 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Coreclr], "suppressJITOptimizations", Same),
     row(&[Coreclr], "processName", Same),
     row(&[Coreclr], "pipeTransport", Same),
-    row(&[Coreclr], "launchBrowser", Ignored("`serverReadyAction`, or `launchBrowser` of a launch profile, opens the page")),
-    row(&[Coreclr], "checkForDevCert", Ignored("no certificate is made: `dotnet dev-certs https --trust` does it once")),
+    row(&[Coreclr], "launchBrowser", Ignored("`serverReadyAction`, or `launchBrowser` of a launch profile, \
+        opens the page")),
+    row(&[Coreclr], "checkForDevCert", Ignored("no certificate is made: `dotnet dev-certs https --trust` \
+        does it once")),
     row(&[Coreclr], "logging", Ignored("`tandem-dap --log FILE` logs")),
-    row(&[Coreclr], "targetOutputLogPath", Refused("read the output with `processReadOutput`, or redirect it in the program")),
-    row(&[Coreclr], "targetArchitecture", Ignored("the engine debugs x86-64, and says so of any other program")),
+    row(&[Coreclr], "targetOutputLogPath", Refused("read the output with `processReadOutput`, or redirect \
+        it in the program")),
+    row(&[Coreclr], "targetArchitecture", Ignored("the engine debugs x86-64, and says so of any other \
+        program")),
 
     row(&[Python], "module", Same),
     row(&[Python], "code", Same),
@@ -145,7 +149,8 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Python], "connect", Same),
     row(&[Python], "host", Mapped("`connect.host`", host)),
     row(&[Python], "port", Mapped("`connect.port`", port)),
-    row(&[Python], "listen", Refused("start the program with `debugpy --listen` and `attach` with `connect`")),
+    row(&[Python], "listen", Refused("start the program with `debugpy --listen` and `attach` with \
+        `connect`")),
     row(&[Python], "sudo", Refused("start Tandem itself as the user who may run the program")),
     row(&[Python], "purpose", Ignored("tests are started by `module`, or by an agent's `debug_launch_test`")),
     row(&[Python], "autoReload", Ignored("`restart` restarts the program")),
@@ -165,7 +170,8 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Lldb], "cargo", Refused("name the package's `Cargo.toml` as `program`: it is built first")),
     row(&[Lldb], "targetCreateCommands", Refused("name the program as `program`, and use `preRunCommands`")),
     row(&[Lldb], "processCreateCommands", Refused("`preRunCommands` run before the program starts")),
-    row(&[Lldb], "custom", Refused("`attachCommands` and `launchCommands` reach lldb-dap with `engine: \"lldb\"`")),
+    row(&[Lldb], "custom", Refused("`attachCommands` and `launchCommands` reach lldb-dap with `engine: \
+        \"lldb\"`")),
     row(&[Lldb], "expressions", Ignored("expressions are lldb's own; the prefix `?` is not supported")),
     row(&[Lldb], "sourceLanguages", Ignored("lldb knows the language by the program")),
     row(&[Lldb], "relativePathBase", Ignored("relative paths begin at `cwd`")),
@@ -174,13 +180,17 @@ pub(super) const TABLE: &[Attribute] = &[
     row(&[Cppdbg], "MIMode", Mapped("`engine: \"gdb\"` or `\"lldb\"`", mi_mode)),
     row(&[Cppdbg], "miDebuggerPath", Named("enginePath")),
     row(&[Cppdbg], "miDebuggerArgs", Refused("`setupCommands` run in gdb before the program starts")),
-    row(&[Cppdbg], "setupCommands", Mapped("`initCommands`; those of MI, with `-`, are left out", setup_commands)),
+    row(&[Cppdbg], "setupCommands", Mapped("`initCommands`; those of MI, with `-`, are left out",
+        setup_commands)),
     row(&[Cppdbg], "coreDumpPath", Named("coreFile")),
-    row(&[Cppdbg], "miDebuggerServerAddress", Refused("`attach` with `engine: \"gdb\"` and `target: \"HOST:PORT\"`")),
+    row(&[Cppdbg], "miDebuggerServerAddress", Refused("`attach` with `engine: \"gdb\"` and `target: \
+        \"HOST:PORT\"`")),
     row(&[Cppdbg], "pipeTransport", Refused("start `tandem-dap` over there, for example by ssh")),
-    row(&[Cppdbg], "customLaunchSetupCommands", Refused("name the program as `program`, and use `setupCommands`")),
+    row(&[Cppdbg], "customLaunchSetupCommands", Refused("name the program as `program`, and use \
+        `setupCommands`")),
     row(&[Cppdbg], "launchCompleteCommand", Ignored("the program runs once breakpoints are set")),
-    row(&[Cppdbg], "additionalSOLibSearchPath", Refused("`setupCommands` with the text `set solib-search-path …`")),
+    row(&[Cppdbg], "additionalSOLibSearchPath", Refused("`setupCommands` with the text `set \
+        solib-search-path …`")),
     row(&[Cppdbg], "symbolSearchPath", Ignored("symbols are looked for beside the program")),
     row(&[Cppdbg], "visualizerFile", Ignored("gdb's and lldb's own pretty printers show values")),
     row(&[Cppdbg], "showDisplayString", Ignored("values show their summaries")),

@@ -20,30 +20,42 @@ fn refusal_of(mut configuration: Value) -> String {
 fn a_configuration_of_each_type_becomes_one_of_ours() {
     for (theirs, ours) in [
         (
-            json!({ "type": "coreclr", "request": "launch", "program": "a.dll", "console": "internalConsole", "stopAtEntry": false }),
-            json!({ "type": "coreclr", "request": "launch", "program": "a.dll", "stopAtEntry": false, "console": "piped", "engine": "coreclr" }),
+            json!({ "type": "coreclr", "request": "launch", "program": "a.dll", "console": "internalConsole",
+                "stopAtEntry": false }),
+            json!({ "type": "coreclr", "request": "launch", "program": "a.dll", "stopAtEntry": false,
+                "console": "piped", "engine": "coreclr" }),
         ),
         (
-            json!({ "type": "python", "module": "flask", "pythonPath": "py", "flask": true, "sudo": false, "console": "integratedTerminal" }),
-            json!({ "type": "python", "module": "flask", "console": "integratedTerminal", "python": "py", "jinja": true, "engine": "debugpy" }),
+            json!({ "type": "python", "module": "flask", "pythonPath": "py", "flask": true, "sudo": false,
+                "console": "integratedTerminal" }),
+            json!({ "type": "python", "module": "flask", "console": "integratedTerminal", "python": "py",
+                "jinja": true, "engine": "debugpy" }),
         ),
         (
             json!({ "type": "debugpy", "request": "attach", "host": "h", "port": 5678 }),
-            json!({ "type": "debugpy", "request": "attach", "connect": { "host": "h", "port": 5678 }, "engine": "debugpy" }),
+            json!({ "type": "debugpy", "request": "attach", "connect": { "host": "h", "port": 5678 },
+                "engine": "debugpy" }),
         ),
         (
-            json!({ "type": "lldb", "program": "a", "terminal": "external", "stdio": [null, null, null], "pid": 5, "initCommands": ["x"] }),
-            json!({ "type": "lldb", "program": "a", "stdio": [null, null, null], "initCommands": ["x"], "console": "externalTerminal",
+            json!({ "type": "lldb", "program": "a", "terminal": "external", "stdio": [null, null, null],
+                "pid": 5, "initCommands": ["x"] }),
+            json!({ "type": "lldb", "program": "a", "stdio": [null, null, null], "initCommands": ["x"],
+                "console": "externalTerminal",
                 "processId": 5, "engine": "lldb" }),
         ),
         (
-            json!({ "type": "cppdbg", "program": "a", "environment": [{ "name": "A", "value": "1" }], "externalConsole": false, "MIMode": "lldb",
-                "setupCommands": [{ "text": "-enable-pretty-printing", "ignoreFailures": true }, { "text": "settings set x y" }] }),
-            json!({ "type": "cppdbg", "program": "a", "env": { "A": "1" }, "engine": "lldb", "initCommands": ["settings set x y"] }),
+            json!({ "type": "cppdbg", "program": "a", "environment": [{ "name": "A", "value": "1" }],
+                "externalConsole": false, "MIMode": "lldb",
+                "setupCommands": [{ "text": "-enable-pretty-printing", "ignoreFailures": true }, {
+                    "text": "settings set x y" }] }),
+            json!({ "type": "cppdbg", "program": "a", "env": { "A": "1" }, "engine": "lldb",
+                "initCommands": ["settings set x y"] }),
         ),
         (
-            json!({ "type": "cppdbg", "program": "a", "MIMode": "gdb", "miDebuggerPath": "/usr/bin/gdb", "coreDumpPath": "core" }),
-            json!({ "type": "cppdbg", "program": "a", "enginePath": "/usr/bin/gdb", "coreFile": "core", "engine": "gdb" }),
+            json!({ "type": "cppdbg", "program": "a", "MIMode": "gdb", "miDebuggerPath": "/usr/bin/gdb",
+                "coreDumpPath": "core" }),
+            json!({ "type": "cppdbg", "program": "a", "enginePath": "/usr/bin/gdb", "coreFile": "core",
+                "engine": "gdb" }),
         ),
         (
             json!({ "type": "go", "mode": "auto", "program": ".", "buildFlags": "-tags=x" }),
@@ -54,12 +66,15 @@ fn a_configuration_of_each_type_becomes_one_of_ours() {
             json!({ "type": "go", "program": ".", "mode": "test", "engine": "delve" }),
         ),
         (
-            json!({ "type": "pwa-node", "program": "a.js", "skipFiles": ["<node_internals>/**"], "engine": "other" }),
-            json!({ "type": "pwa-node", "program": "a.js", "skipFiles": ["<node_internals>/**"], "engine": "other" }),
+            json!({ "type": "pwa-node", "program": "a.js", "skipFiles": ["<node_internals>/**"],
+                "engine": "other" }),
+            json!({ "type": "pwa-node", "program": "a.js", "skipFiles": ["<node_internals>/**"],
+                "engine": "other" }),
         ),
         (
             json!({ "type": "rdbg", "script": "a.rb", "debugPort": "h:12" }),
-            json!({ "type": "rdbg", "program": "a.rb", "connect": { "host": "h", "port": 12 }, "engine": "rdbg" }),
+            json!({ "type": "rdbg", "program": "a.rb", "connect": { "host": "h", "port": 12 },
+                "engine": "rdbg" }),
         ),
         (
             json!({ "type": "rdbg", "debugPort": 12 }),
@@ -87,9 +102,8 @@ fn omitted_attributes_are_reported_and_unsupported_ones_are_refused_by_name() {
     assert_eq!(ours, json!({ "type": "coreclr", "program": "a.dll", "engine": "coreclr" }));
     assert_eq!(
         remarks,
-        [
-            "`checkForDevCert` of a `coreclr` configuration is ignored: no certificate is made: `dotnet dev-certs https --trust` does it once"
-        ]
+        ["`checkForDevCert` of a `coreclr` configuration is ignored: no certificate is made: `dotnet \
+                dev-certs https --trust` does it once"]
     );
     assert_eq!(
         refusal_of(json!({ "type": "lldb", "reverseDebugging": true })),

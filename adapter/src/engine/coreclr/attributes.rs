@@ -118,8 +118,10 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
 pub(super) fn refuse(arguments: &Value) -> Result<(), Failure> {
     if !arguments["pipeTransport"].is_null() {
         let message = "`pipeTransport` is not offered: Tandem debugs programs of the machine it runs on";
-        return Err(Failure::new(ErrorCode::Unsupported, message)
-            .hint("open the folder there with the editor's own remote support (SSH, containers), or connect to `tandem-dap --listen` there"));
+        return Err(Failure::new(ErrorCode::Unsupported, message).hint(
+            "open the folder there with the editor's own remote support (SSH, containers), or connect \
+                to `tandem-dap --listen` there",
+        ));
     }
     match arguments["targetArchitecture"].as_str() {
         _ if arguments["targetArchitecture"].is_null() => Ok(()),
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn only_unknown_attributes_are_reported() {
-        let sound = json!({ "program": "a.dll", "type": "coreclr", "__sessionId": "1", "preLaunchTask": "build",
+        let sound = json!({ "program": "a.dll", "type": "coreclr", "__sessionId": "1",
+            "preLaunchTask": "build",
             "stopAtEntry": true, "requireExact": null });
         assert_eq!(complaint(&sound), None);
         let odd = json!({ "program": "a.dll", "stopOnEntri": true, "requireExact": false });

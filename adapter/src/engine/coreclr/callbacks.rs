@@ -72,7 +72,8 @@ impl ClrSession {
             Callback::UpdateModuleSymbols { module, symbols } => self.on_symbols_updated(&module, &symbols),
             Callback::LogMessage { category, message } => {
                 let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
-                let body = json!({ "category": "console", "output": format!("{prefix}{message}"), "from": "program" });
+                let body = json!({ "category": "console", "output": format!("{prefix}{message}"),
+                    "from": "program" });
                 self.outbox.tell("output", body);
             }
             Callback::DebuggerError { hresult } => {

@@ -49,7 +49,8 @@ impl Disassembly {
             || !(-MAX_INSTRUCTIONS..=MAX_INSTRUCTIONS).contains(&first)
         {
             return Err(Failure::invalid(format!(
-                "`instructionCount` must be from 0 to {MAX_INSTRUCTIONS}, `instructionOffset` from -{MAX_INSTRUCTIONS} to {MAX_INSTRUCTIONS}"
+                "`instructionCount` must be from 0 to {MAX_INSTRUCTIONS}, `instructionOffset` from \
+                    -{MAX_INSTRUCTIONS} to {MAX_INSTRUCTIONS}"
             )));
         }
         debuggee.require_stop("code can be disassembled")?;

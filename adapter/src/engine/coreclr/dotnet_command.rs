@@ -156,7 +156,8 @@ mod tests {
             "-c",
             "two",
         ]);
-        let expected = json!({ "program": "app/app.csproj", "args": ["one", "--mine", "-c", "two"], "cwd": "/p",
+        let expected = json!({ "program": "app/app.csproj", "args": ["one", "--mine", "-c", "two"],
+            "cwd": "/p",
             "stopOnEntry": true, "configuration": "Release", "framework": "net8.0", "noBuild": true,
             "buildArguments": ["-p:X=1"], "env": { "A": "b=c" }, "launchSettingsProfile": "" });
         assert_eq!(all, expected);

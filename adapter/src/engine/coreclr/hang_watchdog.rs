@@ -114,7 +114,8 @@ impl HangWatchdog {
                 tracing::warn!(?now, latest = activity::latest(), "the runtime hangs");
                 self.hangs.store(true, Ordering::Relaxed);
                 note(&format!(
-                    "The program's .NET runtime hangs ({}): it is blocked and reports nothing to the debugger. End the session and \
+                    "The program's .NET runtime hangs ({}): it is blocked and reports nothing to the \
+                        debugger. End the session and \
                      launch again; if it happens again, a newer patch of the runtime may help.",
                     ErrorCode::EngineFailed
                 ));

@@ -54,7 +54,8 @@ impl ClrSession {
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 let message = format!(
-                    "the client opened a terminal for `{title}`, but nothing in it came back to the debugger within {} s",
+                    "the client opened a terminal for `{title}`, but nothing in it came back to the \
+                        debugger within {} s",
                     START_TIMEOUT.as_secs()
                 );
                 return Err(Failure::new(ErrorCode::LaunchFailed, message)

@@ -32,7 +32,8 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
         }
         let mut found = 0;
         while found < MIN_CHECKS {
-            tokio::time::sleep(if in_terminal && found == 0 { BLIND_CHECK_INTERVAL } else { CHECK_INTERVAL }).await;
+            tokio::time::sleep(if in_terminal && found == 0 { BLIND_CHECK_INTERVAL } else { CHECK_INTERVAL })
+                .await;
             if own.has_ended() {
                 return;
             }
@@ -41,7 +42,8 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
         }
         let place = if in_terminal { "in its terminal" } else { "on stderr" };
         note(&format!(
-            "The program overflowed its stack (the stack is {place}). Its runtime hangs there when a debugger is \
+            "The program overflowed its stack (the stack is {place}). Its runtime hangs there when a \
+                debugger is \
              attached, so it was ended.",
         ));
         // Nothing else ends it: its handlers of other signals no longer run.

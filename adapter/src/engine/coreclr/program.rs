@@ -179,7 +179,8 @@ fn refuse_native(program: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!(
-        "cannot debug `{}` with the .NET engine: it was compiled ahead of time (NativeAOT) and has no .NET runtime",
+        "cannot debug `{}` with the .NET engine: it was compiled ahead of time (NativeAOT) and has no .NET \
+            runtime",
         program.display()
     );
     Err(Failure::new(ErrorCode::NotDebuggable, message)

@@ -56,7 +56,8 @@ pub(super) fn refuse(pid: u32, runtime: &ClrRuntime, entry: Option<&Path>) -> Re
         return Ok(());
     };
     let message = format!(
-        "cannot debug `{}` on .NET {}: it has async methods that the runtime itself suspends (`runtime-async=on`), and this \
+        "cannot debug `{}` on .NET {}: it has async methods that the runtime itself suspends \
+            (`runtime-async=on`), and this \
          runtime's debugging library crashes when such a method is on a stack",
         found.display(),
         runtime.version()

@@ -53,12 +53,14 @@ fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<ClrRuntime>, Failure> {
         return Err(Failure::new(
             ErrorCode::NotDebuggable,
             format!(
-                "process {pid} is a self-contained .NET program in one file: its runtime is inside the executable and comes \
+                "process {pid} is a self-contained .NET program in one file: its runtime is inside the \
+                    executable and comes \
                  without a debugging library, and no installed runtime is of the same build"
             ),
         )
         .hint(
-            "install that version of the .NET runtime, or name a folder with its libmscordbi.so and libmscordaccore.so in \
+            "install that version of the .NET runtime, or name a folder with its libmscordbi.so and \
+                libmscordaccore.so in \
              `symbolPaths`; or publish the program without `PublishSingleFile`",
         ));
     };

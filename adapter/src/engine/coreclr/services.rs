@@ -79,14 +79,16 @@ pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<
         if variable_in(env, name).and_then(|value| number(&value)).is_some_and(|value| value != 0) {
             env.push((name.into(), None));
             said.push(format!(
-                "`{name}` is left out of this launch: the runtime would wait for another tool before a debugger can reach it"
+                "`{name}` is left out of this launch: the runtime would wait for another tool before a \
+                    debugger can reach it"
             ));
         }
     }
     for name in PORTS {
         if let Some(ports) = variable_in(env, name).and_then(|value| rewrite_ports(&value)) {
             said.push(format!(
-                "`{name}` is `{ports}` for this launch: the runtime would wait for that tool before a debugger can reach it"
+                "`{name}` is `{ports}` for this launch: the runtime would wait for that tool before a \
+                    debugger can reach it"
             ));
             env.push((name.into(), Some(ports)));
         }
@@ -150,7 +152,8 @@ pub(super) fn refuse(pid: u32) -> Result<(), Failure> {
         Some((name, value)) => Err(Failure::new(
             ErrorCode::NotDebuggable,
             format!(
-                "`{name}` is `{value}`: the runtime would wait for another tool before a debugger can reach it"
+                "`{name}` is `{value}`: the runtime would wait for another tool before a debugger can reach \
+                    it"
             ),
         )
         .hint(format!("unset it with `env: {{\"{name}\": null}}`"))),
@@ -189,7 +192,8 @@ pub(super) fn unreachable_because(pid: u32) -> Option<Failure> {
     if let Some((name, value)) = waits_for_port(&variable) {
         return refused(
             format!(
-                "process {pid} was started with `{name}={value}`: its runtime waits for another tool, and no debugger can reach it before"
+                "process {pid} was started with `{name}={value}`: its runtime waits for another tool, and \
+                    no debugger can reach it before"
             ),
             "have that tool resume it, then attach; or launch it with the debugger, which does not wait",
         );

@@ -228,7 +228,8 @@ impl ClrTypeSystem {
                 source["origin"] = json!("decompiled when it is opened");
                 source["adapterData"] = json!({ "notHere": true });
             }
-            return json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
+            return json!({ "id": reference, "name": name, "line": 0, "column": 0,
+                "presentationHint": "subtle",
                 "source": source, "moduleId": loaded.id });
         };
         let mut body = json!({ "id": reference, "name": name,
@@ -275,10 +276,9 @@ impl ValueStore {
             return Ok(json!({ "scopes": [] }));
         }
         let reference = self.references.add(Node::Locals { thread, index });
-        Ok(
-            json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals", "variablesReference": reference,
-            "expensive": false }] }),
-        )
+        Ok(json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals",
+                "variablesReference": reference,
+            "expensive": false }] }))
     }
 }
 

@@ -83,7 +83,10 @@ impl ClrSession {
             {
                 true => {
                     failed("a .NET runtime started in it, but no debugging services of that runtime".into())
-                        .hint("check that it can create files in its TMPDIR, and that no variable `DOTNET_…` prevents debugging")
+                        .hint(
+                            "check that it can create files in its TMPDIR, and that no variable \
+                            `DOTNET_…` prevents debugging",
+                        )
                 }
                 false => self.why_not_started(&child, started, &failed, give_up()),
             };
@@ -287,7 +290,8 @@ impl ClrSession {
         };
         if self.options.suppress_optimizations {
             self.outbox.note(
-                "`suppressJITOptimizations` only affects code that is compiled from now on: code that the process has already compiled, and code compiled ahead of time, stays optimized.",
+                "`suppressJITOptimizations` only affects code that is compiled from now on: code that the \
+                    process has already compiled, and code compiled ahead of time, stays optimized.",
             );
         }
         self.broker.set_not_owned();

@@ -1,15 +1,17 @@
 //! Adaptive busy poll: after a message the actor polls for the next one for a moment before it parks.
 //!
-//! A message is seldom alone: an adapter replies, the client sends the next request. A core that sleeps in between takes long
-//! to wake, and finds nothing of the hub in its caches any more: then a message takes several times as long.
+//! A message is seldom alone: an adapter replies, the client sends the next request. A core that sleeps in
+//! between takes long to wake, and finds nothing of the hub in its caches any more: then a message takes
+//! several times as long.
 //!
-//! It takes no core from other processes: an idle session uses none, the core is offered to others at each poll, and when one of them
-//! keeps it, the actor parks for a while. A parked task is scheduled when there is something for it; one that polls must wait
-//! for its turn.
+//! It takes no core from other processes: an idle session uses none, the core is offered to others at each
+//! poll, and when one of them keeps it, the actor parks for a while. A parked task is scheduled when there is
+//! something for it; one that polls must wait for its turn.
 
 use std::time::{Duration, Instant};
 
-/// How long to poll after a client's message: about as long as an adapter takes for a request. Clients send bursts, at a stop.
+/// How long to poll after a client's message: about as long as an adapter takes for a request. Clients send
+/// bursts, at a stop.
 const AFTER_CLIENT: Duration = Duration::from_millis(10);
 /// The same after anything else, of which there may be any amount.
 const AFTER_ENGINE: Duration = Duration::from_micros(50);
@@ -17,10 +19,12 @@ const AFTER_ENGINE: Duration = Duration::from_micros(50);
 const MAX_OFFER: Duration = Duration::from_millis(1);
 /// How long the actor parks after a core was kept, at first.
 const MIN_REST: Duration = Duration::from_millis(50);
-/// The same where cores are kept again and again: then polling costs one turn of another task in each of these, a few ms.
+/// The same where cores are kept again and again: then polling costs one turn of another task in each of
+/// these, a few ms.
 const MAX_REST: Duration = Duration::from_secs(30);
 
-/// An adapter's event passes this many tasks before it is here (reader, session, pump), with the sockets before them.
+/// An adapter's event passes this many tasks before it is here (reader, session, pump), with the sockets
+/// before them.
 const TASKS: usize = 4;
 
 /// Who sent the message.
@@ -57,7 +61,8 @@ impl BusyPoll {
         if !self.polls_at(Instant::now()) {
             return std::future::pending().await;
         }
-        // First the other tasks of this thread: they have to write what was just decided, or to pass on what has come.
+        // First the other tasks of this thread: they have to write what was just decided, or to pass on what
+        // has come.
         for _ in 0..TASKS {
             tokio::task::yield_now().await;
         }

@@ -1,5 +1,5 @@
-//! What feeds the actor's inbox: one task for each client's messages, one for the engine's events. They wait for the actor, it
-//! never for them.
+//! What feeds the actor's inbox: one task for each client's messages, one for the engine's events. They wait
+//! for the actor, it never for them.
 
 use dap_wire::codec::DapCodec;
 use dap_wire::types::{self, ExitedEventBody};
@@ -21,8 +21,8 @@ use crate::io::Broker;
 /// Where the message is looked for of which a program has died, bytes: a trace may be below it.
 const COMPLAINT: usize = 4096;
 
-/// Passes on the events of an engine, and behind them its reply to `disconnect`. All that was printed before an end is in
-/// the rings before the end is reported.
+/// Passes on the events of an engine, and behind them its reply to `disconnect`. All that was printed before
+/// an end is in the rings before the end is reported.
 pub(super) struct EventPump {
     engine: u64,
     broker: Broker,
@@ -89,7 +89,8 @@ impl EventPump {
         }
     }
 
-    /// Passes on the reply to `disconnect`. Whatever comes next finds no program of ours and all it printed in the rings.
+    /// Passes on the reply to `disconnect`. Whatever comes next finds no program of ours and all it printed
+    /// in the rings.
     async fn finish(&mut self, reply: Event, events: &mut mpsc::UnboundedReceiver<EngineEvent>) {
         let failed = matches!(reply, Event::EngineReplied { result: Err(_), .. });
         if failed {
@@ -118,7 +119,8 @@ pub(super) fn hint_event(hint: &str) -> EngineEvent {
     EngineEvent::Dap { event: "output".into(), body }
 }
 
-/// A response of the client that cannot be parsed counts as a refusal: who sent the reverse request gets no other.
+/// A response of the client that cannot be parsed counts as a refusal: who sent the reverse request gets no
+/// other.
 fn refusal_for_invalid(error: MessageError) -> Result<Message, MessageError> {
     let Some(number) = error.answers else { return Err(error) };
     let command = error.command.clone().unwrap_or_default();

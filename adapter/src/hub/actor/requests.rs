@@ -65,7 +65,8 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    /// Adds what helps a program that needs a terminal: some adapters name the message only here, not at the stop.
+    /// Adds what helps a program that needs a terminal: some adapters name the message only here, not at the
+    /// stop.
     fn advise(&mut self, info: &mut Value) {
         let text = |key: &str| info[key].as_str().unwrap_or_default();
         let told = format!("{}\n{}", text("exceptionId"), text("description"));
@@ -93,8 +94,8 @@ impl<H: Host> Actor<H> {
         let event = Event::EngineReplied { ticket: Ticket(number), result };
         let request = self.in_flight.get_mut(&Ticket(number)).filter(|_| command == "disconnect");
         let Some(request) = request else { return self.handle(event) };
-        // An engine that replies as its time is up replies twice. The second reply would come when the next program may run
-        // already, and have that killed.
+        // An engine that replies as its time is up replies twice. The second reply would come when the next
+        // program may run already, and have that killed.
         if std::mem::replace(&mut request.replied, true) {
             return;
         }

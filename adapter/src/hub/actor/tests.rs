@@ -14,7 +14,8 @@ use crate::hub::inbox::MAX_WAITING;
 /// More events than the actor's inbox holds.
 const MANY: usize = 2 * MAX_WAITING;
 
-/// Answers every request except `modules` with an empty body, and reports to the test what it gets. Before it is dropped, it reports a lot.
+/// Answers every request except `modules` with an empty body, and reports to the test what it gets. Before it
+/// is dropped, it reports a lot.
 struct Scripted {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
     events: UnboundedSender<EngineEvent>,
@@ -117,7 +118,8 @@ impl Client {
     }
 }
 
-/// A launched session of the scripted engine: the client, the engine's voice, what it hears, what it does not answer.
+/// A launched session of the scripted engine: the client, the engine's voice, what it hears, what it does not
+/// answer.
 struct Scenario {
     client: Client,
     engine: UnboundedSender<EngineEvent>,
@@ -245,8 +247,8 @@ impl Host for Programs {
     fn unpublish(&mut self) {}
 }
 
-/// An engine that answers its `disconnect` just after its time was up, and talks so much that the actor is at the next program
-/// before the pump is at that answer. The actor is not run but led.
+/// An engine that answers its `disconnect` just after its time was up, and talks so much that the actor is at
+/// the next program before the pump is at that answer. The actor is not run but led.
 #[tokio::test(start_paused = true)]
 async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine_before() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,6 @@
-//! The list that the engine is sent: merged breakpoints as they are where it evaluates each for itself, one breakpoint per
-//! location where it keeps only one, or where it supports no condition, hit count or log message. Then the hub evaluates.
+//! The list that the engine is sent: merged breakpoints as they are where it evaluates each for itself, one
+//! breakpoint per location where it keeps only one, or where it supports no condition, hit count or log
+//! message. Then the hub evaluates.
 
 use dap_wire::types;
 use serde_json::{Value, json};
@@ -46,7 +47,8 @@ impl BreakpointSupport {
 }
 
 impl ScopeBreakpoints {
-    /// The list for the engine; decides for each breakpoint who evaluates it. `defaults` are requests without an owner.
+    /// The list for the engine; decides for each breakpoint who evaluates it. `defaults` are requests without
+    /// an owner.
     pub fn engine_breakpoints(
         &mut self,
         support: BreakpointSupport,
@@ -139,9 +141,9 @@ fn any_condition<'all>(
     Some((support.language.any_of(&conditions)?, conditions))
 }
 
-/// Filters first, then options, then path options: the order of the replies (DAP). What conditions of exceptions mean only
-/// the engine knows, so an engine that keeps one per filter gets the filter plain when its owners differ: it stops more
-/// often than some clients requested, never less.
+/// Filters first, then options, then path options: the order of the replies (DAP). What conditions of
+/// exceptions mean only the engine knows, so an engine that keeps one per filter gets the filter plain when
+/// its owners differ: it stops more often than some clients requested, never less.
 fn filters(
     merged: &[MergedBreakpoint],
     support: BreakpointSupport,

@@ -12,7 +12,8 @@ use super::scope::BreakpointScope;
 const MAX_TRACED: usize = 20;
 
 /// One breakpoint that a client requests: DAP `SourceBreakpoint`, `FunctionBreakpoint`, `DataBreakpoint`,
-/// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or `ExceptionOptions` (all in `rest`).
+/// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or `ExceptionOptions`
+/// (all in `rest`).
 ///
 /// Fields that do not change its meaning are absent, so equal requests mean the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -226,7 +227,8 @@ fn parse_source(command: &str, arguments: &Value) -> Result<SetBreakpoints, Fail
     })
 }
 
-/// Filters, options and path options are requests in this order, as their answers are (DAP `setExceptionBreakpoints`).
+/// Filters, options and path options are requests in this order, as their answers are (DAP
+/// `setExceptionBreakpoints`).
 fn parse_exceptions(arguments: &Value) -> Result<SetBreakpoints, Failure> {
     let scope = BreakpointScope::Exceptions;
     let Some(filters) = arguments["filters"].as_array() else {

@@ -73,7 +73,8 @@ fn calls(frame: Option<&StackFrame>, level: &Level) -> bool {
     frame.map(as_caller) == level.caller
 }
 
-/// Whether a frame is a block of the function below, and not a function of its own: Ruby's loops are made of them.
+/// Whether a frame is a block of the function below, and not a function of its own: Ruby's loops are made of
+/// them.
 pub(super) fn is_block(frame: &StackFrame) -> bool {
     frame.name.starts_with("block ")
 }

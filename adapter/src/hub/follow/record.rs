@@ -224,8 +224,8 @@ pub(super) fn local_scopes(body: &Value) -> Vec<ScopeRef> {
     found.into_iter().filter_map(reference).collect()
 }
 
-/// Adds the variables of a scope that are not hidden by those of an inner one. Groups that an engine makes up, and what it reads on
-/// request only, are left out.
+/// Adds the variables of a scope that are not hidden by those of an inner one. Groups that an engine makes
+/// up, and what it reads on request only, are left out.
 pub(super) fn visible(rows: &mut Vec<Row>, body: &Value, are_returned: bool, most: usize) {
     for variable in body["variables"].as_array().into_iter().flatten() {
         let name = variable["name"].as_str().unwrap_or_default();
@@ -261,7 +261,8 @@ pub(super) fn take_own(rows: &mut Vec<Row>) -> Option<String> {
     Some(rows.remove(at).value)
 }
 
-/// Takes out of the variables of a frame what calls have returned. Delve shows results as variables from the beginning.
+/// Takes out of the variables of a frame what calls have returned. Delve shows results as variables from the
+/// beginning.
 pub(super) fn take_returned(rows: &mut Vec<Row>) -> Vec<Returned> {
     rows.retain(|row| !row.name.starts_with("~r"));
     let function = |name: &str| -> Option<Option<String>> {

@@ -1,7 +1,8 @@
-//! Breakpoints and exception filters: the engine gets the union of all clients' requests, and clients are notified.
+//! Breakpoints and exception filters: the engine gets the union of all clients' requests, and clients are
+//! notified.
 //!
-//! Per scope one list is on its way to the engine, and the latest wins. A client gets its response, in its own order, with the
-//! reply to the list that includes its requests; then the others are notified.
+//! Per scope one list is on its way to the engine, and the latest wins. A client gets its response, in its
+//! own order, with the reply to the list that includes its requests; then the others are notified.
 
 use dap_wire::types::{self, Breakpoint, BreakpointEventBody, DataBreakpointInfoResponseBody};
 use dap_wire::{ErrorCode, Failure};
@@ -43,7 +44,8 @@ impl State {
             Err(failure) => return self.refuse(&request, failure),
         };
         let scope = requested.scope.clone();
-        // A client that never set exception filters has the defaults, so its first list is a change, whatever it is.
+        // A client that never set exception filters has the defaults, so its first list is a change, whatever
+        // it is.
         let first = scope == BreakpointScope::Exceptions && !self.breakpoints.has_set(&scope, request.client);
         let outcome = self.breakpoints.set(&mut self.counter, request.client, requested, echoes_mirrors);
         self.report_breakpoint_changes(request.client, &outcome.changes);
@@ -79,8 +81,8 @@ impl State {
         }
     }
 
-    /// Marks breakpoints whose `dataId` may not outlive its stop (DAP `canPersist`): it names another variable by now, unless
-    /// the engine has held it ever since.
+    /// Marks breakpoints whose `dataId` may not outlive its stop (DAP `canPersist`): it names another
+    /// variable by now, unless the engine has held it ever since.
     fn mark_stale_data(&self, mut requested: SetBreakpoints) -> SetBreakpoints {
         if requested.scope == BreakpointScope::Data {
             let held = self.breakpoints.requests(&BreakpointScope::Data);
@@ -151,8 +153,8 @@ impl State {
         self.request_engine(waiter, scope.command(), arguments, ENGINE_DEADLINE);
     }
 
-    /// The engine's default filters, for a client that launched and never set any: the list of a client that joined, even an
-    /// empty one, does not replace them.
+    /// The engine's default filters, for a client that launched and never set any: the list of a client that
+    /// joined, even an empty one, does not replace them.
     fn default_filters(&self, scope: &BreakpointScope) -> Vec<BreakpointRequest> {
         let mut owners = self.clients.iter().filter(|client| client.launched);
         if *scope != BreakpointScope::Exceptions
@@ -265,8 +267,8 @@ impl State {
         self.send_lost(&lost);
     }
 
-    /// The engine is gone: what it reported of breakpoints is void, and requests that wait for it get their response. The next
-    /// engine gets everything again.
+    /// The engine is gone: what it reported of breakpoints is void, and requests that wait for it get their
+    /// response. The next engine gets everything again.
     pub(super) fn forget_engine_breakpoints(&mut self) {
         self.engines += 1;
         self.abandon_checks();
@@ -355,8 +357,8 @@ impl State {
         text
     }
 
-    /// Takes mirrors back before the client leaves, or the session ends: they are not its own, but an editor would keep them
-    /// for its next session.
+    /// Takes mirrors back before the client leaves, or the session ends: they are not its own, but an editor
+    /// would keep them for its next session.
     pub(super) fn take_back_mirrors(&mut self, client: ClientId) {
         let updates = self.breakpoints.remove_mirrors(client);
         if self.clients.ready().contains(&client) {

@@ -1,10 +1,11 @@
-//! Stops that only the hub can tell apart: a breakpoint of several owners on an engine that keeps one per line, or a condition,
-//! hit count or log message that an engine does not support.
+//! Stops that only the hub can tell apart: a breakpoint of several owners on an engine that keeps one per
+//! line, or a condition, hit count or log message that an engine does not support.
 //!
-//! The engine stops each time. No client is notified until it is known which owners want the stop: for each owner's request
-//! the hub evaluates the condition in the top frame, counts the hit and writes the log message. When no owner wants the stop
-//! the program resumes, and no client ever saw it stopped. A stop is never hidden from a client that waits for one: a step
-//! that skips such a breakpoint ends there as a step, and a pause that was requested meanwhile is a pause.
+//! The engine stops each time. No client is notified until it is known which owners want the stop: for each
+//! owner's request the hub evaluates the condition in the top frame, counts the hit and writes the log
+//! message. When no owner wants the stop the program resumes, and no client ever saw it stopped. A stop is
+//! never hidden from a client that waits for one: a step that skips such a breakpoint ends there as a step,
+//! and a pause that was requested meanwhile is a pause.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -94,7 +95,8 @@ impl State {
         self.check_next_stop();
     }
 
-    /// Takes up stops until one has to be checked; when all are known, the program resumes if no owner wants any.
+    /// Takes up stops until one has to be checked; when all are known, the program resumes if no owner wants
+    /// any.
     fn check_next_stop(&mut self) {
         while self.checks.current.is_none()
             && let Some(stop) = self.checks.next.pop_front()
@@ -369,8 +371,9 @@ impl State {
         self.report_stop(stop, &[]);
     }
 
-    /// The engine resumed the program after a stop that no owner wants, or would not: then it is stopped, and clients are
-    /// notified. `stops`: how many stops were reported when it was request; after another, the reply is out of date.
+    /// The engine resumed the program after a stop that no owner wants, or would not: then it is stopped, and
+    /// clients are notified. `stops`: how many stops were reported when it was request; after another, the
+    /// reply is out of date.
     pub(super) fn receive_resumption(
         &mut self,
         stop: StoppedEventBody,

@@ -63,8 +63,8 @@ impl State {
         self.report_change(request.client, "resumed", &json!({ "command": request.command }));
     }
 
-    /// Whether the client assumes that only the stepped thread runs during a step, and shows the others as paused until an
-    /// event says otherwise.
+    /// Whether the client assumes that only the stepped thread runs during a step, and shows the others as
+    /// paused until an event says otherwise.
     fn assumes_one_thread_steps(&self, client: ClientId) -> bool {
         let client = self.clients.get(client).filter(|client| client.stage == HandshakeStage::Ready);
         client.is_some_and(|client| client.client_id.as_deref() == Some("vscode"))
@@ -120,7 +120,8 @@ impl State {
         }
     }
 
-    /// A pause that came too late, because another client's pause or a breakpoint was quicker, has what it wants.
+    /// A pause that came too late, because another client's pause or a breakpoint was quicker, has what it
+    /// wants.
     pub(super) fn receive_pause_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
         if result.is_err() {
             self.checks.pause_wanted = false;

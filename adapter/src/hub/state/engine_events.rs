@@ -111,7 +111,8 @@ impl State {
         }
     }
 
-    /// Finishes the resume in flight: its response may be overtaken by the stop it led to, and a client must see them in order.
+    /// Finishes the resume in flight: its response may be overtaken by the stop it led to, and a client must
+    /// see them in order.
     pub(super) fn finish_resume(&mut self) {
         if let Some((ticket, request)) = self.pending.resume() {
             self.pending.take(ticket);

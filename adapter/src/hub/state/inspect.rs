@@ -46,8 +46,8 @@ fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect
 }
 
 impl State {
-    /// Prepares a request for the engine: the program is in the phase that the command needs, and the arguments get the
-    /// engine's ids.
+    /// Prepares a request for the engine: the program is in the phase that the command needs, and the
+    /// arguments get the engine's ids.
     pub(super) fn prepare(&self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
         match command::needs(&request.command) {
             RequiredState::Stop => self.need_stop(&request.command)?,

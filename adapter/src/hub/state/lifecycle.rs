@@ -1,7 +1,7 @@
 //! Handshakes, launch and join, leaving, and the end.
 //!
-//! The client that launched or attached owns the session: when it leaves, the session ends, unless it hands over. All other
-//! clients come and go alone.
+//! The client that launched or attached owns the session: when it leaves, the session ends, unless it hands
+//! over. All other clients come and go alone.
 
 use std::time::Duration;
 
@@ -147,8 +147,9 @@ impl State {
         self.refuse_engine_requests("the launch failed");
     }
 
-    /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on that. It does not wait for
-    /// `configurationDone`, as DAP has it too: other clients configure only when they have it.
+    /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on that. It
+    /// does not wait for `configurationDone`, as DAP has it too: other clients configure only when they have
+    /// it.
     pub(super) fn respond_to_launch(&mut self) {
         if let Some((request, body)) = self.early_launch_reply.take() {
             self.respond(&request, Ok(body));
@@ -413,7 +414,8 @@ impl State {
         self.end_if_done();
     }
 
-    /// The program is gone, one way or the other; each client is notified once. `body`: of the engine's `terminated`.
+    /// The program is gone, one way or the other; each client is notified once. `body`: of the engine's
+    /// `terminated`.
     pub(super) fn finish_program(&mut self, body: Value) {
         self.abandon_checks();
         self.abandon_following();
@@ -435,8 +437,9 @@ impl State {
         }
     }
 
-    /// Notifies a client of the end that has not configured yet. It would learn of the end when it does; but before the program
-    /// was resumed there is nothing to wait for, and maybe no engine. Not a client whose launch itself will be refused.
+    /// Notifies a client of the end that has not configured yet. It would learn of the end when it does; but
+    /// before the program was resumed there is nothing to wait for, and maybe no engine. Not a client whose
+    /// launch itself will be refused.
     fn send_early_end(&mut self, id: ClientId) {
         let Phase::Over { exit_code, .. } = self.phase else { return };
         let waits = self.clients.get(id).is_some_and(|client| {

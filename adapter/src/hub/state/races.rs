@@ -1,4 +1,5 @@
-//! Races of breakpoints and stops, one by one: two clients, an engine whose every answer comes when the test says so.
+//! Races of breakpoints and stops, one by one: two clients, an engine whose every answer comes when the test
+//! says so.
 
 use dap_wire::{Failure, Message, Request};
 use serde_json::{Value, json};
@@ -156,7 +157,8 @@ impl TwoClients {
         std::mem::take(&mut self.received)
     }
 
-    /// An engine that keeps one per line holds line 5 for both: the editor when `a`, the agent when `b`. Gives our ids.
+    /// An engine that keeps one per line holds line 5 for both: the editor when `a`, the agent when `b`.
+    /// Gives our ids.
     fn sharing_line_five() -> (Self, [i64; 2]) {
         let mut session = Self::launched(false);
         session.set(EDITOR, json!([{ "line": 5, "condition": "a" }]));

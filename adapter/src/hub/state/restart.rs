@@ -1,8 +1,9 @@
-//! `restart`: another program in the same session. Clients, their breakpoints and the output stay; no client is notified of an
-//! end of the session, because it does not end.
+//! `restart`: another program in the same session. Clients, their breakpoints and the output stay; no client
+//! is notified of an end of the session, because it does not end.
 //!
-//! The hub does it for every engine: the old engine ends its program, a new one is made and gets the launch and all
-//! breakpoints. What adapters call restart differs too much (some forget breakpoints, or whose stdio it is).
+//! The hub does it for every engine: the old engine ends its program, a new one is made and gets the launch
+//! and all breakpoints. What adapters call restart differs too much (some forget breakpoints, or whose stdio
+//! it is).
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -43,7 +44,8 @@ impl State {
             }
             None => Ok(()),
         });
-        // A client that joined sends its own `attach` arguments here: only attributes that can launch replace the launch.
+        // A client that joined sends its own `attach` arguments here: only attributes that can launch replace
+        // the launch.
         let new = &arguments["arguments"];
         let launches = ["program", "project"].iter().any(|key| !new[key].is_null());
         let attributes = if launches { new } else { &self.launch.attributes };
@@ -83,7 +85,8 @@ impl State {
         self.engine_initialized = false;
     }
 
-    /// Refuses all requests in flight after `happened`: the engine that they were sent to replies to nothing any more.
+    /// Refuses all requests in flight after `happened`: the engine that they were sent to replies to nothing
+    /// any more.
     pub(super) fn refuse_engine_requests(&mut self, happened: &str) {
         for (ticket, waiter) in self.pending.take_engine_requests() {
             self.effects.push(Effect::Cancel { ticket });
@@ -122,8 +125,9 @@ impl State {
         self.request_engine(Waiter::RestartLaunch, "launch", arguments, LAUNCH_DEADLINE);
     }
 
-    /// Configures the new engine, which has all breakpoints; the clients have configured long ago. It may have replied to the
-    /// launch already (DAP leaves the order open), and with it the restart has its response.
+    /// Configures the new engine, which has all breakpoints; the clients have configured long ago. It may
+    /// have replied to the launch already (DAP leaves the order open), and with it the restart has its
+    /// response.
     pub(super) fn configure_relaunched(&mut self) {
         if self.configuration == Configuration::Repeat {
             self.configuration = Configuration::Done;

@@ -1,8 +1,9 @@
 //! Reverse requests of the engine: `runInTerminal` and `startDebugging` go to one client that supports them.
 //!
-//! The client that launched comes first, then whichever connected first. Agents do not run things on a person's screen, so
-//! one that did not launch gets a request only with full access. When a client leaves before it responds, the next gets the request;
-//! a client that is only silent keeps it, since it may have opened the terminal already. The engine gets one reply.
+//! The client that launched comes first, then whichever connected first. Agents do not run things on a
+//! person's screen, so one that did not launch gets a request only with full access. When a client leaves
+//! before it responds, the next gets the request; a client that is only silent keeps it, since it may have
+//! opened the terminal already. The engine gets one reply.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -114,8 +115,8 @@ impl State {
         }
     }
 
-    /// A child process has a session now. One client is requested to open it; all subscribers are notified, so that a client that
-    /// waits for a stop can wait there, too.
+    /// A child process has a session now. One client is requested to open it; all subscribers are notified,
+    /// so that a client that waits for a stop can wait there, too.
     fn announce_child_session(&mut self, configuration: &Value) {
         let id = &configuration["session"];
         let name = configuration["name"].as_str().unwrap_or_default();

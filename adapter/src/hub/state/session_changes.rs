@@ -1,5 +1,5 @@
-//! Reports of what a client did: `sessionChanged` for subscribers, and a line of the debug console for users whose editor does
-//! not subscribe, where an agent is concerned.
+//! Reports of what a client did: `sessionChanged` for subscribers, and a line of the debug console for users
+//! whose editor does not subscribe, where an agent is concerned.
 //!
 //! Not here: what the program does, and the handshake of a client that joins.
 
@@ -115,8 +115,8 @@ impl State {
         }
     }
 
-    /// Reports that an agent was refused a command, once for each command until its access changes: an agent that tries again
-    /// and again is not news.
+    /// Reports that an agent was refused a command, once for each command until its access changes: an agent
+    /// that tries again and again is not news.
     pub(super) fn report_refused(&mut self, request: &ClientRequest) {
         let Some(client) = self.clients.get_mut(request.client) else { return };
         if client.kind != ClientKind::Agent

@@ -49,11 +49,13 @@ impl State {
             .map(|client| {
                 let access = self.access_of(client);
                 json!({ "id": client.id.0, "name": client.name, "kind": client.kind.as_str(),
-                    "access": access.as_str(), "launched": client.launched, "you": client.id == request.client,
+                    "access": access.as_str(), "launched": client.launched,
+                    "you": client.id == request.client,
                     "breakpoints": self.breakpoints.owned_by(client.id) })
             })
             .collect();
-        let mut info = json!({ "id": self.session, "state": self.state_name(), "agentAccess": self.policy.agents.as_str(),
+        let mut info = json!({ "id": self.session, "state": self.state_name(),
+            "agentAccess": self.policy.agents.as_str(),
             "clients": clients });
         if let Some(engine) = self.engine_name() {
             info["engine"] = json!(engine);
@@ -96,7 +98,8 @@ impl State {
         }
     }
 
-    /// Changes what agents may do, for people and for the agent that launched; without arguments it returns the values.
+    /// Changes what agents may do, for people and for the agent that launched; without arguments it returns
+    /// the values.
     pub(super) fn session_control(&mut self, request: &ClientRequest, arguments: &Value) {
         match self.control(request, arguments) {
             Ok(()) => {
@@ -126,7 +129,8 @@ impl State {
         );
     }
 
-    /// Brings agents that may see again to where the others are; those that may not any more get no output either.
+    /// Brings agents that may see again to where the others are; those that may not any more get no output
+    /// either.
     fn update_visibility(&mut self, before: &BTreeMap<ClientId, AgentAccess>) {
         let agents: Vec<_> = self
             .clients

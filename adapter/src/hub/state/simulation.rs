@@ -1,9 +1,11 @@
-//! Simulates the hub: any bytes become a run of clients, an engine and accidents, and every rule is checked after
-//! each step. Property tests and the fuzz target (`fuzz/`) both call it; a run that breaks a rule panics.
+//! Simulates the hub: any bytes become a run of clients, an engine and accidents, and every rule is checked
+//! after each step. Property tests and the fuzz target (`fuzz/`) both call it; a run that breaks a rule
+//! panics.
 //!
-//! Rules: a request is answered once; no client is notified before it is ready, after it left or after its end; stops
-//! and resumes alternate; a client knows the ids in its notifications; once nothing is in progress, the engine holds the union,
-//! every client sees every breakpoint, and the program is stopped exactly when clients think so.
+//! Rules: a request is answered once; no client is notified before it is ready, after it left or after its
+//! end; stops and resumes alternate; a client knows the ids in its notifications; once nothing is in
+//! progress, the engine holds the union, every client sees every breakpoint, and the program is stopped
+//! exactly when clients think so.
 //!
 //! [`clients`] and [`engine`] act, [`view`] is what a client can know, [`rules`] what is checked.
 

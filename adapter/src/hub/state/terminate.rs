@@ -1,8 +1,9 @@
-//! `terminate`: the program is asked to end, and killed when its time is up or the same client sends `terminate` again.
+//! `terminate`: the program is asked to end, and killed when its time is up or the same client sends
+//! `terminate` again.
 //!
-//! The time counts while the program runs, and starts again when it resumes from a stop: a user who looks at a breakpoint in shutdown
-//! code has all the time there is. How a program is asked is up to the engine; `disconnect`, which kills, is in
-//! [`super::lifecycle`].
+//! The time counts while the program runs, and starts again when it resumes from a stop: a user who looks at
+//! a breakpoint in shutdown code has all the time there is. How a program is asked is up to the engine;
+//! `disconnect`, which kills, is in [`super::lifecycle`].
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -65,8 +66,8 @@ impl State {
         self.request_engine(Waiter::Terminate { request, stop }, "terminate", arguments, ENGINE_DEADLINE);
     }
 
-    /// Skips the breakpoints at which the program has stopped: a loop would stop there again before the program handles the
-    /// request to end. Shutdown code has not stopped yet.
+    /// Skips the breakpoints at which the program has stopped: a loop would stop there again before the
+    /// program handles the request to end. Shutdown code has not stopped yet.
     fn skip_known_breakpoints(&mut self, client: ClientId) {
         let skipped: Vec<i64> = self.checks.stopped_at.iter().copied().collect();
         self.terminating_by(client).skipped.clone_from(&skipped);
@@ -141,7 +142,8 @@ impl State {
         match self.launch.terminate_timeout {
             Some(limit) => {
                 self.write_ending(&format!(
-                    "The program has not ended within {} s of being asked to (`{TERMINATE_TIMEOUT}`): it is killed.",
+                    "The program has not ended within {} s of being asked to (`{TERMINATE_TIMEOUT}`): it is \
+                        killed.",
                     limit.as_secs_f64()
                 ));
                 self.end_by_force(Waiter::Ignore);
@@ -149,7 +151,8 @@ impl State {
             None => {
                 self.restore_skipped();
                 self.write_ending(&format!(
-                    "The program has not ended within {} s of being asked to, and still runs: to kill it, ask again, or disconnect with `terminateDebuggee`.",
+                    "The program has not ended within {} s of being asked to, and still runs: to kill it, \
+                        ask again, or disconnect with `terminateDebuggee`.",
                     DEFAULT_TERMINATE_TIMEOUT.as_secs()
                 ));
             }

@@ -514,7 +514,8 @@ fn a_launched_test_stops_where_it_fails_besides_where_the_clients_want() {
     let mut scenario = Scenario::new();
     scenario.request(FIRST, "initialize", json!({ "clientID": "one" }));
     let stops = json!({ "filters": ["thrown", "unknown"],
-        "filterOptions": [{ "filterId": "all", "condition": "Assert*" }, { "filterId": "unknown", "condition": "X" }],
+        "filterOptions": [{ "filterId": "all", "condition": "Assert*" }, { "filterId": "unknown",
+            "condition": "X" }],
         "breakpoints": [{ "name": "testing.(*T).FailNow" }] });
     scenario.request(FIRST, "launch", json!({ "program": "x.dll", "__failureStops": stops }));
     let offered = ["all", "own", "thrown"]
@@ -660,10 +661,11 @@ fn a_program_that_cannot_be_started_again_ends_the_session() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Whatever happens in whatever order: each request is answered once, no client is sent anything too early, twice, or
-    /// after it has left, and what the engine holds last is the union of what is wanted.
+    /// Whatever happens in whatever order: each request is answered once, no client is sent anything too
+    /// early, twice, or after it has left, and what the engine holds last is the union of what is wanted.
     #[test]
-    fn any_order_of_events_keeps_the_rules(script in proptest::collection::vec((0usize..19, 1u64..5, 0usize..8), 0..120)) {
+    fn any_order_of_events_keeps_the_rules(script in proptest::collection::vec((0usize..19, 1u64..5,
+        0usize..8), 0..120)) {
         let mut scenario = Scenario::new();
         let mut engine_asked = 0;
         for (what, who, which) in script {
@@ -674,13 +676,18 @@ proptest! {
                     scenario.join(client, Origin::Socket);
                 }
                 1 => scenario.request(client, "initialize", json!({
-                    "clientID": if which % 2 == 0 { "x" } else { "tandem-mcp" }, "supportsRunInTerminalRequest": which < 4 })),
+                    "clientID": if which % 2 == 0 { "x" } else { "tandem-mcp" },
+                    "supportsRunInTerminalRequest": which < 4 })),
                 2 => scenario.request(client, if who == 1 { "launch" } else { "attach" }, json!({})),
                 3 => scenario.request(client, "configurationDone", Value::Null),
-                4 => scenario.request(client, "setBreakpoints", json!({ "source": { "path": "x.cs" }, "breakpoints": lines })),
-                5 => scenario.request(client, ["continue", "next", "pause", "restart"][which % 4], json!({ "threadId": 1 })),
-                6 => scenario.request(client, ["stackTrace", "threads", "sessionInfo"][which % 3], json!({ "threadId": 1 })),
-                7 => scenario.request(client, ["processReadOutput", "processReadInput"][which % 2], json!({})),
+                4 => scenario.request(client, "setBreakpoints", json!({ "source": { "path": "x.cs" },
+                    "breakpoints": lines })),
+                5 => scenario.request(client, ["continue", "next", "pause", "restart"][which % 4], json!({
+                    "threadId": 1 })),
+                6 => scenario.request(client, ["stackTrace", "threads", "sessionInfo"][which % 3], json!({
+                    "threadId": 1 })),
+                7 => scenario.request(client, ["processReadOutput", "processReadInput"][which % 2],
+                    json!({})),
                 8 => scenario.request(client, "disconnect", json!({ "handOver": which % 2 == 0 })),
                 9 if scenario.present.contains(&client) => scenario.leave(client),
                 // An engine that was never made says nothing.
@@ -693,7 +700,8 @@ proptest! {
                     engine_asked += 1;
                     scenario.reverse_request(engine_asked, "runInTerminal");
                 }
-                15 => scenario.reply_to_reverse_request(which, if which == 0 { Err(Failure::cancelled()) } else { Ok(Value::Null) }),
+                15 => scenario.reply_to_reverse_request(which, if which == 0 {
+                    Err(Failure::cancelled()) } else { Ok(Value::Null) }),
                 16 => if let Some(timer) = scenario.timers.pop().filter(|timer| *timer != Timer::Linger) {
                     scenario.feed(Event::TimerFired(timer));
                 }
@@ -715,7 +723,8 @@ proptest! {
         while let Some(timer) = scenario.timers.pop() {
             scenario.feed(Event::TimerFired(timer));
         }
-        prop_assert!(scenario.reverse_unanswered.is_empty(), "the engine waits for {:?}", scenario.reverse_unanswered);
+        prop_assert!(scenario.reverse_unanswered.is_empty(), "the engine waits for {:?}",
+            scenario.reverse_unanswered);
         if !scenario.ended {
             prop_assert!(scenario.unanswered.is_empty(), "never answered: {:?}", scenario.unanswered);
         }

@@ -1,5 +1,5 @@
-//! The requests of each client that have no response: every request gets one, also when its client leaves before the engine
-//! has replied, and no client may have more than so many.
+//! The requests of each client that have no response: every request gets one, also when its client leaves
+//! before the engine has replied, and no client may have more than so many.
 
 use dap_wire::{ErrorCode, Failure};
 

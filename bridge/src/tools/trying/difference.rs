@@ -49,7 +49,8 @@ impl ExperimentReport<'_> {
         let differed = difference_before(with, without);
         if let Some(what) = &differed {
             words.push(format!(
-                "the runs differed before the place already ({what}): what differs after it may not come from the change"
+                "the runs differed before the place already ({what}): what differs after it may not come \
+                    from the change"
             ));
         } else if differs.is_empty() {
             words.push("the change made no difference that was seen".to_owned());

@@ -126,12 +126,14 @@ mod tests {
 
     #[test]
     fn the_next_statement_is_in_the_same_block() {
-        let python = "def f(x):\n    a = 1\n    if x:\n        a = 2\n    else:\n        a = 3\n\n    # says it\n    return a\nf(1)\n";
+        let python = "def f(x):\n    a = 1\n    if x:\n        a = 2\n    else:\n        a = 3\n\
+            \n    # says it\n    return a\nf(1)\n";
         assert_eq!(next(python, 2), [3, 9]);
         assert_eq!(next(python, 3), [9]);
         assert!(next(python, 4).is_empty(), "what runs after a block is not the line behind it");
         assert!(next(python, 9).is_empty());
-        let csharp = "void F() {\n    A();\n    if (x)\n    {\n        B();\n    }\n    else\n    {\n        C();\n    }\n    D();\n}\n";
+        let csharp = "void F() {\n    A();\n    if (x)\n    {\n        B();\n    }\n    else\n    \
+            {\n        C();\n    }\n    D();\n}\n";
         assert_eq!(next(csharp, 2), [3, 11, 12]);
         assert_eq!(next(csharp, 3), [11, 12]);
         assert_eq!(next(csharp, 5), [6]);

@@ -274,10 +274,14 @@ mod tests {
 
     #[test]
     fn results_of_a_captured_run_have_message_place_and_output() {
-        let text = "\nrunning 4 tests\ntest tests::good ... ok\ntest tests::off ... ignored, not yet\ntest tests::panics - should panic ... ok\ntest tests::bad ... FAILED\n\n\
-            failures:\n\n---- tests::bad stdout ----\nprinted é\n\nthread 'tests::bad' (12) panicked at src/lib.rs:16:9:\n\
-            assertion `left == right` failed\n  left: 3\n right: 4\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\n\
-            failures:\n    tests::bad\n\ntest result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        let text = "\nrunning 4 tests\ntest tests::good ... ok\ntest tests::off ... ignored, not yet\n\
+            test tests::panics - should panic ... ok\ntest tests::bad ... FAILED\n\n\
+            failures:\n\n---- tests::bad stdout ----\nprinted é\n\n\
+            thread 'tests::bad' (12) panicked at src/lib.rs:16:9:\n\
+            assertion `left == right` failed\n  left: 3\n right: 4\n\
+            note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\n\
+            failures:\n    tests::bad\n\ntest result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 \
+            filtered out; finished in 0.00s\n";
         let results = read(text);
         let counts = results.counts();
         assert_eq!((counts.passed, counts.failed, counts.skipped), (2, 1, 1));

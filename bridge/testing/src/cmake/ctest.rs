@@ -109,12 +109,17 @@ mod tests {
     fn lines_of_ctest_become_results() {
         let (results, mut reader) = (TestResults::default(), Ctest::new(&[]));
         let mut report = BuildReport::new(std::path::Path::new("/w"), 1000);
-        let text = "    Start 1: good\n1/5 Test #1: good .............................   Passed    0.01 sec\n    Start 2: bad\n\
-            2/5 Test #2: bad ..............................***Failed    0.00 sec\nit is bad\n\n    Start 3: crashes\n\
-            3/5 Test #3: crashes ..........................***Exception: SegFault  0.10 sec\n\n    Start 4: off\n\
-            4/5 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n    Start 5: missing\n\
+        let text = "    Start 1: good\n1/5 Test #1: good .............................   Passed    0.01 \
+            sec\n    Start 2: bad\n\
+            2/5 Test #2: bad ..............................***Failed    0.00 sec\nit is bad\n\
+            \n    Start 3: crashes\n\
+            3/5 Test #3: crashes ..........................***Exception: SegFault  0.10 sec\n\
+            \n    Start 4: off\n\
+            4/5 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n    Start 5: \
+            missing\n\
             Could not find executable no_such_program\nLooked in the following places:\nno_such_program\n\
-            5/5 Test #5: missing ..........................***Not Run   0.00 sec\n\n40% tests passed, 3 tests failed out of 5\n";
+            5/5 Test #5: missing ..........................***Not Run   0.00 sec\n\n\
+            40% tests passed, 3 tests failed out of 5\n";
         for line in text.lines() {
             reader.line(OutputStream::Out, line, &mut report, &results);
         }

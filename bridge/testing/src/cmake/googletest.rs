@@ -84,7 +84,8 @@ pub(super) async fn list(
                 traits: listed.labels.clone(),
                 skipped: disabled.then(|| "DISABLED_".to_owned()),
                 class: owner.to_owned(),
-                handle: json!({ "command": [program], "folder": listed.folder, "env": listed.env, "name": name }),
+                handle: json!({ "command": [program], "folder": listed.folder, "env": listed.env,
+                    "name": name }),
                 ..TestItem::default()
             });
         }
@@ -206,10 +207,14 @@ mod tests {
         }];
         let (results, mut reader) = (TestResults::default(), GoogleTest::new(&tests));
         let mut report = BuildReport::new(Path::new("/w"), 1000);
-        let text = "[ RUN      ] Cart.Fails\nprinted\n/w/cart_test.cc:12: Failure\nExpected equality of these values:\n  4\n  sum\n    Which is: 3\n\n\
-            [  FAILED  ] Cart.Fails (2 ms)\n[ RUN      ] Cart.Rows/0\nunknown file: Failure\nC++ exception with description \"no\" thrown in the test body.\n[  FAILED  ] Cart.Rows/0, where GetParam() = 1 (0 ms)\n\
+        let text = "[ RUN      ] Cart.Fails\nprinted\n/w/cart_test.cc:12: Failure\n\
+            Expected equality of these values:\n  4\n  sum\n    Which is: 3\n\n\
+            [  FAILED  ] Cart.Fails (2 ms)\n[ RUN      ] Cart.Rows/0\nunknown file: Failure\n\
+            C++ exception with description \"no\" thrown in the test body.\n\
+            [  FAILED  ] Cart.Rows/0, where GetParam() = 1 (0 ms)\n\
             [ RUN      ] Cart.Off\n/w/cart_test.cc:20: Skipped\nnot yet\n\n[  SKIPPED ] Cart.Off (0 ms)\n\
-            [ RUN      ] Cart.Good\nno end of line[       OK ] Cart.Good (0 ms)\n[  FAILED  ] 2 tests, listed below:\n[ RUN      ] Cart.Crashes";
+            [ RUN      ] Cart.Good\nno end of line[       OK ] Cart.Good (0 ms)\n\
+            [  FAILED  ] 2 tests, listed below:\n[ RUN      ] Cart.Crashes";
         for line in text.lines() {
             reader.line(OutputStream::Out, line, &mut report, &results);
         }

@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn a_description_says_what_a_project_of_tests_is() {
-        let text = "project=/w/a/a.csproj\ntarget=/w/a/bin/a.dll\nframework=net10.0\nidentifier=.NETCoreApp\nframeworks=\n\
+        let text = "project=/w/a/a.csproj\ntarget=/w/a/bin/a.dll\nframework=net10.0\n\
+            identifier=.NETCoreApp\nframeworks=\n\
             platform=true\nconsole=/sdk/vstest.console.dll\nsettings=\narguments=--no-banner  --x\ncwd=\n";
         let (found, built_for) = parse_description(text).unwrap();
         assert_eq!(built_for, "net10.0");

@@ -128,7 +128,10 @@ async fn talk(
             format!("`{}` ended with code {} before it answered", project.target.display(), ended.code);
         return Err(Failure::new(ErrorCode::LaunchFailed, message)
             .data(json!({ "output": run.report.output.text() }))
-            .hint("`output` says why; its test framework may be too old for the server mode of Microsoft.Testing.Platform"));
+            .hint(
+                "`output` says why; its test framework may be too old for the server mode of \
+                Microsoft.Testing.Platform",
+            ));
     }
     Ok(talk.listed)
 }
@@ -192,7 +195,10 @@ impl MtpConnection<'_> {
                 };
                 let mut params = json!({ "runId": "3a4f5c0e-7f0b-4d8e-9a53-0d6b6c7f1a11" });
                 if let Some(tests) = tests {
-                    let node = |test: &TestItem| json!({ "uid": test.handle["uid"], "display-name": test.handle["shown"] });
+                    let node = |test: &TestItem| {
+                        json!({ "uid": test.handle["uid"],
+                        "display-name": test.handle["shown"] })
+                    };
                     params["tests"] = tests.iter().map(node).collect();
                 }
                 self.wire
@@ -328,8 +334,10 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_know_an_argument_says_which_and_not_all_that_it_knows() {
-        let printed = "Unknown option '--settings'\nRun '--help' to see the options registered by this test application.\n\
-            Command line: --server jsonrpc --settings a\nUsage dotnet exec a.dll [option providers]\n\nOptions:\n    --ansi\n";
+        let printed = "Unknown option '--settings'\nRun '--help' to see the options registered by this test \
+            application.\n\
+            Command line: --server jsonrpc --settings a\nUsage dotnet exec a.dll [option providers]\n\n\
+            Options:\n    --ansi\n";
         let project = TestProject { target: "/w/bin/a.dll".into(), ..TestProject::default() };
         let failure = arguments_failure(printed, &project);
         assert_eq!(failure.code, ErrorCode::InvalidParameter);

@@ -113,7 +113,8 @@ mod tests {
     fn settings_of_a_person_are_kept() {
         let plain = merge_settings("<RunSettings></RunSettings>", "<A>1</A>", "<D/>");
         assert_eq!(plain, "<RunSettings><D/><RunConfiguration><A>1</A></RunConfiguration></RunSettings>");
-        let own = "<?xml version=\"1.0\"?>\n<RunSettings>\n<RunConfiguration><B>2</B></RunConfiguration></RunSettings>";
+        let own = "<?xml version=\"1.0\"?>\n<RunSettings>\n\
+            <RunConfiguration><B>2</B></RunConfiguration></RunSettings>";
         assert!(
             merge_settings(own, "<A>1</A>", "")
                 .contains("<RunConfiguration><A>1</A><B>2</B></RunConfiguration>")

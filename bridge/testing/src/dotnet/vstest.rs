@@ -88,8 +88,10 @@ async fn talk(
         DotnetArguments::read(&run.options.arguments).program.iter().find(|word| word.starts_with('-'))
     {
         let message = format!("`{word}` is not an argument that VSTest can take here");
-        return Err(Failure::new(ErrorCode::Unsupported, message)
-            .hint("taken are -c, --settings, --collect, --no-build, -p:NAME=VALUE, and NAME=VALUE of run settings behind `--`"));
+        return Err(Failure::new(ErrorCode::Unsupported, message).hint(
+            "taken are -c, --settings, --collect, --no-build, -p:NAME=VALUE, and NAME=VALUE of run \
+                settings behind `--`",
+        ));
     }
     let wire = Wire::listen(Framing::Counted).await?;
     let is_run = matches!(ask, VstestRequest::Run(_));

@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn the_place_of_an_error_is_found() {
-        let printed = "file:///w/a.test.mjs:3\nconst a = ;\n          ^\n\nSyntaxError: Unexpected token ';'\n    at x (node:internal:1)\n";
+        let printed = "file:///w/a.test.mjs:3\nconst a = ;\n          ^\n\n\
+            SyntaxError: Unexpected token ';'\n    at x (node:internal:1)\n";
         let place = PLACE.captures(printed).unwrap();
         assert_eq!((&place["file"], &place["line"]), ("/w/a.test.mjs", "3"));
         assert_eq!(ERROR.find(printed).unwrap().as_str(), "SyntaxError: Unexpected token ';'");

@@ -167,7 +167,8 @@ fn by_name(name: &str) -> Result<BuildTool, Failure> {
 
 fn not_found(path: &Path) -> Failure {
     Failure::new(ErrorCode::NotFound, format!("`{}` contains nothing to build", path.display())).hint(
-        "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile, pyproject.toml or Gemfile",
+        "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile, \
+            pyproject.toml or Gemfile",
     )
 }
 

@@ -190,7 +190,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_text_are_the_text(text in "([a-zä€\r\n]|😀){0,200}", limit in 1_usize..40, count in 1_usize..9) {
+        fn the_parts_of_a_text_are_the_text(text in "([a-zä€\r\n]|😀){0,200}", limit in 1_usize..40,
+            count in 1_usize..9) {
             let mut whole = String::new();
             let mut cursor = Cursor { line: 1, byte: 0 };
             loop {

@@ -65,7 +65,8 @@ impl Fence {
         let message =
             format!("git would leave the allowed folders: `{from}` leads to `{real}`, so git is not run");
         Err(Failure::new(ErrorCode::PathNotAllowed, message).hint(
-            "the user who starts tandem-mcp can also allow that folder with another `--root DIR`, if it is trusted",
+            "the user who starts tandem-mcp can also allow that folder with another `--root DIR`, if it is \
+                trusted",
         ))
     }
 

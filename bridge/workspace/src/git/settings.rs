@@ -259,9 +259,11 @@ mod tests {
     #[tokio::test]
     async fn only_listed_keys_are_copied_and_they_come_back_as_they_were() {
         let text = b"[core]\nbare = false\nfsmonitor = ./x\nhooksPath = h\npager = p\nexcludesFile = /e\n\
-            [filter \"x\xff\xfe\"]\nclean = touch y\n[include]\npath = z\n[alias]\nst = !x\n[diff \"a\"]\ntextconv = t\n\
+            [filter \"x\xff\xfe\"]\nclean = touch y\n[include]\npath = z\n[alias]\nst = !x\n[diff \"a\"]\n\
+            textconv = t\n\
             [branch \"a\\\"b\\\\c\xff\"]\nremote = origin\nmerge = refs/heads/x\nvscode-merge-base = no\n\
-            [user]\nname = \"A \\\"B\\\" \\\\ \xe4 ; # \"\nuseConfigOnly\n[remote \"origin\"]\nuploadpack = x\nurl = u\n";
+            [user]\nname = \"A \\\"B\\\" \\\\ \xe4 ; # \"\nuseConfigOnly\n[remote \"origin\"]\n\
+            uploadpack = x\nurl = u\n";
         let settings = read(text).await.unwrap();
         assert_eq!(settings.filters(), ["\"filter.x\\377\\376.clean\"", "include.path"]);
         let copy = settings.copy();

@@ -152,7 +152,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn beginning_and_end_are_kept_however_it_comes(bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        fn beginning_and_end_are_kept_however_it_comes(bytes in proptest::collection::vec(any::<u8>(),
+            0..200),
             limit in 0_usize..64, cut in 1_usize..50) {
             let mut kept = BoundedOutput::new(limit);
             for part in bytes.chunks(cut) {

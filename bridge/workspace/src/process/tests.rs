@@ -27,7 +27,8 @@ async fn gone(pid: &str) {
 #[tokio::test]
 async fn both_pipes_are_drained_at_once_and_bounded() {
     let mut sink = CapturedOutput::new(1000, 1000);
-    let script = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' y >&2; printf end; exit 3";
+    let script = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' y >&2; \
+        printf end; exit 3";
     let ended = sh(script).run(&mut sink, LONG, &CancellationToken::new()).await.unwrap();
     assert_eq!(ended, ProcessExit { code: 3 });
     assert_eq!((sink.out.total(), sink.err.total()), (3_000_003, 3_000_000));

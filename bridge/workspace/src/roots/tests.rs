@@ -131,7 +131,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn no_path_reads_the_secret(parts in proptest::collection::vec(
-        prop_oneof!["\\.\\.", "\\.", "sub", "in", "up", "away", "out", "secret.txt", "root", "root-too", "in-absolute", ""], 0..8),
+        prop_oneof!["\\.\\.", "\\.", "sub", "in", "up", "away", "out", "secret.txt", "root", "root-too",
+            "in-absolute", ""], 0..8),
         absolute in any::<bool>()) {
         let trap = RootWithSecret::new();
         let path = parts.join("/");

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Build, readers, the_only};
 
 impl Build<'_> {
-    /// Builds it; returns its program if it has only one, and builds nothing if it has several. When `program` says what to run, it
-    /// may have any number.
+    /// Builds it; returns its program if it has only one, and builds nothing if it has several. When
+    /// `program` says what to run, it may have any number.
     pub(super) fn cmake(&self, folder: &Path) -> Result<Option<PathBuf>, Failure> {
         let out = folder.join("build");
         let query = out.join(".cmake/api/v1/query");
@@ -21,7 +21,8 @@ impl Build<'_> {
         let mut configure = self.command("cmake", folder)?;
         configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("-DCMAKE_BUILD_TYPE=Debug");
         self.run(configure, folder, readers::cmake)?;
-        // CMake names the programs once it has configured: a folder that has several is refused before it is built.
+        // CMake names the programs once it has configured: a folder that has several is refused before it is
+        // built.
         let named = self.target.text("project")?.is_some() && !self.target.program.as_os_str().is_empty();
         let only = match programs(&out) {
             found if found.is_empty() || named => None,

@@ -1,5 +1,5 @@
-//! What compilers say, as places: Cargo's JSON, the lines of C and C++ compilers and of Go's. One line at a time; what a
-//! person is shown of it comes back.
+//! What compilers say, as places: Cargo's JSON, the lines of C and C++ compilers and of Go's. One line at a
+//! time; what a person is shown of it comes back.
 
 use std::path::{Path, PathBuf};
 
@@ -109,9 +109,8 @@ fn go_diagnostic(line: &str, folder: &Path) -> Option<Value> {
     let (line, column) = place.split_once(':').unwrap_or((place, "1"));
     let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
     let file = folder.join(format!("{}.go", file.strip_prefix("./").unwrap_or(file)));
-    Some(
-        json!({ "file": file, "line": line, "column": column, "severity": "error", "code": "", "message": message }),
-    )
+    Some(json!({ "file": file, "line": line, "column": column, "severity": "error", "code": "",
+            "message": message }))
 }
 
 fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
@@ -151,7 +150,8 @@ mod tests {
             "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake. Update it.";
         assert_eq!(
             told.diagnostics[0],
-            json!({ "file": "/p/CMakeLists.txt", "line": 1, "column": 1, "severity": "error", "code": "", "message": message })
+            json!({ "file": "/p/CMakeLists.txt", "line": 1, "column": 1, "severity": "error", "code": "",
+                "message": message })
         );
     }
 
@@ -180,9 +180,11 @@ mod tests {
             assert_eq!(go_diagnostic(line, Path::new("/p")), None, "{line}");
         }
         let mut told = Told::default();
-        let line = json!({ "reason": "compiler-message", "message": { "level": "error", "message": "mismatched types",
+        let line = json!({ "reason": "compiler-message", "message": { "level": "error",
+            "message": "mismatched types",
             "rendered": "error[E0308]…\n", "code": { "code": "E0308" },
-            "spans": [{ "is_primary": true, "file_name": "src/main.rs", "line_start": 2, "column_start": 9 }] } });
+            "spans": [{ "is_primary": true, "file_name": "src/main.rs", "line_start": 2,
+                "column_start": 9 }] } });
         assert_eq!(rustc(&line.to_string(), Path::new("/p"), &mut told).as_deref(), Some("error[E0308]…\n"));
         assert_eq!(told.diagnostics[0]["file"], "/p/src/main.rs");
         assert_eq!(told.diagnostics[0]["code"], "E0308");

@@ -1,6 +1,6 @@
-//! A port that Node opened for us is closed again when we no longer need it: anyone who can connect to it can run anything in
-//! the program. Node has no signal for that, so the program is asked over the port itself, in Node's inspector protocol: one
-//! evaluation over a WebSocket (RFC 6455).
+//! A port that Node opened for us is closed again when we no longer need it: anyone who can connect to it can
+//! run anything in the program. Node has no signal for that, so the program is asked over the port itself, in
+//! Node's inspector protocol: one evaluation over a WebSocket (RFC 6455).
 //!
 //! Not here: a port that was open before, which stays open, and one that another debugger is using by now.
 
@@ -80,7 +80,8 @@ fn ask_to_close(port: u16) -> std::io::Result<()> {
         told[0]["id"].as_str().filter(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-'));
     let id = id.ok_or_else(|| Error::other("the inspector names nothing to inspect"))?;
     let upgrade = format!(
-        "GET /{id} HTTP/1.1\r\n{host}Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {KEY}\r\n\
+        "GET /{id} HTTP/1.1\r\n{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\
+            Sec-WebSocket-Key: {KEY}\r\n\
          Sec-WebSocket-Version: 13\r\n\r\n"
     );
     let (mut socket, _) = ask(port, &upgrade)?;
@@ -91,7 +92,8 @@ fn ask_to_close(port: u16) -> std::io::Result<()> {
     socket.take(ANSWER_BYTES as u64).read_to_end(&mut rest).map(drop)
 }
 
-/// A short text as one frame of a client (RFC 6455, 5.2), with a mask that changes nothing: it protects proxies, and there is none.
+/// A short text as one frame of a client (RFC 6455, 5.2), with a mask that changes nothing: it protects
+/// proxies, and there is none.
 fn frame(text: &str) -> std::io::Result<Vec<u8>> {
     let length = u8::try_from(text.len()).ok().filter(|length| *length < 126);
     let length = length.ok_or_else(|| Error::other("the message is too long for a short frame"))?;

@@ -12,8 +12,9 @@ use crate::engine::LookOnlyRequests;
 use crate::engine::description::{Description, EditorLanguage, Recognition};
 use crate::io::SpawnSpec;
 
-/// What Python runs instead of the module itself. The adapter reads what its half in the shell writes as UTF-8 and ends at a byte that
-/// is none, such as one in the name of a sourced file: it is to read such bytes as lone surrogates, which it then writes to us.
+/// What Python runs instead of the module itself. The adapter reads what its half in the shell writes as
+/// UTF-8 and ends at a byte that is none, such as one in the name of a sourced file: it is to read such bytes
+/// as lone surrogates, which it then writes to us.
 const ADAPTER: &str = r#"
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
@@ -78,8 +79,8 @@ impl Profile for Bash {
         Some(command)
     }
 
-    /// Its adapter expands an expression that is not a name as bare words, and joins the words that come of it without what was
-    /// between them: in quotes it stays one word.
+    /// Its adapter expands an expression that is not a name as bare words, and joins the words that come of
+    /// it without what was between them: in quotes it stays one word.
     fn adapt_request(&self, command: &str, arguments: &mut Value) {
         if command == "evaluate"
             && let Some(quoted) = arguments["expression"].as_str().and_then(quoted)

@@ -2,7 +2,8 @@
 //! makes every request wait for delayed acknowledgements. stdin, stdout and stderr are our pipes by
 //! construction.
 //!
-//! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter": true }`.
+//! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter":
+//! true }`.
 
 mod injection;
 mod interpreter;
@@ -25,12 +26,13 @@ use crate::engine::description::{Description, EditorLanguage, Evidence, Recognit
 use crate::io::SpawnSpec;
 use crate::io::terminal::Pty;
 
-/// Before a condition with a scope inside it, and after it. debugpy evaluates a condition with the function's variables as local
-/// names, which a lambda, a comprehension or a generator in it does not see: to them they are global names here.
+/// Before a condition with a scope inside it, and after it. debugpy evaluates a condition with the function's
+/// variables as local names, which a lambda, a comprehension or a generator in it does not see: to them they
+/// are global names here.
 const SCOPED: (&str, &str) = ("eval(", ", {**globals(), **locals()}, locals())");
 
-/// Only a statement can catch what a condition raises. It is compiled once and kept in a module of debugpy's, as this runs
-/// each time the program passes.
+/// Only a statement can catch what a condition raises. It is compiled once and kept in a module of debugpy's,
+/// as this runs each time the program passes.
 const ANY_OF: &str = r"(lambda d, g, l: (d.get('tandem_holds') or (exec('''
 def tandem_holds(conditions, g, l, known={}):
  g = {**g, **l}
@@ -41,7 +43,8 @@ def tandem_holds(conditions, g, l, known={}):
   except Exception: return True
  return False''', d) or d['tandem_holds']))(CONDITIONS, g, l))(__import__('_pydevd_bundle').__dict__, globals(), locals())";
 
-/// Python's conditions, where debugpy continues past one that fails. Each is a string that the combined one evaluates.
+/// Python's conditions, where debugpy continues past one that fails. Each is a string that the combined one
+/// evaluates.
 const PYTHON: ConditionLanguage = ConditionLanguage {
     name: "Python",
     combine: |conditions| Some(ANY_OF.replace("CONDITIONS", &json!(conditions).to_string())),
@@ -54,7 +57,8 @@ const DESCRIPTION: Description = Description {
     languages: "Python",
     summary: "Python: debugpy.",
     needs: "the package `debugpy` in the project's Python",
-    stdio: "starts Python itself; the debugged process connects to a port of Tandem, without debugpy's adapter in between",
+    stdio: "starts Python itself; the debugged process connects to a port of Tandem, without debugpy's \
+        adapter in between",
     recognition: Recognition {
         extensions: &["py", "pyw"],
         project_files: &[("__main__.py", Evidence::EntryPoint)],
@@ -95,13 +99,14 @@ impl Profile for Debugpy {
         ])
     }
 
-    /// It calls `__repr__`, properties and `__getattr__` for each value it shows or completes, `__str__` for an exception, and a
-    /// module's loader for its source.
+    /// It calls `__repr__`, properties and `__getattr__` for each value it shows or completes, `__str__` for
+    /// an exception, and a module's loader for its source.
     fn look_only_requests(&self) -> LookOnlyRequests {
         LookOnlyRequests::Known(&[])
     }
 
-    /// `setVariable` prints the reason to the program's stderr and answers with the old value; `setExpression` answers without it.
+    /// `setVariable` prints the reason to the program's stderr and answers with the old value;
+    /// `setExpression` answers without it.
     fn kept_value(&self, value: &str) -> Option<(String, &'static str)> {
         // A comment in the value ends with its line.
         let keep = format!("__import__('_pydevd_bundle').__dict__.__setitem__('tandem_value', ({value}\n))");
@@ -333,7 +338,8 @@ fn mapped(target: &Target, ours: Value) -> Result<Value, Failure> {
     Ok(arguments)
 }
 
-/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before 1.8.22 stop unless it is 0.
+/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before 1.8.22
+/// stop unless it is 0.
 fn without_exits(target: &Target, mut arguments: Value) -> Value {
     if !target.names_any(&["breakOnSystemExit", "breakOnSystemExitZero"])
         && arguments["breakOnSystemExit"].is_null()
@@ -403,8 +409,10 @@ mod tests {
 
     #[test]
     fn failed_condition_is_parsed_from_debugpys_output() {
-        let told = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\nTraceback (most \
-                    recent call last):\n  File \"<string>\", line 1\nNameError: name 'nope' is not defined\n\n";
+        let told = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\n\
+            Traceback (most \
+                    recent call last):\n  File \"<string>\", line 1\nNameError: name 'nope' is not defined\n\
+                    \n";
         let failed = Debugpy.failed_condition_in(told).unwrap();
         assert_eq!(failed.condition.as_deref(), Some("nope == 3"));
         assert_eq!(failed.reason, "NameError: name 'nope' is not defined");

@@ -69,10 +69,12 @@ impl Profile for Delve {
     /// DAP has no request that ends the step, and Delve answers a second one with a stop.
     fn refusal_of_step(&self, asked: i64, stepping: i64) -> Option<Failure> {
         let message = format!(
-            "Delve cannot step goroutine {asked}: a breakpoint has interrupted the step of goroutine {stepping}, and Delve keeps that step"
+            "Delve cannot step goroutine {asked}: a breakpoint has interrupted the step of goroutine \
+                {stepping}, and Delve keeps that step"
         );
         Some(Failure::new(ErrorCode::Unsupported, message).hint(format!(
-            "step goroutine {stepping} or continue, which ends that step; a breakpoint at its next line stops goroutine {asked}"
+            "step goroutine {stepping} or continue, which ends that step; a breakpoint at its next line \
+                stops goroutine {asked}"
         )))
     }
 
@@ -80,7 +82,8 @@ impl Profile for Delve {
         exit_code(output)
     }
 
-    /// All that it would build itself: our builds have a longer limit, can be cancelled, and report errors as places.
+    /// All that it would build itself: our builds have a longer limit, can be cancelled, and report errors as
+    /// places.
     fn builds(&self, target: &Target) -> bool {
         matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug" | "test"))
     }

@@ -30,9 +30,10 @@ const CPP_PRINTERS: &str = "gcc";
 /// The printers in such a folder.
 const PRINTERS: &str = "libstdcxx/v6/printers.py";
 
-/// gdb takes what its DAP thread has posted in batches, one batch at a time. A function that resumes the program returns when
-/// it stops, and meanwhile gdb looks at later batches only: a request that was posted right behind, in the same batch, was
-/// answered at the next stop. Posted this way each batch runs one function, and what is left is in the next batch.
+/// gdb takes what its DAP thread has posted in batches, one batch at a time. A function that resumes the
+/// program returns when it stops, and meanwhile gdb looks at later batches only: a request that was posted
+/// right behind, in the same batch, was answered at the next stop. Posted this way each batch runs one
+/// function, and what is left is in the next batch.
 const ONE_BY_ONE: &str = r#"python exec("""
 def tandem():
     import collections, gdb
@@ -51,8 +52,8 @@ tandem()
 del tandem
 """)"#;
 
-/// gdb takes names of threads and files for UTF-8, and fails a request in whose answer there is one that is not. Its bytes that are none
-/// are to be lone surrogates, as in Python's own names of files.
+/// gdb takes names of threads and files for UTF-8, and fails a request in whose answer there is one that is
+/// not. Its bytes that are none are to be lone surrogates, as in Python's own names of files.
 const ANY_NAMES: &str = r#"python exec("""
 def tandem():
     import functools, gdb.FrameDecorator, gdb.dap.threads
@@ -80,9 +81,9 @@ except (AttributeError, ImportError):
 del tandem
 """)"#;
 
-/// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and forgets every frame and value
-/// that clients hold. Here it only forgets the contents of values, which the function may have changed. A breakpoint inside the called
-/// function is still a stop.
+/// gdb takes a call of a function of the program for a run with a stop behind it: it reports both, and
+/// forgets every frame and value that clients hold. Here it only forgets the contents of values, which the
+/// function may have changed. A breakpoint inside the called function is still a stop.
 const CALLS_ARE_NOT_RUNS: &str = r#"python exec("""
 def tandem():
     import sys, gdb, gdb.dap.events, gdb.dap.varref
@@ -224,8 +225,9 @@ impl Profile for Gdb {
         };
         plan.spec.args.extend(["-iex".into(), redirect.into()]);
         plan.program_io = ProgramIo::Offered;
-        // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it takes any
-        // condition, and drops the breakpoint silently when it finds that the condition means nothing.
+        // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it
+        // takes any condition, and drops the breakpoint silently when it finds that the condition means
+        // nothing.
         plan.spec.args.extend(["--".into(), program.into()]);
         Ok(plan)
     }
@@ -308,8 +310,8 @@ fn printers_below(share: &Path) -> Option<PathBuf> {
     folders.into_iter().find(|folder| folder.join(PRINTERS).is_file())
 }
 
-/// Has gdb show the C++ library's strings and containers: one that does not come from where the library does finds none by
-/// itself.
+/// Has gdb show the C++ library's strings and containers: one that does not come from where the library does
+/// finds none by itself.
 fn load_cpp_printers(folder: &Path) -> String {
     format!(
         "python import sys; sys.path.insert(0, {}); \
@@ -318,8 +320,8 @@ fn load_cpp_printers(folder: &Path) -> String {
     )
 }
 
-/// All variables of the program: gdb knows no `null`, and takes the given ones for all there are. What JSON cannot say is
-/// left out.
+/// All variables of the program: gdb knows no `null`, and takes the given ones for all there are. What JSON
+/// cannot say is left out.
 fn environment(target: &Target) -> Value {
     let own = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

@@ -27,8 +27,8 @@ const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
 /// What js-debug says, without the texts of its extension, of a breakpoint that no loaded script has.
 const UNBOUND: &str = "breakpoint.provisionalBreakpoint";
 
-/// JavaScript's conditions, where Node continues past one that fails. Not with `eval`: each would be a new script, which Node reports
-/// to its debugger.
+/// JavaScript's conditions, where Node continues past one that fails. Not with `eval`: each would be a new
+/// script, which Node reports to its debugger.
 const JAVASCRIPT: ConditionLanguage = ConditionLanguage {
     name: "JavaScript",
     // A comment ends with its line.
@@ -46,7 +46,8 @@ const DESCRIPTION: Description = Description {
     languages: "JavaScript, TypeScript",
     summary: "JavaScript and TypeScript on Node: vscode-js-debug.",
     needs: "vscode-js-debug's `dapDebugServer.js`, and `node`",
-    stdio: "the adapter asks Tandem to start the program; Node's own \"Debugger attached.\" and \"Waiting for the debugger to \
+    stdio: "the adapter asks Tandem to start the program; Node's own \"Debugger attached.\" and \"Waiting \
+        for the debugger to \
             disconnect...\" stay on its stderr",
     recognition: Recognition {
         extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
@@ -99,7 +100,8 @@ impl Profile for Js {
             { "filter": "all", "label": "Caught Exceptions", "default": false, "supportsCondition": true,
               "description": "Breaks on all throw errors, even if they're caught later.",
               "conditionDescription": "error.name == \"MyError\"" },
-            { "filter": "uncaught", "label": "Uncaught Exceptions", "default": false, "supportsCondition": true,
+            { "filter": "uncaught", "label": "Uncaught Exceptions", "default": false,
+                "supportsCondition": true,
               "description": "Breaks only on errors or promise rejections that are not handled.",
               "conditionDescription": "error.name == \"MyError\"" }
         ])
@@ -157,7 +159,8 @@ impl Profile for Js {
     fn guarded_condition(&self, condition: &str) -> String {
         format!(
             "(() => {{ try {{ return ({condition}\n); }} \
-             catch (wrong) {{ globalThis[Symbol.for('tandem.condition')] = String(wrong); return true; }} }})()"
+             catch (wrong) {{ globalThis[Symbol.for('tandem.condition')] = String(wrong); return true; }} \
+             }})()"
         )
     }
 
@@ -235,9 +238,10 @@ fn names_a_loader(runtime_args: &Value) -> bool {
     given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
 }
 
-/// Whether Node may run code that no file has, such as what jest, vitest and tsx compile. js-debug learns the source map of a script when
-/// Node has loaded it, and maps breakpoints while the script runs already, unless the script waits for it. A file that Node runs as it is,
-/// or a compiled file, does not need to wait: js-debug reads its map before the launch.
+/// Whether Node may run code that no file has, such as what jest, vitest and tsx compile. js-debug learns the
+/// source map of a script when Node has loaded it, and maps breakpoints while the script runs already, unless
+/// the script waits for it. A file that Node runs as it is, or a compiled file, does not need to wait:
+/// js-debug reads its map before the launch.
 fn may_transform_in_memory(target: &Target, runtime_args: &Value) -> bool {
     is_of_a_package(&target.program) || loads_by_itself(target) || names_a_loader(runtime_args)
 }
@@ -246,8 +250,9 @@ fn is_of_a_package(program: &Path) -> bool {
     program.components().any(|part| part.as_os_str() == "node_modules")
 }
 
-/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source binds: the first of what the
-/// client has open and the working directory that the project lies in, else the project's own. All of a home folder is too much.
+/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source
+/// binds: the first of what the client has open and the working directory that the project lies in, else the
+/// project's own. All of a home folder is too much.
 fn workspace(target: &Target) -> PathBuf {
     let home = target.variable("HOME").map(PathBuf::from);
     // A package's program works for the project that it is installed in.
@@ -344,7 +349,8 @@ mod tests {
         std::fs::write(project.join("package.json"), "{}").unwrap();
         std::fs::write(project.join("src/a.js"), "").unwrap();
         let found = |open: &Path, cwd: &Path| {
-            let attributes = json!({ "program": project.join("src/a.js"), "cwd": cwd, "env": { "HOME": home.path() },
+            let attributes = json!({ "program": project.join("src/a.js"), "cwd": cwd, "env": {
+                "HOME": home.path() },
                 WORKSPACE: open });
             workspace(&Target::parse(&attributes).unwrap())
         };

@@ -169,8 +169,8 @@ impl Profile for Lldb {
         true
     }
 
-    /// Its pause is a signal like any other; or the program is at that moment at a breakpoint of lldb's own, which has a negative number
-    /// (where the loader reports a library), and lldb reports that one.
+    /// Its pause is a signal like any other; or the program is at that moment at a breakpoint of lldb's own,
+    /// which has a negative number (where the loader reports a library), and lldb reports that one.
     fn correct_stop(&self, body: &mut Value, pausing: bool) {
         let text = body["description"].as_str().or(body["text"].as_str()).unwrap_or_default();
         let is_signal = body["reason"] == "exception" && text == "signal SIGSTOP";
@@ -191,7 +191,8 @@ impl Profile for Lldb {
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
-        // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the other.
+        // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the
+        // other.
         let ours = json!({ "program": program, "cwd": target.cwd, "console": "integratedTerminal",
             "runInTerminal": true });
         plan(target, "launch", ours)
@@ -234,7 +235,8 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     let starts_it =
         arguments["runInTerminal"] != true && command == "launch" || !arguments["attachCommands"].is_null();
     Ok(Plan {
-        // Version 19 starts itself again as the program and derives its path from the first word: it must be whole.
+        // Version 19 starts itself again as the program and derives its path from the first word: it must be
+        // whole.
         spec: SpawnSpec { program: adapter, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
@@ -248,8 +250,8 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     })
 }
 
-/// A step into a call of the C library would stop at its first instruction where its symbols are installed, and the caller is missing
-/// on the stack there.
+/// A step into a call of the C library would stop at its first instruction where its symbols are installed,
+/// and the caller is missing on the stack there.
 const NOT_INTO_LIBC: &str = "?settings append target.process.thread.step-avoid-libraries libc.so.6";
 
 /// Commands that have lldb show Rust's own types. `?` keeps them out of the console unless they fail.

@@ -58,7 +58,8 @@ impl Profile for Netcoredbg {
         // First: a build is long.
         let adapter = adapter(target)?;
         let program = coreclr::program_of(target.attributes(), tell, give_up)?;
-        // The stub sees to the program's arguments and variables: one `null` among these, and netcoredbg drops them all.
+        // The stub sees to the program's arguments and variables: one `null` among these, and netcoredbg
+        // drops them all.
         let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
             "stopAtEntry": target.flag("stopOnEntry", false)? });
         let plan = plan(target, adapter, "launch", ours);
@@ -93,7 +94,8 @@ fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, our
             program: adapter,
             args: vec!["--interpreter=vscode".into()],
             cwd: target.cwd.clone(),
-            // At the end of its input it kills a program that it has launched, and detaches from one that it was attached to.
+            // At the end of its input it kills a program that it has launched, and detaches from one that it
+            // was attached to.
             ends_by_itself: true,
             // It runs a copy of the program's runtime inside itself, which wants what that wants.
             env: target.env.iter().filter(|(name, _)| name == NO_CULTURES).cloned().collect(),

@@ -25,7 +25,8 @@ const DESCRIPTION: Description = Description {
     name: "perl",
     languages: "Perl",
     summary: "Perl: Perl::LanguageServer.",
-    needs: "the module `Perl::LanguageServer` in the program's Perl (`apt-get install libperl-languageserver-perl`)",
+    needs: "the module `Perl::LanguageServer` in the program's Perl (`apt-get install \
+        libperl-languageserver-perl`)",
     stdio: "Tandem makes the adapter ask it to start the program",
     recognition: Recognition { extensions: &["pl", "t"], interpreters: &["perl*"], ..Recognition::NONE },
     editor_languages: &[EditorLanguage {
@@ -188,18 +189,23 @@ package main;
 Perl::LanguageServer::run;
 "##;
 
-/// What loads the debugger in the program, for perl's variable `PERL5DB`. One line each, so nothing in it is a comment:
+/// What loads the debugger in the program, for perl's variable `PERL5DB`. One line each, so nothing in it is
+/// a comment:
 ///
-/// - SIGINT is the program's again; SIGURG, which programs ignore, pauses it. The handler serves the adapter itself: so a program stops
-///   that waits in a `read`, too, and breakpoints are set meanwhile. It must not touch `$/`, which a `read` may be using. One that comes
-///   while the debugger itself runs counts as soon as the program does.
-/// - `DB::cont` and the like set flags that single-step the debugger's own code when it runs in that handler: they are set at its end.
-/// - A step out is steps until fewer functions are called: the debugger's own knows only calls that were stepped into.
+/// - SIGINT is the program's again; SIGURG, which programs ignore, pauses it. The handler serves the adapter
+///   itself: so a program stops that waits in a `read`, too, and breakpoints are set meanwhile. It must not
+///   touch `$/`, which a `read` may be using. One that comes while the debugger itself runs counts as soon as
+///   the program does.
+/// - `DB::cont` and the like set flags that single-step the debugger's own code when it runs in that handler:
+///   they are set at its end.
+/// - A step out is steps until fewer functions are called: the debugger's own knows only calls that were
+///   stepped into.
 /// - A process that the program forks runs on without a debugger: it has the same connection.
-/// - Errors are errors, not values; elements are in their order and in pages; values other than scalars, arrays and hashes are shown;
-///   bytes that are UTF-8 are text; keys with quotes are found again.
+/// - Errors are errors, not values; elements are in their order and in pages; values other than scalars,
+///   arrays and hashes are shown; bytes that are UTF-8 are text; keys with quotes are found again.
 /// - Modules that were loaded by a relative path are known by the whole one.
-/// - A character that is not valid Unicode, such as half a surrogate pair, is written out: the adapter cannot read a message that has one.
+/// - A character that is not valid Unicode, such as half a surrogate pair, is written out: the adapter cannot
+///   read a message that has one.
 const PROGRAM: &str = r##"BEGIN {
 $| = 1;
 require Perl::LanguageServer::DebuggerInterface;
@@ -386,7 +392,8 @@ impl Profile for Perl {
     }
 
     fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
-        let check = "my $c = shift; eval \"no strict; sub { ($c\\n) }\"; $@ =~ s/ at \\(eval \\d+\\) line \\d+//g; print $@";
+        let check = "my $c = shift; eval \"no strict; sub { ($c\\n) }\"; $@ =~ s/ at \\(eval \\d+\\) line \
+            \\d+//g; print $@";
         let mut command = Command::new(find::on_path(&target.variable("PATH").unwrap_or_default(), "perl")?);
         command.env_remove("PERL5OPT").env_remove("PERL5DB").args(["-e", check, "--", condition]);
         Some(command)
@@ -401,7 +408,8 @@ impl Profile for Perl {
 
     fn failure_query(&self) -> Option<&'static str> {
         Some(
-            "my $told = $DB::tandem_failed // ''; undef $DB::tandem_failed; $told =~ s/ at \\S+ line \\d+//; $told",
+            "my $told = $DB::tandem_failed // ''; undef $DB::tandem_failed; $told =~ s/ at \\S+ line \
+                \\d+//; $told",
         )
     }
 
@@ -438,9 +446,9 @@ impl Profile for Perl {
             program_io: ProgramIo::Terminal,
             adapter_id: "perl".into(),
             command: "launch",
-            arguments: target.for_adapter(
-                json!({ "program": program, "cwd": target.cwd, "args": target.args, "env": {}, "stopOnEntry": false }),
-            ),
+            arguments: target
+                .for_adapter(json!({ "program": program, "cwd": target.cwd, "args": target.args, "env": {},
+                    "stopOnEntry": false })),
             launched: true,
             quirks: Quirks { never_ready: target.no_debug, ..Quirks::default() },
             opened: None,

@@ -19,7 +19,8 @@ use crate::io::SpawnSpec;
 /// The code around a condition that makes it hold where it fails.
 const GUARD: (&str, &str) = (
     "begin; (",
-    "\n); rescue Exception; Thread.current[:__tandem_condition] = \"#{$!.class}: #{$!.message.lines.first.to_s.chomp}\"; true; end",
+    "\n); rescue Exception; Thread.current[:__tandem_condition] = \"#{$!.class}: \
+        #{$!.message.lines.first.to_s.chomp}\"; true; end",
 );
 
 /// Ruby's conditions, where rdbg continues past one that fails. Zero and empty things are true.
@@ -31,10 +32,10 @@ const RUBY: ConditionLanguage = ConditionLanguage {
     truth: |text| !matches!(text, "false" | "nil"),
 };
 
-/// What Ruby loads before the gem. A name of a thread or file with bytes that are not text cannot be written as JSON, which would end the
-/// gem's thread: such bytes are escaped. A gem before 1.6 is corrected. Before 1.5 it also loses what `RUBYOPT` said, and has each Ruby
-/// that the program starts wait for a debugger. The gem loads its half that speaks DAP when it gets the first message, so its end is
-/// waited for.
+/// What Ruby loads before the gem. A name of a thread or file with bytes that are not text cannot be written
+/// as JSON, which would end the gem's thread: such bytes are escaped. A gem before 1.6 is corrected. Before
+/// 1.5 it also loses what `RUBYOPT` said, and has each Ruby that the program starts wait for a debugger. The
+/// gem loads its half that speaks DAP when it gets the first message, so its end is waited for.
 const PRELUDE: &str = concat!(include_str!("rdbg/corrections.rb"), include_str!("rdbg/prelude.rb"));
 
 /// The correction of a gem before 1.6 in a running program.
@@ -44,8 +45,10 @@ const CORRECTION: AttachCorrection = AttachCorrection {
         include_str!("rdbg/corrections.rb"),
         "corrected.call(DEBUGGER__::UI_DAP, true)\nDEBUGGER__::VERSION\nend.call"
     ),
-    refusal: "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before Tandem has corrected it, which \
-              takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or newer",
+    refusal: "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before \
+        Tandem has corrected it, which \
+              takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or \
+              newer",
 };
 
 /// Arguments of `rdbg` that precede those of Ruby.
@@ -119,7 +122,8 @@ impl Profile for Rdbg {
         true
     }
 
-    /// From 1.6 on, `configurationDone` after attaching reports the stop at a breakpoint that was hit meanwhile.
+    /// From 1.6 on, `configurationDone` after attaching reports the stop at a breakpoint that was hit
+    /// meanwhile.
     fn repeats_stops(&self) -> bool {
         true
     }
@@ -147,8 +151,8 @@ impl Profile for Rdbg {
         Some(command)
     }
 
-    /// It takes what is raised for false, and prints it to the program's stdout. The reason is kept where the program's own
-    /// variables are not touched.
+    /// It takes what is raised for false, and prints it to the program's stdout. The reason is kept where the
+    /// program's own variables are not touched.
     fn guarded_condition(&self, condition: &str) -> String {
         format!("{}{condition}{}", GUARD.0, GUARD.1)
     }
@@ -253,7 +257,8 @@ fn newest_first(folders: Vec<PathBuf>) -> Vec<PathBuf> {
     gems.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
-/// The numbers in the name of a folder of the gem `debug`, and whether it is a release: `debug-1.0.0.rc1` comes before `debug-1.0.0`.
+/// The numbers in the name of a folder of the gem `debug`, and whether it is a release: `debug-1.0.0.rc1`
+/// comes before `debug-1.0.0`.
 fn version_of(folder: &str) -> Option<(Vec<u64>, bool)> {
     let parts: Vec<Option<u64>> =
         folder.strip_prefix("debug-")?.split('.').map(|part| part.parse().ok()).collect();

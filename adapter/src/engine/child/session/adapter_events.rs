@@ -101,8 +101,8 @@ impl Session {
         }
     }
 
-    /// Some adapters never say `initialized`, and some nothing of the process. One that does say it is waited for: what is
-    /// configured before it is ready may hold its program forever.
+    /// Some adapters never say `initialized`, and some nothing of the process. One that does say it is waited
+    /// for: what is configured before it is ready may hold its program forever.
     pub(super) async fn supply_missing_events(self: Arc<Self>) {
         self.look_for_program().await;
         let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
@@ -111,7 +111,8 @@ impl Session {
         }
         self.until(|now| now.is_configured() || now.is_over()).await;
         let started = async {
-            // Of an adapter that never reports the process nothing better comes than what is known of it here.
+            // Of an adapter that never reports the process nothing better comes than what is known of it
+            // here.
             while self.profile.reports_process() || self.launched_pid().is_none() {
                 tokio::time::sleep(PROBE).await;
             }
@@ -150,8 +151,8 @@ impl Session {
         ours.or(inherited).or_else(|| live.debuggee.as_ref().map(Debuggee::pid))
     }
 
-    /// Delve before 1.25 has started the program and says nothing of it: it is the one process below. Unknown, it would
-    /// outlive a Delve that is killed.
+    /// Delve before 1.25 has started the program and says nothing of it: it is the one process below.
+    /// Unknown, it would outlive a Delve that is killed.
     async fn look_for_program(&self) {
         let adapter = self.live().as_ref().filter(|live| live.plan.launched).and_then(|live| {
             let above = live.plan.quirks.passes_stdio_on && live.debuggee.is_none();

@@ -1,5 +1,5 @@
-//! Assigning to variables. Some adapters answer with success, and the old value, when the new one cannot be evaluated: there it is
-//! evaluated first, once, and what came of it is assigned.
+//! Assigning to variables. Some adapters answer with success, and the old value, when the new one cannot be
+//! evaluated: there it is evaluated first, once, and what came of it is assigned.
 
 use std::sync::Arc;
 

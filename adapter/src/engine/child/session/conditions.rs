@@ -77,13 +77,15 @@ impl Session {
         let mut answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
         let refused = if self.profile.refuses_conditions() { refused(&answer, &sent) } else { Vec::new() };
         if !refused.is_empty() {
-            // Delve keeps what it has refused, and the next breakpoint there is never hit: it is taken back first.
+            // Delve keeps what it has refused, and the next breakpoint there is never hit: it is taken back
+            // first.
             let mut again = Vec::new();
             for (at, mut one) in std::mem::take(&mut sent).into_iter().enumerate() {
                 if !refused.contains(&at) {
                     sent.push(one);
                 } else if one.joined {
-                    // One that cannot be read must not take away the breakpoint of the others: the hub evaluates each hit.
+                    // One that cannot be read must not take away the breakpoint of the others: the hub
+                    // evaluates each hit.
                     drop_condition(&mut one.breakpoint);
                     again.push(one);
                 } else {
@@ -179,7 +181,8 @@ impl Session {
         self.handle(Event::Stopped(body));
     }
 
-    /// Finds out the reason for an adapter that stopped at a breakpoint with a condition and does not report it.
+    /// Finds out the reason for an adapter that stopped at a breakpoint with a condition and does not report
+    /// it.
     async fn failure_reason(&self, body: &Value) -> Option<FailedCondition> {
         if !self.known(|known| known.conditions.any()) {
             return None;
@@ -213,7 +216,8 @@ fn drop_condition(breakpoint: &mut Value) {
     }
 }
 
-/// Positions of breakpoints with conditions that the adapter has refused; one that waits for its code is none of them.
+/// Positions of breakpoints with conditions that the adapter has refused; one that waits for its code is none
+/// of them.
 fn refused(answer: &Value, sent: &[Sent]) -> Vec<usize> {
     let told = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
     let refused = told.filter(|(_, (told, one))| {

@@ -1,9 +1,11 @@
-//! Attaching to a debugger inside a program that stops the program when a client connects, reports that several times, and has to be
-//! corrected before it is configured ([`correction`](super::super::profile::Profile::correction)). It is sent `launch`, because its
-//! `attach` stops the program once more, and no `configurationDone`, which would resume the program. The client gets one stop, after it
-//! has configured.
+//! Attaching to a debugger inside a program that stops the program when a client connects, reports that
+//! several times, and has to be corrected before it is configured
+//! ([`correction`](super::super::profile::Profile::correction)). It is sent `launch`, because its `attach`
+//! stops the program once more, and no `configurationDone`, which would resume the program. The client gets
+//! one stop, after it has configured.
 //!
-//! If the program does not stop in time (it is in native code that no signal interrupts), breakpoints are refused until it has.
+//! If the program does not stop in time (it is in native code that no signal interrupts), breakpoints are
+//! refused until it has.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +38,8 @@ impl Session {
         true
     }
 
-    /// Reports the stop at the connection; returns whether the program had one, or will, so that it must not be resumed now.
+    /// Reports the stop at the connection; returns whether the program had one, or will, so that it must not
+    /// be resumed now.
     pub(super) fn stays_stopped(self: &Arc<Self>) -> bool {
         if self.known(|known| known.correction == Correction::None) {
             return false;
@@ -54,8 +57,8 @@ impl Session {
         self.known(|known| known.correction == Correction::Due)
     }
 
-    /// The answer to a request for breakpoints or filters of exceptions, which the debugger would not remove again, unless it can be
-    /// corrected now.
+    /// The answer to a request for breakpoints or filters of exceptions, which the debugger would not remove
+    /// again, unless it can be corrected now.
     pub(super) async fn refusal_of_uncorrected(
         self: &Arc<Self>,
         command: &str,
@@ -84,7 +87,8 @@ impl Session {
             let stack = self.ask("stackTrace", json!({ "threadId": MAIN_THREAD }), &never).await.ok()?;
             let frames = stack["stackFrames"].as_array()?;
             // A frame of native code cannot evaluate.
-            let asked = json!({ "expression": correction.expression, "frameId": frames.last()?["id"], "context": "watch" });
+            let asked = json!({ "expression": correction.expression, "frameId": frames.last()?["id"],
+                "context": "watch" });
             let told = self.ask("evaluate", asked, &never).await.ok()?["result"].clone();
             // The debugger already waits for the next request, in its old way.
             self.ask("threads", Value::Null, &never).await.ok()?;

@@ -1,5 +1,5 @@
-//! A program that the adapter starts through our stub ([`crate::io::ExecShim`]): known from its beginning. So is its end, of
-//! which an adapter that still waits for the program's runtime says nothing.
+//! A program that the adapter starts through our stub ([`crate::io::ExecShim`]): known from its beginning. So
+//! is its end, of which an adapter that still waits for the program's runtime says nothing.
 
 use std::sync::Arc;
 

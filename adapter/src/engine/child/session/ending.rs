@@ -1,5 +1,5 @@
-//! The end: noticed in one of several ways, seen to once. The program's exit code is the kernel's word where the program is
-//! our child, or is unreaped because its adapter has lost the code, else the adapter's.
+//! The end: noticed in one of several ways, seen to once. The program's exit code is the kernel's word where
+//! the program is our child, or is unreaped because its adapter has lost the code, else the adapter's.
 
 use std::sync::{Arc, PoisonError};
 
@@ -63,7 +63,8 @@ impl Session {
 
     /// Sees to the end, whatever made it noticed.
     pub(super) async fn end_session(self: Arc<Self>) {
-        // A program that ends because its adapter was killed has not ended by itself, and one that does not is not waited for.
+        // A program that ends because its adapter was killed has not ended by itself, and one that does not
+        // is not waited for.
         if !self.adapter_crashed().await {
             let mut code = self.kernel_code().await;
             // Only now: Node says that nothing is left to debug before it becomes another program.
@@ -117,16 +118,17 @@ impl Session {
     /// The exit code that the kernel reports, if it does in time.
     async fn kernel_code(&self) -> Option<i64> {
         let Some(mut exit) = self.own_exit() else { return self.unreaped_code().await };
-        // A program with the debugger inside it (Python) says that debugging is over before it has shut down: its last
-        // steps are not to be cut short.
+        // A program with the debugger inside it (Python) says that debugging is over before it has shut down:
+        // its last steps are not to be cut short.
         let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
         let limit = if inside && self.state(ChildState::is_terminated) { LAST_STEPS } else { LATE_WORD };
         tokio::time::timeout(limit, connection::ended(&mut exit)).await.ok().map(|info| info.code.into())
     }
 
-    /// The exit code of a program that the adapter started, says has ended, and has not reaped. Delve does not reap a program that
-    /// exits on one thread while its first thread is stopped at a signal, of which Go's scheduler sends many. It says -1, whatever the
-    /// code is; since 1.22 it looks once more, and says 0 if that was too early. The kernel forgets the code when Delve exits.
+    /// The exit code of a program that the adapter started, says has ended, and has not reaped. Delve does
+    /// not reap a program that exits on one thread while its first thread is stopped at a signal, of which
+    /// Go's scheduler sends many. It says -1, whatever the code is; since 1.22 it looks once more, and says 0
+    /// if that was too early. The kernel forgets the code when Delve exits.
     async fn unreaped_code(&self) -> Option<i64> {
         let said = !self.state(ChildState::hung_up_without_a_word);
         let program = self.live().as_ref().filter(|_| said).and_then(|live| {
@@ -238,7 +240,8 @@ impl Session {
         }
     }
 
-    /// A program that was suspended from its terminal's keyboard handles no signal: resumes it so that it can end.
+    /// A program that was suspended from its terminal's keyboard handles no signal: resumes it so that it can
+    /// end.
     pub(super) fn wake_program(&self) {
         if let Some(live) = self.live().as_ref()
             && live.processes().any(is_suspended)

@@ -1,6 +1,6 @@
-//! Helpers: processes beside a program that end by themselves when it has gone, and clean up after it (the resource tracker of
-//! Python's `multiprocessing`, which removes its semaphores). They are killed with the rest of the program only when they do not
-//! end in time.
+//! Helpers: processes beside a program that end by themselves when it has gone, and clean up after it (the
+//! resource tracker of Python's `multiprocessing`, which removes its semaphores). They are killed with the
+//! rest of the program only when they do not end in time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ use super::{PROBE, Session};
 const LIMIT: Duration = Duration::from_secs(3);
 
 impl Session {
-    /// Kills a program that has helpers, and waits until those have ended. A program without helpers is left to the caller.
+    /// Kills a program that has helpers, and waits until those have ended. A program without helpers is left
+    /// to the caller.
     pub(super) async fn end_before_helpers(&self) {
         if !self.profile.has_helpers() {
             return;

@@ -1,5 +1,5 @@
-//! Values and frames of machine code (lldb, gdb): what an adapter would answer without bound is bounded, what it shows as nothing
-//! is summed up, and a value that cannot be read is marked as such.
+//! Values and frames of machine code (lldb, gdb): what an adapter would answer without bound is bounded, what
+//! it shows as nothing is summed up, and a value that cannot be read is marked as such.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::super::rust;
 use super::Session;
 
-/// Most rows of one answer: an adapter makes them all before it answers, and an array may have a hundred million.
+/// Most rows of one answer: an adapter makes them all before it answers, and an array may have a hundred
+/// million.
 const ROWS: u64 = 10_000;
 /// Values without a text that are summed up, of one answer.
 const SUMMED_UP: usize = 40;
@@ -190,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_struct_without_a_text_shows_its_parts() {
-        let parts = json!({ "variables": [{ "name": "x", "value": "3" }, { "name": "in", "value": "", "variablesReference": 4 }] });
+        let parts = json!({ "variables": [{ "name": "x", "value": "3" }, { "name": "in", "value": "",
+            "variablesReference": 4 }] });
         assert_eq!(summary(&parts), "{x = 3, in = {…}}");
         assert_eq!(summary(&json!({ "variables": [{ "name": "None", "value": "" }] })), "{None}");
         assert_eq!(summary(&json!({})), "{}");
@@ -198,7 +200,8 @@ mod tests {
 
     #[test]
     fn a_null_pointer_does_not_open() {
-        let mut null = json!({ "value": "0x0000000000000000", "type": "node *", "variablesReference": 7, "indexedVariables": 2 });
+        let mut null = json!({ "value": "0x0000000000000000", "type": "node *", "variablesReference": 7,
+            "indexedVariables": 2 });
         close_null(&mut null, "value");
         assert_eq!(null, json!({ "value": "0x0000000000000000", "type": "node *", "variablesReference": 0 }));
         for kept in [

@@ -14,7 +14,8 @@ impl Session {
     }
 }
 
-/// The answer to a request that would make a program stop, with the reason why it does not; `None` to any other.
+/// The answer to a request that would make a program stop, with the reason why it does not; `None` to any
+/// other.
 pub(super) fn answer(command: &str, arguments: &Value, why: &str) -> Option<Value> {
     match command {
         "setBreakpoints" | "setFunctionBreakpoints" | "setInstructionBreakpoints" | "setDataBreakpoints" => {

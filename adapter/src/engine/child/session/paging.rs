@@ -1,7 +1,7 @@
-//! Pages of children (`variables` with `start`, `count` or `filter`), whatever the adapter makes of them: some ignore all
-//! three, some take a window of elements alone, some the window and no filter, and one ends when it is asked for elements of
-//! what has none. So an adapter is asked for elements only where it has announced them (`indexedVariables`), else for all
-//! children, of which the page is cut.
+//! Pages of children (`variables` with `start`, `count` or `filter`), whatever the adapter makes of them:
+//! some ignore all three, some take a window of elements alone, some the window and no filter, and one ends
+//! when it is asked for elements of what has none. So an adapter is asked for elements only where it has
+//! announced them (`indexedVariables`), else for all children, of which the page is cut.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -100,8 +100,8 @@ impl Asking<'_> {
         Ok(page.of_children((elements, others)))
     }
 
-    /// Elements that are below a row of their own, or below one row for each range. Rows of elements before the
-    /// page are not read, and the page begins that much earlier in those that are.
+    /// Elements that are below a row of their own, or below one row for each range. Rows of elements before
+    /// the page are not read, and the page begins that much earlier in those that are.
     async fn read_further(
         &self,
         elements: &mut Vec<Value>,

@@ -1,5 +1,6 @@
 //! Rust panics as exceptions: Tandem's filter `rust_panic` is a breakpoint on the function that each panic
-//! calls. Clients' own function breakpoints go to the adapter in the same list. Also the answers to `exceptionInfo` about signals.
+//! calls. Clients' own function breakpoints go to the adapter in the same list. Also the answers to
+//! `exceptionInfo` about signals.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! A program that becomes another one (`exec`): its process runs on, with the same input and output, and the debugger that was inside it is
-//! gone. The session lasts until that process ends. The other program may connect by itself, and is a session of its own then
-//! ([`super::subprocesses`]).
+//! A program that becomes another one (`exec`): its process runs on, with the same input and output, and the
+//! debugger that was inside it is gone. The session lasts until that process ends. The other program may
+//! connect by itself, and is a session of its own then ([`super::subprocesses`]).
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use super::{PROBE, Session, no_debug};
 const WHY: &str = "the program has become another one (`exec`), and the debugger inside it has gone";
 
 impl Session {
-    /// Whether the process of this session runs another program than the one that was debugged, and nothing debugs that here.
+    /// Whether the process of this session runs another program than the one that was debugged, and nothing
+    /// debugs that here.
     fn is_replaced(&self) -> bool {
         if !self.profile.loses_replaced_programs() || !self.state(ChildState::is_debugging_over) {
             return false;
@@ -44,7 +45,8 @@ impl Session {
         }
     }
 
-    /// The process of the program, if this session has launched it. One that another program has started belongs to that one's session.
+    /// The process of the program, if this session has launched it. One that another program has started
+    /// belongs to that one's session.
     fn process_of_launch(&self) -> Option<Debuggee> {
         self.live().as_ref().filter(|live| live.plan.launched)?.program_itself()
     }
@@ -73,7 +75,8 @@ impl Session {
         }
     }
 
-    /// The answer to a request that needs the debugger of a program that was replaced; `None` where there is one, or none is needed.
+    /// The answer to a request that needs the debugger of a program that was replaced; `None` where there is
+    /// one, or none is needed.
     pub(super) fn answer_of_replaced(
         &self,
         command: &str,

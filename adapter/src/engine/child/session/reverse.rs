@@ -1,4 +1,5 @@
-//! Reverse requests of an adapter: to start the program, which we do unless the launch wants a client's terminal, and to debug another.
+//! Reverse requests of an adapter: to start the program, which we do unless the launch wants a client's
+//! terminal, and to debug another.
 
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ impl Session {
             return Err(Failure::new(ErrorCode::AccessDenied, message));
         }
         let mut spec = terminal::spec(arguments, &live.target, &live.plan.spec)?;
-        // Killed with us, a launcher would leave the program that it has started in another group; alone, it ends that first.
+        // Killed with us, a launcher would leave the program that it has started in another group; alone, it
+        // ends that first.
         spec.ends_by_itself = live.plan.quirks.has_launcher;
         let mut child = self.broker.spawn(&spec)?;
         child.release()?;

@@ -1,5 +1,5 @@
-//! Programs that the program starts and that are debugged too: each becomes a session of its own. Where the adapter debugs
-//! everything in such a child (js-debug), the first one *is* this session's program.
+//! Programs that the program starts and that are debugged too: each becomes a session of its own. Where the
+//! adapter debugs everything in such a child (js-debug), the first one *is* this session's program.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

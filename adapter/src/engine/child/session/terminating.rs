@@ -1,4 +1,5 @@
-//! `terminate`: how a program is asked to end. The hub decides how long it may take; [`super::ending`] kills it.
+//! `terminate`: how a program is asked to end. The hub decides how long it may take; [`super::ending`] kills
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +21,8 @@ const KNOWN_LIMIT: Duration = Duration::from_secs(2);
 const OUTSIDE: Duration = Duration::from_millis(50);
 
 impl Session {
-    /// Asks the program to end: with SIGTERM where its process is known and its adapter does nothing gentler, else by the
-    /// adapter. Without either it is ended.
+    /// Asks the program to end: with SIGTERM where its process is known and its adapter does nothing gentler,
+    /// else by the adapter. Without either it is ended.
     pub(super) async fn ask_to_end(self: Arc<Self>, is_stopped: bool) -> Result<Value, Failure> {
         let cancel = CancellationToken::new();
         let gentle = self.live().as_ref().is_some_and(|live| self.profile.ends_gently(&live.plan.arguments));
@@ -43,8 +44,8 @@ impl Session {
         Ok(json!({ SIGNAL_PENDING: true }))
     }
 
-    /// Waits until no thread of the program is in the debugger any more. The program's own handler of the signal would run there, and
-    /// what it throws would go nowhere.
+    /// Waits until no thread of the program is in the debugger any more. The program's own handler of the
+    /// signal would run there, and what it throws would go nowhere.
     pub(super) async fn await_outside(self: Arc<Self>, stops: u64) {
         let again = self.reached(OUTSIDE, |now| now.stops() != stops || now.is_over()).await;
         self.handle(Event::LeftDebugger { again });

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::Session;
 
 impl Session {
-    /// Whether the adapter keeps an interrupted step of the thread that this request steps, so that `continue` does what it asks for.
+    /// Whether the adapter keeps an interrupted step of the thread that this request steps, so that
+    /// `continue` does what it asks for.
     ///
     /// # Errors
     /// When it keeps the step of another thread, and cannot step this one.
@@ -31,7 +32,8 @@ impl Session {
         id.filter(|id| !self.known(|known| known.threads.have(*id)))
     }
 
-    /// Requests the adapter's threads if it has not named this one yet: not all adapters report when one starts.
+    /// Requests the adapter's threads if it has not named this one yet: not all adapters report when one
+    /// starts.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.

@@ -32,8 +32,8 @@ impl Motion {
         }
     }
 
-    /// The adapter says that the program is stopped; returns whether a client wants that. js-debug steps out of Node's own code
-    /// after a pause, and calls that a step.
+    /// The adapter says that the program is stopped; returns whether a client wants that. js-debug steps out
+    /// of Node's own code after a pause, and calls that a step.
     pub(super) fn stop(&mut self, body: &mut Value) -> bool {
         let before = std::mem::take(self);
         if before.pausing && !before.stepping && body["reason"] == "step" {
@@ -75,7 +75,8 @@ pub(super) enum EndSignal {
 }
 
 impl EndSignal {
-    /// The resumed program has left the debugger, or stopped `again` before it could; returns whether the signal is to be sent now.
+    /// The resumed program has left the debugger, or stopped `again` before it could; returns whether the
+    /// signal is to be sent now.
     pub(super) fn due(&mut self, again: bool) -> bool {
         match self {
             Self::Owed { tries } if again && *tries > 1 => {

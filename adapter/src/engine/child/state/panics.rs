@@ -29,8 +29,8 @@ impl Panics {
         self.wanted.is_none()
     }
 
-    /// Chooses whether the program stops at panics. Returns the function breakpoints of the clients, if they are to be set again
-    /// for that.
+    /// Chooses whether the program stops at panics. Returns the function breakpoints of the clients, if they
+    /// are to be set again for that.
     pub(in super::super) fn choose(&mut self, wanted: bool) -> Option<Value> {
         let before = self.wanted.replace(wanted).unwrap_or(false);
         (before != wanted).then(|| match &self.functions {
@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn the_last_panic_is_quoted_with_its_message() {
-        let words = "warming up\nthread 'a' panicked at src/a.rs:1:2:\nfirst\nthread 'main' panicked at src/b.rs:3:4:\n\
+        let words = "warming up\nthread 'a' panicked at src/a.rs:1:2:\nfirst\n\
+            thread 'main' panicked at src/b.rs:3:4:\n\
                      called `Option::unwrap()` on a `None` value\nnote: run with `RUST_BACKTRACE=1`\n";
         assert_eq!(
             message_in(words).as_deref(),

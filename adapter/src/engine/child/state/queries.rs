@@ -59,7 +59,8 @@ impl ChildState {
         self.motion.is_stopped_at_connection()
     }
 
-    /// Whether the adapter has not said that the program is stopped, so that it may not answer a `continue` either.
+    /// Whether the adapter has not said that the program is stopped, so that it may not answer a `continue`
+    /// either.
     pub(in super::super) fn is_stop_unsaid(&self) -> bool {
         self.motion.is_stop_unsaid()
     }
@@ -69,11 +70,13 @@ impl ChildState {
         self.end_reports.exit_code
     }
 
-    /// The program's exit code, 128 plus the number for a signal: the kernel's word, else the adapter's. An adapter may lose a code and
-    /// say a wrong one. The kernel's is lost only if another caller has reaped our child.
+    /// The program's exit code, 128 plus the number for a signal: the kernel's word, else the adapter's. An
+    /// adapter may lose a code and say a wrong one. The kernel's is lost only if another caller has reaped
+    /// our child.
     pub(in super::super) fn known_code(&self) -> Option<i64> {
         let told = match self.exit_code() {
-            // Delve has the signal as a negative code, and `NO_CODE` for any signal when it only runs the program.
+            // Delve has the signal as a negative code, and `NO_CODE` for any signal when it only runs the
+            // program.
             Some(signal @ ..NO_CODE) => Some(128 - signal),
             told => told,
         };

@@ -58,7 +58,8 @@ impl Breakpoints {
         let Some((document, is_by_name)) = sources.find_or_guess(pdb, path) else { return };
         if sources.is_refused(pdb, document, path) {
             wanted.problem = Some(format!(
-                "the file is not the one `{}` was compiled from (its checksum differs), and `requireExactSource` is set",
+                "the file is not the one `{}` was compiled from (its checksum differs), and \
+                    `requireExactSource` is set",
                 loaded.name()
             ));
             return;
@@ -157,7 +158,8 @@ impl Breakpoints {
             // An abstract or native method of that name cannot stop.
             Err(_) if wanted.is_bound() => {}
             Err(failure) if loaded.is_optimized && !options.suppress_optimizations => wanted.remark(format!(
-                "{failure}; the code is optimised: launch with `suppressJITOptimizations` to stop at all its lines"
+                "{failure}; the code is optimised: launch with `suppressJITOptimizations` to stop at all \
+                    its lines"
             )),
             Err(failure) => wanted.remark(failure.to_string()),
         }

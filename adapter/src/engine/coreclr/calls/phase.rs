@@ -92,10 +92,12 @@ impl GivenUp {
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::NotBegun => {
-                "and still runs: its method has not started, and .NET may end the program when such a call is aborted"
+                "and still runs: its method has not started, and .NET may end the program when such a call \
+                    is aborted"
             }
             Self::WaitsRepeatedly => {
-                "and still runs: it waits repeatedly, and .NET Core may end the program when such a call is aborted"
+                "and still runs: it waits repeatedly, and .NET Core may end the program when such a call is \
+                    aborted"
             }
             Self::Wait => "and cannot be aborted: the runtime does not end a wait",
             Self::StaticConstructor => "and cannot be aborted: the runtime does not end a static constructor",

@@ -338,5 +338,8 @@ fn no_call(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
     let reason =
         error.meaning().map_or("it is at a location where evaluation is not safe", |(_, sentence)| sentence);
     Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` cannot run on thread {thread}: {reason}"))
-        .hint("variables and fields can be read; step to a statement, or evaluate on a thread that is stopped at one")
+        .hint(
+            "variables and fields can be read; step to a statement, or evaluate on a thread that is \
+            stopped at one",
+        )
 }

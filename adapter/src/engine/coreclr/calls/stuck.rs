@@ -56,9 +56,15 @@ impl StuckCalls {
         Some(
             Failure::new(
                 ErrorCode::EvaluationFailed,
-                format!("`{wanted}` cannot run: thread {thread} is still in `{what}`, which could not be aborted"),
+                format!(
+                    "`{wanted}` cannot run: thread {thread} is still in `{what}`, which could not be \
+                    aborted"
+                ),
             )
-            .hint("variables and fields can be read; after the program is resumed, the call ends when its wait ends"),
+            .hint(
+                "variables and fields can be read; after the program is resumed, the call ends when its \
+                wait ends",
+            ),
         )
     }
 
@@ -108,7 +114,8 @@ impl StuckCalls {
     ) {
         let what = self.on(thread).map(|left| left.what.clone()).unwrap_or_default();
         outbox.note(&format!(
-            "Thread {thread} is still in `{what}`, which an evaluation began and which could not be aborted. The step \
+            "Thread {thread} is still in `{what}`, which an evaluation began and which could not be \
+                aborted. The step \
              is made when that ends; `pause` stops before."
         ));
         self.step = Some((thread, command.to_owned(), arguments.clone()));

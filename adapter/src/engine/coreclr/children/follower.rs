@@ -213,7 +213,10 @@ impl Follower {
             self.processes.insert(pid, next);
         }
         if self.tree.is_full() && self.following.follow {
-            self.report_full("The program has more child processes than the debugger follows; the further ones are not debugged.");
+            self.report_full(
+                "The program has more child processes than the debugger follows; the further \
+                ones are not debugged.",
+            );
         }
     }
 
@@ -355,7 +358,10 @@ impl Follower {
         }
         // Before there is something to release.
         if !self.watchdog.hold(pid) {
-            self.report_full("Child processes are not debugged: the debugger could not start a process that it needs for this.");
+            self.report_full(
+                "Child processes are not debugged: the debugger could not start a process that \
+                it needs for this.",
+            );
             return None;
         }
         let hold = StartupHold::prepare(pid);
@@ -398,7 +404,8 @@ impl Follower {
         let Identity::Dotnet(program) = identity else { return Stage::NotDebugged };
         let name = &program.name;
         self.console(&format!(
-            "Child process {pid}: {name} started before the debugger could hold it; it may have missed breakpoints."
+            "Child process {pid}: {name} started before the debugger could hold it; it may have missed \
+                breakpoints."
         ));
         self.follow(pid, program, None)
     }
@@ -443,7 +450,8 @@ impl Follower {
             DebuggerEnd::Died(how) => {
                 // The runtime waits for its debugger at the next event, and accepts no other one.
                 self.console(&format!(
-                    "Child process {pid}: {name} is ended: the process that debugged it died ({how}), and without it the program \
+                    "Child process {pid}: {name} is ended: the process that debugged it died ({how}), and \
+                        without it the program \
                      cannot resume."
                 ));
                 self.tree.kill(pid);

@@ -27,7 +27,8 @@ impl CompilerChoice {
             Value::String(text) if text == "off" => Ok(Self::Off),
             Value::String(text) if Path::new(text).is_absolute() => Ok(Self::In(text.into())),
             other => Err(Failure::invalid(format!(
-                "`expressionCompiler` must be \"auto\", \"off\" or the absolute path of a .NET SDK's folder, not {other}"
+                "`expressionCompiler` must be \"auto\", \"off\" or the absolute path of a .NET SDK's \
+                    folder, not {other}"
             ))),
         }
     }

@@ -35,7 +35,8 @@ impl ClrSession {
             && self.at_stop().is_overridden(&meant, of)
         {
             return Err(failed(format!(
-                "`base.{name}` is overridden in the object's class, and an evaluation can only call what overrides it"
+                "`base.{name}` is overridden in the object's class, and an evaluation can only call what \
+                    overrides it"
             )));
         }
         let before = match of {

@@ -32,7 +32,10 @@ impl ClrSession {
         let units =
             |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().encode_utf16().count();
         let (start, length) = (units(0..span.start), units(span.start..span.end));
-        let one = |one: csharp_expr::bind::Completion| json!({ "label": one.label, "type": one.kind, "start": start, "length": length });
+        let one = |one: csharp_expr::bind::Completion| {
+            json!({ "label": one.label, "type": one.kind,
+            "start": start, "length": length })
+        };
         let targets: Vec<Value> = found.into_iter().take(MAX_SUGGESTIONS).map(one).collect();
         Ok(json!({ "targets": targets }))
     }

@@ -34,7 +34,8 @@ mod tests {
         let lines =
             "Process terminated. Assertion failed.\nx > 0\nmore\n   at System.Diagnostics.Debug.Fail(…)\n";
         assert_eq!(reason(lines).as_deref(), Some("Assertion failed.\nx > 0\nmore"));
-        let own = "Process terminated. before\nFatal error. Internal CLR error. (0x80131506)\n   at Program.Main()\n";
+        let own = "Process terminated. before\nFatal error. Internal CLR error. (0x80131506)\n   at \
+            Program.Main()\n";
         assert_eq!(reason(own).as_deref(), Some("Internal CLR error. (0x80131506)"));
         assert_eq!(reason("Process terminated.\n   at Program.Main()\n"), None);
         assert_eq!(reason("all is well"), None);

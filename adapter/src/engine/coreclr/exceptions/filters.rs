@@ -44,7 +44,8 @@ impl ExceptionTypeFilter {
             let sound = |letter: char| letter.is_alphanumeric() || "._*+`<>[]".contains(letter);
             if name.is_empty() || !name.chars().all(sound) {
                 return Err(format!(
-                    "`{part}` is not a type name; write, for example, `System.IO.*, !System.OperationCanceledException`"
+                    "`{part}` is not a type name; write, for example, `System.IO.*, \
+                        !System.OperationCanceledException`"
                 ));
             }
             list.push(name.replace('+', "."));
@@ -109,7 +110,8 @@ impl Filters {
                     json!({ "verified": true })
                 }
                 (None, _) => json!({ "verified": false,
-                    "message": format!("there is no exception filter {name}; there are all, userUnhandled, unhandled") }),
+                    "message": format!("there is no exception filter {name}; there are all, userUnhandled, \
+                        unhandled") }),
                 (_, Err(reason)) => json!({ "verified": false, "message": reason }),
             });
         }

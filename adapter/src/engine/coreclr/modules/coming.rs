@@ -100,8 +100,10 @@ impl ClrSession {
     fn about_runtime_async(&self, loaded: &Loaded) {
         if self.types.modules.crashes_on(loaded) {
             self.outbox.note(&format!(
-                "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The debugging library of this \
-                 runtime crashes when one of them is on a stack, and the session ends with it. Build the assembly without \
+                "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The \
+                    debugging library of this \
+                 runtime crashes when one of them is on a stack, and the session ends with it. Build the \
+                 assembly without \
                  <Features>runtime-async=on</Features>, or run it on .NET {MIN_RUNTIME}.",
                 loaded.path.display()
             ));
@@ -114,7 +116,8 @@ impl ClrSession {
             // Users do not mean the program that starts theirs.
         } else if let Err(problem) = &loaded.pdb {
             self.outbox.note(&format!(
-                "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. Build it with \
+                "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. \
+                    Build it with \
                  <DebugType>portable</DebugType>.",
                 loaded.path.display()
             ));

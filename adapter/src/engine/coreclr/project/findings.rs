@@ -58,10 +58,9 @@ pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Val
         (false, false) => PathBuf::from(project),
         (false, true) => target.to_path_buf(),
     };
-    Some(
-        json!({ "file": file, "line": number("line"), "column": number("column"), "severity": part("severity"),
-        "code": part("code"), "message": part("message") }),
-    )
+    Some(json!({ "file": file, "line": number("line"), "column": number("column"),
+            "severity": part("severity"),
+        "code": part("code"), "message": part("message") }))
 }
 
 #[cfg(test)]
@@ -93,11 +92,14 @@ mod tests {
                 "/p/Program.cs:8:22 error CS0029 Cannot convert: 'string' to 'int'",
             ),
             (
-                "/p/lib.csproj : error NU1101: Unable to find package Nowhere. No packages exist [/p/shop.sln]",
-                "/p/shop.csproj:1:1 error NU1101 Unable to find package Nowhere. No packages exist [/p/shop.sln]",
+                "/p/lib.csproj : error NU1101: Unable to find package Nowhere. No packages exist \
+                    [/p/shop.sln]",
+                "/p/shop.csproj:1:1 error NU1101 Unable to find package Nowhere. No packages exist \
+                    [/p/shop.sln]",
             ),
             (
-                "/p/app.csproj : warning NU1603: app depends on X (>= 1.0.1) but was not found [/p/app.csproj]",
+                "/p/app.csproj : warning NU1603: app depends on X (>= 1.0.1) but was not found \
+                    [/p/app.csproj]",
                 "/p/app.csproj:1:1 warning NU1603 app depends on X (>= 1.0.1) but was not found",
             ),
             (
@@ -105,7 +107,8 @@ mod tests {
                 "/p/shop.csproj:1:1 error MSB1009 Project file does not exist.",
             ),
             (
-                "CSC : error CS5001: Program does not contain a static 'Main' method [/p/app.csproj::TargetFramework=net10.0]",
+                "CSC : error CS5001: Program does not contain a static 'Main' method \
+                    [/p/app.csproj::TargetFramework=net10.0]",
                 "/p/app.csproj:1:1 error CS5001 Program does not contain a static 'Main' method",
             ),
             (

@@ -139,7 +139,10 @@ pub(super) fn only_tests(solution: &Path, projects: &[PathBuf], folder: &Path) -
         names(projects, folder)
     );
     Failure::new(ErrorCode::LaunchFailed, message)
-        .hint("name one of them as `program` to debug its tests; an agent's debug_launch_test debugs those of all")
+        .hint(
+            "name one of them as `program` to debug its tests; an agent's debug_launch_test debugs those \
+            of all",
+        )
         .data(json!({ "programs": projects }))
 }
 

@@ -32,7 +32,8 @@ pub(super) fn announcement(project: &Path, runner: TestRunner) -> String {
             format!("{name} is a project of tests: debugging its tests; `args` are its runner's")
         }
         TestRunner::VsTest => format!(
-            "{name} is a project of tests: debugging its tests in the host of VSTest; `args` are those of `dotnet vstest` \
+            "{name} is a project of tests: debugging its tests in the host of VSTest; `args` are those of \
+                `dotnet vstest` \
              (`--TestCaseFilter:NAME`)"
         ),
     }

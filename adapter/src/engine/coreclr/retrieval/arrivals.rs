@@ -130,7 +130,8 @@ impl ClrSession {
             let Some(loaded) = self.types.modules.by_id(module) else { continue };
             self.outbox.tell(
                 "loadedSource",
-                json!({ "reason": "changed", "source": self.sources.source_body(&self.retrieval, &loaded, document) }),
+                json!({ "reason": "changed", "source": self.sources.source_body(&self.retrieval, &loaded,
+                    document) }),
             );
         }
         Ok(Value::Null)

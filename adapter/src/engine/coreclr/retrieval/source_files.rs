@@ -58,7 +58,8 @@ impl Remote {
         let address = DownloadUrl::parse(&self.url).map_err(|error| denied(error.to_string()))?;
         if self.checksum.is_none() {
             let message = format!(
-                "the source `{}` is not fetched from `{address}`: the PDB has no checksum that what comes could be compared with",
+                "the source `{}` is not fetched from `{address}`: the PDB has no checksum that what comes \
+                    could be compared with",
                 self.document
             );
             return Err(Failure::new(ErrorCode::Unsupported, message));
@@ -118,11 +119,14 @@ pub(super) async fn fetch(
     let Some((wanted, compiled)) = compiled else {
         let algorithm = remote.checksum.as_ref().map_or("", |wanted| checksums::spell_checksum(wanted).0);
         let message = format!(
-            "what `{address}` sends is not the text that `{}` was compiled from (its {algorithm} checksum differs): it is not shown",
+            "what `{address}` sends is not the text that `{}` was compiled from (its {algorithm} checksum \
+                differs): it is not shown",
             remote.document
         );
-        return Err(Failure::new(ErrorCode::IoFailed, message)
-            .hint("the server may require a login and have sent its login page; map the path to a clone with `sourceFileMap`"));
+        return Err(Failure::new(ErrorCode::IoFailed, message).hint(
+            "the server may require a login and have sent its login page; map the path to a clone \
+                with `sourceFileMap`",
+        ));
     };
     let kept = cache.map(|cache| cache.store(&name(wanted, &remote.document), &compiled));
     if let Some(Err(error)) = &kept {

@@ -155,7 +155,8 @@ mod tests {
         assert!(allows(&json!({ "*": { "enabled": true } }), github));
         assert!(allows(&json!({ "https://raw.githubusercontent.com/*": {} }), github));
         assert!(allows(&json!({ "HTTPS://RAW.githubusercontent.com/me/*": {} }), github));
-        let two = json!({ "https://raw.githubusercontent.com/me/*": { "enabled": true }, "*": { "enabled": false } });
+        let two = json!({ "https://raw.githubusercontent.com/me/*": { "enabled": true }, "*": {
+            "enabled": false } });
         assert!(allows(&two, github));
         assert!(!allows(&two, "https://raw.githubusercontent.com/you/it/0123/a.cs"));
         let forbidden = json!({ "https://*.githubusercontent.com/*": { "enabled": false }, "*": {} });
@@ -170,7 +171,8 @@ mod tests {
 
     #[test]
     fn pattern_for_one_host_matches_no_other() {
-        let one = json!({ "https://*.example.com/*": {}, "https://exact.example.org/*": {}, "https://bare.example.net": {} });
+        let one = json!({ "https://*.example.com/*": {}, "https://exact.example.org/*": {},
+            "https://bare.example.net": {} });
         for (address, allowed) in [
             ("https://a.example.com/x", true),
             ("https://evil.test/a.example.com/x", false),

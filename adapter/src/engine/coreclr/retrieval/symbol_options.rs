@@ -237,7 +237,8 @@ mod tests {
     #[test]
     fn folders_and_servers_are_distinguished_and_named_servers_come_first() {
         let options = read(&json!({ "searchMicrosoftSymbolServer": true, "searchNuGetOrgSymbolServer": true,
-            "searchPaths": ["/symbols", "https://symbols.example/x/", "http://localhost:80"], "cachePath": "/cache" }));
+            "searchPaths": ["/symbols", "https://symbols.example/x/", "http://localhost:80"],
+            "cachePath": "/cache" }));
         assert_eq!(options.folders, [PathBuf::from("/symbols")]);
         let bases: Vec<&str> = options.servers.iter().map(|server| server.base.as_str()).collect();
         assert_eq!(bases, ["https://symbols.example/x", "http://localhost:80", MICROSOFT.0, NUGET.0]);

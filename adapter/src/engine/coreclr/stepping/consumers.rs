@@ -88,7 +88,8 @@ impl ClrSession {
         if waits.is_none() {
             let name = from.loaded.method_display(from.method);
             self.outbox.note_lost_step(&format!(
-                "The step out of `{name}` ends nowhere: a library has called it, and none of your code is known to wait for that. The program \
+                "The step out of `{name}` ends nowhere: a library has called it, and none of your code is \
+                    known to wait for that. The program \
                  runs on."
             ));
         }

@@ -26,8 +26,10 @@ impl ClrSession {
         let frame = self.at_stop().frame_at(id, 0)?;
         let went = frame.can_set_il_offset(il).and_then(|()| frame.set_il_offset(il));
         went.map_err(|error| {
-            Failure::new(ErrorCode::Unsupported, format!("the runtime refuses to go there: {error}"))
-                .hint("the runtime cannot jump into or out of `catch` and `finally`, or anywhere while an exception is thrown")
+            Failure::new(ErrorCode::Unsupported, format!("the runtime refuses to go there: {error}")).hint(
+                "the runtime cannot jump into or out of `catch` and `finally`, or anywhere while an \
+                    exception is thrown",
+            )
         })?;
         // Frames and values from before are stale, as if the program had run.
         self.forget_stop();

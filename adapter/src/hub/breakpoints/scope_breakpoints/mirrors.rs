@@ -1,13 +1,14 @@
 //! Mirrors: breakpoints of other clients that a client was shown by `breakpoint` events.
 //!
-//! Editors put what they are shown into their own list and send it back with the next `setBreakpoints` of the file, as a
-//! plain breakpoint (VS Code, nvim-dap, dape). Their user did not ask for that: taken as a request, it would override the
-//! other client's condition and outlive its owner. So an echo is recognized by its line, and a mirror that is missing from
-//! the list means that the user removed it, which holds for all clients. Agents keep no such list. An editor that is not
-//! known shows that it does when it sends a mirror back; until then what it leaves out means nothing.
+//! Editors put what they are shown into their own list and send it back with the next `setBreakpoints` of the
+//! file, as a plain breakpoint (VS Code, nvim-dap, dape). Their user did not ask for that: taken as a
+//! request, it would override the other client's condition and outlive its owner. So an echo is recognized by
+//! its line, and a mirror that is missing from the list means that the user removed it, which holds for all
+//! clients. Agents keep no such list. An editor that is not known shows that it does when it sends a mirror
+//! back; until then what it leaves out means nothing.
 //!
-//! A client is shown one breakpoint per line, and none where it has one itself: dape removes its own when it is notified
-//! of a new one on its line.
+//! A client is shown one breakpoint per line, and none where it has one itself: dape removes its own when it
+//! is notified of a new one on its line.
 
 use dap_wire::types::Breakpoint;
 
@@ -46,8 +47,8 @@ impl Mirror {
     }
 }
 
-/// A breakpoint as another client's editor is shown it. With a column, where its owner named none, the editor would take it
-/// for an inline breakpoint.
+/// The breakpoint for other clients' editors. It has no column where its owner named none: with one, an editor
+/// shows an inline breakpoint.
 pub(super) fn mirrored(mut body: Breakpoint, request: &BreakpointRequest) -> Breakpoint {
     if request.column.is_none() {
         (body.column, body.end_line, body.end_column) = (None, None, None);
@@ -85,9 +86,9 @@ impl ScopeBreakpoints {
         Some(mirror.id)
     }
 
-    /// Removes the breakpoints of which the client's new list has no mirror any more. `keeps` says that the client keeps
-    /// mirrors in its list and that nothing else changed in it, so that the absence must be what the user meant. Returns the
-    /// owners whose breakpoints are removed.
+    /// Removes the breakpoints of which the client's new list has no mirror any more. `keeps` says that the
+    /// client keeps mirrors in its list and that nothing else changed in it, so that the absence must be what
+    /// the user meant. Returns the owners whose breakpoints are removed.
     pub(super) fn remove_missing_mirrors(&mut self, client: ClientId, keeps: bool) -> Vec<(ClientId, i64)> {
         let list = self.lists.get(&client).cloned().unwrap_or_default();
         let own_lines = self.own_lines(client);
@@ -104,7 +105,8 @@ impl ScopeBreakpoints {
                 (false, false) => left.push(mirror),
             }
         }
-        // Of two mirrors on one line it is not known which is missing: the client is notified of all that are removed.
+        // Of two mirrors on one line it is not known which is missing: the client is notified of all that are
+        // removed.
         self.mirrors.insert(client, left.into_iter().chain(missing.iter().cloned()).collect());
         let mut lost = Vec::new();
         for mirror in missing {

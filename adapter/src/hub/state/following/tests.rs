@@ -1,4 +1,5 @@
-//! A call that is followed, with a scripted engine: what the engine is requested, and what each client sees of it.
+//! A call that is followed, with a scripted engine: what the engine is requested, and what each client sees
+//! of it.
 
 use serde_json::{Value, json};
 
@@ -20,7 +21,11 @@ fn frame(name: &str, line: i64) -> Value {
 /// The engine replies to all queries of a stop in this stack, with these variables.
 fn look(session: &mut TwoClients, stack: &[Value], variables: Value) {
     session.reply("stackTrace", Ok(json!({ "stackFrames": stack })));
-    session.reply("scopes", Ok(json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals", "variablesReference": 3 }] })));
+    session.reply(
+        "scopes",
+        Ok(json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals",
+        "variablesReference": 3 }] })),
+    );
     session.reply("variables", Ok(json!({ "variables": variables })));
 }
 

@@ -1,5 +1,5 @@
-//! The clients of a simulation: people and agents that change their breakpoints, ask, come and go. Editors send back what
-//! they are shown.
+//! The clients of a simulation: people and agents that change their breakpoints, ask, come and go. Editors
+//! send back what they are shown.
 
 use dap_wire::{Message, Request};
 use serde_json::{Value, json};

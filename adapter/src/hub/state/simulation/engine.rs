@@ -42,7 +42,8 @@ impl Simulation {
         let all: Vec<(Value, i64)> = self.held.values().flatten().cloned().collect();
         if !all.is_empty() {
             let (request, id) = &all[at % all.len()];
-            // Two mirrors that end up on one line are one to an editor's user: who sees what is not checked then.
+            // Two mirrors that end up on one line are one to an editor's user: who sees what is not checked
+            // then.
             let moves = at.is_multiple_of(7);
             if moves {
                 self.uncertain = true;
@@ -89,13 +90,17 @@ impl Simulation {
                     .collect();
                 let reported: Vec<Value> = list
                     .iter()
-                    .map(|(request, id)| json!({ "id": id, "verified": how & 1 == 0, "line": request["line"] }))
+                    .map(|(request, id)| {
+                        json!({ "id": id, "verified": how & 1 == 0,
+                        "line": request["line"] })
+                    })
                     .collect();
                 self.held.insert((command.into(), path.into()), list);
                 Ok(json!({ "breakpoints": reported }))
             }
             "stackTrace" => {
-                let frame = json!({ "id": 7, "name": "f", "line": self.location.1, "column": 1, "source": { "path": FILES[self.location.0] } });
+                let frame = json!({ "id": 7, "name": "f", "line": self.location.1, "column": 1, "source": {
+                    "path": FILES[self.location.0] } });
                 Ok(json!({ "stackFrames": [frame] }))
             }
             "evaluate" if fails => Err(Failure::new(ErrorCode::EvaluationFailed, "no")),

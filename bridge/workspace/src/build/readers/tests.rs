@@ -33,11 +33,13 @@ fn diagnostics_of(text: &str) -> Vec<String> {
 fn lines_of_compilers_are_findings_once() {
     for (text, wanted) in [
         (
-            "/src/app/Program.cs(5,21): error CS0029: Cannot implicitly convert type 'string' to 'int' [/src/app/app.csproj]",
+            "/src/app/Program.cs(5,21): error CS0029: Cannot implicitly convert type 'string' to 'int' \
+                [/src/app/app.csproj]",
             "Program.cs 4:20 error CS0029 Cannot implicitly convert type 'string' to 'int'",
         ),
         (
-            "     2>Sub/A.cs(7,9,7,12): warning CS0168: The variable 'x' [y] is declared [/src/app/b.csproj::TargetFramework=net9.0]",
+            "     2>Sub/A.cs(7,9,7,12): warning CS0168: The variable 'x' [y] is declared \
+                [/src/app/b.csproj::TargetFramework=net9.0]",
             "Sub/A.cs 6:8 warning CS0168 The variable 'x' [y] is declared",
         ),
         (
@@ -88,12 +90,16 @@ fn lines_of_compilers_are_findings_once() {
 
 #[test]
 fn cmake_says_what_is_wrong_behind_the_place() {
-    let text = "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):\n  Compatibility with CMake < 3.5 has been\n-- Configuring done\n  \
-        removed from CMake.\n\n  Update the VERSION argument.\n\n\n-- Configuring incomplete, errors occurred!\n\
-        main.c:3:13: error: 'x' undeclared\nCMake Warning (dev) at sub/a.cmake:7 (set):\nCall Stack:\n  CMakeLists.txt:4 (include)\n";
+    let text = "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):\n  Compatibility with CMake < 3.5 \
+        has been\n-- Configuring done\n  \
+        removed from CMake.\n\n  Update the VERSION argument.\n\n\n\
+        -- Configuring incomplete, errors occurred!\n\
+        main.c:3:13: error: 'x' undeclared\nCMake Warning (dev) at sub/a.cmake:7 (set):\n\
+        Call Stack:\n  CMakeLists.txt:4 (include)\n";
     let written = read(OutputParser::cmake(), text);
     let one = &written.diagnostics["CMakeLists.txt"][0];
-    let message = "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake.\nUpdate the VERSION argument.";
+    let message = "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake.\n\
+        Update the VERSION argument.";
     assert_eq!((one.message.as_str(), one.range.start.line), (message, 0));
     assert_eq!(written.diagnostics["main.c"][0].message, "'x' undeclared");
     assert_eq!(written.diagnostics["sub/a.cmake"][0].message, "set");
@@ -123,11 +129,16 @@ fn rustc_speaks_json() {
 
 #[test]
 fn tap_has_reasons_and_places() {
-    let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 1\n  ...\n# Subtest: group\n    # Subtest: bad\n    \
-        not ok 1 - bad\n      ---\n      type: 'test'\n      location: '/src/app/a.test.js:6:3'\n      failureType: 'testCodeFailure'\n      \
-        error: |-\n        Expected values to be strictly equal:\n        \n        1 !== 2\n        \n      code: 'ERR_ASSERTION'\n      \
-        ...\n    1..1\nnot ok 2 - group\n  ---\n  type: 'suite'\n  location: '/src/app/a.test.js:5:1'\n  failureType: 'subtestsFailed'\n  \
-        error: '1 subtest failed'\n  ...\nok 3 - off # SKIP\n1..3\n# tests 3\n# suites 1\n# pass 1\n# fail 1\n# cancelled 0\n# skipped 1\n# todo 0\n";
+    let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 1\n  ...\n\
+        # Subtest: group\n    # Subtest: bad\n    \
+        not ok 1 - bad\n      ---\n      type: 'test'\n      location: '/src/app/a.test.js:6:3'\n      \
+        failureType: 'testCodeFailure'\n      \
+        error: |-\n        Expected values to be strictly equal:\n        \n        1 !== 2\n        \
+        \n      code: 'ERR_ASSERTION'\n      \
+        ...\n    1..1\nnot ok 2 - group\n  ---\n  type: 'suite'\n  location: '/src/app/a.test.js:5:1'\n  \
+        failureType: 'subtestsFailed'\n  \
+        error: '1 subtest failed'\n  ...\nok 3 - off # SKIP\n1..3\n# tests 3\n# suites 1\n# pass 1\n\
+        # fail 1\n# cancelled 0\n# skipped 1\n# todo 0\n";
     let tests = read(OutputParser::tap(), text).tests.unwrap();
     assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
     assert_eq!(tests.failures.len(), 1);
@@ -154,23 +165,27 @@ fn counts_of(reader: OutputParser, text: &str) -> (Option<[u64; 4]>, Vec<String>
 /// ones.
 fn summary([total, passed, failed, skipped]: [u64; 4]) -> String {
     format!(
-        "# tests {total}\n# suites 0\n# pass {passed}\n# fail {failed}\n# cancelled 0\n# skipped {skipped}\n# todo 0\n# duration_ms 81.4\n"
+        "# tests {total}\n# suites 0\n# pass {passed}\n# fail {failed}\n# cancelled 0\n# skipped {skipped}\n\
+            # todo 0\n# duration_ms 81.4\n"
     )
 }
 
 #[test]
 fn a_file_without_a_test_is_none_of_the_tests_of_node() {
     // A filter that matches nothing: Node 20.18, and Node 22.20 and 24.19.
-    let text = "TAP version 13\n# Subtest: good\nok 1 - good # SKIP test name does not match pattern\n  ---\n  duration_ms: 0.85\n  ...\n1..1\n";
+    let text = "TAP version 13\n# Subtest: good\nok 1 - good # SKIP test name does not match pattern\n  \
+        ---\n  duration_ms: 0.85\n  ...\n1..1\n";
     let (tests, ..) = counts_of(OutputParser::tap(), &format!("{text}{}", summary([1, 0, 0, 1])));
     assert_eq!(tests, Some([1, 0, 0, 1]));
-    let text = "TAP version 13\n1..0\n# Subtest: add.test.js\nok 1 - add.test.js\n  ---\n  duration_ms: 98.4\n  type: 'test'\n  ...\n1..1\n";
+    let text = "TAP version 13\n1..0\n# Subtest: add.test.js\n\
+        ok 1 - add.test.js\n  ---\n  duration_ms: 98.4\n  type: 'test'\n  ...\n1..1\n";
     let found = counts_of(OutputParser::tap(), &format!("{text}{}", summary([1, 1, 0, 0])));
     assert_eq!(found, (Some([0; 4]), Vec::new(), None));
     // Files without tests: Node 20.18, and Node 24.19.
     for name in ["/src/app/c.test.js", "c.test.js"] {
         let text = format!(
-            "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.9\n  ...\n# no tests\n# Subtest: {name}\nok 2 - {name}\n  ---\n  \
+            "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.9\n  ...\n# no tests\n\
+                # Subtest: {name}\nok 2 - {name}\n  ---\n  \
              duration_ms: 45.2\n  ...\n1..2\n{}",
             summary([2, 2, 0, 0])
         );
@@ -180,12 +195,18 @@ fn a_file_without_a_test_is_none_of_the_tests_of_node() {
 
 #[test]
 fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
-    let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.5\n  type: 'test'\n  ...\n# /src/app/b.test.js:1\n# const x = ;\n\
-        #           ^\n# SyntaxError: Unexpected token ';'\n#     at wrapSafe (node:internal/modules/cjs/loader:1804:18)\n# Node.js v24.19.0\n\
-        # Subtest: b.test.js\nnot ok 2 - b.test.js\n  ---\n  duration_ms: 85.7\n  type: 'test'\n  location: '/src/app/b.test.js:1:1'\n  \
-        failureType: 'testCodeFailure'\n  exitCode: 1\n  signal: ~\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n\
-        # Subtest: e.test.js\nnot ok 3 - e.test.js\n  ---\n  duration_ms: 41.4\n  type: 'test'\n  location: '/src/app/e.test.js:1:1'\n  \
-        failureType: 'testCodeFailure'\n  exitCode: ~\n  signal: 'SIGKILL'\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n1..3\n";
+    let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.5\n  type: 'test'\n  \
+        ...\n# /src/app/b.test.js:1\n# const x = ;\n\
+        #           ^\n# SyntaxError: Unexpected token ';'\n#     at wrapSafe \
+        (node:internal/modules/cjs/loader:1804:18)\n# Node.js v24.19.0\n\
+        # Subtest: b.test.js\nnot ok 2 - b.test.js\n  ---\n  duration_ms: 85.7\n  type: 'test'\n  location: \
+        '/src/app/b.test.js:1:1'\n  \
+        failureType: 'testCodeFailure'\n  exitCode: 1\n  signal: ~\n  error: 'test failed'\n  code: \
+        'ERR_TEST_FAILURE'\n  ...\n\
+        # Subtest: e.test.js\nnot ok 3 - e.test.js\n  ---\n  duration_ms: 41.4\n  type: 'test'\n  location: \
+        '/src/app/e.test.js:1:1'\n  \
+        failureType: 'testCodeFailure'\n  exitCode: ~\n  signal: 'SIGKILL'\n  error: 'test failed'\n  code: \
+        'ERR_TEST_FAILURE'\n  ...\n1..3\n";
     let (tests, errors, incomplete) =
         counts_of(OutputParser::tap(), &format!("{text}{}", summary([3, 1, 2, 0])));
     assert_eq!((tests, incomplete), (Some([1, 1, 0, 0]), None));
@@ -262,7 +283,8 @@ fn minitest_and_test_unit_without_counts_are_incomplete() {
             Some("the run ended before its counts")
         );
     }
-    let whole = "Loaded suite -e\nStarted\n\nFinished in 0.000316766 seconds.\n1 tests, 1 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n100% passed\n";
+    let whole = "Loaded suite -e\nStarted\n\nFinished in 0.000316766 seconds.\n\
+        1 tests, 1 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n100% passed\n";
     assert_eq!(counts_of(OutputParser::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
     // A file that cannot be loaded keeps any test from beginning; the exit code says so.
     assert_eq!(counts_of(OutputParser::minitest(), "-e:1:in `require': syntax error\n").2, None);
@@ -306,7 +328,8 @@ E   assert 1 == 2</failure></testcase>
 
 #[test]
 fn python_says_where_it_does_not_compile() {
-    let text = "*** Error compiling './bad.py'...\n  File \"./bad.py\", line 3\n    x = (\n        ^\nSyntaxError: '(' was never closed\n";
+    let text = "*** Error compiling './bad.py'...\n  File \"./bad.py\", line 3\n    x = (\n        ^\n\
+        SyntaxError: '(' was never closed\n";
     let written = read(OutputParser::python(), text);
     let one = &written.diagnostics["bad.py"][0];
     assert_eq!((one.range.start.line, one.message.as_str()), (2, "'(' was never closed"));
@@ -314,8 +337,10 @@ fn python_says_where_it_does_not_compile() {
 
 #[test]
 fn minitest_is_counted_and_placed() {
-    let text = "Run options: --verbose --seed 1\n\n# Running:\n\nAddTest#test_bad = 0.00 s = F\n\n  1) Error:\nAddTest#test_err:\n\
-        RuntimeError: boom\n    /src/app/test/add_test.rb:8:in `test_err'\n\n  2) Skipped:\nAddTest#test_off [/src/app/test/add_test.rb:7]:\n\
+    let text = "Run options: --verbose --seed 1\n\n# Running:\n\nAddTest#test_bad = 0.00 s = F\n\
+        \n  1) Error:\nAddTest#test_err:\n\
+        RuntimeError: boom\n    /src/app/test/add_test.rb:8:in `test_err'\n\n  2) Skipped:\n\
+        AddTest#test_off [/src/app/test/add_test.rb:7]:\n\
         no\n\n  3) Failure:\nAddTest#test_bad [/src/app/test/add_test.rb:5]:\nExpected: 4\n  Actual: 3\n\n\
         4 runs, 2 assertions, 1 failures, 1 errors, 1 skips\n";
     let tests = read(OutputParser::minitest(), text).tests.unwrap();

@@ -10,14 +10,14 @@ use super::super::gdb;
 use crate::engine::builds::command;
 use crate::engine::child::find;
 
-/// The first gdb that can write back all registers of a processor with AMX. An older one leaves the program with spoiled registers after
-/// the first call it makes there, and the program ends.
+/// The first gdb that can write back all registers of a processor with AMX. An older one leaves the program
+/// with spoiled registers after the first call it makes there, and the program ends.
 const KNOWS_AMX: u32 = 14;
 /// The first Python that lets itself be entered without gdb (PEP 768).
 const NEEDS_NONE: (u32, u32) = (3, 14);
 
-/// `PATH` for debugpy, so that the gdb beside its interpreter (a virtual environment's own) comes first; none where it is to stay as it
-/// is.
+/// `PATH` for debugpy, so that the gdb beside its interpreter (a virtual environment's own) comes first; none
+/// where it is to stay as it is.
 ///
 /// # Errors
 /// `ENGINE_NOT_FOUND` when the gdb that would be taken is known to end the program on this processor.
@@ -39,9 +39,15 @@ fn refusal(gdb: &Path) -> Failure {
     let gdb = gdb.display();
     Failure::new(
         ErrorCode::EngineNotFound,
-        format!("`{gdb}` is too old to attach to a Python on this processor: it would end the program (it cannot write its AMX registers)"),
+        format!(
+            "`{gdb}` is too old to attach to a Python on this processor: it would end the program (it \
+            cannot write its AMX registers)"
+        ),
     )
-    .hint(format!("put gdb {KNOWS_AMX} or later on PATH or beside the interpreter, or start the program through Tandem"))
+    .hint(format!(
+        "put gdb {KNOWS_AMX} or later on PATH or beside the interpreter, or start the program \
+        through Tandem"
+    ))
 }
 
 fn has_amx() -> bool {
@@ -50,7 +56,8 @@ fn has_amx() -> bool {
     flags.is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "amx_tile"))
 }
 
-/// Whether a Python of this version can be entered with gdb alone. The program's own is taken to be of the same.
+/// Whether a Python of this version can be entered with gdb alone. The program's own is taken to be of the
+/// same.
 fn needs_gdb(interpreter: &Path) -> bool {
     let mut asked = Command::new(interpreter);
     asked.arg("--version");
