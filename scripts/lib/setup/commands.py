@@ -35,10 +35,9 @@ def start(command, **options):
         running.add(process)
     try:
         output = process.communicate()[0]
-    except BaseException:
-        end(process)
-        raise
     finally:
+        # Also what it left running: the server of a compiler.
+        end(process)
         with running_lock:
             running.discard(process)
     return process.returncode, output
