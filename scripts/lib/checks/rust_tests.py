@@ -7,8 +7,12 @@ from .steps import say
 NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
 # Part of the names of tests that repeat on the pinned Ruby debugger what the machine's shows.
 SECOND_GEM = "_with_debug_1_9_2"
-# Takes half a minute of a core, most of it in the C# compiler.
-HEAVY = ["an_expression_that_is_too_much_has_an_answer"]
+# Tests that take a core for 4 to 35 seconds each, while others of the gate show the same code on less: campaigns at their short setting, crowds
+# of clients, the C# compiler at its limits, and each part of one more framework for JavaScript.
+HEAVY = ["an_expression_that_is_too_much_has_an_answer", "tests_of_jest_are_listed_run_and_debugged",
+         "a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered", "campaigns::parts_that_are_killed",
+         "campaigns::sessions_in_a_row", "random_expressions::on_net10::random_expressions_have_the_values_that_the_program_prints",
+         "http::fifty_agents_are_served_at_once", "another_user_takes_no_place_from_an_agent"]
 # Most tests wait for processes that they start: a test takes a core for less than a third of its time. Those that compile or start
 # test runners count for two (threads-required in .config/nextest.toml).
 TESTS_PER_CORE = 3
