@@ -232,6 +232,8 @@ impl DotnetSdk<'_> {
         // Build servers would outlive the session.
         command.env("MSBUILDDISABLENODEREUSE", "1").env("UseSharedCompilation", "false");
         command.env("DOTNET_CLI_TELEMETRY_OPTOUT", "1").env("DOTNET_NOLOGO", "1");
+        // A build ends before profiles pay: without them it takes a quarter less of the processor.
+        command.env("DOTNET_TieredPGO", "0");
         builds::command::run(command, limit, self.give_up, failed, each)
     }
 }
