@@ -18,8 +18,8 @@ use crate::{engine, io, logging, server};
 
 /// A debug adapter whose sessions an editor and agents share.
 ///
-/// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an editor that starts
-/// it.
+/// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an
+/// editor that starts it.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-dap", version)]
 pub struct AdapterArgs {
@@ -109,8 +109,8 @@ enum AdapterCommand {
         /// The process, which leads its group
         process: u32,
     },
-    /// Ends the child processes of a session whose host is killed, and releases held .NET runtimes (used by
-    /// tandem-dap itself)
+    /// Ends the child processes of a session whose host is killed, and releases held .NET runtimes (used
+    /// by tandem-dap itself)
     #[command(hide = true)]
     ChildWatchdog {
         /// The program whose child processes end with the host

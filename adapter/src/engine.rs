@@ -44,12 +44,12 @@ pub const LOOK_ONLY: &str = "tandemLookOnly";
 /// Argument of `terminate` that means that the engine kills the program.
 pub const BY_FORCE: &str = "tandemByForce";
 
-/// Argument of `terminate` that means that the program is stopped, as far as clients know, and will be
-/// resumed.
+/// Argument of `terminate` that means that the program is stopped, as far as clients
+/// know, and will be resumed.
 pub const STOPPED: &str = "tandemStopped";
 
-/// Key of an engine's reply to `terminate`: the program got a signal, which a stopped program handles when it
-/// resumes.
+/// Key of an engine's reply to `terminate`: the program got a signal, which a stopped program
+/// handles when it resumes.
 pub const SIGNAL_PENDING: &str = "signalPending";
 
 /// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated:
@@ -134,8 +134,8 @@ pub enum EngineEvent {
         arguments: Value,
     },
     /// All that the engine supports, as DAP `Capabilities`, before it sends `initialized`; it does not
-    /// support what is not named. An engine that never reports this offers what `hub::capabilities::initial`
-    /// promises.
+    /// support what is not named. An engine that never reports this offers what
+    /// `hub::capabilities::initial` promises.
     Capabilities(Value),
     /// A child process of the program is debugged too, in a session of its own.
     ChildSession(ChildSession),
@@ -244,8 +244,8 @@ pub trait Engine: Send + Sync {
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: ReplyHandle);
 
     /// Takes the one reply to an [`EngineEvent::ReverseRequest`] of this engine: the client's body, or why
-    /// there is none (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends).
-    /// Must not block.
+    /// there is none (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session
+    /// ends). Must not block.
     fn reverse_reply(&self, id: i64, result: Result<Value, Failure>) {
         if id != CHILD_SESSION_REQUEST {
             // An engine that sends no reverse request gets no reply.

@@ -1,8 +1,9 @@
 //! The hub: one debug session and its clients.
 //!
-//! [`state`] decides: a pure function of its state and an [`event::Event`] that returns [`event::Effect`]s.
-//! [`actor`] brings it messages and carries out its effects; [`writer`] is the one task per client that may
-//! wait for that client's socket, behind its [`queue`]. The state is made of [`clients`], [`pending`]
+//! [`state`] decides: a pure function of its state and an [`event::HubEvent`] that returns
+//! [`event::HubEffect`]s. [`actor`] brings it messages and carries out its effects; [`writer`] is the one
+//! task per client that may wait for that client's socket, behind its [`queue`]. The state is made of
+//! [`clients`], [`pending`]
 //! (requests in flight), [`arguments`], [`breakpoints`], [`follow`], [`ids`], [`convention`] and
 //! [`client_capabilities`] (each client's view), [`capabilities`], [`launch`], [`access`] (what agents may
 //! do), [`look_only`] (what runs no code) and [`replay_state`] (what a client that joins later is sent). The

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 /// Takes a DAP event: its name and its body.
 pub(super) type Tell<'a> = &'a dyn Fn(&str, Value);
 
-/// A compiler may say hundreds of lines a second; a notification that changes more often than this cannot be
-/// read.
+/// A compiler may say hundreds of lines a second; a notification that changes more often
+/// than this cannot be read.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 /// How many characters of a line a progress event has.
 const MAX_MESSAGE_LEN: usize = 120;

@@ -50,10 +50,10 @@ use super::description::Description;
 use super::{Engine, EngineEvent, EngineRequest, ReplyHandle, StartedEngine};
 use crate::io::Broker;
 use profile::Profile;
-use session::Session;
+use session::AdapterSession;
 
 /// A handle to the session with a child adapter. Dropping it ends the adapter and the program.
-pub struct ChildEngine(Arc<Session>);
+pub struct ChildEngine(Arc<AdapterSession>);
 
 /// The program that launch attributes name, where it is.
 pub(super) fn named_program(attributes: &Value) -> Option<std::path::PathBuf> {
@@ -71,8 +71,8 @@ pub fn descriptions() -> impl Iterator<Item = &'static Description> {
     registry::descriptions()
 }
 
-/// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None` for an unknown
-/// adapter.
+/// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None`
+/// for an unknown adapter.
 pub fn exception_filters(name: &str) -> Option<Value> {
     registry::named(name).map(|profile| profile.exception_filters())
 }
@@ -80,8 +80,8 @@ pub fn exception_filters(name: &str) -> Option<Value> {
 /// Where the adapter of this name, or the interpreter that has it inside, is for a program in `folder`.
 ///
 /// # Errors
-/// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is there and cannot
-/// be used.
+/// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is
+/// there and cannot be used.
 pub fn adapter_in(name: &str, folder: &std::path::Path) -> Result<std::path::PathBuf, Failure> {
     let unknown = || Failure::invalid(format!("there is no engine `{name}`"));
     let profile = registry::named(name).ok_or_else(unknown)?;
@@ -109,7 +109,7 @@ impl ChildEngine {
             other => Arc::new(custom::Custom::parse(other)?),
         };
         let started = profile.started();
-        Ok(Some((started, Self(Arc::new(Session::new(profile, broker, events))))))
+        Ok(Some((started, Self(Arc::new(AdapterSession::new(profile, broker, events))))))
     }
 }
 

@@ -141,8 +141,8 @@ pub struct CoreClr {
     broker: Broker,
     /// Set when the session is to end, so that a build or launch in progress is abandoned.
     ending: Arc<AtomicBool>,
-    /// Set while the engine's thread waits for the program to stop, which may take for ever in a busy
-    /// program.
+    /// Set while the engine's thread waits for the program to stop, which may take for
+    /// ever in a busy program.
     stopping: Arc<AtomicBool>,
     hang_watchdog: Arc<HangWatchdog>,
     /// Delivers clients' answers to the engine's thread while it waits for one.

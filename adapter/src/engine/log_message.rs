@@ -11,8 +11,8 @@ pub enum LogMessagePart {
     Expression(String),
 }
 
-/// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}` are braces
-/// themselves.
+/// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}`
+/// are braces themselves.
 pub fn pieces(message: &str) -> Vec<LogMessagePart> {
     let (mut pieces, mut text) = (Vec::new(), String::new());
     let mut rest = message;
@@ -43,8 +43,8 @@ pub fn pieces(message: &str) -> Vec<LogMessagePart> {
     pieces
 }
 
-/// DAP `output` for a line that a breakpoint has written; `from` distinguishes it from the debugger's own
-/// messages.
+/// DAP `output` for a line that a breakpoint has written; `from` distinguishes it from the
+/// debugger's own messages.
 pub fn line_body(line: &str) -> Value {
     json!({ "category": "console", "output": format!("{line}\n"), "from": "logMessage" })
 }

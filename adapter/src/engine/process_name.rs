@@ -53,8 +53,8 @@ fn called(name: &str) -> Vec<u64> {
     found
 }
 
-/// Names of a process: its executable, its command, and the assembly that `dotnet` runs, with and without the
-/// extension.
+/// Names of a process: its executable, its command, and the assembly that `dotnet` runs, with and
+/// without the extension.
 fn names(process: &Path) -> Vec<String> {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let executable = std::fs::read_link(process.join("exe")).unwrap_or_default();

@@ -53,8 +53,8 @@ fn built_in() -> StartedEngine {
     }
 }
 
-/// The engine that launch or attach attributes choose: its name, or how to start another adapter. It need not
-/// exist.
+/// The engine that launch or attach attributes choose: its name, or how to start another
+/// adapter. It need not exist.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` for an `engine` that is neither.
@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use crate::engine::child::{self, started};
 
-    /// Every request that the command table leaves to the engine, and which engines carry it out for a client
-    /// that may only look.
+    /// Every request that the command table leaves to the engine, and which engines carry it out for a
+    /// client that may only look.
     #[test]
     fn each_engine_lists_what_it_reads_without_running_code() {
         let children = child::descriptions()

@@ -24,8 +24,8 @@ pub enum AgentAccess {
 pub struct AccessPolicy {
     /// The access of agents.
     pub agents: AgentAccess,
-    /// A person has set it while the session ran: then it binds the agent that launched, too, and no agent
-    /// changes it.
+    /// A person has set it while the session ran: then it binds the agent that launched, too,
+    /// and no agent changes it.
     pub by_person: bool,
 }
 
@@ -61,8 +61,8 @@ impl AgentAccess {
         self != Self::None || OWN.contains(&event)
     }
 
-    /// Whether an agent may get this change in a `sessionChanged` event: with `none`, only who is there and
-    /// what it may do.
+    /// Whether an agent may get this change in a `sessionChanged` event: with `none`, only who is
+    /// there and what it may do.
     pub fn shows_change(self, change: &str) -> bool {
         self != Self::None || matches!(change, "joined" | "left" | "agentAccess" | "owner")
     }

@@ -3,7 +3,7 @@
 //!
 //! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per
 //! client (its queue is dropped), one pump for engine events (the channels of the engine and of the actor
-//! end), one per request to the broker (reply or cancellation). The actor ends with [`Effect::End`];
+//! end), one per request to the broker (reply or cancellation). The actor ends with [`HubEffect::End`];
 //! everything else ends with it.
 
 mod busy_poll;
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::{AgentAccess, Token};
 use super::connection::Connection;
-use super::event::{ClientId, Effect, Event, Origin, Ticket};
+use super::event::{ClientId, HubEffect, HubEvent, Origin, Ticket};
 use super::host::{Host, HostedChild};
 use super::inbox::{Inbox, InboxItem};
 use super::proxy;
@@ -56,8 +56,8 @@ struct ClientTasks {
 }
 
 impl ClientTasks {
-    /// Reads no more from the client; closes its connection when it has read what is queued, or after a
-    /// while.
+    /// Reads no more from the client; closes its connection when it has read what is
+    /// queued, or after a while.
     fn close(self) {
         self.reader.cancel();
         let writer = self.writer;
@@ -83,7 +83,7 @@ pub struct Actor<H> {
     /// Counts the engines: a restart makes another.
     engines: u64,
     /// Takes the engine's reply to `disconnect`: it follows all events that the engine sent before.
-    disconnects: Option<mpsc::UnboundedSender<Event>>,
+    disconnects: Option<mpsc::UnboundedSender<HubEvent>>,
     /// Requests to the engine and the broker that have no reply.
     in_flight: HashMap<Ticket, InFlight>,
     deadlines: Deadlines,
@@ -166,7 +166,7 @@ impl<H: Host> Actor<H> {
             };
             self.deadlines.start();
             busy_poll.start(match &item {
-                InboxItem::Event(Event::ClientMessage { .. }) => Sender::Client,
+                InboxItem::Event(HubEvent::ClientMessage { .. }) => Sender::Client,
                 _ => Sender::Engine,
             });
             match item {
@@ -174,7 +174,7 @@ impl<H: Host> Actor<H> {
                 InboxItem::Event(event) => self.handle(event),
                 InboxItem::EngineEvent { engine, event } if engine == self.engines => {
                     tracing::trace!(event = event.name(), "engine event");
-                    self.handle(Event::EngineEvent(event));
+                    self.handle(HubEvent::EngineEvent(event));
                     self.apply_backpressure().await;
                 }
                 InboxItem::EngineEvent { event, .. } => {
@@ -191,26 +191,26 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: HubEvent) {
         let event = match event {
-            Event::ClientMessage { client, message } if self.proxied.contains_key(&client) => {
+            HubEvent::ClientMessage { client, message } if self.proxied.contains_key(&client) => {
                 return self.forward(client, message);
             }
-            Event::EngineEvent(EngineEvent::ChildSession(child)) => match self.host_child(child) {
+            HubEvent::EngineEvent(EngineEvent::ChildSession(child)) => match self.host_child(child) {
                 Some(event) => event,
                 None => return,
             },
-            Event::EngineEvent(EngineEvent::ChildProcess(child)) => match self.start_child_host(child) {
+            HubEvent::EngineEvent(EngineEvent::ChildProcess(child)) => match self.start_child_host(child) {
                 Some(event) => event,
                 None => return,
             },
             other => other,
         };
         match &event {
-            Event::EngineReplied { ticket, .. } | Event::IoReplied { ticket, .. } => {
+            HubEvent::EngineReplied { ticket, .. } | HubEvent::IoReplied { ticket, .. } => {
                 self.forget_request(*ticket)
             }
-            Event::ClientLeft { client } => {
+            HubEvent::ClientLeft { client } => {
                 self.proxied.remove(client);
                 self.close_client(*client);
             }
@@ -223,7 +223,7 @@ impl<H: Host> Actor<H> {
         self.access.send_if_modified(|sent| std::mem::replace(sent, access) != access);
         while let Some(client) = self.stalled.pop() {
             self.broker.forget_client(client.0);
-            for effect in self.state.handle(Event::ClientStalled { client }) {
+            for effect in self.state.handle(HubEvent::ClientStalled { client }) {
                 self.carry_out(effect);
             }
         }
@@ -244,20 +244,20 @@ impl<H: Host> Actor<H> {
         self.clients.values().any(|client| client.queue.is_congested())
     }
 
-    fn host_child(&mut self, child: ChildSession) -> Option<Event> {
+    fn host_child(&mut self, child: ChildSession) -> Option<HubEvent> {
         let name = child.name.clone();
         let hosted = self.host.host_child(child, self.access.subscribe());
         self.open_child_session(&name, hosted)
     }
 
-    fn start_child_host(&mut self, child: ChildProcess) -> Option<Event> {
+    fn start_child_host(&mut self, child: ChildProcess) -> Option<HubEvent> {
         let name = child.name.clone();
         let hosted = self.host.start_child_host(child, self.access.subscribe());
         self.open_child_session(&name, hosted)
     }
 
     /// Asks a capable editor to open the session of a child process, as soon as it can be joined.
-    fn open_child_session(&mut self, name: &str, hosted: Result<HostedChild, Failure>) -> Option<Event> {
+    fn open_child_session(&mut self, name: &str, hosted: Result<HostedChild, Failure>) -> Option<HubEvent> {
         let HostedChild { id: session, joinable } = hosted
             .inspect_err(|failure| tracing::error!(%failure, name, "a child process is not debugged"))
             .ok()?;
@@ -269,7 +269,7 @@ impl<H: Host> Actor<H> {
                 "session": session,
                 CHILD_ATTACH: true } }),
         };
-        let Some(joinable) = joinable else { return Some(Event::EngineEvent(request)) };
+        let Some(joinable) = joinable else { return Some(HubEvent::EngineEvent(request)) };
         let (engine, inbox) = (self.engines, self.inbox.clone());
         tokio::spawn(async move {
             if joinable.await {
@@ -279,8 +279,8 @@ impl<H: Host> Actor<H> {
         None
     }
 
-    /// Forwards a message to another session; where that session takes no more, the client loses its
-    /// connection.
+    /// Forwards a message to another session; where that session takes no more, the client
+    /// loses its connection.
     fn forward(&mut self, client: ClientId, message: Message) {
         let forwarded = self.proxied.get(&client).is_some_and(|there| there.try_send(message).is_ok());
         if !forwarded && let Some(client) = self.clients.get(&client) {
@@ -319,7 +319,7 @@ impl<H: Host> Actor<H> {
         let writer = self.writers.spawn(writer::run(connection.writer, receiver, seqs.clone()));
         tokio::spawn(readers::read(id, connection.reader, self.inbox.clone(), reader.clone(), seqs));
         self.clients.insert(id, ClientTasks { queue, reader, writer });
-        self.handle(Event::ClientJoined { client: id, origin });
+        self.handle(HubEvent::ClientJoined { client: id, origin });
     }
 
     fn close_client(&mut self, client: ClientId) {
@@ -329,48 +329,48 @@ impl<H: Host> Actor<H> {
         self.broker.forget_client(client.0);
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn carry_out(&mut self, effect: HubEffect) {
         match effect {
-            Effect::Send { client, message } => self.queue(client, Outgoing::Message(message)),
-            Effect::StartOutput { client } => {
+            HubEffect::Send { client, message } => self.queue(client, Outgoing::Message(message)),
+            HubEffect::StartOutput { client } => {
                 let cursor = self.broker.cursor();
                 self.queue(client, Outgoing::StartOutput(cursor));
             }
-            Effect::StopOutput { client } => self.queue(client, Outgoing::StopOutput),
-            Effect::FlushOutput { client } => {
+            HubEffect::StopOutput { client } => self.queue(client, Outgoing::StopOutput),
+            HubEffect::FlushOutput { client } => {
                 let positions = self.broker.settle();
                 self.queue(client, Outgoing::FlushOutput(positions));
             }
-            Effect::Close { client } => self.close_client(client),
-            Effect::StartEngine { arguments } => self.start_engine(&arguments),
-            Effect::JoinSession { client, session, initialize, seq, child } => {
+            HubEffect::Close { client } => self.close_client(client),
+            HubEffect::StartEngine { arguments } => self.start_engine(&arguments),
+            HubEffect::JoinSession { client, session, initialize, seq, child } => {
                 self.join_session(client, &session, initialize, seq, child);
             }
-            Effect::RequestEngine { ticket, command, arguments, deadline } => {
+            HubEffect::RequestEngine { ticket, command, arguments, deadline } => {
                 self.request_engine(ticket, command, arguments, deadline);
             }
-            Effect::ReplyToEngine { id, result } => {
+            HubEffect::ReplyToEngine { id, result } => {
                 if let Some(engine) = &self.engine {
                     engine.reverse_reply(id, result);
                 }
             }
-            Effect::Cancel { ticket } => {
+            HubEffect::Cancel { ticket } => {
                 if let Some(request) = self.in_flight.get(&ticket) {
                     request.cancel.cancel();
                 }
             }
-            Effect::Io { ticket, client, request } => self.request_io(ticket, client, request),
-            Effect::StartTimer { timer, after } => {
+            HubEffect::Io { ticket, client, request } => self.request_io(ticket, client, request),
+            HubEffect::StartTimer { timer, after } => {
                 let inbox = self.inbox.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(after).await;
-                    inbox.event(Event::TimerFired(timer)).await;
+                    inbox.event(HubEvent::TimerFired(timer)).await;
                 });
             }
-            Effect::Publish(publication) => self.host.publish(publication, &self.inbox),
-            Effect::Unpublish => self.host.unpublish(),
-            Effect::KillProgram => self.broker.kill(),
-            Effect::End => self.ended = true,
+            HubEffect::Publish(publication) => self.host.publish(publication, &self.inbox),
+            HubEffect::Unpublish => self.host.unpublish(),
+            HubEffect::KillProgram => self.broker.kill(),
+            HubEffect::End => self.ended = true,
         }
     }
 
@@ -401,7 +401,7 @@ impl<H: Host> Actor<H> {
         self.disconnects = Some(disconnects);
         let pump = readers::EventPump::new(self.engines, self.broker.clone(), self.inbox.clone());
         tokio::spawn(pump.run(events, disconnect));
-        for effect in self.state.handle(Event::EngineStarted(started)) {
+        for effect in self.state.handle(HubEvent::EngineStarted(started)) {
             self.carry_out(effect);
         }
     }

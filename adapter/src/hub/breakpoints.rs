@@ -155,14 +155,14 @@ impl BreakpointStore {
         described.map(|(_, described)| (client, described)).collect()
     }
 
-    /// The engine is gone, with all it reported; the requests stay. Returns the requests that wait for its
-    /// reply.
+    /// The engine is gone, with all it reported; the requests stay. Returns the requests
+    /// that wait for its reply.
     pub fn forget_engine(&mut self) -> Vec<(BreakpointScope, Vec<PendingReply>)> {
         self.scopes.iter_mut().map(|(scope, in_scope)| (scope.clone(), in_scope.forget_engine())).collect()
     }
 
-    /// Takes what the engine reports of one breakpoint (DAP `Breakpoint`); returns the ids of those that
-    /// changed.
+    /// Takes what the engine reports of one breakpoint (DAP `Breakpoint`); returns the ids
+    /// of those that changed.
     pub fn update(&mut self, reported: &Value) -> Vec<i64> {
         let Some(engine_id) = reported["id"].as_i64() else { return Vec::new() };
         let reported_of = self.all_mut().filter(|breakpoint| breakpoint.engine_id == Some(engine_id));
@@ -203,8 +203,8 @@ impl BreakpointStore {
             .collect()
     }
 
-    /// Whether all of these are the engine's ids of breakpoints that are removed, or that have other ids by
-    /// now.
+    /// Whether all of these are the engine's ids of breakpoints that are removed, or that
+    /// have other ids by now.
     pub fn are_retired(&self, engine_ids: &[i64]) -> bool {
         let is_retired = |id: &i64| self.scopes.values().any(|in_scope| in_scope.is_retired(*id));
         !engine_ids.is_empty() && engine_ids.iter().all(is_retired)
@@ -226,8 +226,8 @@ impl BreakpointStore {
         }
     }
 
-    /// How many hits there were of the traces that count together with this breakpoint; `None` when it counts
-    /// alone.
+    /// How many hits there were of the traces that count together with this breakpoint; `None`
+    /// when it counts alone.
     pub fn group_hits(&self, id: i64) -> Option<u64> {
         let one = self.find(id)?;
         let group = one.request.trace.as_ref()?.group.as_ref()?;

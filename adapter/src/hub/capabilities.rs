@@ -7,8 +7,7 @@ use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 use serde_json::{Map, Value, json};
 
 /// Capabilities of the hub itself with any engine, besides its own requests: it evaluates conditions, counts
-/// hits and
-/// writes log messages where the engine does not (`state::conditions`).
+/// hits and writes log messages where the engine does not (`state::conditions`).
 const OURS: [&str; 5] = [
     "supportTerminateDebuggee",
     "supportsConditionalBreakpoints",
@@ -22,8 +21,7 @@ const TYPES: &str =
     "types to stop at, or with ! to pass over: System.IO.*, !System.OperationCanceledException";
 
 /// Capabilities of the built-in engine: optional requests, which the command table says how to announce, and
-/// those that
-/// belong to no request.
+/// those that belong to no request.
 const BUILT_IN: [&str; 25] = [
     "configurationDone",
     "setFunctionBreakpoints",

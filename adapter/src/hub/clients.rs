@@ -124,8 +124,8 @@ impl Client {
     /// Takes the arguments of `initialize`. Absent fields mean what DAP says they mean.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`, and for an invalid
-    /// `tandemAccess`.
+    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`, and for an
+    /// invalid `tandemAccess`.
     pub fn initialize(&mut self, arguments: &Value) -> Result<(), Failure> {
         let initialize: InitializeRequestArguments = types::read(arguments);
         self.convention = Convention::from_initialize(&initialize)?;

@@ -47,7 +47,7 @@ pub enum Origin {
 
 /// What can wake the hub.
 #[derive(Debug)]
-pub enum Event {
+pub enum HubEvent {
     ClientJoined {
         client: ClientId,
         origin: Origin,
@@ -70,21 +70,21 @@ pub enum Event {
     ClientStalled {
         client: ClientId,
     },
-    /// The engine was made, or could not be; follows [`Effect::StartEngine`].
+    /// The engine was made, or could not be; follows [`HubEffect::StartEngine`].
     EngineStarted(Result<StartedEngine, Failure>),
-    /// The engine's reply to [`Effect::RequestEngine`], with the engine's ids.
+    /// The engine's reply to [`HubEffect::RequestEngine`], with the engine's ids.
     EngineReplied {
         ticket: Ticket,
         result: Result<Value, Failure>,
     },
     /// The engine reports something by itself.
     EngineEvent(EngineEvent),
-    /// The broker's reply to [`Effect::Io`]: the body for the client.
+    /// The broker's reply to [`HubEffect::Io`]: the body for the client.
     IoReplied {
         ticket: Ticket,
         result: Result<Value, Failure>,
     },
-    /// A timer of [`Effect::StartTimer`] fired.
+    /// A timer of [`HubEffect::StartTimer`] fired.
     TimerFired(Timer),
     /// The host has to end (a signal).
     ShutdownRequested,
@@ -162,7 +162,7 @@ pub struct Publication {
 
 /// An action for the actor to carry out.
 #[derive(Debug, PartialEq)]
-pub enum Effect {
+pub enum HubEffect {
     /// Queue a message to a client; its writer numbers it.
     Send {
         client: ClientId,
@@ -184,7 +184,7 @@ pub enum Effect {
     Close {
         client: ClientId,
     },
-    /// Make the engine for these launch or attach arguments; [`Event::EngineStarted`] follows.
+    /// Make the engine for these launch or attach arguments; [`HubEvent::EngineStarted`] follows.
     StartEngine {
         arguments: Value,
     },
@@ -198,8 +198,8 @@ pub enum Effect {
         seq: i64,
         child: bool,
     },
-    /// Send the engine a request with its own ids; [`Event::EngineReplied`] follows, with `TIMEOUT` after
-    /// `deadline`.
+    /// Send the engine a request with its own ids; [`HubEvent::EngineReplied`] follows, with
+    /// `TIMEOUT` after `deadline`.
     RequestEngine {
         ticket: Ticket,
         command: String,
@@ -215,8 +215,8 @@ pub enum Effect {
     Cancel {
         ticket: Ticket,
     },
-    /// Send the broker a request on behalf of this client (`clear` is per client); [`Event::IoReplied`]
-    /// follows.
+    /// Send the broker a request on behalf of this client (`clear` is per client);
+    /// [`HubEvent::IoReplied`] follows.
     Io {
         ticket: Ticket,
         client: ClientId,

@@ -96,7 +96,7 @@ impl Ended {
 
 /// A frame that is followed statement by statement.
 #[derive(Debug)]
-struct Level {
+struct FollowedFrame {
     name: String,
     path: Option<String>,
     /// The frame that called it.
@@ -113,7 +113,7 @@ struct Level {
 
 /// The expected response, with the state to interpret it.
 #[derive(Debug)]
-enum Look {
+enum AwaitedResponse {
     Stack,
     Scopes,
     Variables { left: Vec<ScopeRef>, are_returned: bool, rows: Vec<Row> },
@@ -128,9 +128,9 @@ pub struct Follow {
     enter_calls: bool,
     /// The limit in milliseconds.
     pub timeout: u64,
-    levels: Vec<Level>,
+    levels: Vec<FollowedFrame>,
     record: Record,
-    look: Look,
+    look: AwaitedResponse,
     /// Where the last step ended.
     place: StepEnd,
     top: StackFrame,
@@ -180,7 +180,7 @@ impl Follow {
             timeout: read.timeout_ms.unwrap_or(TIME.0).clamp(1, TIME.1),
             levels: Vec::new(),
             record: Record::default(),
-            look: Look::Stack,
+            look: AwaitedResponse::Stack,
             place: StepEnd::Gone,
             top: StackFrame::default(),
             height: 0,
@@ -207,7 +207,7 @@ impl Follow {
     }
 
     fn stack(&mut self) -> Next {
-        self.look = Look::Stack;
+        self.look = AwaitedResponse::Stack;
         let arguments = json!({ "threadId": self.thread, "startFrame": 0, "levels": self.wanted });
         Next::Query("stackTrace", arguments)
     }
@@ -217,17 +217,17 @@ impl Follow {
     /// # Errors
     /// The engine's own, when nothing can be known without.
     pub fn receive(&mut self, reply: Result<Value, Failure>) -> Result<Next, Failure> {
-        match std::mem::replace(&mut self.look, Look::Stack) {
-            Look::Stack => {
+        match std::mem::replace(&mut self.look, AwaitedResponse::Stack) {
+            AwaitedResponse::Stack => {
                 let stack: StackTraceResponseBody = types::read(&reply?);
                 Ok(self.receive_stack(&stack.stack_frames))
             }
-            Look::Scopes => {
+            AwaitedResponse::Scopes => {
                 let mut left = local_scopes(&reply.unwrap_or_default());
                 left.reverse();
                 Ok(self.next_scope(left, Vec::new()))
             }
-            Look::Variables { left, are_returned, mut rows } => {
+            AwaitedResponse::Variables { left, are_returned, mut rows } => {
                 // Code of a library may have variables that cannot be read.
                 visible(&mut rows, &reply.unwrap_or_default(), are_returned, VARIABLES);
                 Ok(self.next_scope(left, rows))
@@ -237,7 +237,7 @@ impl Follow {
 
     fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<Row>) -> Next {
         let Some((reference, are_returned)) = left.pop() else { return self.arrive(rows) };
-        self.look = Look::Variables { left, are_returned, rows };
+        self.look = AwaitedResponse::Variables { left, are_returned, rows };
         let count = VARIABLES + 10;
         Next::Query("variables", json!({ "variablesReference": reference, "start": 0, "count": count }))
     }
@@ -281,14 +281,14 @@ impl Follow {
             StepEnd::Called if !frames::is_users(top) => self.leave_call(),
             StepEnd::Library => self.leave_call(),
             _ => {
-                self.look = Look::Scopes;
+                self.look = AwaitedResponse::Scopes;
                 Next::Query("scopes", json!({ "frameId": top.id }))
             }
         }
     }
 
-    /// From now on frames are distinguished by their number: that of each level, from this stack with all
-    /// frames.
+    /// From now on frames are distinguished by their number: that of each level, from this
+    /// stack with all frames.
     fn count_levels(&mut self, frames: &[StackFrame]) {
         let Some(last) = self.levels.last() else { return };
         let below = frames.iter().skip(1).position(|frame| frames::is(frame, last)).unwrap_or_default() + 1;
@@ -377,7 +377,7 @@ impl Follow {
     fn push(&mut self, rows: Vec<Row>) {
         let depth = self.levels.len();
         let statement = self.record.add(&self.top, depth, true);
-        self.levels.push(Level {
+        self.levels.push(FollowedFrame {
             name: self.top.name.clone(),
             path: frames::path(&self.top),
             caller: self.caller.clone(),

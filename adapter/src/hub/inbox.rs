@@ -3,7 +3,7 @@
 use tokio::sync::mpsc;
 
 use super::connection::Connection;
-use super::event::{Event, Origin};
+use super::event::{HubEvent, Origin};
 use crate::engine::EngineEvent;
 
 /// Maximum number of items that wait for the actor; when it is full, clients' readers wait (each for itself).
@@ -15,7 +15,7 @@ pub struct Inbox(mpsc::Sender<InboxItem>);
 
 /// What wakes the actor.
 pub(super) enum InboxItem {
-    Event(Event),
+    Event(HubEvent),
     /// An event of the engine with this number; one that was replaced is ignored.
     EngineEvent {
         engine: u64,
@@ -46,10 +46,10 @@ impl Inbox {
 
     /// Tells the hub that the host has to end.
     pub async fn shutdown(&self) {
-        self.send(InboxItem::Event(Event::ShutdownRequested)).await;
+        self.send(InboxItem::Event(HubEvent::ShutdownRequested)).await;
     }
 
-    pub(super) async fn event(&self, event: Event) {
+    pub(super) async fn event(&self, event: HubEvent) {
         self.send(InboxItem::Event(event)).await;
     }
 

@@ -121,8 +121,8 @@ fn number(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Adds attributes of other debuggers under Tandem's names. Theirs stay: an adapter of any kind may know
-/// them.
+/// Adds attributes of other debuggers under Tandem's names. Theirs stay: an adapter of
+/// any kind may know them.
 fn add_own_names(attributes: &mut Value) {
     for (theirs, ours) in [("stopAtEntry", "stopOnEntry")] {
         // False is the default, and a strict adapter does not get what its client did not say.

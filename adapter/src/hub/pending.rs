@@ -24,15 +24,15 @@ pub enum SideEffect {
 pub enum Waiter {
     /// Send the broker's reply to the client as it is.
     Io(ClientRequest),
-    /// The same for input to the program: the part of the text that others see, and whether stdin closes
-    /// after it.
+    /// The same for input to the program: the part of the text that others see, and whether
+    /// stdin closes after it.
     Write {
         request: ClientRequest,
         text: String,
         closes: bool,
     },
-    /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to, if it
-    /// belongs to one.
+    /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to,
+    /// if it belongs to one.
     Inspect {
         request: ClientRequest,
         stop: Option<u64>,

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 /// Maximum number of child sessions that are remembered: a pool of workers may start thousands.
 const MAX_CHILDREN: usize = 64;
-/// Maximum number of operations in progress that are remembered, so that they end for clients when their
-/// engine does.
+/// Maximum number of operations in progress that are remembered, so that they end for clients
+/// when their engine does.
 const MAX_PROGRESS: usize = 64;
 
 /// The program as its events reported it.

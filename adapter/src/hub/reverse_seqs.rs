@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of reverse requests without a response; of more the oldest is forgotten, and its response
-/// ignored.
+/// Maximum number of reverse requests without a response; of more the oldest is forgotten, and
+/// its response ignored.
 const MAX_OPEN: usize = 256;
 
 /// The numbers of one client: outside to inside. Clones are the same.

@@ -1,5 +1,5 @@
-//! The hub's decisions: `State::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so every race can
-//! be written down as a test.
+//! The hub's decisions: `State::handle(HubEvent) -> Vec<HubEffect>`. No I/O, no clock, no async, so that every
+//! race can be written down as a test.
 //!
 //! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, launch, leaving,
 //! end), [`control`] (resuming and pausing), [`restart`], [`inspect`] (requests that pass to the engine),
@@ -44,7 +44,7 @@ use super::arguments;
 use super::breakpoints::BreakpointStore;
 use super::capabilities::Capabilities;
 use super::clients::{Client, ClientKind, Clients, HandshakeStage};
-use super::event::{ClientId, ClientRequest, Effect, Event, IoRequest, Origin, Ticket, Timer};
+use super::event::{ClientId, ClientRequest, HubEffect, HubEvent, IoRequest, Origin, Ticket, Timer};
 use super::ids::IdCounter;
 use super::launch::Launch;
 use super::look_only;
@@ -140,7 +140,7 @@ pub struct State {
     /// The session ends; everything else is refused.
     ending: bool,
     /// What [`State::handle`] returns.
-    effects: Vec<Effect>,
+    effects: Vec<HubEffect>,
 }
 
 impl State {
@@ -179,33 +179,33 @@ impl State {
     }
 
     /// Takes one event; returns what to do about it, in order.
-    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+    pub fn handle(&mut self, event: HubEvent) -> Vec<HubEffect> {
         match event {
-            Event::ClientJoined { client, origin } => self.add_client(client, origin),
-            Event::ClientMessage { client, message } => match message {
+            HubEvent::ClientJoined { client, origin } => self.add_client(client, origin),
+            HubEvent::ClientMessage { client, message } => match message {
                 Message::Request(request) => self.receive_request(client, request),
                 Message::Response(response) => self.receive_reverse_response(client, response),
                 Message::Event(event) => {
                     tracing::debug!(%client, event = event.event, "an event of a client has no meaning");
                 }
             },
-            Event::ClientMessageInvalid { client, error } => {
+            HubEvent::ClientMessageInvalid { client, error } => {
                 if let Some(seq) = error.seq {
                     let command = error.command.clone().unwrap_or_default();
                     let request = ClientRequest { client, seq, command };
                     self.respond(&request, Err(Failure::invalid(error.to_string())));
                 }
             }
-            Event::ClientLeft { client } => self.remove_client(client, None),
-            Event::ClientStalled { client } => {
+            HubEvent::ClientLeft { client } => self.remove_client(client, None),
+            HubEvent::ClientStalled { client } => {
                 self.remove_client(client, Some("it does not read what it is sent"))
             }
-            Event::EngineStarted(result) => self.receive_engine(result),
-            Event::EngineReplied { ticket, result } => self.receive_engine_reply(ticket, result),
-            Event::EngineEvent(event) => self.receive_engine_event(event),
-            Event::IoReplied { ticket, result } => self.receive_io_reply(ticket, result),
-            Event::TimerFired(timer) => self.receive_timer(timer),
-            Event::ShutdownRequested => self.end_session(None, true),
+            HubEvent::EngineStarted(result) => self.receive_engine(result),
+            HubEvent::EngineReplied { ticket, result } => self.receive_engine_reply(ticket, result),
+            HubEvent::EngineEvent(event) => self.receive_engine_event(event),
+            HubEvent::IoReplied { ticket, result } => self.receive_io_reply(ticket, result),
+            HubEvent::TimerFired(timer) => self.receive_timer(timer),
+            HubEvent::ShutdownRequested => self.end_session(None, true),
         }
         std::mem::take(&mut self.effects)
     }
@@ -234,7 +234,8 @@ impl State {
         let mut client = Client::new(id, origin);
         client.admitted = self.token.is_none() || origin != Origin::First;
         if !client.admitted || origin == Origin::Socket {
-            self.effects.push(Effect::StartTimer { timer: Timer::Admission(id), after: MAX_ADMISSION_TIME });
+            self.effects
+                .push(HubEffect::StartTimer { timer: Timer::Admission(id), after: MAX_ADMISSION_TIME });
         }
         self.clients.add(client);
     }
@@ -395,7 +396,7 @@ impl State {
         }
         client.supports.mask(&request.command, &mut response.body);
         client.convention.to_client(&mut response.body);
-        self.effects.push(Effect::Send { client: request.client, message: Message::Response(response) });
+        self.effects.push(HubEffect::Send { client: request.client, message: Message::Response(response) });
     }
 
     fn refuse(&mut self, request: &ClientRequest, failure: Failure) {
@@ -404,7 +405,7 @@ impl State {
 
     fn request_engine(&mut self, waiter: Waiter, command: &str, arguments: Value, deadline: Duration) {
         let ticket = self.pending.add(waiter);
-        self.effects.push(Effect::RequestEngine { ticket, command: command.into(), arguments, deadline });
+        self.effects.push(HubEffect::RequestEngine { ticket, command: command.into(), arguments, deadline });
     }
 
     fn request_io(&mut self, request: ClientRequest, io: IoRequest) {
@@ -417,11 +418,11 @@ impl State {
             },
             IoRequest::Read(_) | IoRequest::Given => Waiter::Io(request),
         });
-        self.effects.push(Effect::Io { ticket, client, request: io });
+        self.effects.push(HubEffect::Io { ticket, client, request: io });
     }
 
     fn cancel_all(&mut self, tickets: Vec<Ticket>) {
-        self.effects.extend(tickets.into_iter().map(|ticket| Effect::Cancel { ticket }));
+        self.effects.extend(tickets.into_iter().map(|ticket| HubEffect::Cancel { ticket }));
     }
 
     /// Sends an event to one client, if it supports it, in its own ids, lines and paths.
@@ -438,7 +439,7 @@ impl State {
         client.supports.mask(event, &mut body);
         client.convention.to_client(&mut body);
         let message = Message::Event(dap_wire::Event::new(event, body));
-        self.effects.push(Effect::Send { client: id, message });
+        self.effects.push(HubEffect::Send { client: id, message });
     }
 
     /// Sends an event to all clients that launched, attached or joined, configured or not: what happens
@@ -465,7 +466,7 @@ impl State {
     /// The same, behind all output that the program printed before.
     fn broadcast_after_output(&mut self, event: &str, body: &Value) {
         for id in self.clients.ready() {
-            self.effects.push(Effect::FlushOutput { client: id });
+            self.effects.push(HubEffect::FlushOutput { client: id });
             self.send_event(id, event, body);
         }
     }
@@ -528,9 +529,9 @@ fn invalidated(area: &str) -> Value {
     types::body(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() })
 }
 
-/// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask for
-/// completions and read variables at each stop without a user's request: a failure there is a row of a table,
-/// not a dialog.
+/// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask
+/// for completions and read variables at each stop without a user's request: a failure there is a row of
+/// a table, not a dialog.
 fn unset_show_user(body: &mut Value) {
     if let Some(show) = body.get_mut("error").and_then(|error| error.get_mut("showUser")) {
         *show = Value::Bool(false);

@@ -71,8 +71,8 @@ async fn changed(output: Option<&mut OutputCursor>) {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes this and what else waits, together where it is short: in a burst each message costs less than
-    /// queuing the next.
+    /// Writes this and what else waits, together where it is short: in a burst each message costs less
+    /// than queuing the next.
     async fn write_batch(
         &mut self,
         first: Outgoing,

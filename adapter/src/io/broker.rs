@@ -26,8 +26,8 @@ use super::terminal::{self, Pty};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
 use super::waiting::{self, ObservedProgram};
 
-/// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits
-/// for a key.
+/// A program that takes keys and has neither printed nor been typed to for so long, and does not
+/// run, waits for a key.
 const QUIET_INTERVAL: Duration = Duration::from_millis(300);
 /// Most blocks of a stream that are taken in at once: more than a pipe holds.
 const MAX_SETTLED_BLOCKS: usize = 64;
@@ -56,8 +56,8 @@ struct BrokerState {
 pub struct Broker(Arc<BrokerState>);
 
 impl Broker {
-    /// Keeps at most `buffer_bytes` per stream. `stub` is the `tandem-dap` executable. Inside a tokio
-    /// runtime.
+    /// Keeps at most `buffer_bytes` per stream. `stub` is the `tandem-dap` executable.
+    /// Inside a tokio runtime.
     pub fn new(buffer_bytes: usize, stub: PathBuf) -> Self {
         Self(Arc::new(BrokerState {
             streams: Mutex::new(Streams::new(buffer_bytes)),
@@ -181,8 +181,8 @@ impl Broker {
         Ok(offer)
     }
 
-    /// Makes a place where the stub comes to that an adapter starts instead of the program (see
-    /// [`ExecShim`]).
+    /// Makes a place where the stub comes to that an adapter starts instead of the
+    /// program (see [`ExecShim`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED`.

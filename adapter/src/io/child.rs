@@ -265,8 +265,8 @@ impl Child {
         Ok(())
     }
 
-    /// Resolves when the program is released: what is written to its stdin before opens the gate. An error
-    /// when it never is.
+    /// Resolves when the program is released: what is written to its stdin before opens the gate. An
+    /// error when it never is.
     pub fn when_released(&mut self) -> oneshot::Receiver<()> {
         let (released, receiver) = oneshot::channel();
         self.released = Some(released);
@@ -331,8 +331,8 @@ pub fn is_suspended(pid: u32) -> bool {
     stops.iter().any(|stop| pending & (1 << (stop.as_raw() - 1)) != 0) || tasks.any(stopped)
 }
 
-/// Waits without reaping: mscordbi's PAL calls `waitpid` on its debuggee and would steal the status
-/// otherwise.
+/// Waits without reaping: mscordbi's PAL calls `waitpid` on its debuggee and would steal
+/// the status otherwise.
 fn wait_for_exit(pid: u32) -> ExitInfo {
     let lost = ExitInfo { code: -1, signal: None };
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return lost };

@@ -48,8 +48,8 @@ pub struct Descendants {
     /// The program's group when it leads none: others are in it, too.
     foreign: u32,
     members: BTreeMap<u32, GroupMember>,
-    /// The number that the kernel gave out last, when this was looked at last; 0 where the kernel does not
-    /// say.
+    /// The number that the kernel gave out last, when this was looked at last; 0 where
+    /// the kernel does not say.
     last: u32,
     /// The largest number there may be, and one more.
     limit: u32,
@@ -57,8 +57,8 @@ pub struct Descendants {
     /// Numbers without a known process yet: the kernel assigns one before its process exists; and since when.
     unknown: Vec<(u32, Instant)>,
     looks: u32,
-    /// The last processes that are not below the program, as far as is known: the parent and the group of
-    /// each.
+    /// The last processes that are not below the program, as far as is known: the parent
+    /// and the group of each.
     strangers: VecDeque<(u32, Stat)>,
     /// Where the kernel does not say: the processes that were looked at.
     seen: BTreeSet<u32>,
@@ -263,8 +263,8 @@ impl Descendants {
         self.full
     }
 
-    /// Waits until a process below the program ends, at most `limit`; those that have ended are no longer
-    /// part of the tree.
+    /// Waits until a process below the program ends, at most `limit`; those that have ended are no
+    /// longer part of the tree.
     pub fn wait(&mut self, limit: Duration) -> Vec<u32> {
         let pids: Vec<u32> = self.members.keys().copied().collect();
         let mut ends: Vec<PollFd<'_>> =

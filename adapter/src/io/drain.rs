@@ -108,8 +108,8 @@ impl DrainedStream {
         self.pipe.is_none()
     }
 
-    /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the end,
-    /// closes the pipe.
+    /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the
+    /// end, closes the pipe.
     pub fn drain(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         if self.block.is_empty() {

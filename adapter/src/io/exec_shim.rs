@@ -140,8 +140,8 @@ impl ExecShim {
 }
 
 impl ShimProgram {
-    /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because the
-    /// socket closes then.
+    /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because
+    /// the socket closes then.
     async fn give(&self, mut stream: UnixStream) -> std::io::Result<String> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');

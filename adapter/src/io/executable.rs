@@ -129,8 +129,8 @@ fn windows(header: &[u8]) -> Option<(String, &'static str)> {
     Some((what, "build it for Linux; a .NET program starts from the .dll beside it, or with `-r linux-x64`"))
 }
 
-/// Mach-O, of one machine or of several; what Java compiles begins like the latter, with a version where that
-/// has a small count.
+/// Mach-O, of one machine or of several; what Java compiles begins like the latter, with a version where
+/// that has a small count.
 fn macos(header: &[u8]) -> Option<(String, &'static str)> {
     const MAX_ARCHITECTURES: u64 = 20;
     let magic = number(header, 0, 4, true)?;
@@ -142,8 +142,8 @@ fn macos(header: &[u8]) -> Option<(String, &'static str)> {
     })
 }
 
-/// Whether the kernel has another program run files that begin so (binfmt_misc of the kernel's
-/// documentation).
+/// Whether the kernel has another program run files that begin so (binfmt_misc of the
+/// kernel's documentation).
 fn is_emulated(header: &[u8]) -> bool {
     let entries = std::fs::read_dir(EMULATED).into_iter().flatten().flatten();
     entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).any(|text| fits(&text, header))

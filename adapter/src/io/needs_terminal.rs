@@ -6,8 +6,8 @@
 /// The advice to a person and to an agent.
 pub const HINT: &str = "the program needs a terminal and has pipes: launch it with `\"pty\": true`";
 
-/// Texts that occur together in one message, in lower case: languages and libraries write the system's
-/// messages in both.
+/// Texts that occur together in one message, in lower case: languages and libraries write the
+/// system's messages in both.
 const MESSAGES: &[&[&str]] = &[
     // The system's ENOTTY: Python's termios, Ruby's io/console, Go, Rust, C, Perl, stty.
     &["inappropriate ioctl for device"],

@@ -20,8 +20,8 @@ use super::{terminal, text};
 const MAX_PATTERN_SPAN: u64 = 64 * 1024;
 /// How much of a stream is searched at once, bytes.
 const SEARCH_BLOCK_LEN: usize = 64 * 1024;
-/// The newest bytes that a terminal's screen is rendered from: programs that draw the screen redraw it
-/// regularly.
+/// The newest bytes that a terminal's screen is rendered from: programs that draw the
+/// screen redraw it regularly.
 const MAX_SCREEN_LEN: u64 = 1024 * 1024;
 /// How often a waiting reader looks whether the program waits for input.
 const INPUT_PROBE_INTERVAL: Duration = Duration::from_millis(15);
@@ -72,8 +72,8 @@ pub struct OutputRead {
     pub matched: Option<String>,
     /// The program waits for input, and how.
     pub waiting_for_input: Option<InputWaitKind>,
-    /// Names this wait for input: another one when the program has printed something, or was given input,
-    /// since.
+    /// Names this wait for input: another one when the program has printed something, or
+    /// was given input, since.
     pub wait_id: Option<String>,
     /// Its terminal's screen, if requested.
     pub screen: Option<String>,
@@ -216,8 +216,8 @@ impl Broker {
         self.lock().starts.remove(&client);
     }
 
-    /// Waits until the program prints this from now on, on stderr or its terminal. `false` when it ends
-    /// before.
+    /// Waits until the program prints this from now on, on stderr or its terminal.
+    /// `false` when it ends before.
     pub async fn prints_error(&self, text: &[u8]) -> bool {
         let mut changed = self.changes();
         let overlap = text.len().saturating_sub(1) as u64;

@@ -204,8 +204,8 @@ impl ProgramStdin {
         })
     }
 
-    /// Writes what a file holds, however slowly the program reads, and closes. Ends when the program closes
-    /// its stdin.
+    /// Writes what a file holds, however slowly the program reads, and closes. Ends when the
+    /// program closes its stdin.
     ///
     /// # Errors
     /// `STDIN_CLOSED`, `IO_FAILED`.

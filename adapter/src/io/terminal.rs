@@ -32,8 +32,8 @@ pub enum Pty {
     No,
     /// One that shows only what the program prints: agents know what they type.
     Quiet,
-    /// One that also shows what is typed, as people expect. Programs turn that off for a password, or to edit
-    /// lines by themselves.
+    /// One that also shows what is typed, as people expect. Programs turn that off for a password, or to
+    /// edit lines by themselves.
     Echoing,
 }
 
@@ -47,8 +47,8 @@ impl Pty {
         }
     }
 
-    /// Adds what the terminal is called to the variables of a launch, which may call it otherwise or unset
-    /// the name.
+    /// Adds what the terminal is called to the variables of a launch, which may call it
+    /// otherwise or unset the name.
     pub fn name_in(self, env: &mut Vec<(String, Option<String>)>) {
         if self != Self::No && !env.iter().any(|(name, _)| name == "TERM") {
             env.push(("TERM".into(), Some(KIND.into())));
@@ -127,8 +127,8 @@ pub fn has_nothing_unread(path: &Path) -> bool {
     programs.and_then(rustix::io::ioctl_fionread).is_ok_and(|unread| unread == 0)
 }
 
-/// The screen of a terminal of our size after these bytes: lines without trailing spaces, without empty lines
-/// at the end.
+/// The screen of a terminal of our size after these bytes: lines without trailing spaces, without
+/// empty lines at the end.
 pub fn screen(bytes: &[u8]) -> String {
     let mut terminal = vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0);
     // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.

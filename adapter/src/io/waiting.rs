@@ -78,8 +78,8 @@ impl ProgramSample {
 /// Combined state of a program's threads at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
-    /// None runs. A program that works has no such moment, one that polls has many: to detect it, look
-    /// several times.
+    /// None runs. A program that works has no such moment, one that polls has many: to detect
+    /// it, look several times.
     Idle,
     /// One runs, or could if there were a processor for it, or is stopped by a debugger or a signal.
     Runs,
@@ -105,8 +105,8 @@ struct ThreadTimes {
 }
 
 impl CpuTimes {
-    /// Those of process `pid`, and of the processes below it that share this input; none where they cannot be
-    /// known.
+    /// Those of process `pid`, and of the processes below it that share this input; none where
+    /// they cannot be known.
     pub(super) fn read(pid: u32, input: &InputFile) -> Self {
         let mut threads = HashMap::new();
         each_of_family(pid, |process, is_first| {
@@ -161,8 +161,8 @@ pub(super) struct Looks {
     last: Option<Instant>,
     /// How many in a row found it blocked on its input.
     waits: u32,
-    /// How many in a row found that it may poll for keys, and of them those that found it idle, or waiting
-    /// for a disk.
+    /// How many in a row found that it may poll for keys, and of them those that found it idle,
+    /// or waiting for a disk.
     polls: u32,
     idle: u32,
     on_disk: u32,

@@ -129,8 +129,8 @@ impl AsyncRead for FromEditor {
     }
 }
 
-/// Writes to the editor. As long as this or [`FromEditor`] exists the relay stays, which the editor takes for
-/// its adapter.
+/// Writes to the editor. As long as this or [`FromEditor`] exists the relay stays, which the editor
+/// takes for its adapter.
 struct ToEditor {
     stdout: SharedFd,
     relay: Arc<Relay>,

@@ -37,8 +37,8 @@ pub(in crate::engine) fn run(
     follow(command, limit, give_up, failed, each)
 }
 
-/// The first line that a command prints to stdout, such as a version; `None` when there is none within
-/// [`QUERY_TIMEOUT`].
+/// The first line that a command prints to stdout, such as a version; `None` when there is none
+/// within [`QUERY_TIMEOUT`].
 pub(in crate::engine) fn first_line(mut command: Command) -> Option<String> {
     let mut first = None;
     command.stderr(Stdio::null());

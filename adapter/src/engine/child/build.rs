@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::find;
 use super::target::Target;
 use crate::engine::builds::{self, BuildProgress, Tell};
-use readers::{Told, gnu, go, rustc};
+use readers::{CompilerOutput, gnu, go, rustc};
 
 /// Whose arguments a program of Rust's tests takes.
 const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
@@ -238,11 +238,11 @@ impl Build<'_> {
         &self,
         command: Command,
         folder: &Path,
-        read: fn(&str, &Path, &mut Told) -> Option<String>,
-    ) -> Result<Told, Failure> {
+        read: fn(&str, &Path, &mut CompilerOutput) -> Option<String>,
+    ) -> Result<CompilerOutput, Failure> {
         let failed = |reason: String| builds::failure(folder, reason);
         let telling = BuildProgress::begin(self.tell, self.what(folder));
-        let mut told = Told::default();
+        let mut told = CompilerOutput::default();
         let status = builds::command::run(command, BUILD_LIMIT, self.give_up, &failed, &mut |line| {
             if let Some(shown) = read(line, folder, &mut told) {
                 telling.line(shown.trim_end());
@@ -288,8 +288,8 @@ fn manifest_above(source: &Path) -> Option<PathBuf> {
     source.ancestors().skip(1).map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.is_file())
 }
 
-/// Which target of the package a source is, by Cargo's conventions; nothing when only the manifest would
-/// tell.
+/// Which target of the package a source is, by Cargo's conventions; nothing when only
+/// the manifest would tell.
 fn cargo_target(manifest: &Path, source: &Path) -> Vec<String> {
     let inside = manifest.parent().and_then(|folder| source.strip_prefix(folder).ok());
     let words: Vec<String> = inside

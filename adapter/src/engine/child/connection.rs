@@ -88,10 +88,10 @@ impl LastLines {
 }
 
 /// An adapter that can be talked to.
-pub(super) struct Connection {
+pub(super) struct AdapterConnection {
     pub(super) peer: Peer,
     /// The adapter, or the program that contains it.
-    pub(super) process: Process,
+    pub(super) process: AdapterProcess,
     /// The endpoint at which the adapter listens; `None` if it uses its stdio or dialled us.
     pub(super) place: Option<Endpoint>,
     /// Further connections to the port that was dialled: subprocesses of the program.
@@ -101,19 +101,19 @@ pub(super) struct Connection {
 }
 
 /// The process that was started for a connection.
-pub(super) enum Process {
+pub(super) enum AdapterProcess {
     /// An adapter; its stderr is not the program's.
     Adapter(Child, LastLines),
     /// The program, or what hands its stdio on to it.
     Program(Child),
-    /// Nothing: one that ran before is used, or another session's; then that one's stderr, if it is not its
-    /// program's.
+    /// Nothing: one that ran before is used, or another session's; then that one's stderr, if it
+    /// is not its program's.
     Elsewhere(Option<LastLines>),
 }
 
-impl Connection {
-    /// Where the adapter takes a connection for a further program: on the port that it reported, or where it
-    /// accepted this one.
+impl AdapterConnection {
+    /// Where the adapter takes a connection for a further program: on the port that it reported, or where
+    /// it accepted this one.
     pub(super) fn further(&self, told: Option<u16>) -> Option<Endpoint> {
         match (&self.place, told) {
             (Some(place), Some(port)) => Some(place.with_port(port)),
@@ -123,7 +123,7 @@ impl Connection {
     }
 }
 
-impl Process {
+impl AdapterProcess {
     pub(super) fn child(&self) -> Option<&Child> {
         match self {
             Self::Adapter(child, _) | Self::Program(child) => Some(child),
@@ -157,12 +157,11 @@ impl Process {
 ///
 /// # Errors
 /// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with the end of its stderr when it ends or does
-/// not answer,
-/// `PROCESS_NOT_FOUND` when one that should run does not.
+/// not answer, `PROCESS_NOT_FOUND` when one that should run does not.
 pub(super) async fn start(
     plan: &Plan,
     broker: &Broker,
-) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
+) -> Result<(AdapterConnection, mpsc::UnboundedReceiver<Incoming>), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(ErrorCode::EngineFailed, format!("cannot prepare a connection: {error}"))
     };
@@ -208,7 +207,7 @@ pub(super) async fn start(
     let (process, pipes) = if plan.program_io == ProgramIo::Inherited {
         let mut child = broker.spawn(&spec)?;
         child.release()?;
-        (Process::Program(child), None)
+        (AdapterProcess::Program(child), None)
     } else {
         let (mut child, ChildPipes { stdin, stdout, stderr, .. }) = broker.spawn_helper(&spec)?;
         child.release()?;
@@ -221,13 +220,13 @@ pub(super) async fn start(
             pipe::Sender::from_owned_fd(nonblocking(stdin).map_err(failed)?).map_err(failed)?,
             receive(stdout).map_err(failed)?,
         );
-        (Process::Adapter(child, lines), Some((from, to)))
+        (AdapterProcess::Adapter(child, lines), Some((from, to)))
     };
     let what = plan.spec.program.display().to_string();
     let reached = async {
         match (&place, &listener, pipes) {
             (Some(place), ..) => loop {
-                if let (Process::Program(program), Endpoint::Folder(socket)) = (&process, place) {
+                if let (AdapterProcess::Program(program), Endpoint::Folder(socket)) = (&process, place) {
                     until_it_waits(program.pid(), socket).await;
                 }
                 // From outside nothing shows when it listens; trying costs nothing.
@@ -251,7 +250,7 @@ pub(super) async fn start(
             Err(format!("it could not be reached within {} s", START_LIMIT.as_secs())),
     };
     match outcome {
-        Ok((peer, incoming)) => Ok((Connection { peer, process, place, listener, scratch }, incoming)),
+        Ok((peer, incoming)) => Ok((AdapterConnection { peer, process, place, listener, scratch }, incoming)),
         Err(reason) => {
             if let Some(child) = process.child() {
                 child.signal(rustix::process::Signal::KILL);
@@ -272,7 +271,9 @@ async fn until_it_waits(pid: u32, socket: &std::path::Path) {
 }
 
 /// Connects to an adapter that runs already; nothing is started.
-async fn attach_to(place: Endpoint) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
+async fn attach_to(
+    place: Endpoint,
+) -> Result<(AdapterConnection, mpsc::UnboundedReceiver<Incoming>), Failure> {
     let missing = |reason: String| {
         let message = format!("no debug adapter answers at `{place}`: {reason}");
         Failure::new(ErrorCode::ProcessNotFound, message)
@@ -282,8 +283,8 @@ async fn attach_to(place: Endpoint) -> Result<(Connection, mpsc::UnboundedReceiv
         .await
         .map_err(|_| missing(format!("nothing came within {} s", START_LIMIT.as_secs())))?
         .map_err(|error| missing(error.to_string()))?;
-    let process = Process::Elsewhere(None);
-    Ok((Connection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
+    let process = AdapterProcess::Elsewhere(None);
+    Ok((AdapterConnection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
 }
 
 /// `ENGINE_FAILED` with the end of the adapter's stderr.

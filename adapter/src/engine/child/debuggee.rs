@@ -13,12 +13,12 @@ const EXIT_CODE: usize = 49;
 
 /// The program as the kernel knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Debuggee {
+pub(super) struct DebuggeeProcess {
     pid: u32,
     started: String,
 }
 
-impl Debuggee {
+impl DebuggeeProcess {
     /// The process with this id now; `None` when there is none.
     pub(super) fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, started: start_time(pid)? })
@@ -178,8 +178,8 @@ fn start_time(pid: u32) -> Option<String> {
     stat_of(pid)?.into_iter().nth(START_TIME)
 }
 
-/// The fields of `/proc/PID/stat` from the third on. The second is the name in brackets, which may contain
-/// anything.
+/// The fields of `/proc/PID/stat` from the third on. The second is the name in brackets, which
+/// may contain anything.
 fn stat_of(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(stat.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned).collect())
@@ -210,7 +210,7 @@ mod tests {
             [("read line; exit 7", 7), ("read line; exit 0", 0), ("read line; kill -9 $$", 137)]
         {
             let mut child = run(script);
-            let process = Debuggee::of(child.id()).unwrap();
+            let process = DebuggeeProcess::of(child.id()).unwrap();
             assert_eq!(process.exit_code(), None, "{script}");
             drop(child.stdin.take());
             let deadline = Instant::now() + Duration::from_secs(30);
@@ -219,7 +219,7 @@ mod tests {
                 std::thread::yield_now();
             }
             assert_eq!(process.exit_code(), Some(code), "{script}");
-            assert_eq!(Debuggee { started: "1".into(), ..process.clone() }.exit_code(), None);
+            assert_eq!(DebuggeeProcess { started: "1".into(), ..process.clone() }.exit_code(), None);
             child.wait().unwrap();
             assert_eq!(process.exit_code(), None, "{script}");
         }
@@ -238,7 +238,7 @@ mod tests {
         while command_line_of(child.id()).first().is_none_or(|word| word != "sh") {
             assert!(Instant::now() < deadline, "never a shell");
         }
-        let (process, image) = (Debuggee::of(child.id()).unwrap(), image_of(child.id()));
+        let (process, image) = (DebuggeeProcess::of(child.id()).unwrap(), image_of(child.id()));
         assert!(!image.is_empty());
         assert_eq!(image_of(child.id()), image);
         drop(child.stdin.take());
@@ -254,9 +254,9 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_when_it_started() {
-        let own = Debuggee::of(std::process::id()).unwrap();
-        assert_eq!(Debuggee::of(std::process::id()).unwrap(), own);
+        let own = DebuggeeProcess::of(std::process::id()).unwrap();
+        assert_eq!(DebuggeeProcess::of(std::process::id()).unwrap(), own);
         // A reused pid is another process, which must not get a signal.
-        Debuggee { started: "1".into(), ..own }.signal(Signal::KILL);
+        DebuggeeProcess { started: "1".into(), ..own }.signal(Signal::KILL);
     }
 }

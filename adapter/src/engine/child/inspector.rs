@@ -11,7 +11,7 @@ use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 
 pub(super) use self::closing::Opened;
-use super::debuggee::{self, Debuggee};
+use super::debuggee::{self, DebuggeeProcess};
 use super::socket;
 
 /// The port at which Node listens by default.
@@ -39,7 +39,7 @@ pub(super) fn port_of(pid: u32) -> Result<(u16, Option<Opened>), Failure> {
     if before.contains(&USUAL) {
         return Ok((USUAL, None));
     }
-    let known = i32::try_from(pid).ok().and_then(Pid::from_raw).zip(Debuggee::of(pid));
+    let known = i32::try_from(pid).ok().and_then(Pid::from_raw).zip(DebuggeeProcess::of(pid));
     let Some((_, process)) = known.filter(|(pid, _)| kill_process(*pid, Signal::USR1).is_ok()) else {
         return Err(undebuggable("cannot be sent a signal: it has ended, or is another user's"));
     };

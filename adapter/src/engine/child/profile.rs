@@ -31,8 +31,8 @@ pub(super) enum Transport {
     DialsBack,
     /// It listens on the port that replaces `{port}` in its arguments.
     Listens,
-    /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that only this user
-    /// may enter.
+    /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that
+    /// only this user may enter.
     ListensLocally,
     /// It runs already and listens there: nothing is started.
     Runs(Endpoint),
@@ -81,15 +81,15 @@ pub(super) struct Plan {
 /// Habits of an adapter that its capabilities do not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Quirks {
-    /// The process that was started is not the program but passes its stdio on: its exit code is not the
-    /// program's.
+    /// The process that was started is not the program but passes its stdio on: its exit code
+    /// is not the program's.
     pub(super) passes_stdio_on: bool,
     /// Its connection closes with the program, without an event.
     pub(super) ends_silently: bool,
     /// The launched process is not the program: the program is its first child.
     pub(super) first_child_is_program: bool,
-    /// The command it asks us to start runs the program in a new process group, before the adapter reports
-    /// its process.
+    /// The command it asks us to start runs the program in a new process group, before the
+    /// adapter reports its process.
     pub(super) has_launcher: bool,
     /// Its `stdout` output is the adapter's (log points): the program's output comes through our pipes.
     pub(super) speaks_as_stdout: bool,
@@ -98,8 +98,8 @@ pub(super) struct Quirks {
     /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer
     /// to `configurationDone`.
     pub(super) starts_when_configured: bool,
-    /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized` nor is to
-    /// be configured.
+    /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized`
+    /// nor is to be configured.
     pub(super) never_ready: bool,
     /// The program is Rust's: its panics are exceptions to stop at.
     pub(super) panics: bool,
@@ -252,22 +252,22 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// Whether it says `process`, at least in some versions, or whether clients must not see the program at
-    /// its very beginning: Delve shows no stack of one that has no goroutine yet, and bash-dap loses a pause
-    /// that comes so early.
+    /// its very beginning: Delve shows no stack of one that has no goroutine yet, and bash-dap loses a
+    /// pause that comes so early.
     fn reports_process(&self) -> bool {
         true
     }
 
-    /// Works out how to launch. May look at files and run short commands: it is called where blocking is
-    /// fine.
+    /// Works out how to launch. May look at files and run short commands: it is called
+    /// where blocking is fine.
     ///
     /// # Errors
-    /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it, `INVALID_PARAMETER`,
-    /// `LAUNCH_FAILED`.
+    /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it,
+    /// `INVALID_PARAMETER`, `LAUNCH_FAILED`.
     fn launch(&self, target: &Target) -> Result<Plan, Failure>;
 
-    /// The requests it has beyond DAP's, of an adapter that does not survive others; `None` where any may
-    /// come.
+    /// The requests it has beyond DAP's, of an adapter that does not survive others;
+    /// `None` where any may come.
     fn own_requests(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -321,8 +321,8 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether the debugger is code of the program's own language, in which handlers of signals run as in any
-    /// other.
+    /// Whether the debugger is code of the program's own language, in which handlers of
+    /// signals run as in any other.
     fn is_in_the_program(&self) -> bool {
         false
     }
@@ -355,8 +355,8 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// What to `evaluate` for the number of the signal that ended the program, if the adapter reports exit
-    /// codes only.
+    /// What to `evaluate` for the number of the signal that ended the program, if the adapter
+    /// reports exit codes only.
     fn signal_expression(&self) -> Option<&'static str> {
         None
     }
@@ -367,9 +367,9 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// A short command that runs no code of the program and prints what is wrong with the text of a
-    /// condition, nothing when it is right; for adapters that do not say so themselves. Finding it may look
-    /// at files.
+    /// A short command that runs no code of the program and prints what is wrong with the text of
+    /// a condition, nothing when it is right; for adapters that do not say so themselves. Finding
+    /// it may look at files.
     fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {
         None
     }
@@ -381,14 +381,14 @@ pub(super) trait Profile: Send + Sync {
         condition.to_owned()
     }
 
-    /// What to `evaluate` at a stop for the reason why a guarded condition failed; empty text when it did
-    /// not.
+    /// What to `evaluate` at a stop for the reason why a guarded condition failed; empty
+    /// text when it did not.
     fn failure_query(&self) -> Option<&'static str> {
         None
     }
 
-    /// The condition that failed, if it is known, and the reason, if the adapter reports a failure in this
-    /// output.
+    /// The condition that failed, if it is known, and the reason, if the adapter reports a
+    /// failure in this output.
     fn failed_condition_in(&self, _output: &str) -> Option<FailedCondition> {
         None
     }
@@ -409,8 +409,8 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether it debugs machine code: its values have addresses, its frames sources that may be on another
-    /// machine.
+    /// Whether it debugs machine code: its values have addresses, its frames sources that may
+    /// be on another machine.
     fn is_native(&self) -> bool {
         false
     }
@@ -449,8 +449,8 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether a process that was started with these words ends by itself when the program has gone, and
-    /// cleans up after it.
+    /// Whether a process that was started with these words ends by itself when the program has gone,
+    /// and cleans up after it.
     fn is_helper(&self, _words: &[String]) -> bool {
         false
     }

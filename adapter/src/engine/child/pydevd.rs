@@ -11,8 +11,8 @@ use super::rows;
 /// The types of rows that represent more elements.
 const FURTHER: [&str; 2] = ["MoreItems", "MoreItemsRange"];
 
-/// The thread of a `pause` must be all of them: a number makes its reading thread end, and with it the
-/// session.
+/// The thread of a `pause` must be all of them: a number makes its reading thread end,
+/// and with it the session.
 pub(super) fn adapt_request(command: &str, arguments: &mut Value) {
     if command == "pause" {
         match arguments.as_object_mut() {
@@ -66,8 +66,8 @@ fn is_group(row: &Value) -> bool {
     row["value"] == "" && row["name"].as_str().is_some_and(|name| name.ends_with(" variables"))
 }
 
-/// It completes behind a dot and does not say so; what it reports about its own process is of no use to
-/// clients.
+/// It completes behind a dot and does not say so; what it reports about its own process is
+/// of no use to clients.
 pub(super) fn complete(capabilities: &mut Value) {
     let Some(capabilities) = capabilities.as_object_mut() else { return };
     capabilities.shift_remove("pydevd");
@@ -86,8 +86,8 @@ pub(super) fn further_elements(rows: &[Value]) -> Option<usize> {
     rows.iter().position(stands_for_more)
 }
 
-/// `variablePresentation` without the group of names that Python gives each object, unless the launch
-/// requests it.
+/// `variablePresentation` without the group of names that Python gives each object, unless
+/// the launch requests it.
 pub(super) fn presentation(asked: &Value) -> Value {
     let mut presentation = Map::from_iter([("special".to_owned(), json!("hide"))]);
     if let Some(asked) = asked.as_object() {

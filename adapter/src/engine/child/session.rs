@@ -44,11 +44,11 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::Connection;
-use super::debuggee::Debuggee;
+use super::connection::AdapterConnection;
+use super::debuggee::DebuggeeProcess;
 use super::inspector::Opened;
 use super::profile::{Plan, Profile};
-use super::state::{ChildState, Effect, Event, Knowledge, Link};
+use super::state::{ChildEffect, ChildEvent, ChildState, Knowledge, Link};
 use super::target::Target;
 use super::{capability_gate, translate};
 use crate::engine::{BY_FORCE, BreakpointSnapshot, EngineEvent, EngineRequest, STOPPED, record_breakpoints};
@@ -59,13 +59,13 @@ use subprocesses::Adopted;
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
 /// How long it may take until it can be configured, and from then until the program runs.
 const LAUNCH_LIMIT: Duration = Duration::from_secs(60);
-/// How long an ordinary request may take; less than the hub waits, so that the end of its stderr can be
-/// quoted.
+/// How long an ordinary request may take; less than the hub waits, so that the end of its
+/// stderr can be quoted.
 const REQUEST_LIMIT: Duration = Duration::from_secs(28);
 /// How long it may take to detach.
 const DISCONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// The same for a program that keeps running: the next attach finds it held until then. Below what the hub
-/// waits.
+/// The same for a program that keeps running: the next attach finds it held until then.
+/// Below what the hub waits.
 const RELEASE_LIMIT: Duration = Duration::from_secs(4);
 /// How long an adapter may take to report the program's end after the kernel has reported it.
 const LATE_WORD: Duration = Duration::from_secs(2);
@@ -73,8 +73,8 @@ const LATE_WORD: Duration = Duration::from_secs(2);
 const LAST_STEPS: Duration = Duration::from_secs(30);
 /// How long an adapter may keep quiet about a process that runs.
 const SILENCE: Duration = Duration::from_millis(300);
-/// How long an unknown adapter may take to become ready after its launch, before we assume that it never
-/// reports this.
+/// How long an unknown adapter may take to become ready after its launch, before we assume that
+/// it never reports this.
 const READY_LIMIT: Duration = Duration::from_secs(3);
 
 /// Between two looks at whether a program has opened its pipes.
@@ -83,7 +83,7 @@ const PROBE: Duration = Duration::from_millis(5);
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
 struct Live {
-    connection: Connection,
+    connection: AdapterConnection,
     plan: Plan,
     target: Target,
     capabilities: Arc<Value>,
@@ -92,7 +92,7 @@ struct Live {
     /// Pipes the program is to open.
     offer: Option<NamedPipes>,
     /// The process that the adapter reported, or that we know.
-    debuggee: Option<Debuggee>,
+    debuggee: Option<DebuggeeProcess>,
     /// The program's process, and what it ran at first, to see when it becomes another program
     /// (`debuggee::image_of`).
     image: (u32, Vec<u8>),
@@ -110,7 +110,7 @@ impl Live {
 }
 
 /// The session with one adapter and its program.
-pub(super) struct Session {
+pub(super) struct AdapterSession {
     profile: Arc<dyn Profile>,
     broker: Broker,
     events: mpsc::UnboundedSender<EngineEvent>,
@@ -132,7 +132,7 @@ pub(super) struct Session {
     closing: CancellationToken,
 }
 
-impl Session {
+impl AdapterSession {
     pub(super) fn new(
         profile: Arc<dyn Profile>,
         broker: Broker,
@@ -159,18 +159,18 @@ impl Session {
     }
 
     /// Gives the state an event, and carries out what it wants.
-    fn handle(self: &Arc<Self>, event: Event) {
+    fn handle(self: &Arc<Self>, event: ChildEvent) {
         for effect in self.decide(event) {
             self.carry_out(effect);
         }
     }
 
     /// The same; what takes time is done when it returns.
-    async fn handle_in_place(self: &Arc<Self>, event: Event) {
+    async fn handle_in_place(self: &Arc<Self>, event: ChildEvent) {
         for effect in self.decide(event) {
             match effect {
-                Effect::Examine { body, paused } => Box::pin(self.clone().examine(body, paused)).await,
-                Effect::EndSession => Box::pin(self.clone().end_session()).await,
+                ChildEffect::Examine { body, paused } => Box::pin(self.clone().examine(body, paused)).await,
+                ChildEffect::EndSession => Box::pin(self.clone().end_session()).await,
                 quick => self.carry_out(quick),
             }
         }
@@ -178,34 +178,36 @@ impl Session {
 
     /// Passes an event to the state; tasks that wait for the state check it again.
     #[must_use]
-    fn decide(&self, event: Event) -> Vec<Effect> {
+    fn decide(&self, event: ChildEvent) -> Vec<ChildEffect> {
         let mut effects = Vec::new();
         self.state.send_modify(|state| effects = state.handle(event));
         effects
     }
 
     /// Events to a hub that has gone are lost: it ends the session anyway.
-    fn carry_out(self: &Arc<Self>, effect: Effect) {
+    fn carry_out(self: &Arc<Self>, effect: ChildEffect) {
         match effect {
-            Effect::SendEvent { event, body } => drop(self.events.send(EngineEvent::Dap { event, body })),
-            Effect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
-            Effect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
-            Effect::AwaitOutside { stops } => drop(tokio::spawn(self.clone().await_outside(stops))),
-            Effect::SignalProgram => self.signal_program(),
-            Effect::AskClient { id, command, arguments } => {
+            ChildEffect::SendEvent { event, body } => {
+                drop(self.events.send(EngineEvent::Dap { event, body }))
+            }
+            ChildEffect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
+            ChildEffect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
+            ChildEffect::AwaitOutside { stops } => drop(tokio::spawn(self.clone().await_outside(stops))),
+            ChildEffect::SignalProgram => self.signal_program(),
+            ChildEffect::AskClient { id, command, arguments } => {
                 drop(self.events.send(EngineEvent::ReverseRequest { id, command, arguments }));
             }
-            Effect::Respond { link, request, result } => {
+            ChildEffect::Respond { link, request, result } => {
                 if let Some(live) = self.live().as_ref() {
                     live.peer_of(link).respond(&request, result);
                 }
             }
-            Effect::EndSession => drop(tokio::spawn(self.clone().end_session())),
+            ChildEffect::EndSession => drop(tokio::spawn(self.clone().end_session())),
         }
     }
 
     fn tell(self: &Arc<Self>, event: &str, body: Value) {
-        self.handle(Event::Report { event: event.into(), body });
+        self.handle(ChildEvent::Report { event: event.into(), body });
     }
 
     fn state<R>(&self, read: impl FnOnce(&ChildState) -> R) -> R {
@@ -321,7 +323,7 @@ impl Session {
                     }
                     command if command == "continue" || resumes_step => {
                         let answer = Box::pin(self.resume(arguments, &cancel)).await?;
-                        self.handle(Event::Resumed);
+                        self.handle(ChildEvent::Resumed);
                         return Ok(answer);
                     }
                     "pause" => return Box::pin(self.pause(arguments, &cancel)).await,

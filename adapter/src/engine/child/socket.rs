@@ -127,8 +127,8 @@ pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
     !found.is_empty()
 }
 
-/// The connections within this machine that have one end among `ours` and the other among `theirs`, by the
-/// inodes of both.
+/// The connections within this machine that have one end among `ours` and the other among `theirs`,
+/// by the inodes of both.
 pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
     let end = |row: &TcpTableRow<'_>| {
         (row.is_connected() && (ours(row.inode) || theirs(row.inode)))

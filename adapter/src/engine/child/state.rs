@@ -1,6 +1,6 @@
-//! The decisions of a session with an adapter: `ChildState::handle(Event) -> Vec<Effect>`. No I/O, no clock,
-//! no async, so that each order in which the adapter, the kernel and the hub report things can be written
-//! down as a test.
+//! The decisions of a session with an adapter: `ChildState::handle(ChildEvent) -> Vec<ChildEffect>`. No I/O,
+//! no clock, no async, so that each order in which the adapter, the kernel and the hub report things can be
+//! written down as a test.
 //!
 //! Not here: carrying out the effects, and waiting until the state is as needed (the session).
 
@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use super::connection::STDERR_TAIL_LEN;
 pub(super) use knowledge::{Correction, Knowledge};
 use motion::{EndSignal, Motion};
+use reverse::AdapterRequests;
 pub(super) use reverse::Link;
-use reverse::ReverseRequests;
 
-/// How often the signal that asks the program to end waits for the program to run, if it stops again and
-/// again.
+/// How often the signal that asks the program to end waits for the program to run, if it
+/// stops again and again.
 const MAX_TRIES: u32 = 20;
 
 /// Replaces an exit code that is not known: a program's own is never negative.
@@ -32,7 +32,7 @@ const NO_CODE: i64 = -1;
 
 /// What can change the state.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum ChildEvent {
     /// `launch` or `attach` was sent.
     LaunchSent,
     /// The adapter can be configured: it said so, or it never does.
@@ -59,11 +59,11 @@ pub(super) enum Event {
     StopReported(Value),
     /// The program is stopped: the body of `stopped` as the hub gets it.
     Stopped(Value),
-    /// Only our own request shows that the program is stopped, if there were `before` stops when the pause
-    /// was requested.
+    /// Only our own request shows that the program is stopped, if there were `before` stops when
+    /// the pause was requested.
     FoundStopped { before: u64, body: Value },
-    /// The signal that asks the program to end is sent when the program runs: its handler would run in the
-    /// debugger.
+    /// The signal that asks the program to end is sent when the program runs: its handler
+    /// would run in the debugger.
     SignalOwed,
     /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
     LeftDebugger { again: bool },
@@ -99,16 +99,16 @@ pub(super) enum Event {
 
 /// An action for the session to carry out.
 #[derive(Debug, PartialEq)]
-pub(super) enum Effect {
+pub(super) enum ChildEffect {
     /// Send this DAP event to the hub.
     SendEvent { event: String, body: Value },
     /// Report to the hub that the adapter broke.
     Died(Failure),
-    /// Find out more of a stop that the adapter said; [`Event::Stopped`] follows. `paused`: a client wants
-    /// it.
+    /// Find out more about a stop that the adapter reported; [`ChildEvent::Stopped`] follows. `paused`: a
+    /// client requested the stop.
     Examine { body: Value, paused: bool },
     /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed);
-    /// [`Event::LeftDebugger`] follows.
+    /// [`ChildEvent::LeftDebugger`] follows.
     AwaitOutside { stops: u64 },
     /// Ask the program to end with a signal.
     SignalProgram,
@@ -135,7 +135,7 @@ enum Handshake {
 /// The answer to `launch` or `attach`, which may come at any point of the handshake from
 /// [`Handshake::LaunchSent`] on.
 #[derive(Debug)]
-enum Launch {
+enum LaunchReply {
     /// There is none yet. The adapter's output until then may contain the only reason of a refusal.
     Pending {
         printed: String,
@@ -145,7 +145,7 @@ enum Launch {
 
 /// The observed state of the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Program {
+enum DebuggeeState {
     #[default]
     Unknown,
     /// The process was reported to the hub.
@@ -158,7 +158,7 @@ enum Program {
 
 /// Whether the session continues. It only moves forward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum EndProgress {
     #[default]
     Open,
     /// A task ends the session.
@@ -169,11 +169,11 @@ enum Phase {
 
 /// The connection to the adapter. It only moves forward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Connection {
+enum ConnectionState {
     #[default]
     Open,
-    /// The adapter answered `disconnect`, which it gets once: debugpy's ends, with all its sessions, at a
-    /// second one.
+    /// The adapter answered `disconnect`, which it gets once: debugpy's ends, with all its
+    /// sessions, at a second one.
     Disconnected,
     HungUp,
 }
@@ -186,7 +186,7 @@ struct EndReports {
     exited: Value,
     /// The first body of `terminated`, which may be empty.
     terminated: Option<Value>,
-    connection: Connection,
+    connection: ConnectionState,
 }
 
 /// How the end is explained.
@@ -203,19 +203,19 @@ pub(super) enum EndKind {
 #[derive(Debug)]
 pub(super) struct ChildState {
     handshake: Handshake,
-    launch: Launch,
+    launch: LaunchReply,
     /// Why the adapter cannot start the program that it was configured for.
     refusal: Option<Failure>,
-    program: Program,
+    program: DebuggeeState,
     /// How often the program was seen to stop.
     stops: u64,
     motion: Motion,
     end_signal: EndSignal,
-    reverse_requests: ReverseRequests,
+    reverse_requests: AdapterRequests,
     end_reports: EndReports,
     /// The exit code that the kernel reported.
     kernel_code: Option<i64>,
-    phase: Phase,
+    phase: EndProgress,
     /// The program became another one, as far as the debugger in it says so.
     replaced: bool,
     pub(super) knowledge: Knowledge,
@@ -225,16 +225,16 @@ impl Default for ChildState {
     fn default() -> Self {
         Self {
             handshake: Handshake::default(),
-            launch: Launch::Pending { printed: String::new() },
+            launch: LaunchReply::Pending { printed: String::new() },
             refusal: None,
-            program: Program::default(),
+            program: DebuggeeState::default(),
             stops: 0,
             motion: Motion::default(),
             end_signal: EndSignal::default(),
-            reverse_requests: ReverseRequests::default(),
+            reverse_requests: AdapterRequests::default(),
             end_reports: EndReports::default(),
             kernel_code: None,
-            phase: Phase::default(),
+            phase: EndProgress::default(),
             replaced: false,
             knowledge: Knowledge::default(),
         }
@@ -243,124 +243,132 @@ impl Default for ChildState {
 
 impl ChildState {
     /// Takes one event; returns what to do about it, in order.
-    pub(super) fn handle(&mut self, event: Event) -> Vec<Effect> {
+    pub(super) fn handle(&mut self, event: ChildEvent) -> Vec<ChildEffect> {
         match event {
-            Event::LaunchSent => self.advance(Handshake::LaunchSent, None),
-            Event::Initialized => self.advance(Handshake::Initialized, Some("initialized")),
-            Event::Configured => self.advance(Handshake::Configured, None),
-            Event::Launched => {
-                self.launch = Launch::Succeeded;
+            ChildEvent::LaunchSent => self.advance(Handshake::LaunchSent, None),
+            ChildEvent::Initialized => self.advance(Handshake::Initialized, Some("initialized")),
+            ChildEvent::Configured => self.advance(Handshake::Configured, None),
+            ChildEvent::Launched => {
+                self.launch = LaunchReply::Succeeded;
                 Vec::new()
             }
-            Event::Refused(failure) => {
+            ChildEvent::Refused(failure) => {
                 self.refusal.get_or_insert(failure);
                 Vec::new()
             }
-            Event::Printed(text) => self.remember(&text),
-            Event::Process(body) => {
+            ChildEvent::Printed(text) => self.remember(&text),
+            ChildEvent::Process(body) => {
                 self.program = match self.program {
-                    Program::Unknown | Program::Reported => Program::Reported,
-                    Program::EndedUnseen | Program::Ended => Program::Ended,
+                    DebuggeeState::Unknown | DebuggeeState::Reported => DebuggeeState::Reported,
+                    DebuggeeState::EndedUnseen | DebuggeeState::Ended => DebuggeeState::Ended,
                 };
                 self.report("process", body)
             }
-            Event::ProgramGone => {
+            ChildEvent::ProgramGone => {
                 self.program = match self.program {
-                    Program::Unknown | Program::EndedUnseen => Program::EndedUnseen,
-                    Program::Reported | Program::Ended => Program::Ended,
+                    DebuggeeState::Unknown | DebuggeeState::EndedUnseen => DebuggeeState::EndedUnseen,
+                    DebuggeeState::Reported | DebuggeeState::Ended => DebuggeeState::Ended,
                 };
                 Vec::new()
             }
-            Event::RequestSent(execution) => {
+            ChildEvent::RequestSent(execution) => {
                 self.motion.request(execution);
                 Vec::new()
             }
-            Event::Resumed => match self.end_signal {
-                EndSignal::Owed { .. } => vec![Effect::AwaitOutside { stops: self.stops }],
+            ChildEvent::Resumed => match self.end_signal {
+                EndSignal::Owed { .. } => vec![ChildEffect::AwaitOutside { stops: self.stops }],
                 EndSignal::Usual => Vec::new(),
             },
-            Event::StoppedAtConnection => {
+            ChildEvent::StoppedAtConnection => {
                 self.motion.stopped_at_connection();
                 Vec::new()
             }
-            Event::StopReported(_) if self.motion.is_stopped_at_connection() => Vec::new(),
-            Event::StopReported(mut body) => {
+            ChildEvent::StopReported(_) if self.motion.is_stopped_at_connection() => Vec::new(),
+            ChildEvent::StopReported(mut body) => {
                 let paused = self.motion.stop(&mut body);
-                vec![Effect::Examine { body, paused }]
+                vec![ChildEffect::Examine { body, paused }]
             }
-            Event::Stopped(body) => self.stopped(body, false),
-            Event::FoundStopped { before, body } if self.stops == before => self.stopped(body, true),
+            ChildEvent::Stopped(body) => self.stopped(body, false),
+            ChildEvent::FoundStopped { before, body } if self.stops == before => self.stopped(body, true),
             // Meanwhile it has stopped by itself.
-            Event::FoundStopped { .. } => Vec::new(),
-            Event::SignalOwed => {
+            ChildEvent::FoundStopped { .. } => Vec::new(),
+            ChildEvent::SignalOwed => {
                 self.end_signal = EndSignal::Owed { tries: MAX_TRIES };
                 Vec::new()
             }
-            Event::LeftDebugger { again } if self.end_signal.due(again) => vec![Effect::SignalProgram],
-            Event::LeftDebugger { .. } => Vec::new(),
-            Event::WantsTerminal { link, request, external } => {
+            ChildEvent::LeftDebugger { again } if self.end_signal.due(again) => {
+                vec![ChildEffect::SignalProgram]
+            }
+            ChildEvent::LeftDebugger { .. } => Vec::new(),
+            ChildEvent::WantsTerminal { link, request, external } => {
                 let (command, mut arguments) = (request.command.clone(), request.arguments.clone());
                 if external {
                     arguments["kind"] = json!("external");
                 }
-                vec![Effect::AskClient { id: self.reverse_requests.add(link, request), command, arguments }]
+                vec![ChildEffect::AskClient {
+                    id: self.reverse_requests.add(link, request),
+                    command,
+                    arguments,
+                }]
             }
-            Event::ClientAnswered { id, result } => {
+            ChildEvent::ClientAnswered { id, result } => {
                 let open = self.reverse_requests.take(id);
-                open.map(|(link, request)| Effect::Respond { link, request, result }).into_iter().collect()
+                open.map(|(link, request)| ChildEffect::Respond { link, request, result })
+                    .into_iter()
+                    .collect()
             }
-            Event::ExitCode(code) => {
+            ChildEvent::ExitCode(code) => {
                 self.end_reports.exit_code = Some(code);
                 Vec::new()
             }
-            Event::Exited(body) => {
+            ChildEvent::Exited(body) => {
                 self.end_reports.exit_code = Some(body["exitCode"].as_i64().unwrap_or(0));
                 if self.end_reports.exited.is_null() {
                     self.end_reports.exited = body;
                 }
                 self.begin_end()
             }
-            Event::Replaced => {
+            ChildEvent::Replaced => {
                 self.replaced = true;
                 Vec::new()
             }
-            Event::Terminated(body) => {
+            ChildEvent::Terminated(body) => {
                 let known = self.end_reports.terminated.get_or_insert_default();
                 if known.is_null() {
                     *known = body;
                 }
                 self.begin_end()
             }
-            Event::KernelCode(code) => {
+            ChildEvent::KernelCode(code) => {
                 self.kernel_code = Some(code);
                 Vec::new()
             }
-            Event::Disconnected => {
-                self.end_reports.connection = self.end_reports.connection.max(Connection::Disconnected);
+            ChildEvent::Disconnected => {
+                self.end_reports.connection = self.end_reports.connection.max(ConnectionState::Disconnected);
                 Vec::new()
             }
-            Event::HungUp => {
-                self.end_reports.connection = Connection::HungUp;
+            ChildEvent::HungUp => {
+                self.end_reports.connection = ConnectionState::HungUp;
                 self.begin_end()
             }
-            Event::EndNoticed => self.begin_end(),
+            ChildEvent::EndNoticed => self.begin_end(),
             // The answer to the launch says so, and the same client may launch again.
-            Event::AdapterBroke(_) if !self.is_launched() => Vec::new(),
-            Event::AdapterBroke(failure) => {
-                self.phase = Phase::Over;
-                vec![Effect::Died(failure)]
+            ChildEvent::AdapterBroke(_) if !self.is_launched() => Vec::new(),
+            ChildEvent::AdapterBroke(failure) => {
+                self.phase = EndProgress::Over;
+                vec![ChildEffect::Died(failure)]
             }
-            Event::EndKnown(code) => self.ended(code),
-            Event::Released => {
-                self.phase = Phase::Over;
+            ChildEvent::EndKnown(code) => self.ended(code),
+            ChildEvent::Released => {
+                self.phase = EndProgress::Over;
                 Vec::new()
             }
-            Event::Report { event, body } => self.report(&event, body),
+            ChildEvent::Report { event, body } => self.report(&event, body),
         }
     }
 
     /// Moves the handshake forward; reports that the first time.
-    fn advance(&mut self, to: Handshake, event: Option<&str>) -> Vec<Effect> {
+    fn advance(&mut self, to: Handshake, event: Option<&str>) -> Vec<ChildEffect> {
         if self.handshake >= to {
             return Vec::new();
         }
@@ -368,8 +376,8 @@ impl ChildState {
         event.map(|event| self.report(event, Value::Null)).unwrap_or_default()
     }
 
-    fn remember(&mut self, text: &str) -> Vec<Effect> {
-        if let Launch::Pending { printed } = &mut self.launch
+    fn remember(&mut self, text: &str) -> Vec<ChildEffect> {
+        if let LaunchReply::Pending { printed } = &mut self.launch
             && printed.len() < STDERR_TAIL_LEN
         {
             printed.extend(text.chars().take(STDERR_TAIL_LEN));
@@ -377,22 +385,22 @@ impl ChildState {
         Vec::new()
     }
 
-    fn stopped(&mut self, body: Value, unsaid: bool) -> Vec<Effect> {
+    fn stopped(&mut self, body: Value, unsaid: bool) -> Vec<ChildEffect> {
         self.stops += 1;
         self.motion.reported(unsaid);
         self.report("stopped", body)
     }
 
-    fn begin_end(&mut self) -> Vec<Effect> {
-        if self.phase != Phase::Open {
+    fn begin_end(&mut self) -> Vec<ChildEffect> {
+        if self.phase != EndProgress::Open {
             return Vec::new();
         }
-        self.phase = Phase::Ending;
-        vec![Effect::EndSession]
+        self.phase = EndProgress::Ending;
+        vec![ChildEffect::EndSession]
     }
 
     /// `exited` and `terminated` are reported once, whatever the adapter said.
-    fn ended(&mut self, code: Option<i64>) -> Vec<Effect> {
+    fn ended(&mut self, code: Option<i64>) -> Vec<ChildEffect> {
         let mut effects = Vec::new();
         if let Some(code) = code {
             let mut exited = std::mem::take(&mut self.end_reports.exited);
@@ -404,14 +412,16 @@ impl ChildState {
         }
         let terminated = self.end_reports.terminated.clone().unwrap_or_default();
         effects.extend(self.report("terminated", terminated));
-        self.phase = Phase::Over;
+        self.phase = EndProgress::Over;
         effects
     }
 
-    fn report(&self, event: &str, body: Value) -> Vec<Effect> {
+    fn report(&self, event: &str, body: Value) -> Vec<ChildEffect> {
         match self.phase {
-            Phase::Over => Vec::new(),
-            Phase::Open | Phase::Ending => vec![Effect::SendEvent { event: event.into(), body }],
+            EndProgress::Over => Vec::new(),
+            EndProgress::Open | EndProgress::Ending => {
+                vec![ChildEffect::SendEvent { event: event.into(), body }]
+            }
         }
     }
 }

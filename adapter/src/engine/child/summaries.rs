@@ -34,8 +34,8 @@ pub(super) fn for_lldb(rust: bool) -> String {
     )
 }
 
-/// A Python expression for pydevd, evaluated once in each process: its own module is changed, none of the
-/// program.
+/// A Python expression for pydevd, evaluated once in each process: its own module is
+/// changed, none of the program.
 pub(super) fn for_pydevd() -> String {
     format!("__import__('builtins').exec({}, {{}})", json!(PYTHON))
 }

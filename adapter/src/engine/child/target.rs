@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::find;
 use super::socket::Endpoint;
-use super::test_files::{Run, Runner};
+use super::test_files::{Runner, RunnerEntry};
 use crate::engine::console::Console;
 use crate::engine::path_map;
 use crate::io::executable::{self, Able};
@@ -163,11 +163,11 @@ impl Target {
         if let Some(attributes) = self.attributes.as_object_mut() {
             attributes.insert("args".into(), args);
             match runner.run {
-                Run::Module(name) => {
+                RunnerEntry::Module(name) => {
                     attributes.remove("program");
                     attributes.insert("module".into(), name.into());
                 }
-                Run::Program(program) => {
+                RunnerEntry::Program(program) => {
                     attributes.insert("program".into(), Value::from(program.display().to_string()));
                     self.program = program;
                 }
@@ -292,8 +292,8 @@ impl Target {
         }
     }
 
-    /// The attributes a child adapter gets: all that are not Tandem's own, `engineOptions` on top, then
-    /// `ours`.
+    /// The attributes a child adapter gets: all that are not Tandem's own,
+    /// `engineOptions` on top, then `ours`.
     pub(super) fn for_adapter(&self, ours: Value) -> Value {
         let mut passed = Map::new();
         let attributes = self.attributes.as_object().into_iter().flatten();

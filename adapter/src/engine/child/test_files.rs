@@ -38,7 +38,7 @@ pub(super) struct Runner {
     /// How tests are chosen, for people.
     pub(super) chosen: &'static str,
     /// The module or program to run.
-    pub(super) run: Run,
+    pub(super) run: RunnerEntry,
     /// Before the arguments of the launch.
     pub(super) args: Vec<String>,
     /// Where, unless the launch says so.
@@ -49,7 +49,7 @@ pub(super) struct Runner {
 
 /// A test runner's module or program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum RunnerEntry {
     Module(&'static str),
     Program(PathBuf),
 }
@@ -86,8 +86,8 @@ fn root(source: &Path, names: &[&str]) -> PathBuf {
     own.ancestors().find(has).or(above).unwrap_or(own).to_owned()
 }
 
-/// Whether a line of Python, of no block, runs the file's tests or its program, so that the file runs by
-/// itself.
+/// Whether a line of Python, of no block, runs the file's tests or its program, so that
+/// the file runs by itself.
 fn calls_its_tests(line: &str) -> bool {
     let called = line.split_once('(').map_or("", |(called, _)| called);
     called.starts_with("test_") || ["main", "asyncio.run", "pytest.main", "unittest.main"].contains(&called)
@@ -109,7 +109,7 @@ pub(super) fn python(target: &Target, has_module: impl Fn(&str) -> bool) -> Opti
     let cases = text.contains("TestCase");
     let cwd = root(&target.program, &PYTHON_ROOTS);
     let runner = |name, args| {
-        let (run, cwd) = (Run::Module(name), cwd.clone());
+        let (run, cwd) = (RunnerEntry::Module(name), cwd.clone());
         Some(Runner { name, chosen: BY_ARGS, run, args, cwd, env: Vec::new() })
     };
     let file = target.program.display().to_string();
@@ -120,8 +120,8 @@ pub(super) fn python(target: &Target, has_module: impl Fn(&str) -> bool) -> Opti
     below.and_then(|below| runner("unittest", vec![below.display().to_string()]))
 }
 
-/// The runner of a JavaScript test source: jest or vitest, if its project has it. Files for Node's own runner
-/// run by themselves.
+/// The runner of a JavaScript test source: jest or vitest, if its project has it. Files for Node's own
+/// runner run by themselves.
 pub(super) fn javascript(target: &Target) -> Option<Runner> {
     let name = name_of(target)?;
     let is_test = [".test.", ".spec."].iter().any(|part| name.contains(part))
@@ -134,7 +134,7 @@ pub(super) fn javascript(target: &Target) -> Option<Runner> {
         return Some(Runner {
             name: "node:test",
             chosen: BY_RUNTIME_ARGS,
-            run: Run::Program(program.to_owned()),
+            run: RunnerEntry::Program(program.to_owned()),
             args: Vec::new(),
             cwd: target.cwd.clone(),
             env: Vec::new(),
@@ -150,7 +150,7 @@ pub(super) fn javascript(target: &Target) -> Option<Runner> {
     let vitest = || installed("vitest/vitest.mjs").map(|file| ("vitest", file, &VITEST[..]));
     let (name, runner, args) = jest().or_else(vitest)?;
     let args = args.iter().map(|word| (*word).to_owned()).chain([program.display().to_string()]).collect();
-    let (run, cwd) = (Run::Program(runner), cwd.to_owned());
+    let (run, cwd) = (RunnerEntry::Program(runner), cwd.to_owned());
     Some(Runner { name, chosen: BY_ARGS, run, args, cwd, env: Vec::new() })
 }
 
@@ -164,7 +164,7 @@ pub(super) fn ruby(target: &Target) -> Option<Runner> {
         return Some(Runner {
             name: "RSpec",
             chosen: BY_ARGS,
-            run: Run::Program(rspec),
+            run: RunnerEntry::Program(rspec),
             args: vec![file],
             cwd,
             env: Vec::new(),
@@ -178,7 +178,7 @@ pub(super) fn ruby(target: &Target) -> Option<Runner> {
     let folders = ["lib", "test"].map(|name| cwd.join(name).display().to_string());
     let folders = folders.into_iter().chain(before).collect::<Vec<_>>().join(":");
     let env = vec![("RUBYLIB".to_owned(), Some(folders))];
-    let run = Run::Program(target.program.clone());
+    let run = RunnerEntry::Program(target.program.clone());
     Some(Runner { name: "minitest", chosen: BY_ARGS, run, args: Vec::new(), cwd, env })
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// Adapters' names of the filters that Tandem offers before it knows the adapter; an editor shows those and
-/// keeps sending them.
+/// Adapters' names of the filters that Tandem offers before it knows the adapter; an editor shows those
+/// and keeps sending them.
 const FILTERS: [(&str, &[&str]); 3] = [
     ("all", &["raised", "any", "exception", "cpp_throw"]),
     ("user-unhandled", &["userUnhandled"]),
@@ -62,8 +62,8 @@ pub(super) fn refused_breakpoints(arguments: &Value, engine: &str) -> Value {
     json!({ "breakpoints": refused })
 }
 
-/// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its `result` is the
-/// `value`.
+/// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its
+/// `result` is the `value`.
 pub(super) fn assigned(mut answer: Value) -> Value {
     if answer["value"].is_null()
         && let Some(result) = answer["result"].as_str().map(Value::from)

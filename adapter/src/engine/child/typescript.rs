@@ -20,7 +20,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// What Node is to be started with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct NodeCommand {
     pub(super) program: PathBuf,
     /// Arguments of Node's own.
     pub(super) runtime_args: Vec<String>,
@@ -31,15 +31,15 @@ pub(super) fn is_source(program: &Path) -> bool {
     compiled_ending(program).is_some()
 }
 
-/// How to run a source. `folders` are those in which the project may keep its own tools. Runs `node
-/// --version`.
+/// How to run a source. `folders` are those in which the project may keep its own tools.
+/// Runs `node --version`.
 ///
 /// # Errors
 /// `LAUNCH_FAILED` when there is no way.
-pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<Run, Failure> {
+pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<NodeCommand, Failure> {
     let compiled = compiled(program, folders);
     if let Some(program) = compiled.clone().filter(|compiled| !is_older(compiled, program)) {
-        return Ok(Run { program, runtime_args: Vec::new() });
+        return Ok(NodeCommand { program, runtime_args: Vec::new() });
     }
     let version = version_of(node);
     let tool = |inside: &str| {
@@ -55,11 +55,11 @@ pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<Ru
         vec!["--require".to_owned(), shown(register)]
     } else if let Some(program) = compiled {
         // Older than its source: better than nothing, and js-debug still shows the source.
-        return Ok(Run { program, runtime_args: Vec::new() });
+        return Ok(NodeCommand { program, runtime_args: Vec::new() });
     } else {
         return Err(no_way(program, version));
     };
-    Ok(Run { program: program.to_path_buf(), runtime_args })
+    Ok(NodeCommand { program: program.to_path_buf(), runtime_args })
 }
 
 fn no_way(program: &Path, version: Option<(u64, u64)>) -> Failure {

@@ -4,8 +4,8 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-/// Attributes in docs/launch-configuration.md, of any engine: a configuration may be shared by several
-/// engines.
+/// Attributes in docs/launch-configuration.md, of any engine: a configuration may be
+/// shared by several engines.
 const KNOWN: [&str; 62] = [
     "agentAccess",
     "args",
@@ -110,8 +110,8 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
     Some(format!("{}: the {are} nothing to the .NET engine; {them} ignored", unknown.join(", ")))
 }
 
-/// Refuses attributes that request missing features, and without which the configuration would mean something
-/// else.
+/// Refuses attributes that request missing features, and without which the configuration
+/// would mean something else.
 ///
 /// # Errors
 /// `UNSUPPORTED` naming the attribute.

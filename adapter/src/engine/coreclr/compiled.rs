@@ -305,8 +305,8 @@ impl Compiler {
         }
     }
 
-    /// Makes sure that the compiler's process knows the program's modules. Returns their ids, the most
-    /// important first.
+    /// Makes sure that the compiler's process knows the program's modules. Returns their ids, the
+    /// most important first.
     fn load_modules(
         &mut self,
         session: &mut ClrSession,
@@ -417,8 +417,8 @@ impl Compiler {
         Ok(Helper { process, sent: HashSet::new() })
     }
 
-    /// Sends a request and waits for its answer. A process that does not answer is killed; the next request
-    /// starts another.
+    /// Sends a request and waits for its answer. A process that does not answer is killed; the next
+    /// request starts another.
     fn ask(&mut self, session: &ClrSession, request: HelperMessage) -> Result<CompilerResponse, Failure> {
         let Some(helper) = &self.helper else { return Err(self.drop_process("it is gone")) };
         helper.process.send(request.finish());

@@ -75,8 +75,8 @@ impl Disassembly {
 }
 
 impl SourceLocator {
-    /// DAP `DisassembledInstruction`. `shown` is the document of the previous row, whose name is not
-    /// repeated.
+    /// DAP `DisassembledInstruction`. `shown` is the document of the previous row, whose
+    /// name is not repeated.
     fn row(
         &self,
         retrieval: &Retrieval,
@@ -110,8 +110,8 @@ impl SourceLocator {
     }
 }
 
-/// A row without an instruction, at an address that differs from all others, as far from the last row as its
-/// index is.
+/// A row without an instruction, at an address that differs from all others, as far from the
+/// last row as its index is.
 fn placeholder_row(list: &[Instruction], asked: u64, index: i64) -> Value {
     let address = match (list.first(), list.last()) {
         (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),

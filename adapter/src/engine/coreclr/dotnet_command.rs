@@ -19,8 +19,8 @@ const BUILDS: [&str; 4] = ["-v", "--verbosity", "-a", "--arch"];
 const SWITCHES: [&str; 6] =
     ["--no-restore", "--self-contained", "--sc", "--no-self-contained", "--force", "--no-cache"];
 
-/// The attributes that a launch of `dotnet` with arguments is equivalent to; `None` if it is a program like
-/// any other.
+/// The attributes that a launch of `dotnet` with arguments is equivalent to; `None` if it is a
+/// program like any other.
 pub(super) fn equivalent_launch(attributes: &Value) -> Option<Value> {
     let program = Path::new(attributes["program"].as_str()?);
     if program.file_name()? != "dotnet" {
@@ -42,8 +42,8 @@ pub(super) fn equivalent_launch(attributes: &Value) -> Option<Value> {
     Some(meant)
 }
 
-/// Whether a launch runs a command of the SDK whose child processes are the programs to debug: `dotnet test`,
-/// `dotnet run`.
+/// Whether a launch runs a command of the SDK whose child processes are the programs to debug:
+/// `dotnet test`, `dotnet run`.
 pub(super) fn starts_programs(attributes: &Value) -> bool {
     let is_dotnet = attributes["program"]
         .as_str()

@@ -20,8 +20,8 @@ use crate::engine::SIGNAL_PENDING;
 use crate::io::ExitInfo;
 use crate::io::child::{is_suspended, signal_group};
 
-/// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for that,
-/// before detaching.
+/// How long the callbacks must pause before a program counts as quiet, and the limit of waiting for
+/// that, before detaching.
 const QUIET_INTERVAL: Duration = Duration::from_millis(50);
 const QUIET_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a call that could not be aborted may take to end before the detach.
@@ -110,8 +110,8 @@ impl ClrSession {
         }
     }
 
-    /// Leaves the program as if there had been no debugger. If the program ends in the meantime, nothing is
-    /// left to do.
+    /// Leaves the program as if there had been no debugger. If the program ends in the meantime,
+    /// nothing is left to do.
     fn release(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let mut steps = || -> Result<(), Failure> {
             if self.debuggee.run == RunState::Running {
@@ -286,8 +286,8 @@ impl ClrSession {
         self.on_program_exited(Some(info));
     }
 
-    /// The program has ended; the session lasts until its debugged child processes, whose input and output it
-    /// carries, have ended.
+    /// The program has ended; the session lasts until its debugged child processes, whose input and output
+    /// it carries, have ended.
     pub(super) fn on_program_exited(&mut self, info: Option<ExitInfo>) {
         self.close(info);
         let how = info.map_or_else(String::new, |info| format!(" with exit code {}", info.code));
@@ -352,8 +352,8 @@ impl ClrSession {
     }
 }
 
-/// Kills a program and waits for its end. If that takes longer than the limit, the end is reported when it
-/// comes.
+/// Kills a program and waits for its end. If that takes longer than the limit, the end is
+/// reported when it comes.
 fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
     child.signal(Signal::KILL);
     let deadline = Instant::now() + KILL_TIMEOUT;

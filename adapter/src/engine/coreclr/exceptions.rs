@@ -41,8 +41,8 @@ const MAX_DEPTH_OF_SEVERAL: usize = 2;
 const MAX_INNER: u32 = 16;
 /// Deepest line of base types.
 const MAX_BASE_DEPTH: usize = 64;
-/// The runtime's exception for a program that ends itself by `Environment.FailFast` or ends with a fatal
-/// error.
+/// The runtime's exception for a program that ends itself by `Environment.FailFast` or
+/// ends with a fatal error.
 const FATAL: &str = "System.ExecutionEngineException";
 /// Deepest stack that is searched for a handler.
 const MAX_STACK_DEPTH: usize = 1000;
@@ -67,8 +67,8 @@ struct Thrown {
     carried: Carried,
     /// Why the program fails fast, once it does.
     reason: Option<String>,
-    /// The runtime was asked not to report exceptions that no user code sees: each report costs the program a
-    /// stop.
+    /// The runtime was asked not to report exceptions that no user code sees: each report
+    /// costs the program a stop.
     is_only_users: bool,
 }
 
@@ -266,8 +266,8 @@ impl Exceptions {
         Ok(())
     }
 
-    /// Has the runtime report only exceptions that user code sees, unless others matter; the program is
-    /// stopped.
+    /// Has the runtime report only exceptions that user code sees, unless others matter;
+    /// the program is stopped.
     fn report_user_exceptions_only(&mut self, process: Option<&Process>, just_my_code: bool) {
         if self.thrown.is_only_users || self.wants_all_exceptions(just_my_code) {
             return;

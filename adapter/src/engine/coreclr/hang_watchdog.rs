@@ -35,8 +35,8 @@ const SAMPLES_BEFORE_REPORT: u32 = 5;
 const HELPER: &str = ".NET Debugger";
 /// Name of the engine's thread, and of those that the debugging library starts from it.
 pub(super) const ENGINE: &str = "coreclr-engine";
-/// How often they wake between two samples while they try to stop the threads: every 20 ms, less on a busy
-/// machine.
+/// How often they wake between two samples while they try to stop the threads: every 20 ms,
+/// less on a busy machine.
 const MIN_TRIES: u64 = 5;
 
 /// Shared by the engine's thread, the engine's handle, and the watchdog's thread.

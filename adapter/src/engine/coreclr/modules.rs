@@ -154,8 +154,8 @@ impl Loaded {
         self.image().and_then(PdbIdentity::of)
     }
 
-    /// Whether it is optimised code that the program uses, as in packages: not the framework's, hardly the
-    /// user's.
+    /// Whether it is optimised code that the program uses, as in packages: not the
+    /// framework's, hardly the user's.
     pub(super) fn is_library(&self) -> bool {
         self.is_optimized && !self.is_framework && !self.path.with_extension("runtimeconfig.json").exists()
     }
@@ -164,8 +164,8 @@ impl Loaded {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The same module with other symbols, as if it was just loaded: neither the user's nor known to the
-    /// runtime.
+    /// The same module with other symbols, as if it was just loaded: neither the user's nor
+    /// known to the runtime.
     fn with_other_symbols(
         &self,
         image: Arc<OnceLock<Option<PeImage>>>,
@@ -283,8 +283,8 @@ impl Modules {
         Ok(())
     }
 
-    /// Why modules that may be the user's have no symbols; and one sentence with the number of libraries
-    /// without.
+    /// Why modules that may be the user's have no symbols; and one sentence with the number
+    /// of libraries without.
     pub(super) fn problems(&self) -> Vec<String> {
         let lacking = self.list.iter().filter_map(|loaded| Some((loaded, loaded.problem()?)));
         let (own, libraries): (Vec<_>, Vec<_>) = lacking.partition(|(loaded, _)| !loaded.is_library());

@@ -28,8 +28,8 @@ pub(super) fn is_known_to(runtime: &ClrRuntime) -> bool {
     major.is_some_and(|major| major >= MIN_RUNTIME)
 }
 
-/// Refuses a process that would crash the debugging library. `entry` is its first assembly, if that is a
-/// file.
+/// Refuses a process that would crash the debugging library. `entry` is its first
+/// assembly, if that is a file.
 ///
 /// # Errors
 /// `NOT_DEBUGGABLE`, with the assembly and how to build it.

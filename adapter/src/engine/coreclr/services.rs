@@ -51,12 +51,12 @@ fn rewrite_ports(ports: &str) -> Option<String> {
     ports.split(';').any(waits).then(|| ports.split(';').map(changed).collect::<Vec<_>>().join(";"))
 }
 
-/// Make a runtime compile everything itself when they are 0, even code that was compiled ahead of time, such
-/// as the framework.
+/// Make a runtime compile everything itself when they are 0, even code that was compiled ahead of time,
+/// such as the framework.
 const AHEAD_OF_TIME: [&str; 2] = ["DOTNET_ReadyToRun", "COMPlus_ReadyToRun"];
 
-/// Changes an environment so that a runtime compiles everything itself, unless it sets one of these variables
-/// already.
+/// Changes an environment so that a runtime compiles everything itself, unless it sets one of
+/// these variables already.
 pub(super) fn compile_everything(env: &mut Vec<(String, Option<String>)>) {
     if AHEAD_OF_TIME.iter().all(|name| variable_in(env, name).is_none()) {
         env.extend(AHEAD_OF_TIME.map(|name| (name.to_owned(), Some("0".to_owned()))));
@@ -71,8 +71,8 @@ pub(super) fn variable_in(env: &[(String, Option<String>)], name: &str) -> Optio
     }
 }
 
-/// Changes an environment so that a runtime waits for no other tool. Returns notes about it, a line for each
-/// variable.
+/// Changes an environment so that a runtime waits for no other tool. Returns notes about it, a
+/// line for each variable.
 pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<String> {
     let mut said = Vec::new();
     for name in WAITING {

@@ -91,8 +91,8 @@ impl ClrSession {
         }
     }
 
-    /// Handles inputs until the session has ended. The program is killed with the child handle if it is still
-    /// running.
+    /// Handles inputs until the session has ended. The program is killed with the child handle
+    /// if it is still running.
     pub(super) fn run(mut self) {
         while let Some(input) = self.inbox.next() {
             // Memory that a request or a callback reads while the program is stopped is read once.
@@ -237,8 +237,8 @@ impl ClrSession {
     }
 
     /// Stops the program after the callbacks that were already queued: after attaching, those of all its
-    /// modules and threads. Returns whether the program is at this stop; otherwise one of those callbacks
-    /// stopped it.
+    /// modules and threads. Returns whether the program is at this stop; otherwise one of those
+    /// callbacks stopped it.
     fn stop_settled(&mut self, process: &Process) -> Result<bool, Failure> {
         let deadline = Instant::now() + SETTLE_TIMEOUT;
         loop {
@@ -260,8 +260,8 @@ impl ClrSession {
         }
     }
 
-    /// Resumes the program: first from the stop that clients know, then through the callbacks that came in
-    /// the meantime.
+    /// Resumes the program: first from the stop that clients know, then through the callbacks that
+    /// came in the meantime.
     pub(super) fn resume(&mut self) -> Result<(), Failure> {
         self.forget_stop();
         self.exceptions.forget_stop();

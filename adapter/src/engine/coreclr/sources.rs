@@ -195,9 +195,9 @@ impl SourceLocator {
         found.unwrap_or_else(|| compiled.to_owned())
     }
 
-    /// The document of a PDB that a local path means: the exact path, otherwise the same file by another
-    /// path, otherwise the one whose path has the longest common end, unless that is known to be another
-    /// file.
+    /// The document of a PDB that a local path means: the exact path, otherwise the same file by
+    /// another path, otherwise the one whose path has the longest common end, unless that is
+    /// known to be another file.
     pub(super) fn find(&self, pdb: &Pdb, path: &str) -> Option<u32> {
         self.find_or_guess(pdb, path).map(|(row, _)| row)
     }

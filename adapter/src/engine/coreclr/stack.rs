@@ -75,8 +75,8 @@ struct FramePresentation {
 }
 
 impl ClrSession {
-    /// `stackTrace`. Until a client has requested the async callers, `totalFrames` only says that there are
-    /// more.
+    /// `stackTrace`. Until a client has requested the async callers, `totalFrames` only
+    /// says that there are more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
         let number =
@@ -207,10 +207,10 @@ impl ClrTypeSystem {
         self.method_body(options, sources, retrieval, place, FramePresentation { reference, on_top })
     }
 
-    /// DAP `StackFrame` of a position in a method. Editors fold frames whose source is `deemphasize`d, and do
-    /// not go there at a stop. Code of libraries is deemphasized, except in the frame where the thread is
-    /// executing if it has a source. If that frame has none, just-my-code or not, editors go to the nearest
-    /// frame that has one.
+    /// DAP `StackFrame` of a position in a method. Editors fold frames whose source is `deemphasize`d, and
+    /// do not go there at a stop. Code of libraries is deemphasized, except in the frame where the thread
+    /// is executing if it has a source. If that frame has none, just-my-code or not, editors go to the
+    /// nearest frame that has one.
     fn method_body(
         &self,
         options: &SessionOptions,
@@ -253,8 +253,8 @@ impl ClrTypeSystem {
         body
     }
 
-    /// The generic arguments of a frame, as C# spells them: its class's, then its own. Empty if they are not
-    /// known.
+    /// The generic arguments of a frame, as C# spells them: its class's, then its own. Empty
+    /// if they are not known.
     fn generic_arguments(&self, frame: &Frame) -> Vec<String> {
         let actual: Vec<Ty> =
             frame.type_parameters().unwrap_or_default().iter().map(|kind| self.ty_of_runtime(kind)).collect();

@@ -322,8 +322,8 @@ impl ClrSession {
     }
 }
 
-/// The runtime of a process, for an attach, as soon as it is ready. `hold` is on a process that has just
-/// started.
+/// The runtime of a process, for an attach, as soon as it is ready. `hold` is on a process
+/// that has just started.
 fn reach(
     types: &ClrTypeSystem,
     pid: u32,

@@ -35,8 +35,8 @@ struct AtException {
 /// State of the program's threads.
 #[derive(Default)]
 pub(super) struct ManagedThreads {
-    /// Threads that were requested, until they end: listing them all costs the runtime milliseconds at every
-    /// stop.
+    /// Threads that were requested, until they end: listing them all costs the runtime
+    /// milliseconds at every stop.
     pub(super) known: RefCell<HashMap<u32, Thread>>,
     /// The last list. Each list needs a short stop of a running program, which takes the runtime up to 20 ms,
     /// so it serves all clients until something may have changed it.
@@ -47,8 +47,8 @@ pub(super) struct ManagedThreads {
 }
 
 impl ManagedThreads {
-    /// A request begins. Any other than `threads` may change the list, because it resumes the program or runs
-    /// its code.
+    /// A request begins. Any other than `threads` may change the list, because it resumes the
+    /// program or runs its code.
     pub(super) fn begin(&mut self, command: &str) {
         if command != "threads" {
             self.forget_list();

@@ -21,8 +21,8 @@ use super::modules::Modules;
 /// A type's module and TypeDef token.
 type TypeKey = (usize, u32);
 
-/// The program's types, as the metadata of its modules defines them, with caches: loaded modules never
-/// change.
+/// The program's types, as the metadata of its modules defines them, with caches: loaded
+/// modules never change.
 #[derive(Default)]
 pub(super) struct ClrTypeSystem {
     pub(super) modules: Modules,

@@ -52,8 +52,8 @@ pub(super) use references::{Node, References, Returned};
 pub(crate) const UNNAMED: &str = "$returned";
 /// Longest string that is shown, UTF-16 units; longer ones are truncated, with a note.
 pub(crate) const MAX_TEXT_LEN: u32 = 4096;
-/// Most rows of one answer, if the client requests a number, and if it does not. The rest is in a row that
-/// opens.
+/// Most rows of one answer, if the client requests a number, and if it does not. The rest
+/// is in a row that opens.
 pub(crate) const MAX_ROWS: usize = 10_000;
 pub(crate) const MAX_UNASKED: usize = 1_000;
 /// Longest string that is returned for copying, UTF-16 units.
@@ -69,8 +69,8 @@ pub(crate) struct ThreadStack {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// The values on the path to the one fetched last: rows of one object or array are fetched one after the
-/// other.
+/// The values on the path to the one fetched last: rows of one object or array are
+/// fetched one after the other.
 pub(crate) struct Holder {
     /// `Process::resumes` when it was fetched.
     pub(crate) resumes: u64,

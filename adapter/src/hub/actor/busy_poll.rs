@@ -10,8 +10,8 @@
 
 use std::time::{Duration, Instant};
 
-/// How long to poll after a client's message: about as long as an adapter takes for a request. Clients send
-/// bursts, at a stop.
+/// How long to poll after a client's message: about as long as an adapter takes for a request. Clients
+/// send bursts, at a stop.
 const AFTER_CLIENT: Duration = Duration::from_millis(10);
 /// The same after anything else, of which there may be any amount.
 const AFTER_ENGINE: Duration = Duration::from_micros(50);
@@ -19,12 +19,12 @@ const AFTER_ENGINE: Duration = Duration::from_micros(50);
 const MAX_OFFER: Duration = Duration::from_millis(1);
 /// How long the actor parks after a core was kept, at first.
 const MIN_REST: Duration = Duration::from_millis(50);
-/// The same where cores are kept again and again: then polling costs one turn of another task in each of
-/// these, a few ms.
+/// The same where cores are kept again and again: then polling costs one turn of another task in
+/// each of these, a few ms.
 const MAX_REST: Duration = Duration::from_secs(30);
 
-/// An adapter's event passes this many tasks before it is here (reader, session, pump), with the sockets
-/// before them.
+/// An adapter's event passes this many tasks before it is here (reader, session, pump), with
+/// the sockets before them.
 const TASKS: usize = 4;
 
 /// Who sent the message.

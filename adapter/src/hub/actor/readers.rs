@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::MAX_DRAIN_TIME;
 use crate::engine::EngineEvent;
-use crate::hub::event::{ClientId, Event};
+use crate::hub::event::{ClientId, HubEvent};
 use crate::hub::inbox::Inbox;
 use crate::hub::reverse_seqs::ReverseSeqs;
 use crate::io::Broker;
@@ -41,7 +41,7 @@ impl EventPump {
     pub(super) async fn run(
         mut self,
         mut events: mpsc::UnboundedReceiver<EngineEvent>,
-        mut disconnects: mpsc::UnboundedReceiver<Event>,
+        mut disconnects: mpsc::UnboundedReceiver<HubEvent>,
     ) {
         loop {
             // In this order: what the engine reported before it detached is passed on before that.
@@ -89,10 +89,10 @@ impl EventPump {
         }
     }
 
-    /// Passes on the reply to `disconnect`. Whatever comes next finds no program of ours and all it printed
-    /// in the rings.
-    async fn finish(&mut self, reply: Event, events: &mut mpsc::UnboundedReceiver<EngineEvent>) {
-        let failed = matches!(reply, Event::EngineReplied { result: Err(_), .. });
+    /// Passes on the reply to `disconnect`. Whatever comes next finds no program of ours and all it
+    /// printed in the rings.
+    async fn finish(&mut self, reply: HubEvent, events: &mut mpsc::UnboundedReceiver<EngineEvent>) {
+        let failed = matches!(reply, HubEvent::EngineReplied { result: Err(_), .. });
         if failed {
             self.broker.kill();
         }
@@ -119,8 +119,8 @@ pub(super) fn hint_event(hint: &str) -> EngineEvent {
     EngineEvent::Dap { event: "output".into(), body }
 }
 
-/// A response of the client that cannot be parsed counts as a refusal: who sent the reverse request gets no
-/// other.
+/// A response of the client that cannot be parsed counts as a refusal: who sent the reverse
+/// request gets no other.
 fn refusal_for_invalid(error: MessageError) -> Result<Message, MessageError> {
     let Some(number) = error.answers else { return Err(error) };
     let command = error.command.clone().unwrap_or_default();
@@ -146,14 +146,16 @@ pub(super) async fn read(
             Some(Ok(Ok(Message::Response(mut response)))) => match reverse_seqs.take(response.request_seq) {
                 Some(inside) => {
                     response.request_seq = inside;
-                    inbox.event(Event::ClientMessage { client, message: Message::Response(response) }).await;
+                    inbox
+                        .event(HubEvent::ClientMessage { client, message: Message::Response(response) })
+                        .await;
                 }
                 None => {
                     tracing::warn!(%client, command = response.command, "a response to no reverse request")
                 }
             },
-            Some(Ok(Ok(message))) => inbox.event(Event::ClientMessage { client, message }).await,
-            Some(Ok(Err(error))) => inbox.event(Event::ClientMessageInvalid { client, error }).await,
+            Some(Ok(Ok(message))) => inbox.event(HubEvent::ClientMessage { client, message }).await,
+            Some(Ok(Err(error))) => inbox.event(HubEvent::ClientMessageInvalid { client, error }).await,
             Some(Err(error)) => {
                 tracing::warn!(%client, %error, "connection closed");
                 break;
@@ -161,5 +163,5 @@ pub(super) async fn read(
             None => break,
         }
     }
-    inbox.event(Event::ClientLeft { client }).await;
+    inbox.event(HubEvent::ClientLeft { client }).await;
 }

@@ -12,7 +12,7 @@ use super::Actor;
 use super::deadlines::{Due, TimedOut};
 use super::readers::hint_event;
 use crate::engine::{Engine, EngineReply, EngineRequest, ReplyHandle};
-use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
+use crate::hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
 use crate::hub::host::Host;
 use crate::io::stdin::InputRecord;
 use crate::io::waiting::InputWaitKind;
@@ -65,15 +65,15 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    /// Adds what helps a program that needs a terminal: some adapters name the message only here, not at the
-    /// stop.
+    /// Adds what helps a program that needs a terminal: some adapters name the message only
+    /// here, not at the stop.
     fn advise(&mut self, info: &mut Value) {
         let text = |key: &str| info[key].as_str().unwrap_or_default();
         let told = format!("{}\n{}", text("exceptionId"), text("description"));
         let Some(hint) = self.broker.terminal_hint(&told) else { return };
         info["hint"] = json!(hint);
         if let Some(first) = self.broker.first_terminal_hint(&told) {
-            self.handle(Event::EngineEvent(hint_event(first)));
+            self.handle(HubEvent::EngineEvent(hint_event(first)));
         }
     }
 
@@ -91,7 +91,7 @@ impl<H: Host> Actor<H> {
                 tracing::trace!(number, command, code = failure.code.as_str(), "refusal of the engine");
             }
         }
-        let event = Event::EngineReplied { ticket: Ticket(number), result };
+        let event = HubEvent::EngineReplied { ticket: Ticket(number), result };
         let request = self.in_flight.get_mut(&Ticket(number)).filter(|_| command == "disconnect");
         let Some(request) = request else { return self.handle(event) };
         // An engine that replies as its time is up replies twice. The second reply would come when the next
@@ -120,7 +120,7 @@ impl<H: Host> Actor<H> {
                 IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
                 IoRequest::Given => broker.input().map(input),
             };
-            inbox.event(Event::IoReplied { ticket, result }).await;
+            inbox.event(HubEvent::IoReplied { ticket, result }).await;
         });
     }
 }

@@ -76,13 +76,13 @@ impl Host for Memory {
     fn unpublish(&mut self) {}
 }
 
-struct Client {
+struct MemoryClient {
     reader: FramedRead<tokio::io::ReadHalf<tokio::io::DuplexStream>, DapCodec>,
     writer: FramedWrite<tokio::io::WriteHalf<tokio::io::DuplexStream>, DapCodec>,
     seq: i64,
 }
 
-impl Client {
+impl MemoryClient {
     async fn join(inbox: &Inbox, origin: Origin) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(theirs);
@@ -118,31 +118,31 @@ impl Client {
     }
 }
 
-/// A launched session of the scripted engine: the client, the engine's voice, what it hears, what it does not
-/// answer.
-struct Scenario {
-    client: Client,
+/// A launched session of the scripted engine: the client, the engine's voice, what it hears,
+/// what it does not answer.
+struct LaunchedSession {
+    client: MemoryClient,
     engine: UnboundedSender<EngineEvent>,
     hears: UnboundedReceiver<(i64, Result<Value, Failure>)>,
     kept: UnboundedReceiver<(CancellationToken, ReplyHandle)>,
 }
 
-async fn launched() -> Scenario {
+async fn launched() -> LaunchedSession {
     let ((heard, hears), (events, mut handed)) = (unbounded_channel(), unbounded_channel());
     let (keep, kept) = unbounded_channel();
     let (actor, inbox) =
         Actor::new("fox1", Memory { heard, kept: keep, events }, Broker::new(4096, "/nonexistent".into()));
     tokio::spawn(actor.run());
-    let mut client = Client::join(&inbox, Origin::First).await;
+    let mut client = MemoryClient::join(&inbox, Origin::First).await;
     client.ask("initialize", json!({ "supportsRunInTerminalRequest": true })).await;
     client.ask("launch", json!({ "program": "x" })).await;
     let engine = handed.recv().await.unwrap();
-    Scenario { client, engine, hears, kept }
+    LaunchedSession { client, engine, hears, kept }
 }
 
 #[tokio::test]
 async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_out_under() {
-    let Scenario { mut client, engine, mut hears, .. } = launched().await;
+    let LaunchedSession { mut client, engine, mut hears, .. } = launched().await;
     for (ask, pid) in [(40, 7), (41, 8)] {
         let arguments = json!({ "cwd": "/", "args": ["x"] });
         engine
@@ -170,7 +170,7 @@ async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_o
 
 #[tokio::test(start_paused = true)]
 async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
-    let Scenario { mut client, mut kept, .. } = launched().await;
+    let LaunchedSession { mut client, mut kept, .. } = launched().await;
     client.ask("modules", Value::Null).await;
     let (cancel, reply) = kept.recv().await.unwrap();
     let modules =
@@ -199,7 +199,7 @@ async fn unanswered_engine_request_times_out_once_and_the_session_continues() {
 
 #[tokio::test]
 async fn all_events_of_an_engine_before_it_detached_are_sent_before_the_session_ends() {
-    let Scenario { mut client, .. } = launched().await;
+    let LaunchedSession { mut client, .. } = launched().await;
     client.take(|message| matches!(message, Message::Event(event) if event.event == "initialized")).await;
     client.ask("configurationDone", Value::Null).await;
     client.ask("disconnect", Value::Null).await;
@@ -277,7 +277,7 @@ async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine
         std::thread::sleep(Duration::from_millis(1));
     }
     talk(MANY);
-    while !matches!(actor.items.recv().await, Some(InboxItem::Event(Event::EngineReplied { .. }))) {}
+    while !matches!(actor.items.recv().await, Some(InboxItem::Event(HubEvent::EngineReplied { .. }))) {}
     actor.start_engine(&json!({}));
     let (_, new) = starts.recv().await.unwrap();
     while tokio::time::timeout(Duration::from_secs(60), actor.items.recv()).await.is_ok() {}

@@ -47,8 +47,8 @@ impl BreakpointSupport {
 }
 
 impl ScopeBreakpoints {
-    /// The list for the engine; decides for each breakpoint who evaluates it. `defaults` are requests without
-    /// an owner.
+    /// The list for the engine; decides for each breakpoint who evaluates it. `defaults` are
+    /// requests without an owner.
     pub fn engine_breakpoints(
         &mut self,
         support: BreakpointSupport,

@@ -34,8 +34,8 @@ pub struct MergedBreakpoint {
     pub(super) reported: Option<Breakpoint>,
     /// Who decides whether a hit counts.
     pub(super) evaluation: Evaluation,
-    /// The engine has the condition now and did not before: a stop from before may be on its way, so the hub
-    /// evaluates it again.
+    /// The engine has the condition now and did not before: a stop from before may be on its way, so the
+    /// hub evaluates it again.
     pub(super) recheck: bool,
     /// How often the program passed it, where the hub counts.
     pub(super) hits: u64,

@@ -12,8 +12,8 @@ use super::scope::BreakpointScope;
 const MAX_TRACED: usize = 20;
 
 /// One breakpoint that a client requests: DAP `SourceBreakpoint`, `FunctionBreakpoint`, `DataBreakpoint`,
-/// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or `ExceptionOptions`
-/// (all in `rest`).
+/// `InstructionBreakpoint`, `ExceptionFilterOptions` (a bare filter has only its id) or
+/// `ExceptionOptions` (all in `rest`).
 ///
 /// Fields that do not change its meaning are absent, so equal requests mean the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -20,8 +20,8 @@ pub enum BreakpointScope {
 }
 
 impl BreakpointScope {
-    /// The scope of a file: two spellings of one path are one scope. Links are not followed: the hub does no
-    /// I/O.
+    /// The scope of a file: two spellings of one path are one scope. Links are not
+    /// followed: the hub does no I/O.
     pub fn of_path(path: &str) -> Self {
         if !path.starts_with('/') {
             return Self::Source(path.to_owned());

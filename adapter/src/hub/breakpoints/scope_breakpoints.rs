@@ -20,8 +20,8 @@ use mirrors::Mirror;
 /// Maximum number of ids of removed breakpoints that are remembered.
 const MAX_RETIRED: usize = 256;
 
-/// One position of a client's list: a breakpoint that it owns, or one of another client that it was shown and
-/// sent back.
+/// One position of a client's list: a breakpoint that it owns, or one of another client that it
+/// was shown and sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListedBreakpoint {
     pub(super) id: i64,
@@ -139,8 +139,8 @@ impl ScopeBreakpoints {
         SetOutcome { changes, list: ids, changed: before != self.ids(), lost, echoed }
     }
 
-    /// Remembers how a client spells the source; the engine gets the first spelling, with the normalized
-    /// path.
+    /// Remembers how a client spells the source; the engine gets the first spelling,
+    /// with the normalized path.
     fn note_source(&mut self, client: ClientId, source: Option<Source>) {
         let Some(source) = source else { return };
         if self.source.is_none() {
@@ -251,8 +251,8 @@ impl ScopeBreakpoints {
         self.sync.forget_engine()
     }
 
-    /// Takes the engine's reply to a list whose positions represent these ids; returns the breakpoints it
-    /// changed.
+    /// Takes the engine's reply to a list whose positions represent these ids; returns the
+    /// breakpoints it changed.
     pub fn apply_reply(&mut self, sent: &[Vec<i64>], body: &Value) -> Vec<i64> {
         let (mut changed, mut former) = (Vec::new(), Vec::new());
         for (ids, reported) in sent.iter().zip(body["breakpoints"].as_array().into_iter().flatten()) {

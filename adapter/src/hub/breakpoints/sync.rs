@@ -12,8 +12,8 @@ pub struct PendingReply {
     pub list: Vec<i64>,
     /// The version that it made.
     pub version: u64,
-    /// Breakpoints of the list that another client removed meanwhile: reported after the response that names
-    /// them.
+    /// Breakpoints of the list that another client removed meanwhile: reported after the
+    /// response that names them.
     pub lost: Vec<i64>,
 }
 
@@ -69,8 +69,8 @@ impl Sync {
         self.pending.push(PendingReply { request, list, version, lost: Vec::new() });
     }
 
-    /// Notes that another client removed a breakpoint of this one; says whether its owner has yet to learn
-    /// that it exists.
+    /// Notes that another client removed a breakpoint of this one; says whether its owner has yet to
+    /// learn that it exists.
     pub fn lose(&mut self, client: ClientId, id: i64) -> bool {
         let names =
             |pending: &&mut PendingReply| pending.request.client == client && pending.list.contains(&id);

@@ -4,7 +4,7 @@
 
 use dap_wire::types::StackFrame;
 
-use super::Level;
+use super::FollowedFrame;
 
 /// Who called a frame: function, path and line.
 pub(super) type Caller = (String, Option<String>, i64);
@@ -60,7 +60,7 @@ pub(super) fn is_users(frame: &StackFrame) -> bool {
         })
 }
 
-pub(super) fn is(frame: &StackFrame, level: &Level) -> bool {
+pub(super) fn is(frame: &StackFrame, level: &FollowedFrame) -> bool {
     frame.name == level.name && path(frame) == level.path
 }
 
@@ -69,18 +69,18 @@ pub(super) fn as_caller(frame: &StackFrame) -> Caller {
 }
 
 /// Whether a frame, or that there is none, is the caller of a level.
-fn calls(frame: Option<&StackFrame>, level: &Level) -> bool {
+fn calls(frame: Option<&StackFrame>, level: &FollowedFrame) -> bool {
     frame.map(as_caller) == level.caller
 }
 
-/// Whether a frame is a block of the function below, and not a function of its own: Ruby's loops are made of
-/// them.
+/// Whether a frame is a block of the function below, and not a function of its own: Ruby's
+/// loops are made of them.
 pub(super) fn is_block(frame: &StackFrame) -> bool {
     frame.name.starts_with("block ")
 }
 
 /// Where the top of this stack is.
-pub(super) fn locate(levels: &[Level], frames: &[StackFrame], recursive: bool) -> StepEnd {
+pub(super) fn locate(levels: &[FollowedFrame], frames: &[StackFrame], recursive: bool) -> StepEnd {
     let (Some(top), Some(level)) = (frames.first(), levels.last()) else { return StepEnd::Start };
     if recursive {
         return by_height(levels, frames);
@@ -116,7 +116,7 @@ pub(super) fn locate(levels: &[Level], frames: &[StackFrame], recursive: bool) -
     }
 }
 
-fn by_height(levels: &[Level], frames: &[StackFrame]) -> StepEnd {
+fn by_height(levels: &[FollowedFrame], frames: &[StackFrame]) -> StepEnd {
     let (Some(top), Some(last)) = (frames.first(), levels.last()) else { return StepEnd::Start };
     let height = frames.len();
     if height > last.height {

@@ -261,8 +261,8 @@ pub(super) fn take_own(rows: &mut Vec<Row>) -> Option<String> {
     Some(rows.remove(at).value)
 }
 
-/// Takes out of the variables of a frame what calls have returned. Delve shows results as variables from the
-/// beginning.
+/// Takes out of the variables of a frame what calls have returned. Delve shows results as
+/// variables from the beginning.
 pub(super) fn take_returned(rows: &mut Vec<Row>) -> Vec<Returned> {
     rows.retain(|row| !row.name.starts_with("~r"));
     let function = |name: &str| -> Option<Option<String>> {

@@ -95,8 +95,8 @@ impl State {
         self.check_next_stop();
     }
 
-    /// Takes up stops until one has to be checked; when all are known, the program resumes if no owner wants
-    /// any.
+    /// Takes up stops until one has to be checked; when all are known, the program resumes
+    /// if no owner wants any.
     fn check_next_stop(&mut self) {
         while self.checks.current.is_none()
             && let Some(stop) = self.checks.next.pop_front()

@@ -120,8 +120,8 @@ impl State {
         }
     }
 
-    /// A pause that came too late, because another client's pause or a breakpoint was quicker, has what it
-    /// wants.
+    /// A pause that came too late, because another client's pause or a breakpoint was
+    /// quicker, has what it wants.
     pub(super) fn receive_pause_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
         if result.is_err() {
             self.checks.pause_wanted = false;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Phase, State, output_line};
 use crate::engine::EngineEvent;
 use crate::hub::clients::HandshakeStage;
-use crate::hub::event::{ClientId, Effect};
+use crate::hub::event::{ClientId, HubEffect};
 
 impl State {
     pub(super) fn receive_engine_event(&mut self, event: EngineEvent) {
@@ -14,7 +14,7 @@ impl State {
             tracing::debug!(event = event.name(), "event of an engine that is being replaced");
             // It may not detach before it has a reply.
             if let EngineEvent::ReverseRequest { id, .. } = event {
-                self.effects.push(Effect::ReplyToEngine { id, result: Err(Failure::cancelled()) });
+                self.effects.push(HubEffect::ReplyToEngine { id, result: Err(Failure::cancelled()) });
             }
             return;
         }
@@ -111,8 +111,8 @@ impl State {
         }
     }
 
-    /// Finishes the resume in flight: its response may be overtaken by the stop it led to, and a client must
-    /// see them in order.
+    /// Finishes the resume in flight: its response may be overtaken by the stop it led to, and a client
+    /// must see them in order.
     pub(super) fn finish_resume(&mut self) {
         if let Some((ticket, request)) = self.pending.resume() {
             self.pending.take(ticket);
@@ -144,7 +144,7 @@ impl State {
         }
         let line = format!("the debug engine ended: {failure}");
         self.broadcast_to_joined("output", &output_line("important", &line));
-        self.effects.push(Effect::KillProgram);
+        self.effects.push(HubEffect::KillProgram);
         self.finish_program(Value::Null);
     }
 }

@@ -11,7 +11,7 @@ use dap_wire::types::StoppedEventBody;
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
-use crate::hub::event::{ClientId, ClientRequest, Effect, Timer};
+use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::follow::{Ended, Follow, Next, is_followed};
 use crate::hub::pending::Waiter;
 
@@ -58,7 +58,7 @@ impl State {
         self.report_change(request.client, "resumed", &json!({ "command": request.command }));
         self.followed += 1;
         let after = Duration::from_millis(follow.timeout);
-        self.effects.push(Effect::StartTimer { timer: Timer::Follow(self.followed), after });
+        self.effects.push(HubEffect::StartTimer { timer: Timer::Follow(self.followed), after });
         let thread = Some(follow.thread());
         let next = follow.stopped(thread);
         self.following =
@@ -185,7 +185,7 @@ impl State {
         }
         following.ending = Some(ended);
         let timer = Timer::Follow(self.followed);
-        self.effects.push(Effect::StartTimer { timer, after: PAUSE_TIME });
+        self.effects.push(HubEffect::StartTimer { timer, after: PAUSE_TIME });
         if following.steps {
             let arguments = json!({ "threadId": following.follow.thread() });
             self.request_engine(Waiter::Ignore, "pause", arguments, ENGINE_DEADLINE);

@@ -94,8 +94,8 @@ impl HitOutput {
     }
 }
 
-/// A value as a log message has it: a string without the quotes that debuggers show, unless something in it
-/// is escaped.
+/// A value as a log message has it: a string without the quotes that debuggers show, unless
+/// something in it is escaped.
 fn without_quotes(value: &EvaluateResponseBody) -> &str {
     let shown = value.result.as_str();
     let kind = value.kind.as_deref().unwrap_or_default().to_ascii_lowercase();

@@ -10,7 +10,7 @@ use super::{ENGINE_DEADLINE, SOURCE_DEADLINE, State, invalidated};
 use crate::engine::{LOOK_ONLY, builds};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::ClientKind;
-use crate::hub::event::{ClientId, ClientRequest, Effect};
+use crate::hub::event::{ClientId, ClientRequest, HubEffect};
 use crate::hub::pending::{SideEffect, Waiter};
 
 /// The effect that a request of this kind of client may have.
@@ -141,8 +141,7 @@ impl State {
     }
 
     /// Cancels the launch or restart that waits for a build, and the build with it. The client must have the
-    /// access to end the
-    /// program.
+    /// access to end the program.
     fn cancel_build(&mut self, by: ClientId, progress_id: &str) {
         let may = self.clients.get(by).is_some_and(|client| self.access_of(client) == AgentAccess::Full);
         if may && progress_id.starts_with(builds::PROGRESS) && self.replay_state.is_in_progress(progress_id) {
@@ -156,7 +155,7 @@ impl State {
         if let Some(seq) = cancel.request_id
             && let Some(ticket) = self.pending.of_request(request.client, seq)
         {
-            self.effects.push(Effect::Cancel { ticket });
+            self.effects.push(HubEffect::Cancel { ticket });
         }
         if cancel.request_id.is_some() {
             self.cancel_following(request.client, cancel.request_id);

@@ -15,7 +15,7 @@ use crate::engine::configurations;
 use crate::engine::{CHILD_ATTACH, StartedEngine};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Client, ClientKind, HandshakeStage};
-use crate::hub::event::{ClientId, ClientRequest, Effect, Origin, Publication, Timer};
+use crate::hub::event::{ClientId, ClientRequest, HubEffect, Origin, Publication, Timer};
 use crate::hub::launch::{self, Launch};
 use crate::hub::pending::Waiter;
 
@@ -56,7 +56,7 @@ impl State {
         }
         self.launch = launch;
         let (command, arguments) = (self.launch.command(), self.launch.attributes.clone());
-        self.effects.push(Effect::StartEngine { arguments: arguments.clone() });
+        self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
         self.request_engine(Waiter::Launch(request), command, arguments, LAUNCH_DEADLINE);
     }
 
@@ -94,7 +94,7 @@ impl State {
         }
         let program = self.launch.program();
         let launcher = self.clients.iter().find(|client| client.launched);
-        self.effects.push(Effect::Publish(Publication {
+        self.effects.push(HubEffect::Publish(Publication {
             title: program.rsplit('/').next().unwrap_or_default().to_owned(),
             cwd: self.launch.cwd(),
             program,
@@ -117,7 +117,7 @@ impl State {
             Ok(body) if joins && self.is_live() => {
                 self.early_launch_reply = Some((request.clone(), body));
                 let timer = Timer::EarlyLaunchReply;
-                self.effects.push(Effect::StartTimer { timer, after: ENGINE_DEADLINE });
+                self.effects.push(HubEffect::StartTimer { timer, after: ENGINE_DEADLINE });
             }
             Ok(body) => {
                 self.respond(request, Ok(body));
@@ -139,17 +139,17 @@ impl State {
         (self.engine_initialized, self.configuration) = (false, Configuration::Open);
         self.capabilities.forget_engine();
         self.forget_engine_breakpoints();
-        self.effects.push(Effect::KillProgram);
-        self.effects.push(Effect::Unpublish);
+        self.effects.push(HubEffect::KillProgram);
+        self.effects.push(HubEffect::Unpublish);
         if let Some(client) = self.clients.get_mut(launcher) {
             (client.stage, client.launched) = (HandshakeStage::Initialized, false);
         }
         self.refuse_engine_requests("the launch failed");
     }
 
-    /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on that. It
-    /// does not wait for `configurationDone`, as DAP has it too: other clients configure only when they have
-    /// it.
+    /// Sends the response to the launch. DAP has `initialized` before it, and some clients count on
+    /// that. It does not wait for `configurationDone`, as DAP has it too: other clients configure
+    /// only when they have it.
     pub(super) fn respond_to_launch(&mut self) {
         if let Some((request, body)) = self.early_launch_reply.take() {
             self.respond(&request, Ok(body));
@@ -203,7 +203,7 @@ impl State {
         let session = &arguments["session"];
         let client = self.clients.get(request.client).filter(|_| self.phase == Phase::Idle);
         match (session.as_str(), client) {
-            (Some(session), Some(client)) => self.effects.push(Effect::JoinSession {
+            (Some(session), Some(client)) => self.effects.push(HubEffect::JoinSession {
                 client: request.client,
                 session: session.to_owned(),
                 initialize: client.initialize_arguments.clone(),
@@ -265,14 +265,14 @@ impl State {
             self.send_event(id, event, &body);
         }
         if !no_access {
-            self.effects.push(Effect::StartOutput { client: id });
+            self.effects.push(HubEffect::StartOutput { client: id });
         }
         if self.is_live() {
             self.send_mirrors(id);
         }
         match self.phase.clone() {
             Phase::Stopped { stop } => {
-                self.effects.push(Effect::FlushOutput { client: id });
+                self.effects.push(HubEffect::FlushOutput { client: id });
                 self.send_event(id, "stopped", &types::body(&stop));
             }
             Phase::Over { exit_code, .. } => self.send_end(id, exit_code),
@@ -281,7 +281,7 @@ impl State {
     }
 
     fn send_end(&mut self, id: ClientId, exit_code: Option<i64>) {
-        self.effects.push(Effect::FlushOutput { client: id });
+        self.effects.push(HubEffect::FlushOutput { client: id });
         if let Some(exit_code) = exit_code {
             self.send_event(id, "exited", &types::body(&ExitedEventBody { exit_code }));
         }
@@ -351,7 +351,7 @@ impl State {
     /// Closes a connection after its last response; the rest happens as if the client had closed it.
     pub(super) fn close_client(&mut self, id: ClientId) {
         self.cancel_unanswered(id, None);
-        self.effects.push(Effect::Close { client: id });
+        self.effects.push(HubEffect::Close { client: id });
         self.remove_client(id, None);
     }
 
@@ -405,7 +405,7 @@ impl State {
     ) {
         if let Err(failure) = result {
             tracing::warn!(%failure, "the engine did not detach from the program");
-            self.effects.push(Effect::KillProgram);
+            self.effects.push(HubEffect::KillProgram);
         }
         self.finish_program(Value::Null);
         if let Some(request) = request {
@@ -414,8 +414,8 @@ impl State {
         self.end_if_done();
     }
 
-    /// The program is gone, one way or the other; each client is notified once. `body`: of the engine's
-    /// `terminated`.
+    /// The program is gone, one way or the other; each client is notified once. `body`: of the
+    /// engine's `terminated`.
     pub(super) fn finish_program(&mut self, body: Value) {
         self.abandon_checks();
         self.abandon_following();
@@ -429,7 +429,7 @@ impl State {
         self.abandon_reverse_requests();
         self.end_progress();
         for id in self.clients.ready() {
-            self.effects.push(Effect::FlushOutput { client: id });
+            self.effects.push(HubEffect::FlushOutput { client: id });
             self.send_terminated(id);
         }
         for id in self.clients.joined() {
@@ -450,7 +450,7 @@ impl State {
             return;
         }
         if self.clients.get(id).is_some_and(|client| self.access_of(client) != AgentAccess::None) {
-            self.effects.push(Effect::StartOutput { client: id });
+            self.effects.push(HubEffect::StartOutput { client: id });
         }
         self.send_end(id, exit_code);
     }
@@ -460,16 +460,16 @@ impl State {
             return;
         }
         if self.clients.is_empty() {
-            self.effects.push(Effect::End);
+            self.effects.push(HubEffect::End);
         } else if self.ending {
-            self.effects.push(Effect::Unpublish);
-            self.effects.push(Effect::StartTimer { timer: Timer::Linger, after: LINGER });
+            self.effects.push(HubEffect::Unpublish);
+            self.effects.push(HubEffect::StartTimer { timer: Timer::Linger, after: LINGER });
         }
     }
 
     pub(super) fn receive_timer(&mut self, timer: Timer) {
         match timer {
-            Timer::Linger => self.effects.push(Effect::End),
+            Timer::Linger => self.effects.push(HubEffect::End),
             Timer::EarlyLaunchReply => self.respond_to_launch(),
             Timer::Follow(number) => self.time_out_following(number),
             Timer::Terminate(since) => self.time_out_termination(since),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::{EngineEvent, StartedEngine};
-use crate::hub::event::{ClientId, Effect, Event, Origin, Ticket, Timer};
+use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
 
 pub(super) const EDITOR: ClientId = ClientId(1);
 pub(super) const AGENT: ClientId = ClientId(2);
@@ -37,18 +37,18 @@ impl TwoClients {
             received: Vec::new(),
             timers: Vec::new(),
         };
-        session.feed(Event::ClientJoined { client: EDITOR, origin: Origin::First });
+        session.feed(HubEvent::ClientJoined { client: EDITOR, origin: Origin::First });
         session.request(
             EDITOR,
             "initialize",
             json!({ "clientID": "vscode", "supportsInvalidatedEvent": true }),
         );
         session.request(EDITOR, command, attributes);
-        session.feed(Event::EngineStarted(Ok(StartedEngine::scripted(several))));
+        session.feed(HubEvent::EngineStarted(Ok(StartedEngine::scripted(several))));
         session.emit("initialized", Value::Null);
         session.request(EDITOR, "configurationDone", Value::Null);
         session.emit("process", json!({}));
-        session.feed(Event::ClientJoined { client: AGENT, origin: Origin::Socket });
+        session.feed(HubEvent::ClientJoined { client: AGENT, origin: Origin::Socket });
         session.request(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
         session.request(AGENT, "attach", json!({}));
         session.request(AGENT, "configurationDone", Value::Null);
@@ -62,7 +62,7 @@ impl TwoClients {
     pub(super) fn request(&mut self, client: ClientId, command: &str, arguments: Value) {
         self.seq += 1;
         let request = Request { seq: self.seq, command: command.into(), arguments };
-        self.feed(Event::ClientMessage { client, message: Message::Request(request) });
+        self.feed(HubEvent::ClientMessage { client, message: Message::Request(request) });
     }
 
     pub(super) fn set(&mut self, client: ClientId, requests: Value) {
@@ -74,11 +74,11 @@ impl TwoClients {
     }
 
     pub(super) fn emit(&mut self, event: &str, body: Value) {
-        self.feed(Event::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
+        self.feed(HubEvent::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
     }
 
     fn report_capabilities(&mut self, capabilities: Value) {
-        self.feed(Event::EngineEvent(EngineEvent::Capabilities(capabilities)));
+        self.feed(HubEvent::EngineEvent(EngineEvent::Capabilities(capabilities)));
     }
 
     /// The engine answers the oldest question of this name.
@@ -86,7 +86,7 @@ impl TwoClients {
         let at = self.requests.iter().position(|(_, asked, _)| asked == command);
         let at = at.unwrap_or_else(|| panic!("the engine was not asked `{command}` but {:?}", self.requests));
         let (ticket, ..) = self.requests.remove(at);
-        self.feed(Event::EngineReplied { ticket, result });
+        self.feed(HubEvent::EngineReplied { ticket, result });
     }
 
     /// The engine takes a list and gives these ids.
@@ -116,10 +116,10 @@ impl TwoClients {
         asked.map(|(_, _, arguments)| arguments.clone()).unwrap_or_default()
     }
 
-    pub(super) fn feed(&mut self, event: Event) {
+    pub(super) fn feed(&mut self, event: HubEvent) {
         for effect in self.state.handle(event) {
             match effect {
-                Effect::Send { client, message } => {
+                HubEffect::Send { client, message } => {
                     let who = if client == EDITOR { "editor" } else { "agent" };
                     let what = match message {
                         Message::Response(response) if response.success => format!("ok {}", response.command),
@@ -143,10 +143,10 @@ impl TwoClients {
                     };
                     self.received.push(format!("{who}: {}", what.replace('"', "")));
                 }
-                Effect::RequestEngine { ticket, command, arguments, .. } => {
+                HubEffect::RequestEngine { ticket, command, arguments, .. } => {
                     self.requests.push((ticket, command, arguments))
                 }
-                Effect::StartTimer { timer, .. } => self.timers.push(timer),
+                HubEffect::StartTimer { timer, .. } => self.timers.push(timer),
                 _ => {}
             }
         }
@@ -157,8 +157,8 @@ impl TwoClients {
         std::mem::take(&mut self.received)
     }
 
-    /// An engine that keeps one per line holds line 5 for both: the editor when `a`, the agent when `b`.
-    /// Gives our ids.
+    /// An engine that keeps one per line holds line 5 for both: the editor when `a`, the agent
+    /// when `b`. Gives our ids.
     fn sharing_line_five() -> (Self, [i64; 2]) {
         let mut session = Self::launched(false);
         session.set(EDITOR, json!([{ "line": 5, "condition": "a" }]));

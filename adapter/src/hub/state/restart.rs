@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::lifecycle::{ENDING_DEADLINE, LAUNCH_DEADLINE};
 use super::{Configuration, ENGINE_DEADLINE, Phase, State, output_line};
 use crate::engine::EngineEvent;
-use crate::hub::event::{ClientRequest, Effect};
+use crate::hub::event::{ClientRequest, HubEffect};
 use crate::hub::launch::Launch;
 use crate::hub::pending::Waiter;
 
@@ -85,11 +85,11 @@ impl State {
         self.engine_initialized = false;
     }
 
-    /// Refuses all requests in flight after `happened`: the engine that they were sent to replies to nothing
-    /// any more.
+    /// Refuses all requests in flight after `happened`: the engine that they were sent to
+    /// replies to nothing any more.
     pub(super) fn refuse_engine_requests(&mut self, happened: &str) {
         for (ticket, waiter) in self.pending.take_engine_requests() {
-            self.effects.push(Effect::Cancel { ticket });
+            self.effects.push(HubEffect::Cancel { ticket });
             match waiter {
                 Waiter::SessionInfo(request) => self.respond_with_session_info(&request, None),
                 other => {
@@ -121,13 +121,13 @@ impl State {
         self.launch = restart.launch.clone();
         self.restart = Some(restart);
         let arguments = self.launch.attributes.clone();
-        self.effects.push(Effect::StartEngine { arguments: arguments.clone() });
+        self.effects.push(HubEffect::StartEngine { arguments: arguments.clone() });
         self.request_engine(Waiter::RestartLaunch, "launch", arguments, LAUNCH_DEADLINE);
     }
 
-    /// Configures the new engine, which has all breakpoints; the clients have configured long ago. It may
-    /// have replied to the launch already (DAP leaves the order open), and with it the restart has its
-    /// response.
+    /// Configures the new engine, which has all breakpoints; the clients have configured long ago.
+    /// It may have replied to the launch already (DAP leaves the order open), and with it the
+    /// restart has its response.
     pub(super) fn configure_relaunched(&mut self) {
         if self.configuration == Configuration::Repeat {
             self.configuration = Configuration::Done;
@@ -145,7 +145,7 @@ impl State {
         let failed = result.is_err();
         self.respond(&restart.request, result.map(|_| Value::Null));
         if failed {
-            self.effects.push(Effect::KillProgram);
+            self.effects.push(HubEffect::KillProgram);
             self.finish_program(Value::Null);
             self.end_if_done();
         }

@@ -15,7 +15,7 @@ use super::State;
 use crate::engine::CHILD_SESSION_REQUEST;
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Client, HandshakeStage};
-use crate::hub::event::{ClientId, Effect, ReverseRequestId, Timer};
+use crate::hub::event::{ClientId, HubEffect, ReverseRequestId, Timer};
 
 /// Maximum time of a client to open a terminal or to start a session.
 const MAX_RESPONSE_TIME: Duration = Duration::from_secs(30);
@@ -41,8 +41,8 @@ struct OpenReverseRequest {
 }
 
 impl OpenReverseRequest {
-    fn reply(&self, result: Result<Value, Failure>) -> Effect {
-        Effect::ReplyToEngine { id: self.engine_id, result }
+    fn reply(&self, result: Result<Value, Failure>) -> HubEffect {
+        HubEffect::ReplyToEngine { id: self.engine_id, result }
     }
 }
 
@@ -63,13 +63,13 @@ impl ReverseRequests {
     }
 
     /// Gives up all of them; the engine gets a reply to each.
-    fn abandon(&mut self) -> Vec<Effect> {
+    fn abandon(&mut self) -> Vec<HubEffect> {
         let open = std::mem::take(&mut self.open).into_values();
         open.map(|open| open.reply(Err(Failure::cancelled()))).collect()
     }
 
     /// Sends a request to a client that supports it, or replies to the engine that none does.
-    fn send(&mut self, id: ReverseRequestId, mut open: OpenReverseRequest, to: Option<&Client>) -> Effect {
+    fn send(&mut self, id: ReverseRequestId, mut open: OpenReverseRequest, to: Option<&Client>) -> HubEffect {
         let Some(client) = to else {
             let message = format!("no client of this session can carry out `{}`", open.command);
             let failure =
@@ -87,14 +87,14 @@ impl ReverseRequests {
         // The writer renumbers it and the reader undoes that: here its number is the hub's.
         let request = Request { seq: id.0, command: open.command.clone(), arguments };
         self.open.insert(id, open);
-        Effect::Send { client: client.id, message: Message::Request(request) }
+        HubEffect::Send { client: client.id, message: Message::Request(request) }
     }
 }
 
 impl State {
     pub(super) fn receive_reverse_request(&mut self, engine_id: i64, command: String, arguments: Value) {
         if self.ending || self.is_over() {
-            self.effects.push(Effect::ReplyToEngine { id: engine_id, result: Err(Failure::cancelled()) });
+            self.effects.push(HubEffect::ReplyToEngine { id: engine_id, result: Err(Failure::cancelled()) });
             return;
         }
         if engine_id == CHILD_SESSION_REQUEST {
@@ -111,7 +111,7 @@ impl State {
         self.send_to_next_client(id, open);
         if self.reverse.open.contains_key(&id) {
             let timer = Timer::ReverseRequest(id);
-            self.effects.push(Effect::StartTimer { timer, after: MAX_RESPONSE_TIME });
+            self.effects.push(HubEffect::StartTimer { timer, after: MAX_RESPONSE_TIME });
         }
     }
 

@@ -43,8 +43,8 @@ impl State {
         self.broadcast("sessionChanged", &body);
     }
 
-    /// Reports input to the program's stdin. A person's input may be a password: agents learn only its
-    /// length.
+    /// Reports input to the program's stdin. A person's input may be a password: agents
+    /// learn only its length.
     pub(super) fn report_input(&mut self, request: &ClientRequest, text: &str, closes: bool, reply: &Value) {
         let Some(client) = self.clients.get(request.client) else { return };
         let by_person = client.kind == ClientKind::Editor;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::{AccessPolicy, AgentAccess};
 use crate::hub::clients::{ClientKind, HandshakeStage};
-use crate::hub::event::{ClientId, ClientRequest, Effect};
+use crate::hub::event::{ClientId, ClientRequest, HubEffect};
 use crate::hub::launch;
 use crate::hub::pending::Waiter;
 
@@ -98,8 +98,8 @@ impl State {
         }
     }
 
-    /// Changes what agents may do, for people and for the agent that launched; without arguments it returns
-    /// the values.
+    /// Changes what agents may do, for people and for the agent that launched; without arguments
+    /// it returns the values.
     pub(super) fn session_control(&mut self, request: &ClientRequest, arguments: &Value) {
         match self.control(request, arguments) {
             Ok(()) => {
@@ -129,8 +129,8 @@ impl State {
         );
     }
 
-    /// Brings agents that may see again to where the others are; those that may not any more get no output
-    /// either.
+    /// Brings agents that may see again to where the others are; those that may not any more
+    /// get no output either.
     fn update_visibility(&mut self, before: &BTreeMap<ClientId, AgentAccess>) {
         let agents: Vec<_> = self
             .clients
@@ -142,7 +142,7 @@ impl State {
             match (before.get(&agent), now) {
                 (Some(was), now) if *was == now => {}
                 (Some(AgentAccess::None), _) => self.catch_up(agent),
-                (_, AgentAccess::None) => self.effects.push(Effect::StopOutput { client: agent }),
+                (_, AgentAccess::None) => self.effects.push(HubEffect::StopOutput { client: agent }),
                 _ => {}
             }
         }

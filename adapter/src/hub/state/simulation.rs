@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::{EngineEvent, StartedEngine};
-use crate::hub::event::{ClientId, Effect, Event, Origin, Ticket, Timer};
+use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
 use view::View;
 
 const FIRST: ClientId = ClientId(1);
@@ -157,12 +157,12 @@ impl Simulation {
             }
             16 if what == 1 && self.made => {
                 self.dead = true;
-                self.feed(Event::EngineEvent(EngineEvent::Died(Failure::cancelled())));
+                self.feed(HubEvent::EngineEvent(EngineEvent::Died(Failure::cancelled())));
             }
             16 => self.rebind(at),
             17 if what.is_multiple_of(8) && !self.timers.is_empty() => {
                 let timer = self.timers.remove(at % self.timers.len());
-                self.feed(Event::TimerFired(timer));
+                self.feed(HubEvent::TimerFired(timer));
             }
             17 if what % 3 == 1 => self.request(client, "terminate", Value::Null),
             17 if what.is_multiple_of(3) => self.request(client, "restart", Value::Null),
@@ -172,13 +172,13 @@ impl Simulation {
         self.check_always();
     }
 
-    fn feed(&mut self, event: Event) {
+    fn feed(&mut self, event: HubEvent) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             for effect in self.state.handle(event) {
                 match effect {
-                    Effect::Send { client, message } => self.receive(client, &message),
-                    Effect::RequestEngine { ticket, command, arguments, .. } => {
+                    HubEffect::Send { client, message } => self.receive(client, &message),
+                    HubEffect::RequestEngine { ticket, command, arguments, .. } => {
                         self.trace.push(format!("hub → engine {command} {arguments}"));
                         self.check_list(&command, &arguments);
                         self.configured |= command == "configurationDone";
@@ -188,10 +188,10 @@ impl Simulation {
                         }
                         self.requests.push((ticket, command, arguments, self.refuses_to_resume()));
                     }
-                    Effect::Io { ticket, .. } => {
-                        events.push(Event::IoReplied { ticket, result: Ok(json!({})) })
+                    HubEffect::Io { ticket, .. } => {
+                        events.push(HubEvent::IoReplied { ticket, result: Ok(json!({})) })
                     }
-                    Effect::StartEngine { .. } => {
+                    HubEffect::StartEngine { .. } => {
                         (self.made, self.dead, self.over, self.stopped) = (true, false, false, false);
                         self.configured = false;
                         // Requests to the previous engine no longer count.
@@ -199,10 +199,10 @@ impl Simulation {
                         self.held.clear();
                         self.refused.clear();
                         let started = StartedEngine::scripted(self.several);
-                        events.push(Event::EngineStarted(Ok(started)));
+                        events.push(HubEvent::EngineStarted(Ok(started)));
                     }
-                    Effect::StartTimer { timer, .. } => self.timers.push(timer),
-                    Effect::Close { client } => {
+                    HubEffect::StartTimer { timer, .. } => self.timers.push(timer),
+                    HubEffect::Close { client } => {
                         if let Some(view) = self.clients.get_mut(&client) {
                             view.here = false;
                         }
@@ -213,7 +213,7 @@ impl Simulation {
                             "{client} is disconnected without its answers: {unanswered:?}"
                         );
                     }
-                    Effect::End => self.ended = true,
+                    HubEffect::End => self.ended = true,
                     _ => {}
                 }
             }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::lifecycle::ENDING_DEADLINE;
 use super::{ENGINE_DEADLINE, State, output_line};
 use crate::engine::{BY_FORCE, SIGNAL_PENDING, STOPPED};
-use crate::hub::event::{ClientId, ClientRequest, Effect, Timer};
+use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::launch::{DEFAULT_TERMINATE_TIMEOUT, TERMINATE_TIMEOUT};
 use crate::hub::pending::Waiter;
 
@@ -92,7 +92,7 @@ impl State {
             Ok(body) => body,
             Err(failure) if self.is_live() => {
                 if forced {
-                    self.effects.push(Effect::KillProgram);
+                    self.effects.push(HubEffect::KillProgram);
                 } else {
                     self.restore_skipped();
                     self.terminating = None;
@@ -129,7 +129,7 @@ impl State {
     pub(super) fn start_termination_timer(&mut self) {
         if let Some(Terminating { forced: false, .. }) = self.terminating {
             let after = self.launch.terminate_timeout.unwrap_or(DEFAULT_TERMINATE_TIMEOUT);
-            self.effects.push(Effect::StartTimer { timer: Timer::Terminate(self.stops), after });
+            self.effects.push(HubEffect::StartTimer { timer: Timer::Terminate(self.stops), after });
         }
     }
 
@@ -174,7 +174,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hub::event::Event;
+    use crate::hub::event::HubEvent;
     use crate::hub::state::races::{AGENT, EDITOR, TwoClients};
 
     /// The engine has sent the signal.
@@ -184,7 +184,7 @@ mod tests {
 
     fn time_passes(session: &mut TwoClients) {
         for timer in std::mem::take(&mut session.timers) {
-            session.feed(Event::TimerFired(timer));
+            session.feed(HubEvent::TimerFired(timer));
         }
     }
 

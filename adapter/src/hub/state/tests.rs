@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::{EngineEvent, StartedEngine};
-use crate::hub::event::{ClientId, Effect, Event, Origin, Ticket, Timer};
+use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
 
 const FIRST: ClientId = ClientId(1);
 
@@ -63,13 +63,13 @@ impl Scenario {
     fn join(&mut self, client: ClientId, origin: Origin) {
         self.present.insert(client);
         self.seen.insert(client);
-        self.feed(Event::ClientJoined { client, origin });
+        self.feed(HubEvent::ClientJoined { client, origin });
     }
 
     fn leave(&mut self, client: ClientId) {
         self.present.remove(&client);
         self.unanswered.retain(|(owner, _), _| *owner != client);
-        self.feed(Event::ClientLeft { client });
+        self.feed(HubEvent::ClientLeft { client });
     }
 
     fn request(&mut self, client: ClientId, command: &str, arguments: Value) {
@@ -80,18 +80,18 @@ impl Scenario {
         let seq = self.seq;
         self.unanswered.insert((client, seq), command.into());
         let message = Message::Request(Request { seq, command: command.into(), arguments });
-        self.feed(Event::ClientMessage { client, message });
+        self.feed(HubEvent::ClientMessage { client, message });
     }
 
     fn emit(&mut self, event: &str, body: Value) {
-        self.feed(Event::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
+        self.feed(HubEvent::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
     }
 
     /// The engine sends a client a request.
     fn reverse_request(&mut self, ask: i64, command: &str) {
         self.reverse_unanswered.insert(ask);
         let arguments = json!({ "cwd": "/", "args": ["a"], "argsCanBeInterpretedByShell": true });
-        self.feed(Event::EngineEvent(EngineEvent::ReverseRequest {
+        self.feed(HubEvent::EngineEvent(EngineEvent::ReverseRequest {
             id: ask,
             command: command.into(),
             arguments,
@@ -106,7 +106,7 @@ impl Scenario {
         let (client, seq) = self.reverse_requests.remove(at % self.reverse_requests.len());
         if self.present.contains(&client) {
             let message = Message::Response(Response::to(seq, "runInTerminal", outcome));
-            self.feed(Event::ClientMessage { client, message });
+            self.feed(HubEvent::ClientMessage { client, message });
         }
     }
 
@@ -130,14 +130,14 @@ impl Scenario {
             "stackTrace" => json!({ "stackFrames": [{ "id": 1, "name": "Main", "line": 1, "column": 1 }] }),
             _ => Value::Null,
         };
-        self.feed(Event::EngineReplied { ticket, result: Ok(body) });
+        self.feed(HubEvent::EngineReplied { ticket, result: Ok(body) });
     }
 
     /// The engine answers the first request of this command.
     fn reply_to(&mut self, command: &str, result: Result<Value, Failure>) {
         let at = self.requests.iter().position(|(_, asked, _)| asked == command).unwrap();
         let (ticket, ..) = self.requests.remove(at);
-        self.feed(Event::EngineReplied { ticket, result });
+        self.feed(HubEvent::EngineReplied { ticket, result });
     }
 
     /// The timer of the first reverse request.
@@ -145,25 +145,25 @@ impl Scenario {
         *self.timers.iter().find(|timer| matches!(timer, Timer::ReverseRequest(_))).unwrap()
     }
 
-    fn feed(&mut self, event: Event) {
+    fn feed(&mut self, event: HubEvent) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             for effect in self.state.handle(event) {
                 match effect {
-                    Effect::Send { client, message } => self.receive(client, message),
-                    Effect::RequestEngine { ticket, command, arguments, .. } => {
+                    HubEffect::Send { client, message } => self.receive(client, message),
+                    HubEffect::RequestEngine { ticket, command, arguments, .. } => {
                         if command == "setBreakpoints" {
                             self.held = Some(arguments["breakpoints"].clone());
                         }
                         self.requests.push((ticket, command, arguments));
                     }
-                    Effect::Io { ticket, .. } => {
-                        events.push(Event::IoReplied { ticket, result: Ok(json!({})) })
+                    HubEffect::Io { ticket, .. } => {
+                        events.push(HubEvent::IoReplied { ticket, result: Ok(json!({})) })
                     }
-                    Effect::StartEngine { .. } => {
-                        events.push(Event::EngineStarted(Ok(StartedEngine::scripted(true))));
+                    HubEffect::StartEngine { .. } => {
+                        events.push(HubEvent::EngineStarted(Ok(StartedEngine::scripted(true))));
                     }
-                    Effect::Close { client } => {
+                    HubEffect::Close { client } => {
                         self.present.remove(&client);
                         let unanswered: Vec<_> =
                             self.unanswered.keys().filter(|(owner, _)| *owner == client).collect();
@@ -172,15 +172,15 @@ impl Scenario {
                             "{client} is disconnected without its answers: {unanswered:?}"
                         );
                     }
-                    Effect::ReplyToEngine { id, result } => {
+                    HubEffect::ReplyToEngine { id, result } => {
                         assert!(
                             self.reverse_unanswered.remove(&id),
                             "the engine is replied to twice or without a request: {id}"
                         );
                         self.reverse_replies.push((id, result.map_err(|failure| failure.code)));
                     }
-                    Effect::StartTimer { timer, .. } => self.timers.push(timer),
-                    Effect::End => self.ended = true,
+                    HubEffect::StartTimer { timer, .. } => self.timers.push(timer),
+                    HubEffect::End => self.ended = true,
                     _ => {}
                 }
             }
@@ -333,7 +333,7 @@ fn a_failed_launch_is_shown_to_the_user_and_a_failed_watch_is_not() {
         let (ticket, ..) = scenario.requests.remove(at);
         let failure = Failure::new(ErrorCode::EngineFailed, "no");
         assert!(failure.show_user);
-        scenario.feed(Event::EngineReplied { ticket, result: Err(failure) });
+        scenario.feed(HubEvent::EngineReplied { ticket, result: Err(failure) });
     };
     let mut scenario = Scenario::launched();
     scenario.emit("stopped", json!({ "reason": "pause", "threadId": 1 }));
@@ -376,7 +376,7 @@ fn a_connection_that_says_nothing_keeps_no_session_alive_and_is_closed_in_the_en
     let (silent, other) = (ClientId(2), ClientId(3));
     scenario.join(silent, Origin::Socket);
     scenario.join(other, Origin::Socket);
-    scenario.feed(Event::TimerFired(Timer::Admission(silent)));
+    scenario.feed(HubEvent::TimerFired(Timer::Admission(silent)));
     assert!(!scenario.present.contains(&silent) && scenario.present.contains(&other));
     scenario.emit("exited", json!({ "exitCode": 0 }));
     scenario.emit("terminated", Value::Null);
@@ -424,7 +424,7 @@ fn a_reverse_request_goes_to_the_launching_client_and_its_answer_to_the_engine()
     scenario.reply_to_reverse_request(0, Ok(json!({ "processId": 5 })));
     assert_eq!(scenario.reverse_replies, [(7, Ok(json!({ "processId": 5 })))]);
     // Its time is up, but it has answered.
-    scenario.feed(Event::TimerFired(scenario.reverse_request_timer()));
+    scenario.feed(HubEvent::TimerFired(scenario.reverse_request_timer()));
     assert_eq!(scenario.reverse_replies.len(), 1);
 }
 
@@ -451,7 +451,7 @@ fn reverse_request_of_a_leaving_client_goes_to_the_next_and_then_fails() {
 #[test]
 fn a_client_that_never_answers_a_reverse_request_is_timed_out() {
     let mut scenario = asked_for_a_terminal();
-    scenario.feed(Event::TimerFired(scenario.reverse_request_timer()));
+    scenario.feed(HubEvent::TimerFired(scenario.reverse_request_timer()));
     assert_eq!(scenario.reverse_replies, [(7, Err(ErrorCode::Timeout))]);
     scenario.reply_to_reverse_request(0, Ok(Value::Null));
     assert_eq!(scenario.reverse_replies.len(), 1);
@@ -566,7 +566,7 @@ fn the_answer_to_a_launch_waits_for_initialized_and_its_notes_wait_for_nothing()
     scenario.emit("exited", json!({ "exitCode": 0 }));
     assert!(scenario.unanswered.is_empty());
     let mut scenario = started();
-    scenario.feed(Event::EngineEvent(EngineEvent::Died(Failure::cancelled())));
+    scenario.feed(HubEvent::EngineEvent(EngineEvent::Died(Failure::cancelled())));
     assert!(scenario.unanswered.is_empty());
 }
 
@@ -576,7 +576,7 @@ fn a_client_that_has_not_configured_learns_at_once_that_there_is_nothing_to_conf
         |scenario: &mut Scenario| {
             let failure =
                 Failure::new(ErrorCode::EngineFailed, "it crashed; end of its stderr: the moon is full");
-            scenario.feed(Event::EngineEvent(EngineEvent::Died(failure)));
+            scenario.feed(HubEvent::EngineEvent(EngineEvent::Died(failure)));
         },
         |scenario: &mut Scenario| {
             scenario.emit("exited", json!({ "exitCode": 3 }));
@@ -653,7 +653,7 @@ fn a_program_that_cannot_be_started_again_ends_the_session() {
     let (ticket, _, arguments) = scenario.requests.remove(0);
     assert_eq!(arguments, json!({ "program": "gone.dll" }));
     let result = Err(Failure::new(ErrorCode::LaunchFailed, "no such file"));
-    scenario.feed(Event::EngineReplied { ticket, result });
+    scenario.feed(HubEvent::EngineReplied { ticket, result });
     assert!(scenario.unanswered.is_empty());
     assert_eq!(scenario.events_of(FIRST).last(), Some(&"terminated"));
 }
@@ -703,7 +703,7 @@ proptest! {
                 15 => scenario.reply_to_reverse_request(which, if which == 0 {
                     Err(Failure::cancelled()) } else { Ok(Value::Null) }),
                 16 => if let Some(timer) = scenario.timers.pop().filter(|timer| *timer != Timer::Linger) {
-                    scenario.feed(Event::TimerFired(timer));
+                    scenario.feed(HubEvent::TimerFired(timer));
                 }
                 _ => scenario.reply(which),
             }
@@ -716,12 +716,13 @@ proptest! {
             scenario.reply(0);
         }
         if scenario.state.engine_initialized && scenario.state.is_live() && !scenario.state.ending {
-            let union = scenario.state.breakpoints.requests(&crate::hub::breakpoints::BreakpointScope::of_path("x.cs"));
+            let scope = crate::hub::breakpoints::BreakpointScope::of_path("x.cs");
+            let union = scenario.state.breakpoints.requests(&scope);
             prop_assert_eq!(scenario.held.clone().unwrap_or(json!([])), json!(union));
         }
         // So does every answer the engine itself waits for.
         while let Some(timer) = scenario.timers.pop() {
-            scenario.feed(Event::TimerFired(timer));
+            scenario.feed(HubEvent::TimerFired(timer));
         }
         prop_assert!(scenario.reverse_unanswered.is_empty(), "the engine waits for {:?}",
             scenario.reverse_unanswered);

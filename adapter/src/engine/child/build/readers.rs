@@ -10,7 +10,7 @@ const MAX_MESSAGE_LEN: usize = 1 << 10;
 
 /// Diagnostics and paths read from a compiler's output.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct CompilerOutput {
     /// Errors and warnings with their places.
     pub(super) diagnostics: Vec<Value>,
     /// Programs that were built: name and path.
@@ -22,7 +22,7 @@ pub(super) struct Told {
 }
 
 /// Cargo's JSON messages (The Cargo Book, "External tools"); returns what a person is shown.
-pub(super) fn rustc(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+pub(super) fn rustc(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
     match message["reason"].as_str() {
         Some("compiler-artifact") => {
@@ -52,7 +52,7 @@ pub(super) fn rustc(line: &str, folder: &Path, told: &mut Told) -> Option<String
 }
 
 /// `file:line:column: error: message`, as compilers of C and C++ say it.
-pub(super) fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+pub(super) fn gnu(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = gnu_diagnostic(line, folder)
         && !told.diagnostics.contains(&found)
     {
@@ -62,7 +62,7 @@ pub(super) fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> 
 }
 
 /// `CMake Error at file:line (command):`, with the message in the indented lines behind it; else as [`gnu`].
-pub(super) fn cmake(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+pub(super) fn cmake(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = cmake_diagnostic(line, folder) {
         told.diagnostics.push(found);
         told.continues = true;
@@ -83,7 +83,7 @@ pub(super) fn cmake(line: &str, folder: &Path, told: &mut Told) -> Option<String
 }
 
 /// `file.go:line:column: message`, as the Go compiler says it; indented lines belong to the one before.
-pub(super) fn go(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+pub(super) fn go(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = go_diagnostic(line, folder) {
         told.diagnostics.push(found);
     } else if let (Some(more), Some(last)) = (line.strip_prefix('\t'), told.diagnostics.last_mut()) {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_error_of_cmake_follows_its_place() {
-        let mut told = Told::default();
+        let mut told = CompilerOutput::default();
         for line in [
             "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):",
             "-- Configuring incomplete, errors occurred!",
@@ -179,7 +179,7 @@ mod tests {
         {
             assert_eq!(go_diagnostic(line, Path::new("/p")), None, "{line}");
         }
-        let mut told = Told::default();
+        let mut told = CompilerOutput::default();
         let line = json!({ "reason": "compiler-message", "message": { "level": "error",
             "message": "mismatched types",
             "rendered": "error[E0308]…\n", "code": { "code": "E0308" },

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::super::{debuggee::Debuggee, socket};
+use super::super::{debuggee::DebuggeeProcess, socket};
 use super::{PROBE, ports, sockets};
 
 /// How long it may take until the port is unused, and then until it is closed.
@@ -26,7 +26,7 @@ const KEY: &str = "dGFuZGVtIGNsb3NlcyBpdA==";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Opened {
     /// The process that opened the port.
-    pub(super) process: Debuggee,
+    pub(super) process: DebuggeeProcess,
     pub(super) port: u16,
 }
 
@@ -151,7 +151,7 @@ mod tests {
     fn port_of_another_process_is_left_alone() {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let process = Debuggee::of(std::process::id()).unwrap();
+        let process = DebuggeeProcess::of(std::process::id()).unwrap();
         let opened = Opened { process, port: address.port() };
         assert!(opened.is_open() && !opened.is_used());
         let _other = TcpStream::connect(address).unwrap();

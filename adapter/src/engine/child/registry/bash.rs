@@ -124,8 +124,8 @@ impl Profile for Bash {
     }
 }
 
-/// The expansion in double quotes; `None` if the expression contains quotes: its author decided how it
-/// splits.
+/// The expansion in double quotes; `None` if the expression contains quotes: its author
+/// decided how it splits.
 fn quoted(expression: &str) -> Option<String> {
     let plain = expression.contains('$') && !expression.contains(['"', '\'', '`', '\\']);
     // All elements are one word with `*`, and one each with `@`.

@@ -43,8 +43,8 @@ def tandem_holds(conditions, g, l, known={}):
   except Exception: return True
  return False''', d) or d['tandem_holds']))(CONDITIONS, g, l))(__import__('_pydevd_bundle').__dict__, globals(), locals())";
 
-/// Python's conditions, where debugpy continues past one that fails. Each is a string that the combined one
-/// evaluates.
+/// Python's conditions, where debugpy continues past one that fails. Each is a string that the
+/// combined one evaluates.
 const PYTHON: ConditionLanguage = ConditionLanguage {
     name: "Python",
     combine: |conditions| Some(ANY_OF.replace("CONDITIONS", &json!(conditions).to_string())),
@@ -338,8 +338,8 @@ fn mapped(target: &Target, ours: Value) -> Result<Value, Failure> {
     Ok(arguments)
 }
 
-/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before 1.8.22
-/// stop unless it is 0.
+/// The attributes, without a stop at `sys.exit` with a number: it is how programs end. Versions before
+/// 1.8.22 stop unless it is 0.
 fn without_exits(target: &Target, mut arguments: Value) -> Value {
     if !target.names_any(&["breakOnSystemExit", "breakOnSystemExitZero"])
         && arguments["breakOnSystemExit"].is_null()

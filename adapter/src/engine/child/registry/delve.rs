@@ -12,8 +12,8 @@ use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
 use crate::io::SpawnSpec;
 
-/// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information are
-/// not unique to Go.
+/// Metadata of Delve, known without starting it. The notes of Go's linker next to the debug information
+/// are not unique to Go.
 const DESCRIPTION: Description = Description {
     name: "delve",
     languages: "Go",
@@ -82,8 +82,8 @@ impl Profile for Delve {
         exit_code(output)
     }
 
-    /// All that it would build itself: our builds have a longer limit, can be cancelled, and report errors as
-    /// places.
+    /// All that it would build itself: our builds have a longer limit, can be cancelled, and
+    /// report errors as places.
     fn builds(&self, target: &Target) -> bool {
         matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug" | "test"))
     }

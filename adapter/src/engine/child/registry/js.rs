@@ -116,8 +116,8 @@ impl Profile for Js {
         JAVASCRIPT
     }
 
-    /// VS Code's own extension uses requests beyond DAP, more with each version: only the adapter knows
-    /// which.
+    /// VS Code's own extension uses requests beyond DAP, more with each version: only
+    /// the adapter knows which.
     fn unknown_request_in<'line>(&self, line: &'line str) -> Option<&'line str> {
         line.trim_end().strip_prefix("Unknown request: ")
     }

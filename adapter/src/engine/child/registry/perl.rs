@@ -189,8 +189,8 @@ package main;
 Perl::LanguageServer::run;
 "##;
 
-/// What loads the debugger in the program, for perl's variable `PERL5DB`. One line each, so nothing in it is
-/// a comment:
+/// What loads the debugger in the program, for perl's variable `PERL5DB`. One line each, so
+/// nothing in it is a comment:
 ///
 /// - SIGINT is the program's again; SIGURG, which programs ignore, pauses it. The handler serves the adapter
 ///   itself: so a program stops that waits in a `read`, too, and breakpoints are set meanwhile. It must not

@@ -122,8 +122,8 @@ impl Profile for Rdbg {
         true
     }
 
-    /// From 1.6 on, `configurationDone` after attaching reports the stop at a breakpoint that was hit
-    /// meanwhile.
+    /// From 1.6 on, `configurationDone` after attaching reports the stop at a breakpoint
+    /// that was hit meanwhile.
     fn repeats_stops(&self) -> bool {
         true
     }

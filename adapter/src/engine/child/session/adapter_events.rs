@@ -7,15 +7,15 @@ use dap_wire::peer::{Incoming, Peer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::super::debuggee::{self, Debuggee};
+use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::profile::ProgramIo;
-use super::super::state::{ChildState, Event, Link};
+use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::translate;
-use super::{HELLO_LIMIT, LAUNCH_LIMIT, PROBE, READY_LIMIT, SILENCE, Session};
+use super::{AdapterSession, HELLO_LIMIT, LAUNCH_LIMIT, PROBE, READY_LIMIT, SILENCE};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 
-impl Session {
+impl AdapterSession {
     /// Takes all that the adapter says, until it hangs up.
     pub(super) async fn listen(
         self: Arc<Self>,
@@ -29,7 +29,7 @@ impl Session {
                 Incoming::Request(request) => self.wanted(link, &peer, request),
             }
         }
-        self.handle(Event::HungUp);
+        self.handle(ChildEvent::HungUp);
     }
 
     async fn said(self: &Arc<Self>, dap_wire::Event { event, mut body, .. }: dap_wire::Event) {
@@ -46,16 +46,16 @@ impl Session {
             "initialized" => {
                 // Some adapters send it before they get `launch`.
                 self.reached(HELLO_LIMIT, |now| now.is_launch_sent() || now.is_over()).await;
-                self.handle(Event::Initialized);
+                self.handle(ChildEvent::Initialized);
             }
             "capabilities" => self.learn_capabilities(&body["capabilities"]),
             "process" => self.process(body),
-            "exited" if self.profile.says_it_is_replaced(&body) => self.handle(Event::Replaced),
-            "exited" => self.handle(Event::Exited(body)),
-            "terminated" => self.handle(Event::Terminated(body)),
+            "exited" if self.profile.says_it_is_replaced(&body) => self.handle(ChildEvent::Replaced),
+            "exited" => self.handle(ChildEvent::Exited(body)),
+            "terminated" => self.handle(ChildEvent::Terminated(body)),
             "output" => self.output(body),
             "stopped" if self.profile.repeats_stops() && self.state(|now| now.has_reported(&body)) => {}
-            "stopped" => self.handle_in_place(Event::StopReported(body)).await,
+            "stopped" => self.handle_in_place(ChildEvent::StopReported(body)).await,
             _ => self.tell(&event, body),
         }
     }
@@ -74,7 +74,7 @@ impl Session {
         }
         let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
         if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
-            live.debuggee = Debuggee::of(pid);
+            live.debuggee = DebuggeeProcess::of(pid);
             if live.image.0 != pid {
                 live.image = (pid, debuggee::image_of(pid));
             }
@@ -87,7 +87,7 @@ impl Session {
                 tokio::spawn(async move { session.hasten(pid).await });
             }
         }
-        self.handle(Event::Process(body));
+        self.handle(ChildEvent::Process(body));
     }
 
     /// The program is reported before it has opened its pipes: its starter reports it first.
@@ -107,7 +107,7 @@ impl Session {
         self.look_for_program().await;
         let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
         if self.is_never_ready() || !self.reached(limit, |now| now.is_initialized() || now.is_over()).await {
-            self.handle(Event::Initialized);
+            self.handle(ChildEvent::Initialized);
         }
         self.until(|now| now.is_configured() || now.is_over()).await;
         let started = async {
@@ -148,7 +148,7 @@ impl Session {
         let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.passes_stdio_on;
         let inherited = inherited.then(|| live.connection.process.child().map(Child::pid)).flatten();
         let ours = live.program.as_ref().map(Child::pid);
-        ours.or(inherited).or_else(|| live.debuggee.as_ref().map(Debuggee::pid))
+        ours.or(inherited).or_else(|| live.debuggee.as_ref().map(DebuggeeProcess::pid))
     }
 
     /// Delve before 1.25 has started the program and says nothing of it: it is the one process below.
@@ -163,7 +163,7 @@ impl Session {
         if let [program] = looking.await.unwrap_or_default().as_slice()
             && let Some(live) = self.live().as_mut()
         {
-            live.debuggee = Debuggee::of(*program);
+            live.debuggee = DebuggeeProcess::of(*program);
         }
     }
 
@@ -222,10 +222,10 @@ impl Session {
         if let Some(text) = body["output"].as_str().filter(|_| body["category"] != "telemetry")
             && !self.state(ChildState::is_launched)
         {
-            self.handle(Event::Printed(text.to_owned()));
+            self.handle(ChildEvent::Printed(text.to_owned()));
         }
         if let Some(code) = self.profile.exit_code_in(body["output"].as_str().unwrap_or_default()) {
-            self.handle(Event::ExitCode(code));
+            self.handle(ChildEvent::ExitCode(code));
         }
         match translate::plain_output(&body) {
             Some((category, text)) if told => self.broker.feed(category == "stderr", text),

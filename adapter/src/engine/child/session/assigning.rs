@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::translate;
-use super::Session;
+use super::AdapterSession;
 
-impl Session {
+impl AdapterSession {
     /// Answers `setVariable` and `setExpression`.
     ///
     /// # Errors

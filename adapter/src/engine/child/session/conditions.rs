@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::super::connection::STDERR_TAIL_LEN;
 use super::super::profile::FailedCondition;
 use super::super::signals;
-use super::super::state::Event;
+use super::super::state::ChildEvent;
 use super::super::translate;
-use super::Session;
+use super::AdapterSession;
 use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 
 /// How long a check of a condition's text may take.
@@ -37,7 +37,7 @@ struct Sent {
     joined: bool,
 }
 
-impl Session {
+impl AdapterSession {
     /// Sets breakpoints of which some may have conditions.
     pub(super) async fn set_conditional(
         self: &Arc<Self>,
@@ -178,11 +178,11 @@ impl Session {
         if body[CONDITION_FAILURE].is_object() && body[CONDITION_FAILURE]["condition"].is_null() {
             body[CONDITION_FAILURE]["condition"] = json!(self.known(|known| known.conditions.only()));
         }
-        self.handle(Event::Stopped(body));
+        self.handle(ChildEvent::Stopped(body));
     }
 
-    /// Finds out the reason for an adapter that stopped at a breakpoint with a condition and does not report
-    /// it.
+    /// Finds out the reason for an adapter that stopped at a breakpoint with a condition
+    /// and does not report it.
     async fn failure_reason(&self, body: &Value) -> Option<FailedCondition> {
         if !self.known(|known| known.conditions.any()) {
             return None;
@@ -216,8 +216,8 @@ fn drop_condition(breakpoint: &mut Value) {
     }
 }
 
-/// Positions of breakpoints with conditions that the adapter has refused; one that waits for its code is none
-/// of them.
+/// Positions of breakpoints with conditions that the adapter has refused; one that waits for its
+/// code is none of them.
 fn refused(answer: &Value, sent: &[Sent]) -> Vec<usize> {
     let told = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
     let refused = told.filter(|(_, (told, one))| {

@@ -13,8 +13,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::state::{ChildState, Correction, Event};
-use super::Session;
+use super::super::state::{ChildEvent, ChildState, Correction};
+use super::AdapterSession;
 
 /// How long a program may take to stop after the connection.
 const STOP_LIMIT: Duration = Duration::from_secs(3);
@@ -23,7 +23,7 @@ const RETRY_LIMIT: Duration = Duration::from_millis(500);
 /// The thread in which signals are handled.
 const MAIN_THREAD: i64 = 1;
 
-impl Session {
+impl AdapterSession {
     /// Corrects the debugger in a program that is attached to, if it needs that; returns whether it does.
     pub(super) async fn correct_attached(self: &Arc<Self>) -> bool {
         let capabilities = self.capabilities();
@@ -33,21 +33,21 @@ impl Session {
         }
         self.learn(|known| known.correction = Correction::Due);
         if self.corrected(STOP_LIMIT).await {
-            self.handle(Event::StoppedAtConnection);
+            self.handle(ChildEvent::StoppedAtConnection);
         }
         true
     }
 
-    /// Reports the stop at the connection; returns whether the program had one, or will, so that it must not
-    /// be resumed now.
+    /// Reports the stop at the connection; returns whether the program had one, or will, so that it
+    /// must not be resumed now.
     pub(super) fn stays_stopped(self: &Arc<Self>) -> bool {
         if self.known(|known| known.correction == Correction::None) {
             return false;
         }
-        self.handle(Event::Configured);
+        self.handle(ChildEvent::Configured);
         if self.state(ChildState::is_stopped_at_connection) {
             let body = json!({ "reason": "pause", "threadId": MAIN_THREAD, "allThreadsStopped": true });
-            self.handle(Event::Stopped(body));
+            self.handle(ChildEvent::Stopped(body));
         }
         true
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use dap_wire::{ErrorCode, Failure};
 
 use super::super::connection::STDERR_TAIL_LEN;
-use super::super::debuggee::Debuggee;
-use super::super::state::{ChildState, Event};
-use super::{LATE_WORD, Session};
+use super::super::debuggee::DebuggeeProcess;
+use super::super::state::{ChildEvent, ChildState};
+use super::{AdapterSession, LATE_WORD};
 use crate::io::ExecShim;
 
-impl Session {
+impl AdapterSession {
     /// Sees the program begin, and end.
     pub(super) async fn until_begun(self: Arc<Self>, delegate: ExecShim) {
         let begun = tokio::select! {
@@ -21,7 +21,7 @@ impl Session {
         match begun {
             Ok(begun) => {
                 if let Some(live) = self.live().as_mut() {
-                    live.debuggee = Debuggee::of(begun.pid);
+                    live.debuggee = DebuggeeProcess::of(begun.pid);
                     if let Some(offer) = &mut live.offer {
                         offer.taken_by(begun.pid);
                     }
@@ -31,9 +31,9 @@ impl Session {
                 begun.wait_for_end().await;
                 self.profile.clean_up_after(pid);
             }
-            Err(failure) => self.handle(Event::Refused(failure)),
+            Err(failure) => self.handle(ChildEvent::Refused(failure)),
         }
-        self.handle(Event::ProgramGone);
+        self.handle(ChildEvent::ProgramGone);
         self.reached(LATE_WORD, |now| {
             now.exit_code().is_some() || now.is_terminated() || now.has_hung_up() || now.is_over()
         })

@@ -8,16 +8,16 @@ use serde_json::json;
 use session_registry::ScratchFolder;
 use tokio::sync::watch;
 
-use super::super::connection::{self, Process, STDERR_TAIL_LIMIT};
-use super::super::debuggee::{self, Debuggee};
+use super::super::connection::{self, AdapterProcess, STDERR_TAIL_LIMIT};
+use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::inspector::Opened;
 use super::super::profile::ProgramIo;
-use super::super::state::{ChildState, EndKind, Event};
-use super::{DISCONNECT_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT, Session};
+use super::super::state::{ChildEvent, ChildState, EndKind};
+use super::{AdapterSession, DISCONNECT_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT};
 use crate::io::Child;
 use crate::io::child::is_suspended;
 
-impl Session {
+impl AdapterSession {
     /// The kernel knows of the program's end; an adapter that hangs may never say so.
     pub(super) fn watch(self: &Arc<Self>, child: &Child) {
         let (session, mut exit) = (self.clone(), child.exit());
@@ -45,7 +45,7 @@ impl Session {
         let said = !self.state(ChildState::hung_up_without_a_word);
         let silent = |live: &&Live| live.plan.quirks.ends_silently;
         let exits = self.live().as_ref().filter(|live| !said && !silent(live)).and_then(|live| {
-            let Process::Adapter(child, _) = &live.connection.process else { return None };
+            let AdapterProcess::Adapter(child, _) = &live.connection.process else { return None };
             Some((child.exit(), live.program.as_ref().map(Child::exit)))
         });
         let Some((mut exit, program)) = exits else { return false };
@@ -58,7 +58,7 @@ impl Session {
 
     /// Sees to the end, if nothing does yet.
     pub(super) async fn finish(self: Arc<Self>) {
-        self.handle_in_place(Event::EndNoticed).await;
+        self.handle_in_place(ChildEvent::EndNoticed).await;
     }
 
     /// Sees to the end, whatever made it noticed.
@@ -72,7 +72,7 @@ impl Session {
                 code = self.kernel_code().await;
             }
             if let Some(code) = code {
-                self.handle(Event::KernelCode(code));
+                self.handle(ChildEvent::KernelCode(code));
             }
         }
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
@@ -81,7 +81,7 @@ impl Session {
                 let failure = self.explain_exit("while the program was being debugged").await;
                 self.kill();
                 self.close_opened().await;
-                return self.handle(Event::AdapterBroke(failure));
+                return self.handle(ChildEvent::AdapterBroke(failure));
             }
             EndKind::NoExitCode => self.send_disconnect(true).await,
             EndKind::ExitCode => {
@@ -90,7 +90,7 @@ impl Session {
         }
         let code = self.exit_code().await;
         self.program_ended(code);
-        self.handle(Event::EndKnown(code));
+        self.handle(ChildEvent::EndKnown(code));
         if self.live().as_ref().is_some_and(|live| live.plan.launched) {
             self.end_before_helpers().await;
         }
@@ -181,7 +181,7 @@ impl Session {
             let limit = if kill { DISCONNECT_LIMIT } else { RELEASE_LIMIT };
             let answer = peer.request("disconnect", arguments, limit).await;
             match answer {
-                Ok(_) => self.handle(Event::Disconnected),
+                Ok(_) => self.handle(ChildEvent::Disconnected),
                 Err(failure) => tracing::debug!(%failure, "the adapter did not answer `disconnect`"),
             }
         }
@@ -189,7 +189,7 @@ impl Session {
 
     /// Ends the session for the hub: an attached program keeps running, a launched one ends with its pipes.
     pub(in super::super) async fn disconnect(self: &Arc<Self>, terminate: bool) {
-        self.handle(Event::Released);
+        self.handle(ChildEvent::Released);
         self.planning.close();
         // A build looks every few milliseconds whether it is to give up.
         drop(tokio::time::timeout(DISCONNECT_LIMIT, self.planning.wait()).await);
@@ -218,8 +218,7 @@ impl Session {
     /// An adapter that is killed while it is attached may leave its breakpoints in the program, which then
     /// crashes. One that has not answered `disconnect` in time may still be detaching; it also detaches at
     /// the end of its input. The same holds for a helper (debugpy's gdb) that is killed during its call in
-    /// the program: the program would resume with the call's
-    /// registers.
+    /// the program: the program would resume with the call's registers.
     async fn await_detach(&self) {
         let exit = self.live().as_ref().filter(|live| live.plan.spec.ends_by_itself).and_then(|live| {
             live.connection.peer.close();
@@ -240,8 +239,8 @@ impl Session {
         }
     }
 
-    /// A program that was suspended from its terminal's keyboard handles no signal: resumes it so that it can
-    /// end.
+    /// A program that was suspended from its terminal's keyboard handles no signal: resumes
+    /// it so that it can end.
     pub(super) fn wake_program(&self) {
         if let Some(live) = self.live().as_ref()
             && live.processes().any(is_suspended)
@@ -284,7 +283,7 @@ impl Session {
     /// The handle was dropped: no more requests come, and no events are read.
     pub(in super::super) fn abandon(self: &Arc<Self>) {
         self.give_up.cancel();
-        self.handle(Event::Released);
+        self.handle(ChildEvent::Released);
         self.kill();
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(opened), Ok(runtime)) = (opened, tokio::runtime::Handle::try_current()) {
@@ -317,14 +316,14 @@ impl Live {
         let children = [self.program.as_ref(), inherited.flatten()].into_iter().flatten();
         children
             .map(Child::pid)
-            .chain(self.debuggee.as_ref().map(Debuggee::pid))
+            .chain(self.debuggee.as_ref().map(DebuggeeProcess::pid))
             .collect::<Vec<_>>()
             .into_iter()
     }
 
-    /// The children of a launcher that is to be killed, if the adapter has not reported yet which process the
-    /// program is.
-    fn started_by_launcher(&self) -> Vec<Debuggee> {
+    /// The children of a launcher that is to be killed, if the adapter has not reported yet which
+    /// process the program is.
+    fn started_by_launcher(&self) -> Vec<DebuggeeProcess> {
         let unnamed = self.plan.quirks.has_launcher && self.debuggee.is_none();
         let Some(launcher) = self.program.as_ref().filter(|_| unnamed) else { return Vec::new() };
         let started = if launcher.exited().is_none() {
@@ -335,7 +334,7 @@ impl Live {
             // It was killed: its child now has another parent, but still its stdin.
             debuggee::with_stdin(launcher.stdin())
         };
-        started.into_iter().filter_map(Debuggee::of).collect()
+        started.into_iter().filter_map(DebuggeeProcess::of).collect()
     }
 
     /// To the program, wherever it is.

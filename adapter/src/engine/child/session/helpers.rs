@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::super::debuggee::{self, Debuggee};
+use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::profile::Profile;
-use super::{PROBE, Session};
+use super::{AdapterSession, PROBE};
 
 /// How long they may take. On a busy machine one that is debugged, too, needs a second.
 const LIMIT: Duration = Duration::from_secs(3);
 
-impl Session {
-    /// Kills a program that has helpers, and waits until those have ended. A program without helpers is left
-    /// to the caller.
+impl AdapterSession {
+    /// Kills a program that has helpers, and waits until those have ended. A program without helpers
+    /// is left to the caller.
     pub(super) async fn end_before_helpers(&self) {
         if !self.profile.has_helpers() {
             return;
@@ -41,16 +41,16 @@ fn end_before(profile: &Arc<dyn Profile>, programs: &[u32]) {
         at += 1;
     }
     let (helpers, others): (Vec<u32>, Vec<u32>) = all.into_iter().partition(|pid| is_helper(*pid));
-    let helpers: Vec<Debuggee> = helpers.into_iter().filter_map(Debuggee::of).collect();
+    let helpers: Vec<DebuggeeProcess> = helpers.into_iter().filter_map(DebuggeeProcess::of).collect();
     if helpers.is_empty() {
         return;
     }
-    others.into_iter().filter_map(Debuggee::of).for_each(|process| process.signal_alone(Signal::KILL));
+    others.into_iter().filter_map(DebuggeeProcess::of).for_each(|process| process.signal_alone(Signal::KILL));
     let deadline = Instant::now() + LIMIT;
-    while helpers.iter().any(Debuggee::is_there) && Instant::now() < deadline {
+    while helpers.iter().any(DebuggeeProcess::is_there) && Instant::now() < deadline {
         // Processes that were starting just now.
         let late = programs.iter().flat_map(|pid| debuggee::group_of(*pid)).filter(|pid| !is_helper(*pid));
-        late.filter_map(Debuggee::of).for_each(|process| process.signal_alone(Signal::KILL));
+        late.filter_map(DebuggeeProcess::of).for_each(|process| process.signal_alone(Signal::KILL));
         std::thread::sleep(PROBE);
     }
 }

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::super::connection::{self, Connection, with_stderr_tail};
+use super::super::connection::{self, AdapterConnection, with_stderr_tail};
 use super::super::find;
 use super::super::profile::{Plan, Profile, ProgramIo, Transport};
 use super::super::registry;
-use super::super::state::{ChildState, Event, Link};
+use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;
 use super::subprocesses::Adopted;
-use super::{FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live, Session};
+use super::{AdapterSession, FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live};
 use crate::engine::console::Console;
 use crate::engine::{EngineEvent, env_file};
 use crate::io::NamedPipes;
 
-impl Session {
+impl AdapterSession {
     pub(super) async fn launch(
         self: &Arc<Self>,
         attach: bool,
@@ -130,7 +130,7 @@ impl Session {
     /// Initializes a connected adapter, and sends it `launch`.
     async fn take_in(
         self: &Arc<Self>,
-        mut connection: Connection,
+        mut connection: AdapterConnection,
         plan: Plan,
         target: Target,
         offer: Option<NamedPipes>,
@@ -165,7 +165,7 @@ impl Session {
         self.learn_capabilities(&capabilities);
         self.record_image();
         let command = if Box::pin(self.correct_attached()).await { "launch" } else { command };
-        self.handle(Event::LaunchSent);
+        self.handle(ChildEvent::LaunchSent);
         let answer = tokio::select! {
             answer = peer.request(command, arguments, FOREVER) => answer,
             stalled = self.stalled() => Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
@@ -177,7 +177,7 @@ impl Session {
         if self.live().as_ref().is_some_and(|live| live.plan.quirks.starts_when_configured) {
             self.until_started().await?;
         }
-        self.handle(Event::Launched);
+        self.handle(ChildEvent::Launched);
         tokio::spawn(self.clone().supply_missing_events());
         Ok(body)
     }
@@ -233,14 +233,14 @@ impl Session {
             Ok(Value::Null)
         };
         if let Err(failure) = &outcome {
-            self.handle(Event::Refused(failure.clone()));
+            self.handle(ChildEvent::Refused(failure.clone()));
         }
-        self.handle(Event::Configured);
+        self.handle(ChildEvent::Configured);
         outcome
     }
 
-    /// An adapter's refusal to launch, to be shown: as it is, or with the reason that the adapter only
-    /// printed.
+    /// An adapter's refusal to launch, to be shown: as it is, or with the reason that the
+    /// adapter only printed.
     fn launch_failed(&self, failure: Failure) -> Failure {
         if failure.code != ErrorCode::EngineFailed {
             return failure;
@@ -254,8 +254,8 @@ impl Session {
     }
 }
 
-/// Sets the adapter's own attributes for the debugger that `connect` names by host and port; values already
-/// in these stay.
+/// Sets the adapter's own attributes for the debugger that `connect` names by host and port; values
+/// already in these stay.
 fn say_where_it_listens(profile: &dyn Profile, attributes: &mut Value) {
     let connect = &attributes["connect"];
     let host = connect["host"].as_str().unwrap_or("127.0.0.1");

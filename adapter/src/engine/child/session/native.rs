@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::rust;
-use super::Session;
+use super::AdapterSession;
 
-/// Most rows of one answer: an adapter makes them all before it answers, and an array may have a hundred
-/// million.
+/// Most rows of one answer: an adapter makes them all before it answers, and an array may
+/// have a hundred million.
 const ROWS: u64 = 10_000;
 /// Values without a text that are summed up, of one answer.
 const SUMMED_UP: usize = 40;
@@ -20,7 +20,7 @@ const PARTS: u64 = 6;
 /// Longest summary, characters.
 const MAX_SUMMARY_LEN: usize = 120;
 
-impl Session {
+impl AdapterSession {
     /// A request for values or frames.
     pub(super) async fn ask_native(
         &self,

@@ -3,19 +3,19 @@
 
 use serde_json::{Value, json};
 
-use super::Session;
+use super::AdapterSession;
 
 pub(super) const WHY: &str = "the program runs without a debugger (`noDebug`)";
 
-impl Session {
+impl AdapterSession {
     /// Whether the launch has `noDebug`.
     pub(super) fn has_no_debugger(&self) -> bool {
         self.live().as_ref().is_some_and(|live| live.target.no_debug)
     }
 }
 
-/// The answer to a request that would make a program stop, with the reason why it does not; `None` to any
-/// other.
+/// The answer to a request that would make a program stop, with the reason why it does
+/// not; `None` to any other.
 pub(super) fn answer(command: &str, arguments: &Value, why: &str) -> Option<Value> {
     match command {
         "setBreakpoints" | "setFunctionBreakpoints" | "setInstructionBreakpoints" | "setDataBreakpoints" => {

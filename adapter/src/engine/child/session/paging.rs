@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::rows::{self, Filter, Page};
-use super::Session;
+use super::AdapterSession;
 
 /// How many elements are read for who does not say how many.
 const MAX_ELEMENTS: usize = 10_000;
 
-impl Session {
+impl AdapterSession {
     pub(super) fn elements_of(&self, reference: &Value) -> usize {
         self.known(|known| known.elements.of(reference))
     }
@@ -32,20 +32,20 @@ impl Session {
             }
             None => return self.ask("variables", arguments, cancel).await,
         };
-        let asking = Asking { session: self, arguments: &arguments, cancel };
-        let rows = if count > 0 { asking.announced(page, count).await? } else { asking.all(page).await? };
+        let request = PageRequest { session: self, arguments: &arguments, cancel };
+        let rows = if count > 0 { request.announced(page, count).await? } else { request.all(page).await? };
         Ok(json!({ "variables": rows }))
     }
 }
 
 /// One request for a page.
-struct Asking<'a> {
-    session: &'a Session,
+struct PageRequest<'a> {
+    session: &'a AdapterSession,
     arguments: &'a Value,
     cancel: &'a CancellationToken,
 }
 
-impl Asking<'_> {
+impl PageRequest<'_> {
     /// The children of a value with `count` elements that it has announced.
     async fn announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
         let mut rows = Vec::new();

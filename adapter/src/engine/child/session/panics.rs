@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::rust::{PANIC, panic_filter};
 use super::super::signals::{GO_FAULT_FRAMES, go_fault};
-use super::Session;
+use super::AdapterSession;
 use super::conditions::QUERY_LIMIT;
 
-impl Session {
+impl AdapterSession {
     fn may_panic(&self) -> Option<&'static str> {
         let rust = self.live().as_ref().is_some_and(|live| live.plan.quirks.panics);
         self.profile.panic_function().filter(|_| rust)

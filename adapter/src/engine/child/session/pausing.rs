@@ -11,15 +11,15 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::debuggee::{self, Debuggee};
+use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::nodelay;
 use super::super::profile::IdlePause;
-use super::super::state::{ChildState, Event};
-use super::Session;
+use super::super::state::{ChildEvent, ChildState};
+use super::AdapterSession;
 use crate::io::Child;
 
-/// How long a pause may take before the client learns why the program does not stop. debugpy waits 0.5 s for
-/// the main thread.
+/// How long a pause may take before the client learns why the program does not stop. debugpy waits 0.5
+/// s for the main thread.
 const PAUSE_LIMIT: Duration = Duration::from_millis(1500);
 
 /// How long a stop may take before the pause counts as missed.
@@ -31,7 +31,7 @@ const UNSAID_LIMIT: Duration = Duration::from_millis(100);
 /// Length of the part of a command line that messages show, in characters.
 const SHOWN_CHARS: usize = 60;
 
-impl Session {
+impl AdapterSession {
     /// Pauses the program, and answers when it is stopped or when it is known why it is not.
     pub(super) async fn pause(
         self: &Arc<Self>,
@@ -79,7 +79,7 @@ impl Session {
         let description = "Paused: each thread waits in a call that has not returned";
         let body = json!({ "reason": "pause", "description": description, "threadId": thread,
             "allThreadsStopped": true });
-        self.handle(Event::FoundStopped { before, body });
+        self.handle(ChildEvent::FoundStopped { before, body });
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl Session {
     async fn explain_missed_pause(&self, reason: &str) -> Failure {
         let program = self.live().as_ref().and_then(|live| {
             let ours = live.program.as_ref().map(Child::pid);
-            ours.or_else(|| live.debuggee.as_ref().map(Debuggee::pid))
+            ours.or_else(|| live.debuggee.as_ref().map(DebuggeeProcess::pid))
         });
         let children = tokio::task::spawn_blocking(move || program.map(debuggee::children_of));
         let children = children.await.ok().flatten().unwrap_or_default();

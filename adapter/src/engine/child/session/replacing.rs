@@ -8,15 +8,15 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::super::connection;
-use super::super::debuggee::{self, Debuggee};
+use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::state::ChildState;
-use super::{PROBE, Session, no_debug};
+use super::{AdapterSession, PROBE, no_debug};
 
 const WHY: &str = "the program has become another one (`exec`), and the debugger inside it has gone";
 
-impl Session {
-    /// Whether the process of this session runs another program than the one that was debugged, and nothing
-    /// debugs that here.
+impl AdapterSession {
+    /// Whether the process of this session runs another program than the one that was debugged, and
+    /// nothing debugs that here.
     fn is_replaced(&self) -> bool {
         if !self.profile.loses_replaced_programs() || !self.state(ChildState::is_debugging_over) {
             return false;
@@ -47,7 +47,7 @@ impl Session {
 
     /// The process of the program, if this session has launched it. One that another program has started
     /// belongs to that one's session.
-    fn process_of_launch(&self) -> Option<Debuggee> {
+    fn process_of_launch(&self) -> Option<DebuggeeProcess> {
         self.live().as_ref().filter(|live| live.plan.launched)?.program_itself()
     }
 
@@ -64,7 +64,7 @@ impl Session {
         true
     }
 
-    async fn ended(&self, process: Debuggee) {
+    async fn ended(&self, process: DebuggeeProcess) {
         match self.own_exit() {
             Some(mut exit) => drop(connection::ended(&mut exit).await),
             None => {

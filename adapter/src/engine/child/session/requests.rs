@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::capability_gate;
 use super::super::connection::{
-    self, LastLines, Process, STDERR_TAIL_LEN, STDERR_TAIL_LIMIT, with_stderr_tail,
+    self, AdapterProcess, LastLines, STDERR_TAIL_LEN, STDERR_TAIL_LIMIT, with_stderr_tail,
 };
 use super::super::profile::Profile;
-use super::super::state::{ChildState, Event};
-use super::{REQUEST_LIMIT, Session};
+use super::super::state::{ChildEvent, ChildState};
+use super::{AdapterSession, REQUEST_LIMIT};
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long the end of a program may take to be noticed after its adapter has refused to resume it.
@@ -34,7 +34,7 @@ pub(super) fn core_does_not_run(command: &str) -> Failure {
     Failure::new(ErrorCode::Unsupported, message).hint("launch the program to run it").quiet()
 }
 
-impl Session {
+impl AdapterSession {
     /// Whether the program is a core file.
     pub(super) fn is_core(&self) -> bool {
         self.live().as_ref().is_some_and(|live| !live.plan.launched && live.target.names_any(&["coreFile"]))
@@ -66,16 +66,16 @@ impl Session {
             Execution::Unchanged => {}
             Execution::Step => {
                 self.learn(|known| known.step.begin(&arguments));
-                drop(self.decide(Event::RequestSent(Execution::Step)));
+                drop(self.decide(ChildEvent::RequestSent(Execution::Step)));
             }
             // It has no effects.
-            moves => drop(self.decide(Event::RequestSent(moves))),
+            moves => drop(self.decide(ChildEvent::RequestSent(moves))),
         }
         let (peer, witness) = (self.peer()?, self.witness());
         let outcome = peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await;
         let silent = self.live().as_ref().is_some_and(|live| {
             // An adapter inside the program ends with it, wherever the program calls `_exit`.
-            live.plan.quirks.ends_silently || matches!(live.connection.process, Process::Program(_))
+            live.plan.quirks.ends_silently || matches!(live.connection.process, AdapterProcess::Program(_))
         });
         match outcome {
             // The program resumed, and the adapter was gone before it could answer.
@@ -127,8 +127,8 @@ impl Session {
         }
     }
 
-    /// Has objects shown by their fields, before the first request for variables. If that fails they are
-    /// shown as before.
+    /// Has objects shown by their fields, before the first request for variables. If that fails
+    /// they are shown as before.
     pub(super) async fn prepare_summaries(&self, frame: &Value, cancel: &CancellationToken) {
         if !frame.is_number() || self.learn(|known| std::mem::replace(&mut known.summarizes, true)) {
             return;
@@ -167,7 +167,8 @@ impl Session {
             peer: live.connection.peer.clone(),
             exit: live.connection.process.child().map(Child::exit),
             lines: live.connection.process.lines(),
-            inside: matches!(live.connection.process, Process::Program(_)).then(|| self.broker.clone()),
+            inside: matches!(live.connection.process, AdapterProcess::Program(_))
+                .then(|| self.broker.clone()),
         })
     }
 

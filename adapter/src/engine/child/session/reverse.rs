@@ -8,18 +8,18 @@ use dap_wire::{ErrorCode, Failure, Request};
 use serde_json::{Value, json};
 
 use super::super::profile::ProgramIo;
-use super::super::state::{Event, Link};
+use super::super::state::{ChildEvent, Link};
 use super::super::terminal;
-use super::Session;
+use super::AdapterSession;
 use crate::engine::console::Console;
 
-impl Session {
+impl AdapterSession {
     pub(super) fn wanted(self: &Arc<Self>, link: Link, peer: &Peer, request: Request) {
         let outcome = match request.command.as_str() {
             "runInTerminal" => match self.console() {
                 Console::Piped => self.run_program(&request.arguments),
                 Console::Terminal { external } => {
-                    return self.handle(Event::WantsTerminal { link, request, external });
+                    return self.handle(ChildEvent::WantsTerminal { link, request, external });
                 }
             },
             "startDebugging" => self.start_debugging(&request.arguments),
@@ -62,6 +62,6 @@ impl Session {
 
     /// Handles the client's response.
     pub(in super::super) fn answered(self: &Arc<Self>, id: i64, result: Result<Value, Failure>) {
-        self.handle(Event::ClientAnswered { id, result });
+        self.handle(ChildEvent::ClientAnswered { id, result });
     }
 }

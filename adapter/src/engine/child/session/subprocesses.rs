@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use super::super::ChildEngine;
-use super::super::connection::{Connection, Process};
+use super::super::connection::{AdapterConnection, AdapterProcess};
 use super::super::debuggee;
 use super::super::nodelay;
 use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
@@ -19,7 +19,7 @@ use super::super::socket;
 use super::super::state::Link;
 use super::super::target::Target;
 use super::launch::introduction;
-use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session};
+use super::{AdapterSession, HELLO_LIMIT, LAUNCH_LIMIT};
 use crate::engine::{BreakpointSnapshot, ChildSession, EngineEvent};
 use crate::io::{Child, SpawnSpec};
 
@@ -27,11 +27,11 @@ use crate::io::{Child, SpawnSpec};
 pub(super) struct Adopted {
     pub(super) plan: Plan,
     pub(super) target: Target,
-    pub(super) connection: Connection,
+    pub(super) connection: AdapterConnection,
     pub(super) incoming: mpsc::UnboundedReceiver<Incoming>,
 }
 
-impl Session {
+impl AdapterSession {
     /// A process that connects to the port that the program connected to is a descendant of it.
     pub(super) fn take_in_children(self: &Arc<Self>, listener: TcpListener) {
         let session = self.clone();
@@ -140,15 +140,17 @@ impl Session {
             return;
         };
         let program: PathBuf = target.program.clone();
-        let process = Process::Elsewhere(lines);
-        let connection = Connection { peer, process, listener: None, place: None, scratch: None };
+        let process = AdapterProcess::Elsewhere(lines);
+        let connection = AdapterConnection { peer, process, listener: None, place: None, scratch: None };
         let adopted = Adopted { plan, target, connection, incoming };
         let (profile, started) = (self.profile.clone(), self.profile.started());
         let launch = json!({ "program": program, "engine": started.name });
         let marks: watch::Receiver<BreakpointSnapshot> = self.marks.subscribe();
         let spawned = ChildSession::new(name.to_owned(), started, launch, marks, move |broker, events| {
-            let session =
-                Session { adopted: Mutex::new(Some(adopted)), ..Session::new(profile, broker, events) };
+            let session = AdapterSession {
+                adopted: Mutex::new(Some(adopted)),
+                ..AdapterSession::new(profile, broker, events)
+            };
             Arc::new(ChildEngine(Arc::new(session)))
         });
         // A hub that has gone needs no telling.

@@ -9,10 +9,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::super::debuggee::Debuggee;
+use super::super::debuggee::DebuggeeProcess;
 use super::super::profile::ProgramIo;
-use super::super::state::Event;
-use super::{Live, Session};
+use super::super::state::ChildEvent;
+use super::{AdapterSession, Live};
 use crate::engine::SIGNAL_PENDING;
 
 /// How long the program's process may take to be known, of one that has just been started.
@@ -20,7 +20,7 @@ const KNOWN_LIMIT: Duration = Duration::from_secs(2);
 /// How long a resumed thread may take to leave a debugger that runs inside the program.
 const OUTSIDE: Duration = Duration::from_millis(50);
 
-impl Session {
+impl AdapterSession {
     /// Asks the program to end: with SIGTERM where its process is known and its adapter does nothing gentler,
     /// else by the adapter. Without either it is ended.
     pub(super) async fn ask_to_end(self: Arc<Self>, is_stopped: bool) -> Result<Value, Failure> {
@@ -36,7 +36,7 @@ impl Session {
             return Ok(Value::Null);
         };
         if is_stopped && self.profile.is_in_the_program() && process.handles(Signal::TERM) {
-            self.handle(Event::SignalOwed);
+            self.handle(ChildEvent::SignalOwed);
         } else {
             process.signal(Signal::TERM);
         }
@@ -48,7 +48,7 @@ impl Session {
     /// signal would run there, and what it throws would go nowhere.
     pub(super) async fn await_outside(self: Arc<Self>, stops: u64) {
         let again = self.reached(OUTSIDE, |now| now.stops() != stops || now.is_over()).await;
-        self.handle(Event::LeftDebugger { again });
+        self.handle(ChildEvent::LeftDebugger { again });
     }
 
     /// Asks the program to end.
@@ -58,14 +58,14 @@ impl Session {
         }
     }
 
-    fn program_itself(&self) -> Option<Debuggee> {
+    fn program_itself(&self) -> Option<DebuggeeProcess> {
         self.live().as_ref().and_then(Live::program_itself)
     }
 }
 
 impl Live {
     /// The program's process, not what has started it or debugs it.
-    pub(super) fn program_itself(&self) -> Option<Debuggee> {
+    pub(super) fn program_itself(&self) -> Option<DebuggeeProcess> {
         let quirks = &self.plan.quirks;
         let program = self.program.as_ref().filter(|_| !quirks.has_launcher);
         let inherited = || {
@@ -73,7 +73,7 @@ impl Live {
             own.then(|| self.connection.process.child()).flatten()
         };
         let child = || program.or_else(inherited).filter(|child| child.exited().is_none());
-        let known = self.debuggee.clone().filter(Debuggee::is_there);
-        known.or_else(|| Debuggee::of(child()?.pid()))
+        let known = self.debuggee.clone().filter(DebuggeeProcess::is_there);
+        known.or_else(|| DebuggeeProcess::of(child()?.pid()))
     }
 }

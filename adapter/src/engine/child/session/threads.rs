@@ -7,9 +7,9 @@ use dap_wire::command::{Execution, execution};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Session;
+use super::AdapterSession;
 
-impl Session {
+impl AdapterSession {
     /// Whether the adapter keeps an interrupted step of the thread that this request steps, so that
     /// `continue` does what it asks for.
     ///
@@ -32,8 +32,8 @@ impl Session {
         id.filter(|id| !self.known(|known| known.threads.have(*id)))
     }
 
-    /// Requests the adapter's threads if it has not named this one yet: not all adapters report when one
-    /// starts.
+    /// Requests the adapter's threads if it has not named this one yet: not all adapters
+    /// report when one starts.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.

@@ -61,8 +61,8 @@ impl Conditions {
         self.held.values().any(|place| !place.is_empty())
     }
 
-    /// The adapter holds these at a place: its ids, with their conditions. It may not name again what is as
-    /// it was.
+    /// The adapter holds these at a place: its ids, with their conditions. It may not name
+    /// again what is as it was.
     pub(in super::super) fn hold(
         &mut self,
         place: String,

@@ -62,8 +62,8 @@ impl KeptStep {
         *self = Self { thread: arguments["threadId"].as_i64(), is_interrupted: false };
     }
 
-    /// The adapter reports a stop: a breakpoint in another thread interrupts the step, any other stop ends
-    /// it.
+    /// The adapter reports a stop: a breakpoint in another thread interrupts the step,
+    /// any other stop ends it.
     pub(in super::super) fn stop(&mut self, body: &Value) {
         let at_breakpoint = body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint"));
         if at_breakpoint && body["threadId"].as_i64() != self.thread {

@@ -3,7 +3,9 @@
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::{ChildState, Connection, EndKind, Handshake, Launch, NO_CODE, Phase, Program};
+use super::{
+    ChildState, ConnectionState, DebuggeeState, EndKind, EndProgress, Handshake, LaunchReply, NO_CODE,
+};
 
 impl ChildState {
     pub(in super::super) fn is_launch_sent(&self) -> bool {
@@ -20,14 +22,14 @@ impl ChildState {
 
     /// `launch` or `attach` was answered with success: until then its response says what is wrong.
     pub(in super::super) fn is_launched(&self) -> bool {
-        matches!(self.launch, Launch::Succeeded)
+        matches!(self.launch, LaunchReply::Succeeded)
     }
 
     /// The adapter's output before it answered the launch.
     pub(in super::super) fn printed(&self) -> &str {
         match &self.launch {
-            Launch::Pending { printed } => printed,
-            Launch::Succeeded => "",
+            LaunchReply::Pending { printed } => printed,
+            LaunchReply::Succeeded => "",
         }
     }
 
@@ -37,12 +39,12 @@ impl ChildState {
     }
 
     pub(in super::super) fn is_process_reported(&self) -> bool {
-        matches!(self.program, Program::Reported | Program::Ended)
+        matches!(self.program, DebuggeeState::Reported | DebuggeeState::Ended)
     }
 
     /// Whether the program was seen to end; only of one that the adapter starts through our stub.
     pub(in super::super) fn is_gone(&self) -> bool {
-        matches!(self.program, Program::EndedUnseen | Program::Ended)
+        matches!(self.program, DebuggeeState::EndedUnseen | DebuggeeState::Ended)
     }
 
     pub(in super::super) fn stops(&self) -> u64 {
@@ -59,8 +61,8 @@ impl ChildState {
         self.motion.is_stopped_at_connection()
     }
 
-    /// Whether the adapter has not said that the program is stopped, so that it may not answer a `continue`
-    /// either.
+    /// Whether the adapter has not said that the program is stopped, so that it may not
+    /// answer a `continue` either.
     pub(in super::super) fn is_stop_unsaid(&self) -> bool {
         self.motion.is_stop_unsaid()
     }
@@ -70,9 +72,9 @@ impl ChildState {
         self.end_reports.exit_code
     }
 
-    /// The program's exit code, 128 plus the number for a signal: the kernel's word, else the adapter's. An
-    /// adapter may lose a code and say a wrong one. The kernel's is lost only if another caller has reaped
-    /// our child.
+    /// The program's exit code, 128 plus the number for a signal: the kernel's word, else the
+    /// adapter's. An adapter may lose a code and say a wrong one. The kernel's is lost only if another
+    /// caller has reaped our child.
     pub(in super::super) fn known_code(&self) -> Option<i64> {
         let told = match self.exit_code() {
             // Delve has the signal as a negative code, and `NO_CODE` for any signal when it only runs the
@@ -99,11 +101,11 @@ impl ChildState {
 
     /// Whether the adapter has detached from the program on request, or is gone.
     pub(in super::super) fn is_disconnected(&self) -> bool {
-        self.end_reports.connection >= Connection::Disconnected
+        self.end_reports.connection >= ConnectionState::Disconnected
     }
 
     pub(in super::super) fn has_hung_up(&self) -> bool {
-        self.end_reports.connection == Connection::HungUp
+        self.end_reports.connection == ConnectionState::HungUp
     }
 
     /// Whether the adapter has gone, and said nothing of the program's end.
@@ -132,10 +134,10 @@ impl ChildState {
 
     /// Whether something sees to the end, or has.
     pub(in super::super) fn is_ending(&self) -> bool {
-        self.phase >= Phase::Ending
+        self.phase >= EndProgress::Ending
     }
 
     pub(in super::super) fn is_over(&self) -> bool {
-        self.phase == Phase::Over
+        self.phase == EndProgress::Over
     }
 }

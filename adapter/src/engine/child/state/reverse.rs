@@ -12,14 +12,14 @@ pub(in super::super) enum Link {
     Program,
 }
 
-/// Those that have no answer yet, by our number.
+/// The adapter's requests that have no answer yet, by our number.
 #[derive(Debug, Default)]
-pub(super) struct ReverseRequests {
+pub(super) struct AdapterRequests {
     last: i64,
     open: BTreeMap<i64, (Link, Request)>,
 }
 
-impl ReverseRequests {
+impl AdapterRequests {
     pub(super) fn add(&mut self, link: Link, request: Request) -> i64 {
         self.last += 1;
         self.open.insert(self.last, (link, request));

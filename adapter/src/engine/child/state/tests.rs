@@ -6,15 +6,15 @@ use dap_wire::ErrorCode;
 
 use super::*;
 
-fn reported(effects: &[Effect]) -> Vec<&str> {
+fn reported(effects: &[ChildEffect]) -> Vec<&str> {
     let events = effects.iter().filter_map(|effect| match effect {
-        Effect::SendEvent { event, .. } => Some(event.as_str()),
+        ChildEffect::SendEvent { event, .. } => Some(event.as_str()),
         _ => None,
     });
     events.collect()
 }
 
-fn after(events: impl IntoIterator<Item = Event>) -> ChildState {
+fn after(events: impl IntoIterator<Item = ChildEvent>) -> ChildState {
     let mut state = ChildState::default();
     for event in events {
         drop(state.handle(event));
@@ -28,58 +28,60 @@ fn failure(message: &str) -> Failure {
 
 #[test]
 fn initialized_is_reported_once() {
-    let mut state = after([Event::LaunchSent]);
-    assert_eq!(reported(&state.handle(Event::Initialized)), ["initialized"]);
-    assert_eq!(state.handle(Event::Initialized), []);
-    drop(state.handle(Event::Configured));
-    assert_eq!(state.handle(Event::Initialized), []);
+    let mut state = after([ChildEvent::LaunchSent]);
+    assert_eq!(reported(&state.handle(ChildEvent::Initialized)), ["initialized"]);
+    assert_eq!(state.handle(ChildEvent::Initialized), []);
+    drop(state.handle(ChildEvent::Configured));
+    assert_eq!(state.handle(ChildEvent::Initialized), []);
     assert!(state.is_configured());
 }
 
 #[test]
 fn launch_may_be_answered_before_and_after_configuration() {
-    let early = [Event::LaunchSent, Event::Launched, Event::Initialized, Event::Configured];
-    let late = [Event::LaunchSent, Event::Initialized, Event::Configured, Event::Launched];
+    let early =
+        [ChildEvent::LaunchSent, ChildEvent::Launched, ChildEvent::Initialized, ChildEvent::Configured];
+    let late =
+        [ChildEvent::LaunchSent, ChildEvent::Initialized, ChildEvent::Configured, ChildEvent::Launched];
     for events in [early, late] {
         let state = after(events);
         assert!(state.is_launch_sent() && state.is_initialized() && state.is_configured());
         assert!(state.is_launched());
     }
-    assert!(!after([Event::LaunchSent, Event::Initialized, Event::Configured]).is_launched());
+    assert!(!after([ChildEvent::LaunchSent, ChildEvent::Initialized, ChildEvent::Configured]).is_launched());
 }
 
 #[test]
 fn a_late_launch_does_not_undo_the_handshake() {
     // An adapter may say `initialized` before it gets `launch`.
-    let state = after([Event::Initialized, Event::LaunchSent]);
+    let state = after([ChildEvent::Initialized, ChildEvent::LaunchSent]);
     assert!(state.is_initialized());
 }
 
 #[test]
 fn output_before_the_launch_response_is_kept() {
-    let printed = |text: &str| Event::Printed(text.into());
+    let printed = |text: &str| ChildEvent::Printed(text.into());
     let mut state = after([printed("no such file\n"), printed("bye\n")]);
     assert_eq!(state.printed(), "no such file\nbye\n");
     for _ in 0..4 {
         drop(state.handle(printed(&"x".repeat(STDERR_TAIL_LEN))));
     }
     assert!(state.printed().len() <= 2 * STDERR_TAIL_LEN);
-    drop(state.handle(Event::Launched));
+    drop(state.handle(ChildEvent::Launched));
     assert_eq!(state.printed(), "");
 }
 
 #[test]
 fn the_first_refusal_counts() {
-    let state = after([Event::Refused(failure("no runtime")), Event::Refused(failure("later"))]);
+    let state = after([ChildEvent::Refused(failure("no runtime")), ChildEvent::Refused(failure("later"))]);
     assert_eq!(state.refusal().map(|failure| failure.message.as_str()), Some("no runtime"));
 }
 
 #[test]
 fn a_program_may_end_before_its_process_is_reported() {
-    let state = after([Event::ProgramGone]);
+    let state = after([ChildEvent::ProgramGone]);
     assert!(state.is_gone() && !state.is_process_reported());
-    let process = || Event::Process(json!({ "name": "a" }));
-    for events in [[Event::ProgramGone, process()], [process(), Event::ProgramGone]] {
+    let process = || ChildEvent::Process(json!({ "name": "a" }));
+    for events in [[ChildEvent::ProgramGone, process()], [process(), ChildEvent::ProgramGone]] {
         let state = after(events);
         assert!(state.is_gone() && state.is_process_reported());
     }
@@ -88,8 +90,8 @@ fn a_program_may_end_before_its_process_is_reported() {
 
 #[test]
 fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
-    let found = |before| Event::FoundStopped { before, body: json!({ "reason": "pause" }) };
-    let mut state = after([Event::Stopped(Value::Null)]);
+    let found = |before| ChildEvent::FoundStopped { before, body: json!({ "reason": "pause" }) };
+    let mut state = after([ChildEvent::Stopped(Value::Null)]);
     assert_eq!(state.handle(found(0)), []);
     assert_eq!(state.stops(), 1);
     assert_eq!(reported(&state.handle(found(1))), ["stopped"]);
@@ -101,18 +103,18 @@ fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
 fn one_task_sees_to_the_end() {
     let ways = || {
         [
-            Event::Exited(json!({ "exitCode": 3 })),
-            Event::Terminated(Value::Null),
-            Event::HungUp,
-            Event::EndNoticed,
+            ChildEvent::Exited(json!({ "exitCode": 3 })),
+            ChildEvent::Terminated(Value::Null),
+            ChildEvent::HungUp,
+            ChildEvent::EndNoticed,
         ]
     };
     for first in 0..ways().len() {
         let mut state = ChildState::default();
         let mut ways = ways();
         ways.rotate_left(first);
-        let effects: Vec<Effect> = ways.into_iter().flat_map(|way| state.handle(way)).collect();
-        assert_eq!(effects, [Effect::EndSession]);
+        let effects: Vec<ChildEffect> = ways.into_iter().flat_map(|way| state.handle(way)).collect();
+        assert_eq!(effects, [ChildEffect::EndSession]);
         assert!(state.is_ending() && !state.is_over());
         assert_eq!(state.exit_code(), Some(3));
         assert!(state.is_terminated() && state.has_hung_up());
@@ -122,28 +124,31 @@ fn one_task_sees_to_the_end() {
 #[test]
 fn the_end_is_reported_once_and_nothing_after_it() {
     let mut state = after([
-        Event::Exited(json!({ "exitCode": 1, "extra": true })),
-        Event::Exited(json!({ "exitCode": 2 })),
-        Event::Terminated(json!({ "restart": 7 })),
-        Event::Terminated(Value::Null),
+        ChildEvent::Exited(json!({ "exitCode": 1, "extra": true })),
+        ChildEvent::Exited(json!({ "exitCode": 2 })),
+        ChildEvent::Terminated(json!({ "restart": 7 })),
+        ChildEvent::Terminated(Value::Null),
     ]);
     assert_eq!(
-        state.handle(Event::EndKnown(Some(134))),
+        state.handle(ChildEvent::EndKnown(Some(134))),
         [
-            Effect::SendEvent { event: "exited".into(), body: json!({ "exitCode": 134, "extra": true }) },
-            Effect::SendEvent { event: "terminated".into(), body: json!({ "restart": 7 }) },
+            ChildEffect::SendEvent {
+                event: "exited".into(),
+                body: json!({ "exitCode": 134, "extra": true })
+            },
+            ChildEffect::SendEvent { event: "terminated".into(), body: json!({ "restart": 7 }) },
         ]
     );
     assert!(state.is_over());
     for late in [
-        Event::EndKnown(Some(0)),
-        Event::Terminated(Value::Null),
-        Event::HungUp,
-        Event::EndNoticed,
-        Event::Stopped(Value::Null),
-        Event::Process(Value::Null),
-        Event::Initialized,
-        Event::Report { event: "output".into(), body: Value::Null },
+        ChildEvent::EndKnown(Some(0)),
+        ChildEvent::Terminated(Value::Null),
+        ChildEvent::HungUp,
+        ChildEvent::EndNoticed,
+        ChildEvent::Stopped(Value::Null),
+        ChildEvent::Process(Value::Null),
+        ChildEvent::Initialized,
+        ChildEvent::Report { event: "output".into(), body: Value::Null },
     ] {
         assert_eq!(state.handle(late), []);
     }
@@ -151,41 +156,44 @@ fn the_end_is_reported_once_and_nothing_after_it() {
 
 #[test]
 fn an_end_without_a_code_has_no_exited_event() {
-    let mut state = after([Event::Terminated(Value::Null)]);
-    assert_eq!(reported(&state.handle(Event::EndKnown(None))), ["terminated"]);
+    let mut state = after([ChildEvent::Terminated(Value::Null)]);
+    assert_eq!(reported(&state.handle(ChildEvent::EndKnown(None))), ["terminated"]);
 }
 
 #[test]
 fn program_that_the_hub_releases_is_not_reported() {
-    let mut state = after([Event::LaunchSent, Event::Launched, Event::Released]);
+    let mut state = after([ChildEvent::LaunchSent, ChildEvent::Launched, ChildEvent::Released]);
     assert!(state.is_ending());
-    assert_eq!(state.handle(Event::HungUp), []);
-    assert_eq!(state.handle(Event::EndKnown(Some(137))), []);
+    assert_eq!(state.handle(ChildEvent::HungUp), []);
+    assert_eq!(state.handle(ChildEvent::EndKnown(Some(137))), []);
 }
 
 #[test]
 fn an_adapter_that_broke_is_reported_once_the_launch_has_succeeded() {
-    let mut state = after([Event::LaunchSent, Event::HungUp]);
-    assert_eq!(state.handle(Event::AdapterBroke(failure("crashed"))), []);
+    let mut state = after([ChildEvent::LaunchSent, ChildEvent::HungUp]);
+    assert_eq!(state.handle(ChildEvent::AdapterBroke(failure("crashed"))), []);
     // The response to the launch reports it, until the hub disconnects.
     assert!(!state.is_over());
-    let mut state = after([Event::LaunchSent, Event::Launched, Event::HungUp]);
-    assert_eq!(state.handle(Event::AdapterBroke(failure("crashed"))), [Effect::Died(failure("crashed"))]);
+    let mut state = after([ChildEvent::LaunchSent, ChildEvent::Launched, ChildEvent::HungUp]);
+    assert_eq!(
+        state.handle(ChildEvent::AdapterBroke(failure("crashed"))),
+        [ChildEffect::Died(failure("crashed"))]
+    );
     assert!(state.is_over());
 }
 
 #[test]
 fn an_end_without_a_word_of_the_adapter_is_its_failure_unless_that_is_its_way() {
-    let gone = after([Event::Launched, Event::HungUp]);
+    let gone = after([ChildEvent::Launched, ChildEvent::HungUp]);
     assert!(gone.hung_up_without_a_word());
     assert_eq!(gone.end_kind(false), EndKind::AdapterBroke);
     assert_eq!(gone.end_kind(true), EndKind::NoExitCode);
-    let seen = after([Event::Launched, Event::HungUp, Event::KernelCode(0)]);
+    let seen = after([ChildEvent::Launched, ChildEvent::HungUp, ChildEvent::KernelCode(0)]);
     assert_eq!(seen.end_kind(false), EndKind::ExitCode);
-    let said = after([Event::Terminated(Value::Null), Event::HungUp]);
+    let said = after([ChildEvent::Terminated(Value::Null), ChildEvent::HungUp]);
     assert!(!said.hung_up_without_a_word());
     assert_eq!(said.end_kind(false), EndKind::NoExitCode);
-    let code = after([Event::ExitCode(0), Event::HungUp]);
+    let code = after([ChildEvent::ExitCode(0), ChildEvent::HungUp]);
     assert!(!code.hung_up_without_a_word());
     assert_eq!(code.end_kind(false), EndKind::ExitCode);
 }
@@ -193,12 +201,12 @@ fn an_end_without_a_word_of_the_adapter_is_its_failure_unless_that_is_its_way() 
 #[test]
 fn an_exit_code_that_the_adapter_has_lost_is_the_kernels() {
     // Delve 1.20 and 1.27, whose program exits while its first thread is stopped at a signal.
-    let old = || vec![Event::Terminated(Value::Null), Event::ExitCode(-1)];
-    let new = || vec![Event::Exited(json!({ "exitCode": 0 })), Event::Terminated(Value::Null)];
+    let old = || vec![ChildEvent::Terminated(Value::Null), ChildEvent::ExitCode(-1)];
+    let new = || vec![ChildEvent::Exited(json!({ "exitCode": 0 })), ChildEvent::Terminated(Value::Null)];
     for words in [old, new] {
         for at in 0..=words().len() {
             let mut events = words();
-            events.insert(at, Event::KernelCode(7));
+            events.insert(at, ChildEvent::KernelCode(7));
             let state = after(events);
             assert_eq!(state.known_code(), Some(7));
             assert_eq!(state.end_kind(false), EndKind::ExitCode);
@@ -208,10 +216,10 @@ fn an_exit_code_that_the_adapter_has_lost_is_the_kernels() {
 
 #[test]
 fn an_exit_code_that_the_kernel_has_lost_is_the_adapters() {
-    let told = |code| Event::Exited(json!({ "exitCode": code }));
-    assert_eq!(after([Event::KernelCode(-1), told(7)]).known_code(), Some(7));
-    assert_eq!(after([told(0), Event::KernelCode(-1)]).known_code(), Some(0));
-    assert_eq!(after([Event::KernelCode(-1)]).known_code(), Some(-1));
+    let told = |code| ChildEvent::Exited(json!({ "exitCode": code }));
+    assert_eq!(after([ChildEvent::KernelCode(-1), told(7)]).known_code(), Some(7));
+    assert_eq!(after([told(0), ChildEvent::KernelCode(-1)]).known_code(), Some(0));
+    assert_eq!(after([ChildEvent::KernelCode(-1)]).known_code(), Some(-1));
     assert_eq!(after([told(-1)]).known_code(), Some(-1));
     assert_eq!(after([told(-9)]).known_code(), Some(137));
     assert_eq!(after([]).known_code(), None);
@@ -219,11 +227,11 @@ fn an_exit_code_that_the_kernel_has_lost_is_the_adapters() {
 
 #[test]
 fn an_adapter_that_was_disconnected_stays_so() {
-    let mut state = after([Event::LaunchSent, Event::Launched]);
+    let mut state = after([ChildEvent::LaunchSent, ChildEvent::Launched]);
     assert!(!state.is_disconnected());
-    state.handle(Event::Disconnected);
+    state.handle(ChildEvent::Disconnected);
     assert!(state.is_disconnected() && !state.has_hung_up());
-    state.handle(Event::HungUp);
-    state.handle(Event::Disconnected);
+    state.handle(ChildEvent::HungUp);
+    state.handle(ChildEvent::Disconnected);
     assert!(state.is_disconnected() && state.has_hung_up());
 }

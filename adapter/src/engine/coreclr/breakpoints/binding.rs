@@ -191,8 +191,8 @@ impl Breakpoints {
         self.places = places;
     }
 
-    /// A module without symbols was loaded, which may be why breakpoints are pending: clients that wait for
-    /// one are notified.
+    /// A module without symbols was loaded, which may be why breakpoints are pending: clients that wait
+    /// for one are notified.
     pub(in crate::engine::coreclr) fn tell_why_pending(
         &self,
         types: &ClrTypeSystem,

@@ -85,8 +85,8 @@ impl FunctionName {
         self.paths.iter().any(is)
     }
 
-    /// The methods of a module that it matches; and the signatures of those with the right name but other
-    /// parameters.
+    /// The methods of a module that it matches; and the signatures of those with the right name
+    /// but other parameters.
     pub(super) fn methods(&self, loaded: &Loaded) -> (Vec<u32>, Vec<String>) {
         let (mut found, mut others) = (Vec::new(), Vec::new());
         let Some(image) = loaded.image().filter(|_| self.fits_module(loaded)) else { return (found, others) };

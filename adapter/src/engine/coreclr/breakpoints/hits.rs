@@ -118,8 +118,8 @@ pub(super) fn in_csharp(expression: &str) -> String {
     }
 }
 
-/// Cuts `total,8:F2` before its alignment or format; `None` if it has neither. The colon of `a ? b : c` does
-/// not start a format.
+/// Cuts `total,8:F2` before its alignment or format; `None` if it has neither. The colon of `a ? b : c`
+/// does not start a format.
 fn clauses(expression: &str) -> Option<(&str, &str)> {
     let (mut open, mut choices) = (0usize, 0usize);
     let mut letters = expression.char_indices().peekable();

@@ -19,8 +19,8 @@ const CLASS_CONSTRUCTOR: &str = ".cctor";
 pub(super) enum Reached {
     /// The call has not reached its method.
     Nothing,
-    /// A static constructor that its method needs: the runtime aborts the call when the constructor has
-    /// returned.
+    /// A static constructor that its method needs: the runtime aborts the call when the
+    /// constructor has returned.
     ClassConstructor,
     Method,
 }

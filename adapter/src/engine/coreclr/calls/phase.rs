@@ -28,8 +28,8 @@ pub(super) enum CallEvent {
     Completed,
     /// It ended with an exception.
     Threw,
-    /// Time has passed; `is_wanted`: its end is wanted, because it took too long, was cancelled, or the
-    /// session ends.
+    /// Time has passed; `is_wanted`: its end is wanted, because it took too long, was
+    /// cancelled, or the session ends.
     Waited { is_wanted: bool },
     /// Whether it is now at a point where it may be aborted.
     Looked(Safety),

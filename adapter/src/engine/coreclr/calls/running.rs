@@ -246,8 +246,8 @@ impl RunningCall<'_> {
         debuggee.thread(self.site.thread).is_ok_and(|thread| thread.waits() == Ok(true))
     }
 
-    /// Whether it may be aborted. The program is stopped for this, except on .NET Core unless it waits
-    /// repeatedly.
+    /// Whether it may be aborted. The program is stopped for this, except on .NET Core
+    /// unless it waits repeatedly.
     fn look(
         &self,
         debuggee: &mut ClrDebuggee,

@@ -79,8 +79,8 @@ impl StuckCalls {
         self.calls.retain(|left| left.thread != thread);
     }
 
-    /// Whether a callback comes from such a call, and must not reach clients. Also records the end of the
-    /// call.
+    /// Whether a callback comes from such a call, and must not reach clients. Also
+    /// records the end of the call.
     pub(crate) fn of_left_call(&mut self, threads: &mut ManagedThreads, callback: &Callback) -> bool {
         let on = |thread: &Thread| thread.id().ok().filter(|id| self.holds(*id));
         match callback {

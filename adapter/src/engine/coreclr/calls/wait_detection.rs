@@ -38,9 +38,9 @@ impl Waits {
 
     /// Whether it has begun more than one wait recently; samples for a moment if the history is too short.
     ///
-    /// A call that has just begun also waits for locks of the runtime until its code is compiled, on a busy
-    /// machine several times. So a call younger than `MAX_WAIT_AGE` waits repeatedly only if it does not stop
-    /// doing so.
+    /// A call that has just begun also waits for locks of the runtime until its code is compiled, on a
+    /// busy machine several times. So a call younger than `MAX_WAIT_AGE` waits repeatedly only if it
+    /// does not stop doing so.
     pub(super) fn waits_repeatedly(&self) -> bool {
         let Some((first, Some(before))) = self.looks.first().copied() else { return false };
         let mut again =

@@ -24,8 +24,8 @@ use super::{ChildProcessPolicy, FollowerCommand, HELD, PROGRAM, RootProcess};
 use crate::engine::{BreakpointSnapshot, ChildProcess, DebuggerEnd, EngineEvent};
 use crate::io::descendants::Descendants;
 
-/// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the point
-/// where it can be.
+/// Interval between two checks while runtimes are to be held: one takes at least 6 ms to reach the
+/// point where it can be.
 const HOLD_INTERVAL: Duration = Duration::from_millis(1);
 /// Interval between two checks while child processes are only reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(25);
@@ -36,8 +36,8 @@ const LATE_CHECK_TICKS: u64 = 64;
 const MAX_EARLY_AGE: Duration = Duration::from_secs(2);
 /// How long a .NET program may take to start its runtime.
 const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a runtime that has its debugging pipes may take until it is held. After that it was too late to
-/// hold it.
+/// How long a runtime that has its debugging pipes may take until it is held. After that it
+/// was too late to hold it.
 const HOLD_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long a runtime that has found the semaphores may take until it is held.
 const HOLD_DELAY: Duration = Duration::from_millis(50);

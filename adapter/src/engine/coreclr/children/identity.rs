@@ -60,8 +60,8 @@ pub(super) enum Identity {
 }
 
 impl Identity {
-    /// Whether a runtime that is to be held may start in the process, now or after it has executed another
-    /// program.
+    /// Whether a runtime that is to be held may start in the process, now or after it has
+    /// executed another program.
     pub(super) fn may_start_a_runtime(&self) -> bool {
         matches!(self, Self::Dotnet(_) | Self::Other(_) | Self::OtherUser { is_dotnet: false, .. })
     }

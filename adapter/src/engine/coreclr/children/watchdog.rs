@@ -25,8 +25,8 @@ use crate::io::descendants::Descendants;
 
 /// How long a runtime that has found the semaphores may take until it is held.
 const HOLD_DELAY: Duration = Duration::from_millis(50);
-/// How long the host of a child session may take to attach, once its parent has ended, and how often that is
-/// checked.
+/// How long the host of a child session may take to attach, once its parent has ended, and how
+/// often that is checked.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the callbacks must pause before a runtime counts as quiet, and the limit of waiting for that.
@@ -57,8 +57,8 @@ impl Watchdog {
         self.send('+', pid);
     }
 
-    /// Announces that the runtime of this process will be held. Returns whether the watchdog knows: otherwise
-    /// it must not be held.
+    /// Announces that the runtime of this process will be held. Returns whether the watchdog knows:
+    /// otherwise it must not be held.
     pub(super) fn hold(&mut self, pid: u32) -> bool {
         self.ensure_started();
         self.send('=', pid)
@@ -218,8 +218,8 @@ fn release(pid: u32, hold: StartupHold, symbol_paths: &[PathBuf]) -> Result<(), 
     Ok(())
 }
 
-/// Continues after each callback until the runtime is stopped and has no more; `false` when the program has
-/// ended.
+/// Continues after each callback until the runtime is stopped and has no more; `false` when
+/// the program has ended.
 fn resume_until_quiet(process: &Process, called: &Receiver<Callback>) -> cordebug::Result<bool> {
     let until = Instant::now() + QUIET_TIMEOUT;
     loop {

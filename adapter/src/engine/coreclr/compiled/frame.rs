@@ -255,8 +255,8 @@ fn start(
     }
 }
 
-/// Whether a word is the name of a local function of the class around a method, which may need its method's
-/// closures.
+/// Whether a word is the name of a local function of the class around a method, which may need
+/// its method's closures.
 fn calls_local_function(metadata: &Metadata, method: u32, words: &HashSet<&str>) -> bool {
     let mut owner = metadata.owner_of(method);
     while is_generated(metadata.simple_name(owner))

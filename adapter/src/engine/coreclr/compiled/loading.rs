@@ -50,8 +50,8 @@ fn load_of_bytes(session: &ClrSession) -> Option<MethodInstance> {
     static_method(session, "System.Reflection.Assembly", "Load", &[BYTES.vector()])
 }
 
-/// Loads an assembly from bytes with the runtime's own method: it finds the assemblies that the program
-/// itself can load.
+/// Loads an assembly from bytes with the runtime's own method: it finds the assemblies that the
+/// program itself can load.
 ///
 /// # Errors
 /// Exceptions of the program.

@@ -65,8 +65,8 @@ pub(super) struct CompilerHelper {
 }
 
 impl CompilerHelper {
-    /// The program for an SDK, from the cache or built now. `variable` looks up the environment for the
-    /// cache's folder.
+    /// The program for an SDK, from the cache or built now. `variable` looks up the environment
+    /// for the cache's folder.
     ///
     /// # Errors
     /// `ENGINE_FAILED` with what the compiler says, `CANCELLED`.

@@ -48,8 +48,8 @@ pub(super) struct CompilerSdk {
 }
 
 impl CompilerSdk {
-    /// The SDK in a folder such as `/usr/lib/dotnet/sdk/10.0.401`; `None` without a compiler or a runtime for
-    /// it.
+    /// The SDK in a folder such as `/usr/lib/dotnet/sdk/10.0.401`; `None` without a
+    /// compiler or a runtime for it.
     fn of(folder: &Path) -> Option<Self> {
         let compiler = folder.join("Roslyn/bincore");
         let settings = std::fs::read_to_string(compiler.join("csc.runtimeconfig.json")).ok()?;

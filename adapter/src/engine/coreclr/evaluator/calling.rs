@@ -193,8 +193,8 @@ impl ClrTypeSystem {
         })
     }
 
-    /// A method of a type by the full names of its parameter types: `[]` for an array, `T` for a generic
-    /// parameter.
+    /// A method of a type by the full names of its parameter types: `[]` for an array, `T`
+    /// for a generic parameter.
     pub(super) fn known_method(
         &self,
         owner: &Ty,

@@ -158,8 +158,8 @@ fn is_not_understood(failure: &Failure) -> bool {
     failure.code == ErrorCode::EvaluationFailed && !is_thrown
 }
 
-/// Whether only code of the program can write there: the debugging library writes references only to
-/// variables.
+/// Whether only code of the program can write there: the debugging library writes
+/// references only to variables.
 fn is_out_of_reach(failure: &Failure) -> bool {
     [NO_PLACE, UNREADABLE].iter().any(|words| failure.message.contains(words))
 }

@@ -261,8 +261,8 @@ impl ClrTypeSystem {
         types.iter().zip(names).enumerate().map(one).collect()
     }
 
-    /// A type with the names that its declaration gives to tuple elements, from the outside in and from left
-    /// to right.
+    /// A type with the names that its declaration gives to tuple elements, from the outside in
+    /// and from left to right.
     pub(crate) fn with_names(&self, ty: Ty, names: Vec<Option<String>>) -> Ty {
         if names.iter().all(Option::is_none) {
             return ty;

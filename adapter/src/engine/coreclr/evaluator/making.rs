@@ -94,8 +94,8 @@ impl ClrSession {
         Ok(array)
     }
 
-    /// An array of new strings: the program splits one long string, because creating each string costs a
-    /// call.
+    /// An array of new strings: the program splits one long string, because creating
+    /// each string costs a call.
     fn array_of_texts(&mut self, texts: &[Option<&str>], site: &EvalContext) -> Result<Option<Val>, Failure> {
         let takes = ["System.Char", "System.StringSplitOptions"];
         let splits = self.types.known_method(&STRING, "Split", Vec::new(), &takes);

@@ -216,8 +216,8 @@ pub(super) fn at(failure: Failure, span: Span, text: &str) -> Failure {
     failure.data(json!({ "column": column(span.start), "endColumn": column(span.end.max(span.start)) }))
 }
 
-/// A failure of an assignment whose value begins at byte `start` of its text: converts columns to those in
-/// the client's text.
+/// A failure of an assignment whose value begins at byte `start` of its text: converts columns to those
+/// in the client's text.
 pub(super) fn in_value(failure: Failure, assignment: &str, start: usize) -> Failure {
     let before = units(assignment, start);
     with_columns(failure, |column| column.checked_sub(before).filter(|column| *column > 0))

@@ -264,8 +264,8 @@ impl StopContext<'_> {
         Ok(Some(Val::at(path.step(items, String::new()).step(PathSegment::Element(at), way), item)))
     }
 
-    /// An element of an array, a unit of a string, the target of a pointer, an element of an inline array or
-    /// fixed buffer.
+    /// An element of an array, a unit of a string, the target of a pointer, an element of an inline
+    /// array or fixed buffer.
     pub(super) fn element_in(&self, of: &Val, indexes: &[i64]) -> Result<Val, Failure> {
         let Some(path) = of.path() else { return Err(failed("this has no elements")) };
         if let (Ty::Pointer(to), [index]) = (&of.ty, indexes) {

@@ -27,8 +27,8 @@ impl ClrSession {
 }
 
 impl ClrTypeSystem {
-    /// A name that `Type.GetType` accepts: with the assembly, `+` between nested types, brackets around
-    /// arguments.
+    /// A name that `Type.GetType` accepts: with the assembly, `+` between nested types,
+    /// brackets around arguments.
     fn reflection_name(&self, ty: &Ty) -> Option<String> {
         match ty {
             Ty::Vector(of) => self.add_suffix(of, "[]"),

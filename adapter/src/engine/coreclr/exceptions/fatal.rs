@@ -1,16 +1,16 @@
 //! The reason of a fail-fast: the runtime prints it to stderr before it notifies the debugger, and stores it
 //! nowhere that a debugger can read. Not for exceptions, which carry their message.
 
-/// The beginning of the runtime's message, for `FailFast` and for a fatal error of its own; and the beginning
-/// of its stack trace.
+/// The beginning of the runtime's message, for `FailFast` and for a fatal error of its own; and the
+/// beginning of its stack trace.
 const BEGINS: [&str; 2] = ["Process terminated.", "Fatal error."];
 const STACK: &str = "\n   at ";
 /// Most printed output that is searched, and longest reason that is reported, bytes.
 pub(super) const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 const MAX_REASON_LEN: usize = 4096;
 
-/// The reason in the program's latest output: the argument of `Environment.FailFast`, or the runtime's
-/// message.
+/// The reason in the program's latest output: the argument of `Environment.FailFast`, or
+/// the runtime's message.
 pub(super) fn reason(words: &str) -> Option<String> {
     let ends = BEGINS.iter().filter_map(|begins| Some(words.rfind(begins)? + begins.len()));
     let at = ends.max()?;

@@ -92,8 +92,8 @@ impl Default for Filters {
 }
 
 impl Filters {
-    /// `setExceptionBreakpoints`: replaces all; returns one entry for each filter, then for each filter
-    /// option.
+    /// `setExceptionBreakpoints`: replaces all; returns one entry for each filter, then
+    /// for each filter option.
     pub(crate) fn set(&mut self, arguments: &Value) -> Value {
         let plain = arguments["filters"].as_array().into_iter().flatten().map(|name| (name, ""));
         let options = arguments["filterOptions"].as_array().into_iter().flatten();

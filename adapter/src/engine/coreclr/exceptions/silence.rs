@@ -20,8 +20,8 @@ pub(in super::super) struct Silence {
 }
 
 impl Exceptions {
-    /// Stops the program's reports of caught exceptions; the program is stopped. Reports already in progress
-    /// still arrive.
+    /// Stops the program's reports of caught exceptions; the program is stopped. Reports already in
+    /// progress still arrive.
     pub(in super::super) fn silence_exceptions(
         &mut self,
         debuggee: &ClrDebuggee,

@@ -37,8 +37,8 @@ pub(super) struct Heard {
 }
 
 impl ClrSession {
-    /// Handlers are about to run for an exception; or code of the program calls the same method for other
-    /// purposes.
+    /// Handlers are about to run for an exception; or code of the program calls the same
+    /// method for other purposes.
     pub(in crate::engine::coreclr) fn on_handler_search(&mut self, thread: &Thread) {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
         let frames = thread.frames(2).unwrap_or_default();

@@ -134,8 +134,8 @@ fn is_counter(instruction: &Instruction) -> bool {
         && matches!(instruction.memory_size(), MemorySize::UInt32 | MemorySize::Int32)
 }
 
-/// The address that the instruction here increments or decrements atomically, if it is relative to the
-/// instruction pointer.
+/// The address that the instruction here increments or decrements atomically, if it is relative to
+/// the instruction pointer.
 fn locked_at(code: &[u8], address: u64) -> Option<u64> {
     let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
     let instruction = decoder.decode();

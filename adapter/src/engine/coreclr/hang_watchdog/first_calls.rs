@@ -145,8 +145,8 @@ impl ClrSession {
         self.calls.first_calls.looked_at = Some(process.resumes());
     }
 
-    /// Resumes one thread until it waits for work or the runtime reports something. The program is stopped
-    /// before and after.
+    /// Resumes one thread until it waits for work or the runtime reports something. The program is
+    /// stopped before and after.
     fn run_alone(
         &mut self,
         process: &Process,

@@ -37,8 +37,8 @@ impl FrameworkLocation {
     }
 }
 
-/// Whether a module has a name like the framework's. User code may have such a name, too; then it usually has
-/// symbols.
+/// Whether a module has a name like the framework's. User code may have such a name, too; then
+/// it usually has symbols.
 fn is_called_so(module: &Path) -> bool {
     let name = module.file_name().unwrap_or_default().to_string_lossy();
     let starts = ["System.", "Microsoft.", "mscorlib.", "netstandard.", "WindowsBase."];

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 /// Longer lines are not findings, bytes.
 const MAX_LINE_LEN: usize = 16 << 10;
 
-/// MSBuild's canonical form, `origin(line,column): error CODE: message [project]`, where the location and, in
-/// a task's message, the code may be absent. Learn, "MSBuild and Visual Studio format for diagnostic
-/// messages".
+/// MSBuild's canonical form, `origin(line,column): error CODE: message [project]`, where the location
+/// and, in a task's message, the code may be absent. Learn, "MSBuild and Visual Studio format for
+/// diagnostic messages".
 static CANONICAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"^\s*(?:\d+>)?(?P<origin>[^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?[\d,-]*\))?\s*:? ?(?:[\w.]+ )?\b(?P<severity>error|warning)(?: (?P<code>[A-Za-z]+\d+))?\s*: (?P<message>.*?)(?:\s+\[(?P<project>[^\[\]]*proj)(?:::[^\[\]]*)?\])?$",

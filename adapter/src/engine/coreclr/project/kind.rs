@@ -130,8 +130,8 @@ pub(super) fn ambiguous_programs(whole: &Path, programs: &[PathBuf], folder: &Pa
         .data(json!({ "programs": programs }))
 }
 
-/// The refusal to choose among the test projects of a solution that has no program: `LAUNCH_FAILED` with
-/// `data.programs`.
+/// The refusal to choose among the test projects of a solution that has no program: `LAUNCH_FAILED`
+/// with `data.programs`.
 pub(super) fn only_tests(solution: &Path, projects: &[PathBuf], folder: &Path) -> Failure {
     let message = format!(
         "cannot start `{}`: it has no program, only projects of tests: {}",

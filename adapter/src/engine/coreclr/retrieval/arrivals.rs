@@ -63,8 +63,8 @@ impl ClrSession {
         }
     }
 
-    /// Adds symbols to a module. The program is stopped while breakpoints bind in it; if none can, it keeps
-    /// running.
+    /// Adds symbols to a module. The program is stopped while breakpoints bind in it; if none
+    /// can, it keeps running.
     fn take_up(&mut self, loaded: &Loaded, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<Loaded>> {
         if matches!(self.debuggee.run, RunState::Over | RunState::None) {
             return None;
@@ -118,8 +118,8 @@ impl ClrSession {
         }
     }
 
-    /// `setSourceLinkOptions`: sources that may be fetched from now on. Editors repeat the requests that were
-    /// refused.
+    /// `setSourceLinkOptions`: sources that may be fetched from now on. Editors repeat the
+    /// requests that were refused.
     pub(in crate::engine::coreclr) fn set_source_link_options(
         &mut self,
         arguments: &Value,
@@ -137,8 +137,8 @@ impl ClrSession {
         Ok(Value::Null)
     }
 
-    /// If the program is stopped in a library without a source, and clients are to see libraries, decompiles
-    /// it.
+    /// If the program is stopped in a library without a source, and clients are to see
+    /// libraries, decompiles it.
     pub(in crate::engine::coreclr) fn decompile_top_frame(&mut self, thread: u32) {
         if self.options.just_my_code || self.retrieval.decompiler.is_off() {
             return;

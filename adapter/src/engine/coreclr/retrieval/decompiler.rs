@@ -29,8 +29,8 @@ const HELP_TIMEOUT: Duration = Duration::from_secs(30);
 const DECOMPILE_TIMEOUT: Duration = Duration::from_secs(180);
 /// Largest PDB that is read, bytes.
 const MAX_PDB_BYTES: u64 = 256 * 1024 * 1024;
-/// Most lines of its output that are kept, for when it fails, and most folders with assemblies that are
-/// passed to it.
+/// Most lines of its output that are kept, for when it fails, and most folders with assemblies
+/// that are passed to it.
 const MAX_OUTPUT_LINES: usize = 3;
 const MAX_FOLDERS: usize = 32;
 /// Folder of decompiled sources in the cache.
@@ -130,8 +130,8 @@ fn folder_of(identity: &PdbIdentity) -> Option<PathBuf> {
     Some(Path::new(FOLDER).join(key.split('/').nth(1)?))
 }
 
-/// Decompiles an assembly. The result is kept in the cache if it is writable, with each source in its own
-/// file.
+/// Decompiles an assembly. The result is kept in the cache if it is writable, with each
+/// source in its own file.
 ///
 /// # Errors
 /// `UNSUPPORTED` when the program cannot write PDBs; `COMMAND_FAILED` with the end of its output when it

@@ -14,8 +14,8 @@ pub(in crate::engine::coreclr) struct SourceLinkOptions {
     rules: Vec<(UrlPattern, bool)>,
 }
 
-/// `*`, or an address with `*` in it. In the host, a `*` does not match `/`, so that no path of another host
-/// fits.
+/// `*`, or an address with `*` in it. In the host, a `*` does not match `/`, so that no path
+/// of another host fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct UrlPattern {
     /// Scheme and host in lower case, and the path; `None` for every address.
@@ -55,8 +55,8 @@ impl SourceLinkOptions {
         Ok(Self { rules })
     }
 
-    /// Adds rules of a client that arrive while the session runs; each replaces the earlier rule of the same
-    /// pattern.
+    /// Adds rules of a client that arrive while the session runs; each replaces the earlier
+    /// rule of the same pattern.
     pub(in crate::engine::coreclr) fn extend(&mut self, more: Self) {
         self.rules.retain(|(pattern, _)| !more.rules.iter().any(|(other, _)| other == pattern));
         self.rules.extend(more.rules);

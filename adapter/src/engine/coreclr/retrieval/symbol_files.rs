@@ -101,8 +101,8 @@ impl SymbolServers {
     /// Finds the PDB of a module.
     ///
     /// # Errors
-    /// The reason why there is none, for people: the result of each server. Empty for a module that has no
-    /// PDB.
+    /// The reason why there is none, for people: the result of each server. Empty for a
+    /// module that has no PDB.
     pub(super) async fn find(&self, client: &DownloadClient, module: SymbolTarget) -> Result<Pdb, String> {
         // The semaphore is never closed.
         let _place = self.places.acquire().await;

@@ -17,8 +17,8 @@ pub(in crate::engine::coreclr) struct RetrievalOption {
 }
 
 impl Retrieval {
-    /// The failure of a request for a source that is currently unavailable. Without a document, the module
-    /// has no symbols.
+    /// The failure of a request for a source that is currently unavailable. Without a document, the
+    /// module has no symbols.
     pub(in crate::engine::coreclr) fn no_source(&self, loaded: &Loaded, document: Option<u32>) -> Failure {
         let ways = self.ways(loaded, document);
         let message = match (&loaded.pdb, document) {

@@ -32,9 +32,9 @@ const SOURCES: [&str; 2] = [ITEM, "_valueTaskSource"];
 pub(crate) const ITEM: &str = "<>v__promiseOfValueOrEnd";
 /// A task's field with the continuation that runs when it completes.
 const CONTINUATION: &str = "m_continuationObject";
-/// Fields of other objects that lead towards the continuing state machine, in the order in which they are
-/// tried: of a value task's source, of a delegate, of the wrappers that carry a context or a name for
-/// tracing.
+/// Fields of other objects that lead towards the continuing state machine, in the order in which
+/// they are tried: of a value task's source, of a delegate, of the wrappers that carry a context
+/// or a name for tracing.
 const LINKS: [&str; 6] = ["_continuationState", "_target", "m_action", "_continuation", "_action", "m_task"];
 
 /// A method that waits for another one to complete.
@@ -85,8 +85,8 @@ impl StopContext<'_> {
         self.waits_in(&holder)
     }
 
-    /// The code that continues, and that a step can end in, when the async method with this state machine
-    /// ends.
+    /// The code that continues, and that a step can end in, when the async method with
+    /// this state machine ends.
     pub(crate) fn continuation_of(&self, options: &SessionOptions, machine: &ClrValue) -> Continuation {
         let mut found = Continuation::Unknown;
         let mut machine = machine.clone();

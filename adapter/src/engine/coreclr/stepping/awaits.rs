@@ -111,8 +111,8 @@ impl Machine {
         }
     }
 
-    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded since, so that a struct has
-    /// another address.
+    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded since, so that a
+    /// struct has another address.
     fn runs_on(&self, thread: &Thread, moved: bool) -> bool {
         let address = |value: &ClrValue| value.as_reference()?.dereference().ok()?.address().ok();
         let here = || address(&own_argument(thread)?);

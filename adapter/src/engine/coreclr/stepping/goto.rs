@@ -40,8 +40,8 @@ impl ClrSession {
 }
 
 impl Stepping {
-    /// `gotoTargets`: statements of a line that the thread of the stop may go to, which are those of its
-    /// current method.
+    /// `gotoTargets`: statements of a line that the thread of the stop may go to, which are those
+    /// of its current method.
     pub(crate) fn goto_targets(
         &mut self,
         debuggee: &ClrDebuggee,

@@ -93,8 +93,8 @@ impl ClrSession {
         }
     }
 
-    /// Reads the return value of the call that the statement's frame is right after. `false` in any other
-    /// frame.
+    /// Reads the return value of the call that the statement's frame is right after.
+    /// `false` in any other frame.
     fn read_returns(&mut self, step: &mut ActiveStep, thread: &Thread) -> bool {
         if step.returns.armed.is_empty() || thread.id() != Ok(step.thread) {
             return false;

@@ -101,8 +101,8 @@ impl ClrTypeSystem {
         found.or_else(|| self.type_named(full))
     }
 
-    /// The module that a module's assembly reference means: of several, the one that the runtime has bound it
-    /// to.
+    /// The module that a module's assembly reference means: of several, the one that the
+    /// runtime has bound it to.
     fn resolve_assembly(&self, from: &Loaded, assembly: &str) -> Option<Rc<Loaded>> {
         let is_named = |loaded: &&Rc<Loaded>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
         let named: Vec<_> = self.modules.all().iter().filter(is_named).cloned().collect();

@@ -44,8 +44,8 @@ impl ClrTypeSystem {
         found().is_some()
     }
 
-    /// Methods with this name that a type declares, with the generic arguments of the type, and their own
-    /// still open.
+    /// Methods with this name that a type declares, with the generic arguments of the type, and
+    /// their own still open.
     pub(crate) fn methods_named(&self, owner: &Ty, name: &str) -> Vec<MethodInstance> {
         let Some((loaded, token)) = self.definition(owner) else { return Vec::new() };
         let Some(image) = loaded.image() else { return Vec::new() };

@@ -111,8 +111,8 @@ impl ClrTypeSystem {
         matches!(ty, Ty::Named(named) if named.is_value) && self.full_name(ty) == "System.Decimal"
     }
 
-    /// Whether a reference, or a boxed value, of one type converts to another: classes, interfaces, variance,
-    /// arrays.
+    /// Whether a reference, or a boxed value, of one type converts to another: classes,
+    /// interfaces, variance, arrays.
     pub(crate) fn derives(&self, from: &Ty, to: &Ty) -> bool {
         if from == to || *to == OBJECT {
             return true;

@@ -67,8 +67,8 @@ impl StopContext<'_> {
         Some(rows)
     }
 
-    /// One of the elements; `None` for a struct that is not the first, which the debugging library cannot
-    /// access.
+    /// One of the elements; `None` for a struct that is not the first, which the debugging
+    /// library cannot access.
     pub(crate) fn contiguous_at(&self, elements: &Contiguous, path: &Path, at: u32) -> Option<Val> {
         (at < elements.count).then_some(())?;
         let first = || path.step(elements.first, format!("{}[{at}]", path.name));
@@ -96,8 +96,8 @@ impl StopContext<'_> {
 }
 
 impl ClrTypeSystem {
-    /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer determines
-    /// their number.
+    /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer
+    /// determines their number.
     pub(crate) fn inline_elements(&self, loaded: &Loaded, token: u32) -> Option<ContiguousElements> {
         let metadata = &loaded.image()?.metadata;
         let count = metadata.attribute_number(token, INLINE);

@@ -60,8 +60,8 @@ impl ClrSession {
         self.values.depth.set(deep);
     }
 
-    /// The text of a pair, tuple or record with the displays of its members; `None` if its fields are
-    /// sufficient.
+    /// The text of a pair, tuple or record with the displays of its members; `None` if its
+    /// fields are sufficient.
     fn compose_again(
         &mut self,
         path: &Path,
@@ -77,8 +77,8 @@ impl ClrSession {
         Some(self.composed_display(path, &composed, format, site))
     }
 
-    /// The display of an object's type; a framework type's default display if the object has no text
-    /// otherwise.
+    /// The display of an object's type; a framework type's default display if the object
+    /// has no text otherwise.
     fn find_display(&mut self, path: &Path, is_plain: bool, site: &EvalContext) -> Option<Display> {
         let value = bare(&self.at_stop().fetch(path).ok()?)?;
         let ty = self.types.declared_ty(&value);
@@ -180,8 +180,8 @@ impl ClrSession {
         Ok(text)
     }
 
-    /// The proxy of an object, if its type has one: an object that is created now, because a client expands
-    /// it.
+    /// The proxy of an object, if its type has one: an object that is created now,
+    /// because a client expands it.
     pub(super) fn proxy(&mut self, path: &Path, ty: &Ty, site: &EvalContext) -> Option<Path> {
         let named = self.types.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.types.definition(&owner)?;

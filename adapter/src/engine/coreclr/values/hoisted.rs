@@ -58,8 +58,8 @@ enum HoistedKind<'a> {
 }
 
 impl<'a> HoistedKind<'a> {
-    /// Parses a field's name: `<name>5__2` is the second variable of a state machine, `<>8__1` its first
-    /// closure.
+    /// Parses a field's name: `<name>5__2` is the second variable of a state machine,
+    /// `<>8__1` its first closure.
     fn in_field(raw: &'a str) -> Self {
         if holds_closure(raw) {
             return Self::Closure(None);

@@ -361,8 +361,8 @@ impl ClrSession {
         rows
     }
 
-    /// Adds the properties that a class declares; returns whether any of them belongs to the group of
-    /// non-public members.
+    /// Adds the properties that a class declares; returns whether any of them belongs to the group
+    /// of non-public members.
     #[expect(clippy::too_many_arguments, reason = "the rows so far, and what is wanted of the class")]
     fn property_rows(
         &mut self,
@@ -498,8 +498,8 @@ pub(super) fn rest(path: &Path, format: &Format, from: usize) -> VariableEntry {
 pub(super) const EVERYTHING: VariablesPage<'static> =
     VariablesPage { start: 0, count: usize::MAX, most: super::MAX_ROWS, filter: None };
 
-/// Turns a row of a span's proxy, which has copies of the elements, into one of the span's own, if that can
-/// be read.
+/// Turns a row of a span's proxy, which has copies of the elements, into one of the span's
+/// own, if that can be read.
 fn element_of(span: &Path, row: &mut VariableEntry, is_read: bool) {
     if let What::At(path) = &mut row.what
         && row.name.starts_with('[')

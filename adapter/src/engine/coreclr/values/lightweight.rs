@@ -23,8 +23,8 @@ const MAX_PARAMETERS: u32 = 32;
 const MAX_METHODS: u32 = 1000;
 
 impl ClrTypeSystem {
-    /// `Light(object, int)` for a `DynamicMethod`. `None` for any other object, and for a name that would not
-    /// fit into a line.
+    /// `Light(object, int)` for a `DynamicMethod`. `None` for any other object, and for a name that
+    /// would not fit into a line.
     pub(super) fn lightweight_method(&self, debuggee: &ClrDebuggee, made: &ClrValue) -> Option<String> {
         let owner = match self.core_name(made)?.as_str() {
             METHOD => made.clone(),

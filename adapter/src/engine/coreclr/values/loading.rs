@@ -33,8 +33,8 @@ impl StopContext<'_> {
         self.type_not_loaded(path).filter(|ty| !ty.is_value())
     }
 
-    /// The same for any type of which values may exist: an enum in a generic class, whose type only the
-    /// debugger needs.
+    /// The same for any type of which values may exist: an enum in a generic class, whose type
+    /// only the debugger needs.
     pub(crate) fn type_not_loaded(&self, path: &Path) -> Option<Ty> {
         let is_unloaded = |read: cordebug::Result<ClrValue>| {
             read.is_err_and(|error| error.hresult == CORDBG_E_CLASS_NOT_LOADED).then_some(())
@@ -61,8 +61,8 @@ impl StopContext<'_> {
         })
     }
 
-    /// The declared type of an argument or local. For a reference the runtime reports only the type that it
-    /// refers to.
+    /// The declared type of an argument or local. For a reference the runtime reports only the
+    /// type that it refers to.
     fn variable_ty(&self, path: &Path) -> Option<Ty> {
         let (thread, frame) = path.frame()?;
         path.steps.is_empty().then_some(())?;

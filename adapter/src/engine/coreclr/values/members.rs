@@ -108,8 +108,8 @@ impl ClrTypeSystem {
     }
 }
 
-/// The property of an auto-property's field, the parameter of a primary constructor, otherwise the field's
-/// own name.
+/// The property of an auto-property's field, the parameter of a primary constructor, otherwise
+/// the field's own name.
 pub(crate) fn source_name(field: &str) -> &str {
     let generated = field.strip_suffix(">k__BackingField").or_else(|| field.strip_suffix(">P"));
     generated.and_then(|name| name.strip_prefix('<')).filter(|name| !name.is_empty()).unwrap_or(field)

@@ -5,8 +5,8 @@ use crate::engine::coreclr::evaluator::real;
 
 /// Longest integer that is written out, decimal digits.
 const MAX_DIGITS: usize = 4096;
-/// Half-precision numbers with more digits before the point are written with an exponent, as by their
-/// `ToString`.
+/// Half-precision numbers with more digits before the point are written with an exponent,
+/// as by their `ToString`.
 const HALF_DIGITS: i32 = 5;
 
 /// System.Int128 and System.UInt128.

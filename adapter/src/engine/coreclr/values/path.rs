@@ -165,8 +165,8 @@ impl StopContext<'_> {
         holder.field(&class, token).map_err(cor(what()))
     }
 
-    /// The holder of the value at the end of a path, walked from where the path differs from the previous
-    /// one.
+    /// The holder of the value at the end of a path, walked from where the path differs
+    /// from the previous one.
     pub(crate) fn holder(&self, path: &Path, before: &[PathSegment]) -> Result<ClrValue, Failure> {
         let resumes = self.debuggee.process()?.resumes();
         let null = || null_on_the_way(path);

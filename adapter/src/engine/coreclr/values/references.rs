@@ -35,8 +35,8 @@ pub(crate) enum Node {
     Dynamic(Path),
     /// Static members of a type.
     Statics(Ty, MemberSelection),
-    /// A static property, which runs code of the program when a client requests it: its name, and the
-    /// expression.
+    /// A static property, which runs code of the program when a client requests it: its
+    /// name, and the expression.
     Evaluated { name: String, way: String },
 }
 

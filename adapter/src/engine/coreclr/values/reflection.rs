@@ -18,8 +18,8 @@ const BLOCK_HEADER_SIZE: u64 = 24;
 const TYPE_DESC_FLAG: u64 = 2;
 
 impl ClrTypeSystem {
-    /// The text of a `System.Type`, `MethodInfo`, `FieldInfo` or the like, by the class in its chain that the
-    /// name is of.
+    /// The text of a `System.Type`, `MethodInfo`, `FieldInfo` or the like, by the class in its
+    /// chain that the name is of.
     pub(super) fn member_text(&self, debuggee: &ClrDebuggee, value: &ClrValue, name: &str) -> Option<String> {
         match name {
             "System.RuntimeType" => {
@@ -64,10 +64,10 @@ impl ClrTypeSystem {
         self.type_behind(debuggee, &bare(&self.field_named(value, "m_declaringType")?)?)
     }
 
-    /// Reflection fills in a method's name on the first request. The runtime's description of the method
-    /// identifies it: the low bits of its token are in the description, the others in its block. The number
-    /// of low bits depends on the runtime; a token that does not match exactly one of the class's methods is
-    /// rejected.
+    /// Reflection fills in a method's name on the first request. The runtime's description of the
+    /// method identifies it: the low bits of its token are in the description, the others in its block.
+    /// The number of low bits depends on the runtime; a token that does not match exactly one of the
+    /// class's methods is rejected.
     fn method_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_handle")?;
         let process = debuggee.process().ok()?;
@@ -95,8 +95,8 @@ impl ClrTypeSystem {
         }
     }
 
-    /// The same for a field: its description in the runtime begins with its class, then come the 24 bits of
-    /// its token.
+    /// The same for a field: its description in the runtime begins with its class, then come the
+    /// 24 bits of its token.
     fn field_behind(&self, debuggee: &ClrDebuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_fieldHandle")?;
         let described = debuggee.process().ok()?.read_memory(handle.checked_add(8)?, 4).ok()?;

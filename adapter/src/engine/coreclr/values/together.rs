@@ -12,8 +12,8 @@ use crate::engine::coreclr::types::Ty;
 const MAX_READ: u32 = 1 << 20;
 
 impl StopContext<'_> {
-    /// The items at the ends of these paths, which have a common start; `None` unless they are numbers of one
-    /// array.
+    /// The items at the ends of these paths, which have a common start; `None` unless they are
+    /// numbers of one array.
     pub(super) fn read_together(&self, items: &[(String, Path)]) -> Option<(Ty, Vec<Constant>)> {
         let first = items.first().map(|(_, path)| path)?;
         let (_, before) = first.steps.split_last()?;
@@ -41,8 +41,8 @@ impl StopContext<'_> {
     }
 }
 
-/// Whether values of an element type are numbers, characters or booleans, which their bytes define
-/// completely.
+/// Whether values of an element type are numbers, characters or booleans, which their
+/// bytes define completely.
 pub(super) fn is_number(kind: u32) -> bool {
     matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U)
 }

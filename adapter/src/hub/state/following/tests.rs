@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::hub::event::{Event, Timer};
+use crate::hub::event::{HubEvent, Timer};
 use crate::hub::state::races::{AGENT, EDITOR, TwoClients};
 
 /// A session that is stopped in `f`, which `main` called on line 20.
@@ -96,9 +96,9 @@ fn timeout_pauses_the_program_and_an_engine_that_does_not_pause_blocks_no_client
     look(&mut session, &[frame("f", 3), frame("main", 20)], json!([]));
     session.take_received();
     let timer = Timer::Follow(1);
-    session.feed(Event::TimerFired(timer));
+    session.feed(HubEvent::TimerFired(timer));
     assert_eq!(session.requested(), ["stepIn", "pause"]);
-    session.feed(Event::TimerFired(timer));
+    session.feed(HubEvent::TimerFired(timer));
     assert_eq!(session.take_received(), ["agent: ok followCall"]);
 }
 

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::view::{ShownBreakpoint, View};
 use super::{FILES, Simulation};
-use crate::hub::event::{ClientId, Event, Origin};
+use crate::hub::event::{ClientId, HubEvent, Origin};
 
 impl Simulation {
     pub(super) fn join(&mut self, origin: Origin) -> ClientId {
         self.next_client += 1;
         let client = ClientId(self.next_client);
         self.clients.insert(client, View { here: true, uncertain: self.uncertain, ..View::default() });
-        self.feed(Event::ClientJoined { client, origin });
+        self.feed(HubEvent::ClientJoined { client, origin });
         client
     }
 
@@ -118,7 +118,7 @@ impl Simulation {
         let Some(view) = self.clients.get_mut(&client) else { return };
         if std::mem::replace(&mut view.here, false) {
             self.unanswered.retain(|(owner, _), _| *owner != client);
-            self.feed(Event::ClientLeft { client });
+            self.feed(HubEvent::ClientLeft { client });
         }
     }
 
@@ -131,6 +131,6 @@ impl Simulation {
         self.unanswered.insert((client, seq), command.into());
         self.trace.push(format!("{client} → {seq} {command} {arguments}"));
         let message = Message::Request(Request { seq, command: command.into(), arguments });
-        self.feed(Event::ClientMessage { client, message });
+        self.feed(HubEvent::ClientMessage { client, message });
     }
 }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{FILES, RESUMES, Simulation};
 use crate::engine::{EngineEvent, SIGNAL_PENDING};
-use crate::hub::event::Event;
+use crate::hub::event::HubEvent;
 
 impl Simulation {
     pub(super) fn emit(&mut self, event: &str, body: Value) {
         if self.made && !self.dead {
             self.trace.push(format!("engine: {event} {body}"));
-            self.feed(Event::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
+            self.feed(HubEvent::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
         }
     }
 
@@ -66,7 +66,7 @@ impl Simulation {
         } else {
             self.engine(&command, &arguments, how)
         };
-        self.feed(Event::EngineReplied { ticket, result });
+        self.feed(HubEvent::EngineReplied { ticket, result });
     }
 
     pub(super) fn engine(&mut self, command: &str, arguments: &Value, how: u8) -> Result<Value, Failure> {

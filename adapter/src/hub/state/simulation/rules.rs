@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::view::{ShownBreakpoint, receive_breakpoint};
 use super::{FILES, Simulation};
 use crate::hub::breakpoints::BreakpointScope;
-use crate::hub::event::{ClientId, Event, Timer};
+use crate::hub::event::{ClientId, HubEvent, Timer};
 use crate::hub::state::Phase;
 
 impl Simulation {
@@ -116,7 +116,7 @@ impl Simulation {
             self.check_always();
         }
         if self.timers.contains(&Timer::EarlyLaunchReply) {
-            self.feed(Event::TimerFired(Timer::EarlyLaunchReply));
+            self.feed(HubEvent::TimerFired(Timer::EarlyLaunchReply));
         }
         if self.ended {
             return;

@@ -56,8 +56,8 @@ fn has_amx() -> bool {
     flags.is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "amx_tile"))
 }
 
-/// Whether a Python of this version can be entered with gdb alone. The program's own is taken to be of the
-/// same.
+/// Whether a Python of this version can be entered with gdb alone. The program's own is
+/// taken to be of the same.
 fn needs_gdb(interpreter: &Path) -> bool {
     let mut asked = Command::new(interpreter);
     asked.arg("--version");

@@ -2,100 +2,102 @@
 
 use super::*;
 
-fn paused(effects: Vec<Effect>) -> (Value, bool) {
+fn paused(effects: Vec<ChildEffect>) -> (Value, bool) {
     match effects.as_slice() {
-        [Effect::Examine { body, paused }] => (body["reason"].clone(), *paused),
+        [ChildEffect::Examine { body, paused }] => (body["reason"].clone(), *paused),
         other => panic!("{other:?}"),
     }
 }
 
-fn stop(reason: &str) -> Event {
-    Event::StopReported(json!({ "reason": reason, "threadId": 1 }))
+fn stop(reason: &str) -> ChildEvent {
+    ChildEvent::StopReported(json!({ "reason": reason, "threadId": 1 }))
 }
 
 #[test]
 fn a_step_that_a_pause_made_is_a_pause() {
-    let mut state = after([Event::RequestSent(Execution::Continue), Event::RequestSent(Execution::Pause)]);
+    let mut state =
+        after([ChildEvent::RequestSent(Execution::Continue), ChildEvent::RequestSent(Execution::Pause)]);
     assert_eq!(paused(state.handle(stop("step"))), (json!("pause"), true));
     // The stop has ended the pause.
-    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert_eq!(paused(state.handle(stop("step"))), (json!("step"), false));
 }
 
 #[test]
 fn a_step_that_is_paused_may_still_be_a_step() {
-    let mut state = after([Event::RequestSent(Execution::Step), Event::RequestSent(Execution::Pause)]);
+    let mut state =
+        after([ChildEvent::RequestSent(Execution::Step), ChildEvent::RequestSent(Execution::Pause)]);
     assert_eq!(paused(state.handle(stop("step"))), (json!("step"), true));
-    let mut state = after([Event::RequestSent(Execution::Pause)]);
+    let mut state = after([ChildEvent::RequestSent(Execution::Pause)]);
     assert_eq!(paused(state.handle(stop("breakpoint"))), (json!("breakpoint"), true));
 }
 
 #[test]
 fn continue_may_stay_unanswered_only_after_our_own_stop() {
-    let found = || Event::FoundStopped { before: 0, body: Value::Null };
+    let found = || ChildEvent::FoundStopped { before: 0, body: Value::Null };
     let mut state = after([found()]);
     assert!(state.is_stop_unsaid());
-    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert!(!state.is_stop_unsaid());
     // The adapter says it after all.
-    let state = after([found(), stop("pause"), Event::Stopped(Value::Null)]);
+    let state = after([found(), stop("pause"), ChildEvent::Stopped(Value::Null)]);
     assert!(!state.is_stop_unsaid());
     // Meanwhile the adapter has said it.
-    assert!(!after([Event::Stopped(Value::Null), found()]).is_stop_unsaid());
+    assert!(!after([ChildEvent::Stopped(Value::Null), found()]).is_stop_unsaid());
 }
 
 #[test]
 fn repeated_stop_at_the_connection_is_not_reported() {
-    let mut state = after([Event::StoppedAtConnection, Event::Stopped(Value::Null)]);
+    let mut state = after([ChildEvent::StoppedAtConnection, ChildEvent::Stopped(Value::Null)]);
     assert_eq!(state.handle(stop("pause")), []);
-    drop(state.handle(Event::RequestSent(Execution::Continue)));
-    drop(state.handle(Event::RequestSent(Execution::Pause)));
+    drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
+    drop(state.handle(ChildEvent::RequestSent(Execution::Pause)));
     assert_eq!(paused(state.handle(stop("pause"))), (json!("pause"), true));
 }
 
 #[test]
 fn unrequested_pause_repeats_a_stop_until_the_program_is_resumed() {
     let pause = json!({ "reason": "pause" });
-    let mut state = after([stop("breakpoint"), Event::Stopped(Value::Null)]);
+    let mut state = after([stop("breakpoint"), ChildEvent::Stopped(Value::Null)]);
     assert!(state.has_reported(&pause) && !state.has_reported(&json!({ "reason": "step" })));
-    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    drop(state.handle(ChildEvent::RequestSent(Execution::Continue)));
     assert!(!state.has_reported(&pause));
 }
 
 #[test]
 fn an_owed_signal_is_sent_once_the_program_has_left_the_debugger() {
-    let mut state = after([Event::Stopped(Value::Null), Event::SignalOwed]);
-    assert_eq!(state.handle(Event::Resumed), [Effect::AwaitOutside { stops: 1 }]);
-    assert_eq!(state.handle(Event::LeftDebugger { again: true }), []);
-    drop(state.handle(Event::Stopped(Value::Null)));
-    assert_eq!(state.handle(Event::Resumed), [Effect::AwaitOutside { stops: 2 }]);
-    assert_eq!(state.handle(Event::LeftDebugger { again: false }), [Effect::SignalProgram]);
-    assert_eq!(state.handle(Event::LeftDebugger { again: false }), []);
-    assert_eq!(state.handle(Event::Resumed), []);
+    let mut state = after([ChildEvent::Stopped(Value::Null), ChildEvent::SignalOwed]);
+    assert_eq!(state.handle(ChildEvent::Resumed), [ChildEffect::AwaitOutside { stops: 1 }]);
+    assert_eq!(state.handle(ChildEvent::LeftDebugger { again: true }), []);
+    drop(state.handle(ChildEvent::Stopped(Value::Null)));
+    assert_eq!(state.handle(ChildEvent::Resumed), [ChildEffect::AwaitOutside { stops: 2 }]);
+    assert_eq!(state.handle(ChildEvent::LeftDebugger { again: false }), [ChildEffect::SignalProgram]);
+    assert_eq!(state.handle(ChildEvent::LeftDebugger { again: false }), []);
+    assert_eq!(state.handle(ChildEvent::Resumed), []);
 }
 
 #[test]
 fn a_program_that_stops_again_and_again_gets_its_signal_all_the_same() {
-    let mut state = after([Event::SignalOwed]);
-    let sent = (1..).find(|_| !state.handle(Event::LeftDebugger { again: true }).is_empty());
+    let mut state = after([ChildEvent::SignalOwed]);
+    let sent = (1..).find(|_| !state.handle(ChildEvent::LeftDebugger { again: true }).is_empty());
     assert_eq!(sent, Some(MAX_TRIES));
 }
 
 #[test]
 fn a_client_answers_on_the_connection_that_asked_and_once() {
     let request = |seq| Request { seq, command: "runInTerminal".into(), arguments: json!({ "args": ["a"] }) };
-    let wants = |link, seq, external| Event::WantsTerminal { link, request: request(seq), external };
+    let wants = |link, seq, external| ChildEvent::WantsTerminal { link, request: request(seq), external };
     let mut state = ChildState::default();
     let asked = state.handle(wants(Link::First, 7, true));
     let arguments = json!({ "args": ["a"], "kind": "external" });
-    assert_eq!(asked, [Effect::AskClient { id: 1, command: "runInTerminal".into(), arguments }]);
+    assert_eq!(asked, [ChildEffect::AskClient { id: 1, command: "runInTerminal".into(), arguments }]);
     let arguments = json!({ "args": ["a"] });
     let asked = state.handle(wants(Link::Program, 8, false));
-    assert_eq!(asked, [Effect::AskClient { id: 2, command: "runInTerminal".into(), arguments }]);
-    let answer = |id| Event::ClientAnswered { id, result: Ok(json!({ "processId": id })) };
+    assert_eq!(asked, [ChildEffect::AskClient { id: 2, command: "runInTerminal".into(), arguments }]);
+    let answer = |id| ChildEvent::ClientAnswered { id, result: Ok(json!({ "processId": id })) };
     for (id, link, seq) in [(2, Link::Program, 8), (1, Link::First, 7)] {
         let result = Ok(json!({ "processId": id }));
-        assert_eq!(state.handle(answer(id)), [Effect::Respond { link, request: request(seq), result }]);
+        assert_eq!(state.handle(answer(id)), [ChildEffect::Respond { link, request: request(seq), result }]);
         assert_eq!(state.handle(answer(id)), []);
     }
 }
