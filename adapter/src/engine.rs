@@ -144,7 +144,6 @@ pub enum EngineEvent {
     /// A child process of the program is not debugged.
     ChildNotDebugged {
         pid: u32,
-        /// Its name for users.
         name: String,
     },
     /// The engine broke and replies to nothing more.

@@ -91,7 +91,7 @@ pub struct Recognition {
 }
 
 impl Recognition {
-    /// Recognizes no file.
+    /// A recognition that matches no program.
     pub const NONE: Self = Self {
         extensions: &[],
         project_files: &[],
@@ -120,7 +120,7 @@ pub enum Evidence {
 /// A language as VS Code knows it.
 #[derive(Debug)]
 pub struct EditorLanguage {
-    /// Its identifier.
+    /// VS Code's language identifier, such as `csharp`.
     pub id: &'static str,
     /// Its name, for people.
     pub name: &'static str,

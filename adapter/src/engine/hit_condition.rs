@@ -21,11 +21,11 @@ pub fn condition_failed(condition: &str, reason: &str) -> String {
 pub enum HitTest {
     /// The one with this number, from 1.
     Equal(u64),
-    /// Hits after this one.
+    /// Hits with a higher number.
     Above(u64),
     /// It and those after it.
     AtLeast(u64),
-    /// Hits before this one.
+    /// Hits with a lower number.
     Below(u64),
     /// Those before it, and it.
     AtMost(u64),

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// the command table requires.
 ///
 /// # Errors
-/// `INVALID_PARAMETER`.
+/// `INVALID_PARAMETER` with the argument that is wrong or missing.
 pub fn validate(name: &str, arguments: &Value) -> Result<(), Failure> {
     if !arguments.is_object() && !arguments.is_null() {
         return Err(Failure::invalid(format!("the `arguments` of `{name}` must be an object")));

@@ -156,7 +156,7 @@ pub struct Publication {
     pub cwd: Option<String>,
     /// Name of the client that launched or attached.
     pub client: Option<String>,
-    /// `editor` or `agent`.
+    /// The client's kind: `editor` or `agent`.
     pub kind: Option<String>,
 }
 

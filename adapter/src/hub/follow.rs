@@ -156,7 +156,7 @@ impl Follow {
     /// Reads the arguments of `followCall`.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` when an argument has the wrong type or is out of range.
     pub fn parse(arguments: &Value, stopped: Option<i64>) -> Result<Self, Failure> {
         let read: Arguments = serde_json::from_value(arguments.clone()).map_err(|error| {
             Failure::invalid(format!("the arguments of `followCall` do not fit: {error}"))

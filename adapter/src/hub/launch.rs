@@ -52,7 +52,7 @@ impl Launch {
     /// What agents may do; `None` when the attributes do not say.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` when `agentAccess` has another value.
     pub fn agent_access(&self) -> Result<Option<AgentAccess>, Failure> {
         match &self.attributes["agentAccess"] {
             Value::Null => Ok(None),

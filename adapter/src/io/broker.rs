@@ -181,11 +181,10 @@ impl Broker {
         Ok(offer)
     }
 
-    /// Makes a place where the stub comes to that an adapter starts instead of the
-    /// program (see [`ExecShim`]).
+    /// Prepares a socket for the stub that an adapter starts instead of the program (see [`ExecShim`]).
     ///
     /// # Errors
-    /// `LAUNCH_FAILED`.
+    /// `LAUNCH_FAILED` when the folder to run in does not exist, or the socket cannot be created.
     pub fn delegate(&self, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<ExecShim, Failure> {
         ExecShim::new(&self.0.stub, spec, stdio)
     }
@@ -221,10 +220,10 @@ impl Broker {
         Ok(stdin)
     }
 
-    /// Starts something that serves the debugger and is not the program: its pipes are the caller's.
+    /// Starts a process that serves the debugger and is not the program; the caller gets its pipes.
     ///
     /// # Errors
-    /// `LAUNCH_FAILED`.
+    /// `LAUNCH_FAILED` when the executable cannot be started.
     pub fn spawn_helper(&self, spec: &SpawnSpec) -> Result<(Child, ChildPipes), Failure> {
         Child::spawn(&self.0.stub, spec)
     }

@@ -29,7 +29,7 @@ use super::watchdog;
 /// How long the note of an end may take to arrive.
 const NOTE_LIMIT: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// A process to start.
+/// The command line, folder and environment of a process to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpawnSpec {
     /// The executable; absolute, or looked up in PATH.

@@ -25,7 +25,7 @@ pub struct DrainedStream {
     answers: Option<TerminalAnswers>,
     /// A file that has everything, too.
     copy: Option<File>,
-    /// The newest bytes.
+    /// The newest output, which clients read.
     pub ring: RingBuffer,
 }
 

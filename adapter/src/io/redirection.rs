@@ -34,7 +34,7 @@ impl Redirection {
     /// names; each a path or null. A relative path begins in `base`.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` for any other shape of the attribute.
     pub fn parse(stdio: &Value, base: &Path) -> Result<Self, Failure> {
         let wrong = |what: &Value| {
             Failure::invalid(format!("`stdio` has {what}, which is not the path of a file"))

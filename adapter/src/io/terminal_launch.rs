@@ -47,7 +47,7 @@ pub(super) struct RunnerProgram {
     pub(super) env: Vec<(String, Option<String>)>,
 }
 
-/// A runner's report.
+/// A message from a runner about its program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RunnerReport {
     /// The stub waits for its byte.

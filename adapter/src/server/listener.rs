@@ -23,7 +23,7 @@ use crate::logging::LogSettings;
 pub enum ListenAddress {
     /// `HOST:PORT`; port 0 takes a free one, which is logged to stderr.
     Tcp(SocketAddr),
-    /// `unix:PATH`.
+    /// `unix:PATH`, a socket in the file system.
     Unix(PathBuf),
 }
 
@@ -170,7 +170,6 @@ struct Acceptor {
     access: AgentAccess,
     /// Connections that have sent nothing yet.
     silent: ConnectionLimiter,
-    /// Running hosts.
     hosts: ConnectionLimiter,
 }
 

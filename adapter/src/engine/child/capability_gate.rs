@@ -1,7 +1,7 @@
 //! Requests that an adapter may not know: the sender checks first whether the adapter has announced it (DAP
-//! `Capabilities`). Clients do not always check: ours learn the adapter's capabilities only once it runs, and
-//! may have sent requests before. lldb-dap 19 aborts at a request it does not know, and rdbg throws: with
-//! either goes the session.
+//! `Capabilities`). Clients do not always check: Tandem's clients learn the adapter's capabilities only when it
+//! runs, and may have sent requests before. lldb-dap 19 aborts at a request it does not know, and rdbg throws;
+//! either ends the session.
 
 use dap_wire::command::{Announced, find};
 use dap_wire::{ErrorCode, Failure};
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// `own` lists all of the adapter's own requests because it crashes on any other.
 ///
 /// # Errors
-/// `UNSUPPORTED`.
+/// `UNSUPPORTED`, with the command and the engine's name.
 pub(super) fn check(
     command: &str,
     capabilities: &Value,
@@ -29,7 +29,7 @@ pub(super) fn check(
     Err(refusal(command, engine))
 }
 
-/// Whether DAP says how an adapter announces it: then one that has announced it knows it.
+/// Whether DAP defines how an adapter announces this request: an adapter that has announced it knows it.
 pub(super) fn is_standard(command: &str) -> bool {
     announced(command) != Announced::Unannounced
 }
@@ -38,7 +38,7 @@ fn announced(command: &str) -> Announced {
     find(command).map_or(Announced::Unannounced, |spec| spec.announced)
 }
 
-/// The adapter does not have it.
+/// The failure of a request that the adapter does not support.
 pub(super) fn refusal(command: &str, engine: &str) -> Failure {
     let message = format!("the debug adapter of `{engine}` does not offer `{command}`");
     Failure::new(ErrorCode::Unsupported, message).hint("see its capabilities").quiet()

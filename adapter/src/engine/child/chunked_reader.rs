@@ -1,7 +1,7 @@
 //! Reading from adapters that write a message in pieces (lldb-dap 19: four) without being woken for each.
 //!
-//! To be woken takes longer than such an adapter takes from one piece to the next. So where a message has
-//! begun and not ended, a moment is spent looking again, in which the adapter may have this processor.
+//! A wake-up takes longer than such an adapter needs from one piece to the next. So after the beginning of a
+//! message the reader polls the pipe briefly, and yields the processor to the adapter between two polls.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe;
 
-/// How often in vain; each takes about a microsecond. An adapter that needs longer is waited for in peace.
+/// Polls without data, each about a microsecond, before the reader waits for a wake-up.
 const LOOKS: u32 = 10;
 
-/// An adapter's stdout.
+/// The stdout of an adapter, polled until a message is complete.
 pub(super) struct ChunkedReader(pub(super) pipe::Receiver);
 
 impl AsyncRead for ChunkedReader {

@@ -27,7 +27,7 @@ impl Custom {
     /// `{port}` in `args` stands for) or `dial` (it connects to that port).
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` naming the field that is missing or has the wrong type.
     pub(super) fn parse(engine: &Value) -> Result<Self, Failure> {
         let Some(command) = engine["command"].as_str().filter(|command| !command.is_empty()) else {
             return Err(Failure::invalid("`engine.command` is missing: the adapter's executable"));

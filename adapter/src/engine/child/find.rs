@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
     /// The path that was found.
     ///
     /// # Errors
-    /// `ENGINE_NOT_FOUND`.
+    /// `ENGINE_NOT_FOUND` with the locations that were searched and the command that installs it.
     pub(super) fn end(self) -> Result<PathBuf, Failure> {
         self.found.ok_or_else(|| {
             missing(self.engine, self.what, &self.looked)
@@ -132,7 +132,7 @@ pub(super) fn missing(engine: &str, what: &str, looked: &[String]) -> Failure {
 /// not name it. `package_of` returns the Debian package of an interpreter.
 ///
 /// # Errors
-/// `ENGINE_NOT_FOUND`.
+/// `ENGINE_NOT_FOUND` with the interpreter and how to install it.
 pub(super) fn has_interpreter(
     engine: &str,
     adapter: &SpawnSpec,

@@ -21,10 +21,11 @@ use tokio::sync::mpsc;
 /// A connection and what comes over it.
 pub(super) type Ends = (Peer, mpsc::UnboundedReceiver<Incoming>);
 
-/// The next connection of a process of our user, and the inode of its socket; others are shown the door.
+/// The next connection of a process of our user, and the inode of its socket; connections of
+/// other users are closed.
 ///
 /// # Errors
-/// From the listener.
+/// The error of `accept` or of the socket.
 pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64)> {
     loop {
         let (socket, theirs) = listener.accept().await?;
@@ -69,10 +70,8 @@ impl Endpoint {
         }
     }
 
-    /// Connects to it.
-    ///
     /// # Errors
-    /// When there is no listener (yet), or it is another user's.
+    /// When nothing listens there yet, or the listener belongs to another user.
     pub(super) async fn connect(&self) -> std::io::Result<Ends> {
         match self {
             Self::Port(port) => {

@@ -64,7 +64,7 @@ pub(super) enum CompiledOutcome {
 pub(super) enum NoOutcome {
     /// There is no compiler, or the program cannot load code.
     Unavailable(Unavailable),
-    /// Compiler errors.
+    /// The compiler has rejected the expression with these errors.
     Findings(Vec<CSharpDiagnostic>),
     /// It was refused, failed, or took too long.
     Failed(Failure),

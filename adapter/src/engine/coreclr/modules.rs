@@ -30,7 +30,6 @@ use framework::FrameworkLocation;
 pub(super) enum SymbolOrigin {
     /// The build of the module.
     Builder,
-    /// The decompiler.
     Decompiler,
 }
 

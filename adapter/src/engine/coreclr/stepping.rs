@@ -37,7 +37,6 @@ use targets::ExecutionTarget;
 /// How many frames below code without source are searched for a statement.
 const MAX_FRAMES: usize = 200;
 
-/// Direction of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepKind {
     Over,
@@ -63,7 +62,7 @@ struct StepOrigin {
     frame: Option<u64>,
 }
 
-/// A step in progress.
+/// A step that has begun and not ended, with the breakpoints that it has set for itself.
 pub(super) struct ActiveStep {
     way: StepKind,
     thread: u32,

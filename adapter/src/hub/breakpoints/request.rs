@@ -19,10 +19,10 @@ const MAX_TRACED: usize = 20;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakpointRequest {
-    /// Line, from 1.
+    /// The line in the source, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
-    /// Column, from 1.
+    /// The column in the line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<i64>,
     /// Name of a function, for a function breakpoint.

@@ -193,9 +193,9 @@ Perl::LanguageServer::run;
 /// nothing in it is a comment:
 ///
 /// - SIGINT is the program's again; SIGURG, which programs ignore, pauses it. The handler serves the adapter
-///   itself: so a program stops that waits in a `read`, too, and breakpoints are set meanwhile. It must not
-///   touch `$/`, which a `read` may be using. One that comes while the debugger itself runs counts as soon as
-///   the program does.
+///   itself: so a program that waits in a `read` also stops, and breakpoints are set meanwhile. It must not
+///   touch `$/`, which a `read` may be using. A signal that arrives while the debugger itself runs takes effect
+///   as soon as the program runs.
 /// - `DB::cont` and the like set flags that single-step the debugger's own code when it runs in that handler:
 ///   they are set at its end.
 /// - A step out is steps until fewer functions are called: the debugger's own knows only calls that were

@@ -32,11 +32,11 @@ impl AdapterSession {
         id.filter(|id| !self.known(|known| known.threads.have(*id)))
     }
 
-    /// Requests the adapter's threads if it has not named this one yet: not all adapters
-    /// report when one starts.
+    /// Requests the adapter's threads if it has not named this one yet: not all adapters report
+    /// when a thread starts.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` if the adapter does not list the thread.
     pub(super) async fn look_for_thread(&self, id: i64, cancel: &CancellationToken) -> Result<(), Failure> {
         // Without a list from the adapter, the thread may exist.
         let Ok(answer) = self.ask("threads", Value::Null, cancel).await else { return Ok(()) };

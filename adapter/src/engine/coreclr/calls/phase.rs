@@ -21,14 +21,13 @@ pub(super) enum EvalPhase {
     Over,
 }
 
-/// An event of a call.
+/// An event that can change the phase of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEvent {
-    /// The call returned.
     Completed,
     /// It ended with an exception.
     Threw,
-    /// Time has passed; `is_wanted`: its end is wanted, because it took too long, was
+    /// Time has passed; `is_wanted`: the call must end, because it took too long, was
     /// cancelled, or the session ends.
     Waited { is_wanted: bool },
     /// Whether it is now at a point where it may be aborted.
@@ -62,9 +61,7 @@ pub(super) enum Keeper {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallAction {
     GoOn,
-    /// Return its result.
     TakeResult,
-    /// Return its exception.
     TakeException,
     /// Report that it was aborted.
     TellAborted,

@@ -205,7 +205,6 @@ impl ClrSession {
     }
 }
 
-/// A call in progress.
 struct RunningCall<'a> {
     eval: &'a Eval,
     process: &'a Process,

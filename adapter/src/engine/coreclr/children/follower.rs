@@ -46,7 +46,7 @@ const MAX_FOLLOWED: usize = 64;
 /// Child processes that are not .NET programs and are reported.
 const MAX_REPORTED: usize = 20;
 
-/// Stage of a process.
+/// How far the follower is with a process that the program has started.
 enum Stage {
     /// It is a copy of the process that forked it.
     Copy,

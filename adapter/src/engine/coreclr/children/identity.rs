@@ -70,7 +70,7 @@ impl Identity {
 /// Name and path of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProgramInfo {
-    /// Name, for users.
+    /// The name in messages to users.
     pub(super) name: String,
     /// Its assembly, or its executable.
     pub(super) path: PathBuf,

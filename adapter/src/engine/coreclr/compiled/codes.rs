@@ -14,7 +14,7 @@ use crate::engine::coreclr::types::ty::primitive_name;
 /// Deepest nesting of a type sent to the compiler.
 const MAX_DEPTH: usize = 48;
 
-/// An encoded type.
+/// A type as it is sent to the compiler's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EncodedType {
     /// A primitive, by its element type (ECMA-335 II.23.1.16).

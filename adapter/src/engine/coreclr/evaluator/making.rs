@@ -118,7 +118,7 @@ impl ClrSession {
         Ok(Some(array))
     }
 
-    /// A new zeroed array.
+    /// A new array with elements of type `of`, all zero, and one length for each dimension.
     pub(super) fn array_of(&mut self, of: &Ty, lengths: &[i64], site: &EvalContext) -> Result<Val, Failure> {
         let [length] = lengths else { return self.array_of_ranks(of, lengths, site) };
         let length = u32::try_from(*length).unwrap_or(u32::MAX);

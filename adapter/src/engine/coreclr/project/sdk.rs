@@ -65,7 +65,7 @@ impl Properties {
     }
 }
 
-/// Results of a build.
+/// What a successful build reports about its projects.
 #[derive(Debug, Default)]
 pub(in crate::engine::coreclr) struct Built {
     /// Properties of a project, if the SDK can report them.

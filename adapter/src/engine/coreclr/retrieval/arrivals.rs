@@ -15,7 +15,7 @@ use crate::engine::coreclr::modules::{Loaded, SymbolOrigin};
 use crate::engine::coreclr::session::ClrSession;
 
 impl ClrSession {
-    /// Handles a result.
+    /// Handles the result of a download, a search for symbols or a decompilation.
     pub(in crate::engine::coreclr) fn on_retrieved(&mut self, what: Retrieved) {
         match what {
             Retrieved::Source { document, text } => {

@@ -35,7 +35,6 @@ pub(in crate::engine::coreclr) struct Remote {
 
 /// A source that was fetched.
 pub(in crate::engine::coreclr) struct FetchedSource {
-    /// Text of the source.
     pub(in crate::engine::coreclr) text: String,
     /// Whether the cache has it.
     pub(in crate::engine::coreclr) is_kept: bool,
@@ -97,7 +96,7 @@ pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) 
     Path::new(path).strip_prefix(folder).ok()?.components().next()?.as_os_str().to_str()
 }
 
-/// Downloads a source.
+/// Downloads a source and compares it with the checksum in the PDB.
 ///
 /// # Errors
 /// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED` for a

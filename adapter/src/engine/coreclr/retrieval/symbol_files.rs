@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::symbol_options::{SymbolOptions, SymbolServer};
 use crate::engine::coreclr::checksums;
 
-/// Limits of one PDB.
+/// Limits of the download of one PDB.
 const LIMITS: DownloadLimits = DownloadLimits {
     bytes: 256 * 1024 * 1024,
     silence: Duration::from_secs(20),

@@ -13,7 +13,7 @@ use crate::engine::coreclr::stepping::Stepping;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 impl ClrSession {
-    /// Handles `goto`.
+    /// `goto`: sets the next statement of a stopped thread, and reports a stop there.
     pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.debuggee.thread_of(arguments)?;
         let il = match self.stepping.target(arguments)? {

@@ -21,7 +21,7 @@ const MAX_LOCKS: u32 = 1 << 16;
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
-/// Linked nodes.
+/// A chain of linked nodes: its length, and the fields to follow.
 pub(super) struct LinkedNodes {
     /// Fields on the path to the first node.
     pub(super) first: &'static [&'static str],

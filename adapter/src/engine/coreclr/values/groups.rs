@@ -33,7 +33,7 @@ pub(crate) enum MemberSelection {
     Shown,
     /// Those in the group of non-public members.
     NonPublic,
-    /// All, without groups.
+    /// All members, in one list without groups.
     All,
 }
 

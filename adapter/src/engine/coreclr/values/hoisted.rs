@@ -53,7 +53,7 @@ enum HoistedKind<'a> {
     This,
     /// The closure with variables of an outer block, and its number in a state machine.
     Closure(Option<usize>),
-    /// Anything else.
+    /// Neither, for example the state of a state machine.
     Nothing,
 }
 

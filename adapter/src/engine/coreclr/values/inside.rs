@@ -37,7 +37,7 @@ pub(crate) struct VariableEntry {
     pub(crate) read: Option<(Ty, Constant)>,
 }
 
-/// Contents of a row.
+/// What a row of `variables` shows.
 pub(crate) enum What {
     At(Path),
     /// A value that is not in the program, and the expression that evaluates to it.

@@ -76,7 +76,7 @@ impl ClrTypeSystem {
         None
     }
 
-    /// The field of a step.
+    /// The field that a segment of a path leads to; `None` for other segments.
     pub(crate) fn field_at(&self, value: &ClrValue, step: PathSegment) -> Option<ClrValue> {
         match step {
             PathSegment::Field { up, token } => value.field(&class_up(value, up).ok()?, token).ok(),

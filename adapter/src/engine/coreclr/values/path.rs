@@ -21,7 +21,7 @@ use crate::engine::coreclr::values::ValueStore;
 /// Longest path whose values are kept for the next one with the same beginning, steps.
 const MAX_KEPT_LEN: usize = 64;
 
-/// Start of a path.
+/// The variable or object in which a path begins.
 #[derive(Clone)]
 pub(crate) enum PathRoot {
     Argument {

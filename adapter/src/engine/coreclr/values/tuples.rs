@@ -20,7 +20,7 @@ pub(crate) fn tuple_names(names: Vec<Option<String>>) -> Option<TupleNames> {
     names.iter().any(Option::is_some).then(|| Rc::new(names))
 }
 
-/// The parts of a type.
+/// The types directly inside a type: its generic arguments or its element type.
 fn parts(ty: &Ty) -> &[Ty] {
     match ty {
         Ty::Named(named) => &named.arguments,

@@ -56,8 +56,8 @@ fn has_amx() -> bool {
     flags.is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "amx_tile"))
 }
 
-/// Whether a Python of this version can be entered with gdb alone. The program's own is
-/// taken to be of the same.
+/// Whether debugpy can be injected into a Python of this version only with gdb. The program's own Python is
+/// assumed to have the same version.
 fn needs_gdb(interpreter: &Path) -> bool {
     let mut asked = Command::new(interpreter);
     asked.arg("--version");
@@ -65,7 +65,7 @@ fn needs_gdb(interpreter: &Path) -> bool {
     version(&told).is_none_or(|version| version < NEEDS_NONE)
 }
 
-/// `Python 3.11.7`.
+/// Parses the output of `python --version`, such as `Python 3.11.7`, into major and minor version.
 fn version(told: &str) -> Option<(u32, u32)> {
     let mut parts = told.trim().strip_prefix("Python ")?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
