@@ -142,10 +142,7 @@ pub enum EngineEvent {
     /// A child process of the program is debugged too, in a session and a host process of its own.
     ChildProcess(ChildProcess),
     /// A child process of the program is not debugged.
-    ChildNotDebugged {
-        pid: u32,
-        name: String,
-    },
+    ChildNotDebugged { pid: u32, name: String },
     /// The engine broke and replies to nothing more.
     Died(Failure),
 }

@@ -46,5 +46,5 @@ pub use exec_shim::{ExecShim, StartedProgram};
 pub use named_pipes::NamedPipes;
 pub use reading::{OutputRead, ReadRequest};
 pub use redirection::Redirection;
-pub use streams::{ClientKey, Positions};
+pub use streams::{ClientKey, StreamPositions};
 pub use terminal_launch::TerminalLaunch;

@@ -2,7 +2,7 @@
 //! log itself: `tandem-log`.
 //!
 //! A log may be handed to others. So no level shows what a program is given or gives: arguments, environment,
-//! stdin, output, values and files are named by their fields ([`shape`]), never shown.
+//! stdin, output, values and files are named by their fields ([`message_structure`]), never shown.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 const MAX_FIELDS: usize = 24;
 
 /// The structure of a message without its content: its fields with their numbers, Booleans and sizes.
-pub fn shape(body: &Value) -> String {
+pub fn message_structure(body: &Value) -> String {
     let Some(fields) = body.as_object() else { return size(body) };
     let mut shown: Vec<String> =
         fields.iter().take(MAX_FIELDS).map(|(name, value)| format!("{name}: {}", size(value))).collect();
@@ -62,7 +62,10 @@ mod tests {
     fn a_message_is_named_and_not_shown() {
         let body = json!({ "frameId": 7, "data": "secret", "env": { "KEY": "secret" }, "args": ["secret"],
             "pty": true });
-        assert_eq!(shape(&body), "{frameId: 7, data: text of 6, env: 1 fields, args: list of 1, pty: true}");
-        assert_eq!(shape(&json!("secret")), "text of 6");
+        assert_eq!(
+            message_structure(&body),
+            "{frameId: 7, data: text of 6, env: 1 fields, args: list of 1, pty: true}"
+        );
+        assert_eq!(message_structure(&json!("secret")), "text of 6");
     }
 }

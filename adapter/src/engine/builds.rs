@@ -13,7 +13,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 /// Takes a DAP event: its name and its body.
-pub(super) type Tell<'a> = &'a dyn Fn(&str, Value);
+pub(super) type EventSink<'a> = &'a dyn Fn(&str, Value);
 
 /// A compiler may say hundreds of lines a second; a notification that changes more often
 /// than this cannot be read.
@@ -28,20 +28,20 @@ static BUILDS: AtomicU64 = AtomicU64::new(1);
 pub const PROGRESS: &str = "build-";
 
 /// A line of the debug console.
-pub(super) fn say(tell: Tell<'_>, line: &str) {
+pub(super) fn say(tell: EventSink<'_>, line: &str) {
     tell("output", json!({ "category": "console", "output": format!("{line}\n") }));
 }
 
 /// The build that runs; its progress ends when it is dropped.
 pub(super) struct BuildProgress<'a> {
-    tell: Tell<'a>,
+    tell: EventSink<'a>,
     progress: String,
     updated: Cell<Instant>,
 }
 
 impl<'a> BuildProgress<'a> {
     /// A build of this begins.
-    pub(super) fn begin(tell: Tell<'a>, what: &Path) -> Self {
+    pub(super) fn begin(tell: EventSink<'a>, what: &Path) -> Self {
         let progress = format!("{PROGRESS}{}", BUILDS.fetch_add(1, Ordering::Relaxed));
         let name =
             what.file_name().map_or_else(|| what.display().to_string(), |name| name.to_string_lossy().into());

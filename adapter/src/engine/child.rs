@@ -120,7 +120,7 @@ impl Engine for ChildEngine {
     }
 
     fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {
-        self.0.answered(ask, result);
+        self.0.receive_response(ask, result);
     }
 }
 

@@ -63,7 +63,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::builds::Tell;
+use super::builds::EventSink;
 use super::description::{Description, EditorLanguage, Evidence, Recognition};
 use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, ReplyHandle};
 use crate::io::{Broker, SpawnSpec};
@@ -117,7 +117,7 @@ pub const DESCRIPTION: Description = Description {
 /// `ENGINE_NOT_FOUND` without a `dotnet`, `CANCELLED`.
 pub(super) fn program_of(
     attributes: &Value,
-    tell: Tell<'_>,
+    tell: EventSink<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<SpawnSpec, Failure> {
     Ok(program::resolve(&program::Attributes(attributes), tell, give_up)?.spec)

@@ -13,7 +13,7 @@ pub enum LogMessagePart {
 
 /// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}`
 /// are braces themselves.
-pub fn pieces(message: &str) -> Vec<LogMessagePart> {
+pub fn message_parts(message: &str) -> Vec<LogMessagePart> {
     let (mut pieces, mut text) = (Vec::new(), String::new());
     let mut rest = message;
     while let Some(letter) = rest.chars().next() {
@@ -79,10 +79,10 @@ mod tests {
     fn log_messages_are_cut_at_their_expressions() {
         let text = |text: &str| LogMessagePart::Text(text.into());
         let expression = |text: &str| LogMessagePart::Expression(text.into());
-        assert_eq!(pieces("a {b} c"), [text("a "), expression("b"), text(" c")]);
-        assert_eq!(pieces("{d[\"}\"]}{ x }"), [expression("d[\"}\"]"), expression("x")]);
-        assert_eq!(pieces("{new { a = 1 }}"), [expression("new { a = 1 }")]);
-        assert_eq!(pieces("{{json}} {}"), [text("{json} {}")]);
-        assert_eq!(pieces("open {a"), [text("open {a")]);
+        assert_eq!(message_parts("a {b} c"), [text("a "), expression("b"), text(" c")]);
+        assert_eq!(message_parts("{d[\"}\"]}{ x }"), [expression("d[\"}\"]"), expression("x")]);
+        assert_eq!(message_parts("{new { a = 1 }}"), [expression("new { a = 1 }")]);
+        assert_eq!(message_parts("{{json}} {}"), [text("{json} {}")]);
+        assert_eq!(message_parts("open {a"), [text("open {a")]);
     }
 }

@@ -80,7 +80,7 @@ impl AgentAccess {
         if allowed {
             return Ok(());
         }
-        let message = match engine.filter(|_| self == Self::ReadOnly && look_only::is_look(command)) {
+        let message = match engine.filter(|_| self == Self::ReadOnly && look_only::is_read_only(command)) {
             Some(engine) => format!(
                 "agents may only look in this session (`agentAccess` is `readOnly`), and `{command}` may \
                     run code of the \

@@ -139,7 +139,7 @@ impl Capabilities {
     }
 
     /// The engine changed its mind about some (DAP `capabilities` event).
-    pub fn amend(&mut self, changed: &Value) {
+    pub fn update_engine(&mut self, changed: &Value) {
         if let (Some(engine), Some(changed)) = (self.engine.as_object_mut(), changed.as_object()) {
             engine.extend(changed.clone());
         }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(changes["exceptionBreakpointFilters"], json!([]));
         assert!(changes["supportsFunctionBreakpoints"].is_null() && changes["supportsLogPoints"].is_null());
         assert!(!capabilities.engine_has("supportsLogPoints"));
-        capabilities.amend(&json!({ "supportsLogPoints": true }));
+        capabilities.update_engine(&json!({ "supportsLogPoints": true }));
         assert!(capabilities.engine_has("supportsLogPoints") && capabilities.engine_has("supportsStepBack"));
     }
 

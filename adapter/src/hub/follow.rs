@@ -45,18 +45,18 @@ struct Arguments {
 }
 
 #[derive(Debug, PartialEq)]
-pub enum Next {
+pub enum FollowAction {
     /// A query about the stop: command and arguments.
     Query(&'static str, Value),
     /// A step request: its command.
     Step(&'static str),
     /// Nothing: it has ended.
-    End(Ended),
+    End(FollowEnd),
 }
 
 /// The reason why following a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum FollowEnd {
     /// The call has returned.
     Returned,
     /// The program stopped at an exception.
@@ -77,7 +77,7 @@ pub enum Ended {
     Failed,
 }
 
-impl Ended {
+impl FollowEnd {
     /// Its name in response bodies.
     pub fn name(self) -> &'static str {
         match self {
@@ -200,23 +200,23 @@ impl Follow {
     }
 
     /// The program has stopped, with this thread, in the call or on the way: looks where.
-    pub fn stopped(&mut self, thread: Option<i64>) -> Next {
+    pub fn stopped(&mut self, thread: Option<i64>) -> FollowAction {
         self.thread = thread.unwrap_or(self.thread);
         self.wanted = if self.recursive { ALL_LEVELS } else { LEVELS };
         self.stack()
     }
 
-    fn stack(&mut self) -> Next {
+    fn stack(&mut self) -> FollowAction {
         self.look = AwaitedResponse::Stack;
         let arguments = json!({ "threadId": self.thread, "startFrame": 0, "levels": self.wanted });
-        Next::Query("stackTrace", arguments)
+        FollowAction::Query("stackTrace", arguments)
     }
 
     /// The engine replied to the last query.
     ///
     /// # Errors
     /// The engine's own, when nothing can be known without.
-    pub fn receive(&mut self, reply: Result<Value, Failure>) -> Result<Next, Failure> {
+    pub fn receive(&mut self, reply: Result<Value, Failure>) -> Result<FollowAction, Failure> {
         match std::mem::replace(&mut self.look, AwaitedResponse::Stack) {
             AwaitedResponse::Stack => {
                 let stack: StackTraceResponseBody = types::read(&reply?);
@@ -235,15 +235,18 @@ impl Follow {
         }
     }
 
-    fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<Row>) -> Next {
-        let Some((reference, are_returned)) = left.pop() else { return self.arrive(rows) };
+    fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<Row>) -> FollowAction {
+        let Some((reference, are_returned)) = left.pop() else { return self.record_step_end(rows) };
         self.look = AwaitedResponse::Variables { left, are_returned, rows };
         let count = VARIABLES + 10;
-        Next::Query("variables", json!({ "variablesReference": reference, "start": 0, "count": count }))
+        FollowAction::Query(
+            "variables",
+            json!({ "variablesReference": reference, "start": 0, "count": count }),
+        )
     }
 
-    fn receive_stack(&mut self, frames: &[StackFrame]) -> Next {
-        let Some(top) = frames.first() else { return Next::End(Ended::Unwound) };
+    fn receive_stack(&mut self, frames: &[StackFrame]) -> FollowAction {
+        let Some(top) = frames.first() else { return FollowAction::End(FollowEnd::Unwound) };
         self.top = top.clone();
         self.caller = frames.get(1).map(as_caller);
         self.height = frames.len();
@@ -255,7 +258,7 @@ impl Follow {
             // It has returned, and its caller, which has no frame here, has called it again.
             if self.levels.len() == 1 {
                 self.finish(&[]);
-                return Next::End(Ended::Returned);
+                return FollowAction::End(FollowEnd::Returned);
             }
             self.pop_to(self.levels.len() - 1);
             place = StepEnd::Called;
@@ -277,12 +280,12 @@ impl Follow {
         match self.place {
             // At the first instruction of a library's function some debuggers miss its caller.
             StepEnd::Gone if self.stepped_in && !frames::is_users(top) => self.leave_call(),
-            StepEnd::Gone => Next::End(Ended::Unwound),
+            StepEnd::Gone => FollowAction::End(FollowEnd::Unwound),
             StepEnd::Called if !frames::is_users(top) => self.leave_call(),
             StepEnd::Library => self.leave_call(),
             _ => {
                 self.look = AwaitedResponse::Scopes;
-                Next::Query("scopes", json!({ "frameId": top.id }))
+                FollowAction::Query("scopes", json!({ "frameId": top.id }))
             }
         }
     }
@@ -298,14 +301,14 @@ impl Follow {
         }
     }
 
-    fn leave_call(&mut self) -> Next {
+    fn leave_call(&mut self) -> FollowAction {
         self.entered += 1;
         self.stepped_in = false;
-        Next::Step("stepOut")
+        FollowAction::Step("stepOut")
     }
 
     /// The variables where the step ended are known.
-    fn arrive(&mut self, mut rows: Vec<Row>) -> Next {
+    fn record_step_end(&mut self, mut rows: Vec<Row>) -> FollowAction {
         let returned = take_returned(&mut rows);
         let own = take_own(&mut rows);
         match self.place {
@@ -337,17 +340,17 @@ impl Follow {
             }
             StepEnd::Caller => {
                 self.finish(&returned);
-                return Next::End(Ended::Returned);
+                return FollowAction::End(FollowEnd::Returned);
             }
-            StepEnd::Gone | StepEnd::Library => return Next::End(Ended::Unwound),
+            StepEnd::Gone | StepEnd::Library => return FollowAction::End(FollowEnd::Unwound),
         }
         if self.record.statements() > self.max_steps || self.record.bytes > MAX_BYTES {
             self.record.unfinished();
-            return Next::End(Ended::Steps);
+            return FollowAction::End(FollowEnd::Steps);
         }
         let enters = self.enter_calls && self.entered < CALLS;
         self.stepped_in = enters;
-        Next::Step(if enters { "stepIn" } else { "next" })
+        FollowAction::Step(if enters { "stepIn" } else { "next" })
     }
 
     /// The call itself has returned.
@@ -404,7 +407,7 @@ impl Follow {
     }
 
     /// The body of the response.
-    pub fn body(self, ended: Ended, failure: Option<&Failure>) -> Value {
+    pub fn body(self, ended: FollowEnd, failure: Option<&Failure>) -> Value {
         let mut body = self.record.body();
         body["ended"] = json!(ended.name());
         if let Some(failure) = failure {

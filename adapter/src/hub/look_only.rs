@@ -21,7 +21,7 @@ pub fn allows(engine: Option<&StartedEngine>, command: &str) -> bool {
 }
 
 /// Whether some engine answers it without running anything.
-pub fn is_look(command: &str) -> bool {
+pub fn is_read_only(command: &str) -> bool {
     column(command) == LookOnly::AskProfile
 }
 
@@ -59,7 +59,7 @@ mod tests {
             assert_eq!(allows(Some(&unknown), row.name), open, "{}", row.name);
         }
         assert!(!allows(Some(&unknown), "someAdaptersOwn") && !allows(None, "someAdaptersOwn"));
-        assert!(is_look("completions") && !is_look("evaluate"));
+        assert!(is_read_only("completions") && !is_read_only("evaluate"));
     }
 
     #[test]

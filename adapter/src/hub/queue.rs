@@ -8,7 +8,7 @@ use dap_wire::Message;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::io::{OutputCursor, Positions};
+use crate::io::{OutputCursor, StreamPositions};
 
 /// Maximum number of messages that wait for one client.
 pub const MAX_MESSAGES: usize = 4096;
@@ -28,7 +28,7 @@ pub enum Outgoing {
     /// No more output is sent.
     StopOutput,
     /// Output up to here is sent before what follows.
-    FlushOutput(Positions),
+    FlushOutput(StreamPositions),
 }
 
 /// The sending end: to one client's writer. Clones are the same.

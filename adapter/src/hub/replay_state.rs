@@ -77,7 +77,7 @@ impl ReplayState {
     }
 
     /// Events that take back what clients know of a program that is replaced by another.
-    pub fn retract(&self) -> Vec<(&'static str, Value)> {
+    pub fn retraction_events(&self) -> Vec<(&'static str, Value)> {
         let modules = self.module_events("removed");
         self.thread_events("exited").chain(modules).collect()
     }

@@ -52,10 +52,10 @@ use super::pending::{Pending, Waiter};
 use super::replay_state::ReplayState;
 use crate::engine::StartedEngine;
 use conditions::ConditionChecks;
-use following::Following;
+use following::FollowRequest;
 use restart::Restart;
 use reverse::ReverseRequests;
-use terminate::Terminating;
+use terminate::Termination;
 
 /// Maximum time in which a client must present the token, or on the socket send `initialize`.
 const MAX_ADMISSION_TIME: Duration = Duration::from_secs(20);
@@ -125,14 +125,14 @@ pub struct State {
     /// Data ids that do not outlive their stop, and the stop.
     data_ids: BTreeMap<String, u64>,
     checks: ConditionChecks,
-    following: Option<Following>,
+    following: Option<FollowRequest>,
     /// Counts calls that were followed.
     followed: u64,
     replay_state: ReplayState,
     reverse: ReverseRequests,
     restart: Option<Restart>,
     /// The program was asked to end.
-    terminating: Option<Terminating>,
+    terminating: Option<Termination>,
     /// Counts stops and resumes: a request at one stop means nothing at the next.
     stops: u64,
     /// The client that resumed the program last, for another that does so too late.

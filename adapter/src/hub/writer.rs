@@ -14,7 +14,7 @@ use tokio_util::codec::FramedWrite;
 
 use super::queue::{ClientQueueReceiver, Outgoing};
 use super::reverse_seqs::ReverseSeqs;
-use crate::io::{OutputChunk, OutputCursor, Positions};
+use crate::io::{OutputChunk, OutputCursor, StreamPositions};
 
 /// Messages that wait are written together up to about so many bytes.
 const BATCH_BYTES: usize = 32 * 1024;
@@ -111,7 +111,11 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         self.sink.flush().await
     }
 
-    async fn flush_output(&mut self, cursor: &mut OutputCursor, to: Positions) -> Result<(), FrameError> {
+    async fn flush_output(
+        &mut self,
+        cursor: &mut OutputCursor,
+        to: StreamPositions,
+    ) -> Result<(), FrameError> {
         cursor.pass_over();
         while !cursor.has_reached(to) {
             match cursor.next_chunk() {

@@ -18,10 +18,10 @@ use super::drain::{DrainedStream, wait_readable};
 use super::exec_shim::ExecShim;
 use super::named_pipes::NamedPipes;
 use super::needs_terminal;
-use super::pace::Pace;
+use super::pace::RateLimiter;
 use super::redirection::Redirection;
 use super::stdin::{InputRecord, ProgramStdin};
-use super::streams::{Ownership, Positions, Streams};
+use super::streams::{Ownership, StreamPositions, Streams};
 use super::terminal::{self, Pty};
 use super::terminal_launch::{HeldProgram, TerminalLaunch};
 use super::waiting::{self, ObservedProgram};
@@ -44,7 +44,7 @@ pub struct WriteOutcome {
 #[derive(Debug)]
 struct BrokerState {
     streams: Mutex<Streams>,
-    pace: Mutex<Pace>,
+    pace: Mutex<RateLimiter>,
     redirection: Mutex<Redirection>,
     changed: watch::Sender<()>,
     stub: PathBuf,
@@ -84,7 +84,7 @@ impl Broker {
     }
 
     /// The turns of all who follow.
-    pub(super) fn pace(&self) -> MutexGuard<'_, Pace> {
+    pub(super) fn pace(&self) -> MutexGuard<'_, RateLimiter> {
         self.0.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -315,7 +315,7 @@ impl Broker {
     /// The advice about a text of the program that says it needs a terminal; nothing if it has one.
     pub fn terminal_hint(&self, text: &str) -> Option<&'static str> {
         let has_pipes = self.lock().stdin().is_ok_and(|stdin| !stdin.is_terminal());
-        (has_pipes && needs_terminal::says_so(text)).then_some(needs_terminal::HINT)
+        (has_pipes && needs_terminal::reports_missing_terminal(text)).then_some(needs_terminal::HINT)
     }
 
     /// The same, once for each program: for a line on the console.
@@ -326,7 +326,7 @@ impl Broker {
 
     /// Takes in what the program has printed until now, at most [`MAX_SETTLED_BLOCKS`] blocks of each stream:
     /// one that runs may print forever.
-    pub fn settle(&self) -> Positions {
+    pub fn settle(&self) -> StreamPositions {
         let mut streams = self.lock();
         let both = &mut *streams;
         for stream in [&mut both.stdout, &mut both.stderr] {
@@ -401,13 +401,13 @@ impl Broker {
 
     /// Whether the program is blocked until it can read its input, by one look at it.
     pub fn is_blocked_on_input(&self) -> bool {
-        self.subject(false)
+        self.observed_program(false)
             .is_some_and(|subject| subject.is_empty && waiting::look(subject.pid, &subject.input).is_wait())
     }
 
     /// What to look at to find out whether the program waits for input. `stopped`: the debugger has stopped
     /// it, so that it waits for that.
-    pub(super) fn subject(&self, stopped: bool) -> Option<ObservedProgram> {
+    pub(super) fn observed_program(&self, stopped: bool) -> Option<ObservedProgram> {
         let (pid, stdin) = self.reader().filter(|_| !stopped)?;
         let is_quiet =
             !self.lock().stdout.has_printed_within(QUIET_INTERVAL) && !stdin.was_typed_within(QUIET_INTERVAL);

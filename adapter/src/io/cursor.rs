@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::broker::Broker;
 use super::drain::DrainedStream;
 use super::reading::{newest_start, take_text};
-use super::streams::Positions;
+use super::streams::StreamPositions;
 
 /// Most text of one `output` event, bytes.
 const MAX_CHUNK_LEN: usize = 64 * 1024;
@@ -33,13 +33,13 @@ pub struct OutputChunk {
 pub struct OutputCursor {
     broker: Broker,
     changed: watch::Receiver<()>,
-    at: Positions,
+    at: StreamPositions,
     /// When it may take the next piece; none before it knows that there is one.
     turn: Option<Instant>,
     /// It has once reached the end of the output: everything kept when it joined was sent.
     caught_up: bool,
     /// Bytes that were skipped and not reported to it yet.
-    passed: Positions,
+    passed: StreamPositions,
 }
 
 impl OutputCursor {
@@ -87,7 +87,7 @@ impl OutputCursor {
 
     /// Whether everything up to these positions was taken. Of a character that is not all there,
     /// [`Self::next_chunk`] returns nothing.
-    pub fn has_reached(&self, positions: Positions) -> bool {
+    pub fn has_reached(&self, positions: StreamPositions) -> bool {
         self.at.stdout >= positions.stdout && self.at.stderr >= positions.stderr
     }
 
@@ -122,10 +122,10 @@ impl Broker {
         OutputCursor {
             changed,
             broker: self.clone(),
-            at: Positions::default(),
+            at: StreamPositions::default(),
             turn: None,
             caught_up: false,
-            passed: Positions::default(),
+            passed: StreamPositions::default(),
         }
     }
 }

@@ -99,7 +99,7 @@ impl Stat {
         })
     }
 
-    fn lives(self) -> bool {
+    fn is_alive(self) -> bool {
         !matches!(self.state, b'Z' | b'X')
     }
 }
@@ -137,7 +137,7 @@ impl Descendants {
     /// As [`Descendants::of`].
     pub fn of_running(root: u32) -> std::io::Result<Self> {
         let mut tree = Self::of(root)?;
-        tree.look_at_all();
+        tree.scan_all();
         tree.seen.clear();
         Ok(tree)
     }
@@ -154,7 +154,7 @@ impl Descendants {
     pub fn look(&mut self) -> Vec<u32> {
         let newest = self.newest();
         if newest == 0 {
-            return self.look_at_all();
+            return self.scan_all();
         }
         let before = std::mem::replace(&mut self.last, newest);
         // After the largest number the kernel starts again.
@@ -165,7 +165,7 @@ impl Descendants {
         let mut found = match rest.len() + first.len() {
             gap if gap <= MAX_GAP => self.look_at(rest.chain(first)),
             _ => {
-                let found = self.look_at_all();
+                let found = self.scan_all();
                 self.seen.clear();
                 found
             }
@@ -207,7 +207,7 @@ impl Descendants {
     }
 
     /// Looks at each process there is, until no more are found below the program.
-    fn look_at_all(&mut self) -> Vec<u32> {
+    fn scan_all(&mut self) -> Vec<u32> {
         let mut found = Vec::new();
         loop {
             let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -228,7 +228,7 @@ impl Descendants {
 
     /// Takes a process in that is below the program.
     fn consider(&mut self, pid: u32, stat: Stat) -> Option<u32> {
-        if self.members.contains_key(&pid) || !stat.lives() {
+        if self.members.contains_key(&pid) || !stat.is_alive() {
             return None;
         }
         // A leader may have ended, and the group of one may not be known yet.
@@ -460,7 +460,7 @@ mod tests {
         let stat = "4711 (a) b) S 1 2 3 0 -1 4194368 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0";
         let read = Stat::parse(stat).unwrap();
         assert_eq!((read.state, read.parent, read.group, read.started), (b'S', 1, 2, 99));
-        assert!(read.flags & FORKED != 0 && read.lives());
+        assert!(read.flags & FORKED != 0 && read.is_alive());
         assert_eq!(Stat::parse("4711 (sh) S 1 2"), None);
     }
 }

@@ -157,7 +157,7 @@ impl ShimProgram {
     }
 
     /// Becomes the program. Returns only when that fails.
-    fn become_it(&self) -> std::io::Error {
+    fn exec_program(&self) -> std::io::Error {
         let [stdin, stdout, stderr] = &self.stdio;
         let opened = (|| {
             // While the program holds an end of the adapter's pipes, the adapter's end is not seen.
@@ -226,7 +226,7 @@ pub fn exec_ordered(socket: &Path) -> std::io::Error {
         Ok(fetched) => fetched,
         Err(error) => return error,
     };
-    let error = order.become_it();
+    let error = order.exec_program();
     // A host that has gone needs no reason.
     drop((&host).write_all(error.to_string().as_bytes()));
     error

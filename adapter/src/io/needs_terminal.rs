@@ -36,7 +36,7 @@ const MESSAGES: &[&[&str]] = &[
 ];
 
 /// Whether a text of the program says that it needs a terminal.
-pub fn says_so(text: &str) -> bool {
+pub fn reports_missing_terminal(text: &str) -> bool {
     let text = text.to_lowercase();
     MESSAGES.iter().any(|parts| parts.iter().all(|part| text.contains(part)))
 }
@@ -72,7 +72,7 @@ mod tests {
             "stty: 'standard input': Inappropriate ioctl for device",
             "Unable to get Terminal Size. The TIOCGWINSZ ioctl didn't work.",
         ] {
-            assert!(says_so(text), "{text}");
+            assert!(reports_missing_terminal(text), "{text}");
         }
         for text in [
             "",
@@ -81,7 +81,7 @@ mod tests {
             "open /dev/tty: permission denied",
             "TypeError: process.stdin.on is not a function",
         ] {
-            assert!(!says_so(text), "{text}");
+            assert!(!reports_missing_terminal(text), "{text}");
         }
         assert!(HINT.contains("\"pty\": true"));
     }

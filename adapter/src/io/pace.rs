@@ -16,12 +16,12 @@ const BURST: Duration = Duration::from_millis(100);
 
 /// Whose turn it is, and when.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct RateLimiter {
     /// When, at this rate, everything requested so far will have been sent.
     done: Option<Instant>,
 }
 
-impl Pace {
+impl RateLimiter {
     /// The turn for an event of so many bytes; a later caller has a later turn.
     pub(super) fn turn(&mut self, now: Instant, bytes: usize) -> Instant {
         let earliest = now.checked_sub(BURST).unwrap_or(now);
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn clients_share_the_rate_in_order_of_requests() {
-        let (mut pace, start) = (Pace::default(), Instant::now());
+        let (mut pace, start) = (RateLimiter::default(), Instant::now());
         let turns: Vec<Instant> = (0..128).map(|_| pace.turn(start, MIB)).collect();
         assert!(turns.is_sorted());
         let (first, last) = (turns[0], turns[127]);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_was_not_used_costs_nothing() {
-        let (mut pace, now) = (Pace::default(), Instant::now());
+        let (mut pace, now) = (RateLimiter::default(), Instant::now());
         for _ in 0..100_000 {
             assert!(pace.turn(now, MIB) <= now);
             pace.give_back(MIB, None);

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
 use super::drain::DrainedStream;
-use super::streams::{ClientKey, Ownership, Positions, Streams};
-use super::waiting::{InputWaitKind, Looks};
+use super::streams::{ClientKey, Ownership, StreamPositions, Streams};
+use super::waiting::{InputWaitKind, WaitDetector};
 use super::{terminal, text};
 
 /// A pattern that spans more bytes than this is not found while output keeps coming.
@@ -101,14 +101,14 @@ impl Broker {
                 .hint("launch it with `pty: true`"));
         }
         let from = match &request.since {
-            Some(cursor) => Positions::parse(cursor).ok_or_else(|| {
+            Some(cursor) => StreamPositions::parse(cursor).ok_or_else(|| {
                 Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer"))
             })?,
             None => self.lock().starts.get(&client).copied().unwrap_or_default(),
         };
         let waits = request.wait_for.is_some() || request.timeout.is_some();
         let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT_TIMEOUT);
-        let (mut scanned, mut waiting, mut looks) = (from, None, Looks::default());
+        let (mut scanned, mut waiting, mut looks) = (from, None, WaitDetector::default());
         let matched = loop {
             let (exited, fresh) = {
                 let streams = self.lock();
@@ -125,7 +125,7 @@ impl Broker {
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
             }
-            waiting = looks.look(self.subject(request.stopped).as_ref());
+            waiting = looks.look(self.observed_program(request.stopped).as_ref());
             if waiting.is_some() {
                 // Output from before it waited for input may still be in the pipes.
                 self.settle();
@@ -190,9 +190,9 @@ impl Broker {
 
     /// Whether the program waits for input now. One that may wait is looked at for a while.
     async fn is_waiting_now(&self, stopped: bool) -> Option<InputWaitKind> {
-        let mut looks = Looks::default();
+        let mut looks = WaitDetector::default();
         loop {
-            let found = looks.look(self.subject(stopped).as_ref());
+            let found = looks.look(self.observed_program(stopped).as_ref());
             if found.is_some() || looks.is_over() {
                 return found;
             }
@@ -266,8 +266,8 @@ fn scan(
     streams: &Streams,
     request: &ReadRequest,
     pattern: &Regex,
-    from: Positions,
-    scanned: &mut Positions,
+    from: StreamPositions,
+    scanned: &mut StreamPositions,
 ) -> Option<String> {
     let one = |stream: &DrainedStream, wanted: bool, from: u64, scanned: &mut u64| {
         if !wanted || stream.ring.end() == *scanned && *scanned != from {

@@ -23,7 +23,7 @@ pub struct Redirection {
 
 /// The opened files of one start of the program.
 #[derive(Debug, Default)]
-pub(super) struct Redirected {
+pub(super) struct RedirectedFiles {
     pub(super) stdin: Option<File>,
     pub(super) stdout: Option<File>,
     pub(super) stderr: Option<File>,
@@ -72,7 +72,7 @@ impl Redirection {
     ///
     /// # Errors
     /// `LAUNCH_FAILED`, with the file and the reason.
-    pub(super) fn open(&self) -> Result<Redirected, Failure> {
+    pub(super) fn open(&self) -> Result<RedirectedFiles, Failure> {
         let input = || OpenOptions::new().read(true).clone();
         let output = || OpenOptions::new().write(true).create(true).truncate(true).clone();
         let open = |path: &Option<PathBuf>, how: OpenOptions, what| {
@@ -89,7 +89,7 @@ impl Redirection {
             }
             _ => open(&self.stderr, output(), WRITE)?,
         };
-        Ok(Redirected { stdin, stdout, stderr })
+        Ok(RedirectedFiles { stdin, stdout, stderr })
     }
 }
 

@@ -12,7 +12,7 @@ pub struct RingBuffer {
 
 /// Bytes read from a ring, and their position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slice {
+pub struct RingSlice {
     pub bytes: Vec<u8>,
     /// Absolute offset behind the last byte.
     pub end: u64,
@@ -46,7 +46,7 @@ impl RingBuffer {
     }
 
     /// At most `limit` bytes from `offset` on. An offset in the future reads nothing.
-    pub fn read(&self, offset: u64, limit: usize) -> Slice {
+    pub fn read(&self, offset: u64, limit: usize) -> RingSlice {
         let start = self.start();
         let from = offset.clamp(start, self.end);
         let skip = (from - start) as usize;
@@ -60,7 +60,7 @@ impl RingBuffer {
             let room = length - bytes.len();
             bytes.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         }
-        Slice { bytes, end: from + length as u64, dropped: start.saturating_sub(offset) }
+        RingSlice { bytes, end: from + length as u64, dropped: start.saturating_sub(offset) }
     }
 }
 

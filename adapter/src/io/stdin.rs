@@ -189,7 +189,7 @@ impl ProgramStdin {
         };
         outcome.unwrap_or_else(|| {
             if cancel.is_cancelled() {
-                return Err(Failure::cancelled().data(so_far(written)));
+                return Err(Failure::cancelled().data(bytes_written(written)));
             }
             Err(Failure::new(
                 ErrorCode::Timeout,
@@ -199,7 +199,7 @@ impl ProgramStdin {
                     WRITE_DEADLINE.as_secs()
                 ),
             )
-            .data(so_far(written))
+            .data(bytes_written(written))
             .hint("it is not reading; write the rest, from `bytesWritten` on, when it does"))
         })
     }
@@ -253,14 +253,16 @@ impl ProgramStdin {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                     *guard = None;
-                    return Err(closed_failure("the program closed it or has ended").data(so_far(*written)));
+                    return Err(
+                        closed_failure("the program closed it or has ended").data(bytes_written(*written))
+                    );
                 }
                 Err(error) => {
                     return Err(Failure::new(
                         ErrorCode::IoFailed,
                         format!("writing to the program's stdin failed after {written} bytes: {error}"),
                     )
-                    .data(so_far(*written)));
+                    .data(bytes_written(*written)));
                 }
             }
         }
@@ -279,7 +281,7 @@ impl ProgramStdin {
 }
 
 /// The number of bytes the program's stdin took, for a client that wants to write the rest.
-fn so_far(written: usize) -> serde_json::Value {
+fn bytes_written(written: usize) -> serde_json::Value {
     serde_json::json!({ "bytesWritten": written })
 }
 

@@ -18,19 +18,19 @@ pub type ClientKey = u64;
 
 /// How much of each stream was ever printed, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Positions {
+pub struct StreamPositions {
     pub stdout: u64,
     pub stderr: u64,
 }
 
-impl Positions {
+impl StreamPositions {
     pub(super) fn parse(cursor: &str) -> Option<Self> {
         let (stdout, stderr) = cursor.strip_prefix('o')?.split_once(".e")?;
         Some(Self { stdout: stdout.parse().ok()?, stderr: stderr.parse().ok()? })
     }
 }
 
-impl std::fmt::Display for Positions {
+impl std::fmt::Display for StreamPositions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "o{}.e{}", self.stdout, self.stderr)
     }
@@ -64,7 +64,7 @@ pub(super) struct Streams {
     pub(super) stdout: DrainedStream,
     pub(super) stderr: DrainedStream,
     /// Where each client's reading begins, when not with the first byte.
-    pub(super) starts: HashMap<ClientKey, Positions>,
+    pub(super) starts: HashMap<ClientKey, StreamPositions>,
     pub(super) ownership: Ownership,
     /// Clients know that the program needs a terminal.
     pub(super) hinted: bool,
@@ -81,8 +81,8 @@ impl Streams {
         }
     }
 
-    pub(super) fn positions(&self) -> Positions {
-        Positions { stdout: self.stdout.ring.end(), stderr: self.stderr.ring.end() }
+    pub(super) fn positions(&self) -> StreamPositions {
+        StreamPositions { stdout: self.stdout.ring.end(), stderr: self.stderr.ring.end() }
     }
 
     /// Nothing more can come.

@@ -3,9 +3,9 @@
 //! Not a guess at prompts: a thread of the program, or of a process below it that has the same stdin or
 //! terminal, is blocked in a system call that waits for this input ([`blocked`](super::blocked)), and no
 //! other thread of these processes runs. One look may meet a program that works between two moments of sleep,
-//! so [`Looks`] takes several. A program that polls the keys of a terminal without a call that waits is never
+//! so [`WaitDetector`] takes several. A program that polls the keys of a terminal without a call that waits is never
 //! found blocked: the caller has to check by the terminal that it takes keys, and here that nothing runs
-//! ([`Moment`]), or hardly anything ([`CpuTimes`]).
+//! ([`ThreadActivity`]), or hardly anything ([`CpuTimes`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -42,21 +42,21 @@ const SLEEPS_TO_RUNS: u32 = 10;
 
 /// Looks at the threads of process `pid`, and at those of the processes below it that share this input.
 pub(super) fn look(pid: u32, input: &InputFile) -> ProgramSample {
-    let mut found = ProgramSample { awaits_input: false, moment: Moment::Idle };
+    let mut found = ProgramSample { awaits_input: false, moment: ThreadActivity::Idle };
     let mut is_there = false;
     each_of_family(pid, |process, is_first| {
         let threads: Vec<_> = tasks_of(process).map(|task| (thread_moment(&task), task)).collect();
         is_there |= is_first && !threads.is_empty();
-        let awaits = |(moment, task): &(Moment, PathBuf)| {
-            *moment == Moment::Idle && input.is_awaited_by(process, task)
+        let awaits = |(moment, task): &(ThreadActivity, PathBuf)| {
+            *moment == ThreadActivity::Idle && input.is_awaited_by(process, task)
         };
         let awaits_input = threads.iter().any(awaits);
         found.awaits_input |= awaits_input;
         if is_first || awaits_input || input.is_shared_by(process) {
-            found.moment = threads.iter().map(|(moment, _)| *moment).fold(found.moment, Moment::max);
+            found.moment = threads.iter().map(|(moment, _)| *moment).fold(found.moment, ThreadActivity::max);
         }
     });
-    if is_there { found } else { ProgramSample { awaits_input: false, moment: Moment::Runs } }
+    if is_there { found } else { ProgramSample { awaits_input: false, moment: ThreadActivity::Runs } }
 }
 
 /// One look at a program.
@@ -64,20 +64,20 @@ pub(super) fn look(pid: u32, input: &InputFile) -> ProgramSample {
 pub(super) struct ProgramSample {
     /// A thread waits until it can read the input.
     awaits_input: bool,
-    /// The busiest thread's state; [`Moment::Runs`] where it cannot be known.
-    moment: Moment,
+    /// The busiest thread's state; [`ThreadActivity::Runs`] where it cannot be known.
+    moment: ThreadActivity,
 }
 
 impl ProgramSample {
     /// Whether the program waits for input at this moment.
     pub(super) fn is_wait(self) -> bool {
-        self.awaits_input && self.moment == Moment::Idle
+        self.awaits_input && self.moment == ThreadActivity::Idle
     }
 }
 
 /// Combined state of a program's threads at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Moment {
+pub(super) enum ThreadActivity {
     /// None runs. A program that works has no such moment, one that polls has many: to detect
     /// it, look several times.
     Idle,
@@ -101,7 +101,7 @@ struct ThreadTimes {
     waited: Duration,
     /// How often it got one.
     turns: u32,
-    now: Moment,
+    now: ThreadActivity,
 }
 
 impl CpuTimes {
@@ -146,9 +146,9 @@ impl CpuTimes {
                         )
                     });
                 // A thread that has got no processor all that time is not known to want little of it.
-                let starved = ran.is_zero() && now.now != Moment::Idle;
+                let starved = ran.is_zero() && now.now != ThreadActivity::Idle;
                 // One that works waits most of the time if others have the processor. It uses up its turns.
-                let works = now.now != Moment::Idle && ran > MAX_POLL_TURN * turns.max(1);
+                let works = now.now != ThreadActivity::Idle && ran > MAX_POLL_TURN * turns.max(1);
                 !starved && !works && ran * SLEEPS_TO_RUNS <= passed.saturating_sub(waited)
             })
     }
@@ -156,7 +156,7 @@ impl CpuTimes {
 
 /// Looks in a row at a program, until they show whether it waits.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct WaitDetector {
     count: u32,
     last: Option<Instant>,
     /// How many in a row found it blocked on its input.
@@ -184,7 +184,7 @@ pub(super) struct ObservedProgram {
     pub(super) is_quiet: bool,
 }
 
-impl Looks {
+impl WaitDetector {
     /// Looks once more. Without a subject the row begins again.
     pub(super) fn look(&mut self, subject: Option<&ObservedProgram>) -> Option<InputWaitKind> {
         // Output may come in many pieces. One look at several of them is enough.
@@ -235,15 +235,15 @@ impl Looks {
         Some(if subject.takes_keys { InputWaitKind::ForKeys } else { InputWaitKind::Reading })
     }
 
-    fn detect_polling(&mut self, subject: &ObservedProgram, moment: Moment) -> Option<InputWaitKind> {
+    fn detect_polling(&mut self, subject: &ObservedProgram, moment: ThreadActivity) -> Option<InputWaitKind> {
         if self.polls == MIN_LOOKS {
             self.begin();
         }
         self.polls += 1;
         match moment {
-            Moment::Idle => self.idle += 1,
-            Moment::Runs => {}
-            Moment::WaitsForDisk => self.on_disk += 1,
+            ThreadActivity::Idle => self.idle += 1,
+            ThreadActivity::Runs => {}
+            ThreadActivity::WaitsForDisk => self.on_disk += 1,
         }
         let read = || CpuTimes::read(subject.pid, &subject.input);
         let earlier = self.earlier.get_or_insert_with(read);
@@ -277,12 +277,12 @@ fn tasks_of(process: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// By the letter behind the thread's name, which is in parentheses and may have some (proc_pid_stat(5)).
-fn thread_moment(task: &Path) -> Moment {
+fn thread_moment(task: &Path) -> ThreadActivity {
     let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
     match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
-        Some('R' | 't' | 'T') => Moment::Runs,
-        Some('D') => Moment::WaitsForDisk,
-        _ => Moment::Idle,
+        Some('R' | 't' | 'T') => ThreadActivity::Runs,
+        Some('D') => ThreadActivity::WaitsForDisk,
+        _ => ThreadActivity::Idle,
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
     use std::process::{Child, ChildStdin, Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use super::{CpuTimes, InputFile, InputWaitKind, Looks, Moment, ObservedProgram, look};
+    use super::{CpuTimes, InputFile, InputWaitKind, ObservedProgram, ThreadActivity, WaitDetector, look};
 
     /// A process that ends with the test.
     struct TestProcess(Child);
@@ -341,10 +341,14 @@ mod tests {
         let none = InputFile::new(Path::new("none"));
         let moment = |pid: u32| look(pid, &none).moment;
         let until = Instant::now() + Duration::from_secs(20);
-        while moment(sleeps.0.id()) != Moment::Idle || moment(runs.0.id()) == Moment::Idle {
+        while moment(sleeps.0.id()) != ThreadActivity::Idle || moment(runs.0.id()) == ThreadActivity::Idle {
             assert!(Instant::now() < until, "never seen so");
         }
-        assert_ne!(moment(i32::MAX as u32), Moment::Idle, "what is not there is not known to be idle");
+        assert_ne!(
+            moment(i32::MAX as u32),
+            ThreadActivity::Idle,
+            "what is not there is not known to be idle"
+        );
     }
 
     /// A Perl program, and our end of its stdin.
@@ -359,7 +363,7 @@ mod tests {
     fn waits_within(pid: u32, input: &InputFile, limit: Duration) -> bool {
         let subject =
             ObservedProgram { pid, input: input.clone(), is_empty: true, takes_keys: false, is_quiet: false };
-        let (mut looks, until) = (Looks::default(), Instant::now() + limit);
+        let (mut looks, until) = (WaitDetector::default(), Instant::now() + limit);
         while Instant::now() < until {
             if let Some(found) = looks.look(Some(&subject)) {
                 assert_eq!(found, InputWaitKind::Reading);

@@ -93,7 +93,7 @@ impl ChildHosts {
             peer,
             incoming,
             task,
-            child_session_client::Parent { breakpoints, access },
+            child_session_client::ParentState { breakpoints, access },
         );
         let ended = CancellationToken::new();
         let has_ended = ended.clone();

@@ -28,7 +28,7 @@ pub struct Task {
 }
 
 /// What of the parent session holds in the child's, as it changes.
-pub struct Parent {
+pub struct ParentState {
     pub breakpoints: watch::Receiver<BreakpointSnapshot>,
     /// The access of agents in the parent session.
     pub access: watch::Receiver<AgentAccess>,
@@ -42,7 +42,7 @@ pub async fn run(
     peer: Peer,
     mut incoming: mpsc::UnboundedReceiver<Incoming>,
     task: Task,
-    mut parent: Parent,
+    mut parent: ParentState,
 ) -> Result<(), Failure> {
     let initialize =
         json!({ "clientID": "tandem-parent", "clientName": "parent session", "adapterID": "tandem" });

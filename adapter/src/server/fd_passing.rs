@@ -98,18 +98,18 @@ pub(super) fn receive(relay: UnixStream) -> anyhow::Result<Connection> {
     let stdin = SharedFd::new(stdin, Interest::READABLE).context("cannot read from the editor")?;
     let stdout = SharedFd::new(stdout, Interest::WRITABLE).context("cannot write to the editor")?;
     Ok(Connection {
-        reader: Box::new(FromEditor { stdin, relay: relay.clone() }),
-        writer: Box::new(ToEditor { stdout, relay, notes: Notes::new(memory) }),
+        reader: Box::new(EditorReader { stdin, relay: relay.clone() }),
+        writer: Box::new(EditorWriter { stdout, relay, notes: Notes::new(memory) }),
     })
 }
 
 /// Reads from the editor, until it hangs up or the relay is gone.
-struct FromEditor {
+struct EditorReader {
     stdin: SharedFd,
     relay: Arc<Relay>,
 }
 
-impl AsyncRead for FromEditor {
+impl AsyncRead for EditorReader {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut TaskContext<'_>,
@@ -129,15 +129,15 @@ impl AsyncRead for FromEditor {
     }
 }
 
-/// Writes to the editor. As long as this or [`FromEditor`] exists the relay stays, which the editor
+/// Writes to the editor. As long as this or [`EditorReader`] exists the relay stays, which the editor
 /// takes for its adapter.
-struct ToEditor {
+struct EditorWriter {
     stdout: SharedFd,
     relay: Arc<Relay>,
     notes: Notes,
 }
 
-impl AsyncWrite for ToEditor {
+impl AsyncWrite for EditorWriter {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut TaskContext<'_>,

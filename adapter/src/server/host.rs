@@ -182,11 +182,11 @@ fn first_client(handed_over: bool) -> anyhow::Result<Connection> {
             return fd_passing::receive(socket);
         }
         socket.set_nonblocking(true)?;
-        Ok(halves(tokio::net::UnixStream::from_std(socket)?))
+        Ok(split_connection(tokio::net::UnixStream::from_std(socket)?))
     } else {
         let socket = std::net::TcpStream::from(stdin);
         socket.set_nonblocking(true)?;
-        Ok(halves(tokio::net::TcpStream::from_std(socket)?))
+        Ok(split_connection(tokio::net::TcpStream::from_std(socket)?))
     }
 }
 
@@ -198,7 +198,7 @@ fn base_folder(arguments: &Value) -> PathBuf {
     std::path::absolute(folder).or_else(|_| std::env::current_dir()).unwrap_or_else(|_| PathBuf::from("/"))
 }
 
-fn halves<S: AsyncRead + AsyncWrite + Send + 'static>(socket: S) -> Connection {
+fn split_connection<S: AsyncRead + AsyncWrite + Send + 'static>(socket: S) -> Connection {
     let (reader, writer) = tokio::io::split(socket);
     Connection { reader: Box::new(reader), writer: Box::new(writer) }
 }
@@ -274,7 +274,7 @@ impl Host for HostProcess {
         let (reader, writer) = tokio::io::split(ours);
         let (peer, incoming) = Peer::start(reader, writer);
         tokio::spawn(async move {
-            inbox.connected(Origin::First, halves(theirs)).await;
+            inbox.connected(Origin::First, split_connection(theirs)).await;
             drop(inbox);
             actor.run().await;
         });
@@ -287,7 +287,7 @@ impl Host for HostProcess {
             peer,
             incoming,
             task,
-            child_session_client::Parent { breakpoints, access },
+            child_session_client::ParentState { breakpoints, access },
         );
         tokio::spawn(async move {
             if let Err(failure) = session.await {
@@ -320,7 +320,9 @@ impl Host for HostProcess {
             .hint("update this Tandem, or use the one that started the session"));
         }
         let socket = session_registry::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
-        tokio::net::UnixStream::from_std(socket).map(halves).map_err(|error| missing(error.to_string()))
+        tokio::net::UnixStream::from_std(socket)
+            .map(split_connection)
+            .map_err(|error| missing(error.to_string()))
     }
 
     fn publish(&mut self, mut publication: Publication, inbox: &Inbox) {
@@ -389,6 +391,6 @@ async fn accept(listener: UnixListener, inbox: Inbox) {
             tracing::warn!("a connection of another user was refused");
             continue;
         }
-        inbox.connected(Origin::Socket, halves(socket)).await;
+        inbox.connected(Origin::Socket, split_connection(socket)).await;
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::find;
 use super::target::Target;
-use crate::engine::builds::{self, BuildProgress, Tell};
+use crate::engine::builds::{self, BuildProgress, EventSink};
 use readers::{CompilerOutput, gnu, go, rustc};
 
 /// Whose arguments a program of Rust's tests takes.
@@ -28,14 +28,18 @@ const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
 ///
 /// # Errors
 /// `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` when there is no compiler, `CANCELLED`.
-pub(super) fn built(target: Target, tell: Tell<'_>, give_up: &dyn Fn() -> bool) -> Result<Target, Failure> {
+pub(super) fn build_target(
+    target: Target,
+    tell: EventSink<'_>,
+    give_up: &dyn Fn() -> bool,
+) -> Result<Target, Failure> {
     let build = Build { target: &target, tell, give_up };
     if let Some(project) = target.text("project")? {
         let built = build.project(&target.cwd.join(project))?;
         return match built {
             _ if !target.program.as_os_str().is_empty() => Ok(target),
             Some(program) => Ok(target.with_program(program)),
-            None => Err(nameless(&target.cwd.join(project))),
+            None => Err(unknown_program_failure(&target.cwd.join(project))),
         };
     }
     let program = &target.program;
@@ -43,7 +47,7 @@ pub(super) fn built(target: Target, tell: Tell<'_>, give_up: &dyn Fn() -> bool) 
     let built = if program.is_dir() || program.file_name().is_some_and(|name| name == "Cargo.toml") {
         match build.project(program)? {
             Some(built) => Some(built),
-            None => return Err(nameless(program)),
+            None => return Err(unknown_program_failure(program)),
         }
     } else {
         match ending {
@@ -64,7 +68,7 @@ pub(super) fn built(target: Target, tell: Tell<'_>, give_up: &dyn Fn() -> bool) 
 }
 
 /// It was built, but nothing says what to run.
-fn nameless(project: &Path) -> Failure {
+fn unknown_program_failure(project: &Path) -> Failure {
     let message = format!("`{}` was built, but it is not known which program to run", project.display());
     Failure::new(ErrorCode::LaunchFailed, message)
         .hint("name the folder as `project`, and the executable it builds as `program`")
@@ -72,7 +76,7 @@ fn nameless(project: &Path) -> Failure {
 
 struct Build<'a> {
     target: &'a Target,
-    tell: Tell<'a>,
+    tell: EventSink<'a>,
     give_up: &'a dyn Fn() -> bool,
 }
 
@@ -121,7 +125,7 @@ impl Build<'_> {
         let mut told = self.run(cargo, folder, rustc)?;
         let is_test = words.first().is_some_and(|word| word == "test");
         if is_test {
-            self.say_tests(&self.target.program, LIBTEST);
+            self.announce_tests(&self.target.program, LIBTEST);
         } else if told.executables.is_empty() && !is_chosen {
             // Of a library there is nothing else to run.
             let mut cargo = self.command("cargo", folder)?;
@@ -130,7 +134,7 @@ impl Build<'_> {
                 .arg(manifest);
             told = self.run(cargo, folder, rustc)?;
             if !told.executables.is_empty() {
-                self.say_tests(manifest, LIBTEST);
+                self.announce_tests(manifest, LIBTEST);
             }
         }
         if told.executables.is_empty() {
@@ -138,7 +142,7 @@ impl Build<'_> {
             return Err(Failure::new(ErrorCode::LaunchFailed, message)
                 .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"));
         }
-        the_only(
+        single_program(
             folder,
             &told.executables,
             "choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`",
@@ -146,7 +150,7 @@ impl Build<'_> {
     }
 
     /// Says that tests are debugged; `runner`: whose arguments choose them.
-    fn say_tests(&self, what: &Path, runner: &str) {
+    fn announce_tests(&self, what: &Path, runner: &str) {
         let name = what.file_name().unwrap_or_default().to_string_lossy();
         builds::say(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
     }
@@ -179,7 +183,7 @@ impl Build<'_> {
         self.run(build, folder, go)?;
         if find::is_executable(&out) {
             if tests {
-                self.say_tests(program, GO_TEST);
+                self.announce_tests(program, GO_TEST);
             }
             return Ok(out);
         }
@@ -259,7 +263,7 @@ impl Build<'_> {
 }
 
 /// The one program that was built.
-fn the_only(folder: &Path, programs: &[(String, PathBuf)], hint: &str) -> Result<PathBuf, Failure> {
+fn single_program(folder: &Path, programs: &[(String, PathBuf)], hint: &str) -> Result<PathBuf, Failure> {
     if let [(_, only)] = programs {
         return Ok(only.clone());
     }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::chunked_reader::ChunkedReader;
 use super::debuggee;
-use super::profile::{Plan, ProgramIo, Transport};
+use super::profile::{LaunchPlan, ProgramIo, Transport};
 use super::socket::{self, Endpoint};
 use crate::io::child::ChildPipes;
 use crate::io::{Broker, Child, ExitInfo};
@@ -76,7 +76,7 @@ impl LastLines {
     }
 
     /// Waits, not long, until nothing more can come.
-    pub(super) async fn settled(&self) {
+    pub(super) async fn wait_for_output_end(&self) {
         drop(tokio::time::timeout(STDERR_TAIL_LIMIT, self.1.cancelled()).await);
     }
 
@@ -114,7 +114,7 @@ pub(super) enum AdapterProcess {
 impl AdapterConnection {
     /// Where the adapter takes a connection for a further program: on the port that it reported, or where
     /// it accepted this one.
-    pub(super) fn further(&self, told: Option<u16>) -> Option<Endpoint> {
+    pub(super) fn further_endpoint(&self, told: Option<u16>) -> Option<Endpoint> {
         match (&self.place, told) {
             (Some(place), Some(port)) => Some(place.with_port(port)),
             (None, Some(port)) => Some(Endpoint::Port(port)),
@@ -159,7 +159,7 @@ impl AdapterProcess {
 /// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with the end of its stderr when it ends or does
 /// not answer, `PROCESS_NOT_FOUND` when one that should run does not.
 pub(super) async fn start(
-    plan: &Plan,
+    plan: &LaunchPlan,
     broker: &Broker,
 ) -> Result<(AdapterConnection, mpsc::UnboundedReceiver<Incoming>), Failure> {
     let failed = |error: std::io::Error| {
@@ -227,7 +227,7 @@ pub(super) async fn start(
         match (&place, &listener, pipes) {
             (Some(place), ..) => loop {
                 if let (AdapterProcess::Program(program), Endpoint::Folder(socket)) = (&process, place) {
-                    until_it_waits(program.pid(), socket).await;
+                    await_readiness(program.pid(), socket).await;
                 }
                 // From outside nothing shows when it listens; trying costs nothing.
                 match place.connect().await {
@@ -261,7 +261,7 @@ pub(super) async fn start(
 }
 
 /// rdbg listens before it is ready, and breaks if a client connects then. When it is ready, it only waits.
-async fn until_it_waits(pid: u32, socket: &std::path::Path) {
+async fn await_readiness(pid: u32, socket: &std::path::Path) {
     let mut in_a_row = 0;
     while in_a_row < READY_LOOKS {
         let ready = socket.exists() && debuggee::is_asleep(pid);

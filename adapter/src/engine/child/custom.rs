@@ -8,7 +8,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::find;
-use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport, names_pipe};
+use super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport, names_pipe};
 use super::target::Target;
 use crate::engine::description::Description;
 use crate::io::SpawnSpec;
@@ -60,7 +60,7 @@ impl Custom {
         Ok(Self { command: command.to_owned(), args, transport, adapter_id })
     }
 
-    fn plan(&self, target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+    fn plan(&self, target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
         let path = target.variable("PATH").unwrap_or_default();
         let program = if self.command.contains('/') {
             Some(target.cwd.join(&self.command)).filter(|file| file.is_file())
@@ -75,7 +75,7 @@ impl Custom {
         let arguments = target.for_adapter(ours);
         let pipes = command == "launch"
             && (names_pipe(&arguments) || self.args.iter().any(|argument| argument.contains("{stdout}")));
-        Ok(Plan {
+        Ok(LaunchPlan {
             spec: SpawnSpec {
                 program,
                 args: self.args.iter().map(Into::into).collect(),
@@ -113,15 +113,15 @@ impl Profile for Custom {
         false
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         // An adapter may spell `console` as we do.
         let console = target.attribute("console").clone();
         let ours = if console.is_null() { json!({}) } else { json!({ "console": console }) };
         self.plan(target, "launch", ours)
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        match Plan::to_running(target, &self.adapter_id, json!({}))? {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        match LaunchPlan::to_running(target, &self.adapter_id, json!({}))? {
             Some(plan) => Ok(plan),
             None => self.plan(target, "attach", json!({})),
         }

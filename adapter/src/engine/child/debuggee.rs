@@ -84,7 +84,7 @@ impl DebuggeeProcess {
 
 /// The processes of a group that have not ended.
 pub(super) fn group_of(leader: u32) -> Vec<u32> {
-    those(|state, _, group| group == leader && state != "Z")
+    processes_where(|state, _, group| group == leader && state != "Z")
 }
 
 /// Whether a debugger holds this process (`TracerPid` of proc_pid_status(5)).
@@ -107,18 +107,19 @@ pub(super) fn is_asleep(pid: u32) -> bool {
 
 /// The processes that a process has started and that still run.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
-    those(|_, of, _| of == parent)
+    processes_where(|_, of, _| of == parent)
 }
 
 /// The processes whose stdin has this name in `/proc`; none when it has none.
 pub(super) fn with_stdin(name: &Path) -> Vec<u32> {
     let has = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/fd/0")).is_ok_and(|stdin| stdin == name);
-    let all = if name.as_os_str().is_empty() { Vec::new() } else { those(|state, _, _| state != "Z") };
+    let all =
+        if name.as_os_str().is_empty() { Vec::new() } else { processes_where(|state, _, _| state != "Z") };
     all.into_iter().filter(has).collect()
 }
 
 /// The processes with such a state, parent and group.
-fn those(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
+fn processes_where(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
     let is_wanted = |pid: &u32| {

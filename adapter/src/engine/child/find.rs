@@ -13,7 +13,7 @@ use crate::io::SpawnSpec;
 const SHEBANG_LIMIT: u64 = 256;
 
 /// A search for one file.
-pub(super) struct Search<'a> {
+pub(super) struct AdapterSearch<'a> {
     engine: &'a str,
     what: &'a str,
     install: &'a str,
@@ -21,7 +21,7 @@ pub(super) struct Search<'a> {
     found: Option<PathBuf>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> AdapterSearch<'a> {
     /// Looks for `what`, which `engine` needs; `install` is the command that brings it.
     pub(super) fn new(engine: &'a str, what: &'a str, install: &'a str) -> Self {
         Self { engine, what, install, looked: Vec::new(), found: None }

@@ -1,6 +1,6 @@
 //! The port on which a running Node takes a debugger. One that has none yet opens it when it is sent SIGUSR1
 //! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself, nor does it
-//! close the port ([`Opened`]).
+//! close the port ([`OpenedPort`]).
 
 mod closing;
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 
-pub(super) use self::closing::Opened;
+pub(super) use self::closing::OpenedPort;
 use super::debuggee::{self, DebuggeeProcess};
 use super::socket;
 
@@ -24,7 +24,7 @@ const PROBE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// `NOT_DEBUGGABLE` for what is not Node, or one that opens no port.
-pub(super) fn port_of(pid: u32) -> Result<(u16, Option<Opened>), Failure> {
+pub(super) fn port_of(pid: u32) -> Result<(u16, Option<OpenedPort>), Failure> {
     let undebuggable = |what: &str| {
         Failure::new(ErrorCode::NotDebuggable, format!("process {pid} {what}"))
             .hint("start it with `node --inspect` and set `port` to the port that it shows")
@@ -46,7 +46,7 @@ pub(super) fn port_of(pid: u32) -> Result<(u16, Option<Opened>), Failure> {
     let deadline = Instant::now() + LIMIT;
     while Instant::now() < deadline {
         if let Some(opened) = ports(pid).difference(&before).next() {
-            return Ok((*opened, Some(Opened { process, port: *opened })));
+            return Ok((*opened, Some(OpenedPort { process, port: *opened })));
         }
         std::thread::sleep(PROBE);
     }

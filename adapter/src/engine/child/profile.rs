@@ -7,12 +7,12 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::inspector::Opened;
+use super::inspector::OpenedPort;
 use super::socket::Endpoint;
 use super::target::Target;
 use super::test_files::{self, Runner};
 use super::{build, find};
-use crate::engine::builds::{self, Tell};
+use crate::engine::builds::{self, EventSink};
 use crate::engine::condition_language::ConditionLanguage;
 use crate::engine::description::Description;
 use crate::engine::kind;
@@ -58,7 +58,7 @@ pub(super) enum ProgramIo {
 
 /// What to start and what to ask of it.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct LaunchPlan {
     /// The adapter, or the program that has it inside.
     pub(super) spec: SpawnSpec,
     pub(super) transport: Transport,
@@ -75,7 +75,7 @@ pub(super) struct Plan {
     /// Behaviour in which the adapter differs from others.
     pub(super) quirks: Quirks,
     /// A debugger that Tandem opened in a running program, to be closed again.
-    pub(super) opened: Option<Opened>,
+    pub(super) opened: Option<OpenedPort>,
 }
 
 /// Habits of an adapter that its capabilities do not tell.
@@ -120,7 +120,7 @@ pub(super) enum IdlePause {
     Pends(&'static str),
 }
 
-impl Plan {
+impl LaunchPlan {
     /// Puts the paths of the program's pipes where they belong.
     pub(super) fn hand_over(&mut self, paths: &[PathBuf; 3]) {
         let filled = |text: &str| {
@@ -264,7 +264,7 @@ pub(super) trait Profile: Send + Sync {
     /// # Errors
     /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it,
     /// `INVALID_PARAMETER`, `LAUNCH_FAILED`.
-    fn launch(&self, target: &Target) -> Result<Plan, Failure>;
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure>;
 
     /// The requests it has beyond DAP's, of an adapter that does not survive others;
     /// `None` where any may come.
@@ -295,12 +295,12 @@ pub(super) trait Profile: Send + Sync {
     fn launch_built(
         &self,
         target: &Target,
-        tell: Tell<'_>,
+        tell: EventSink<'_>,
         give_up: &dyn Fn() -> bool,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<LaunchPlan, Failure> {
         let target = &test_files::with_runner(target, self.runner_of_tests(target), tell);
         if self.builds(target) {
-            let target = build::built(target.clone(), tell, give_up)?;
+            let target = build::build_target(target.clone(), tell, give_up)?;
             let program = target.existing_program().ok().filter(|_| self.is_native());
             if let Some(line) = program.and_then(|path| kind::remark_on_native_dotnet(path, self.name())) {
                 builds::say(tell, &line);
@@ -512,7 +512,7 @@ pub(super) trait Profile: Send + Sync {
     ///
     /// # Errors
     /// As [`Profile::launch`]; `UNSUPPORTED` where the adapter cannot.
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         Err(find::unsupported(self.name(), target, "attach to a running process"))
     }
 }

@@ -75,7 +75,7 @@ impl Page {
 }
 
 /// Elements, and all others, each in their order.
-pub(super) fn parted(rows: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+pub(super) fn split_elements(rows: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
     rows.into_iter().partition(is_element)
 }
 
@@ -121,7 +121,7 @@ mod tests {
     fn a_page_is_a_part_of_elements_others_or_both() {
         let rows = ["[[Prototype]]", "0", "01", "[2]", "len()", "", "[]", "[1:2]"].map(row);
         let cut = |arguments: Value| {
-            let children = parted(rows.to_vec());
+            let children = split_elements(rows.to_vec());
             page(&arguments)
                 .of_children(children)
                 .iter()

@@ -46,14 +46,14 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::AdapterConnection;
 use super::debuggee::DebuggeeProcess;
-use super::inspector::Opened;
-use super::profile::{Plan, Profile};
+use super::inspector::OpenedPort;
+use super::profile::{LaunchPlan, Profile};
 use super::state::{ChildEffect, ChildEvent, ChildState, Knowledge, Link};
 use super::target::Target;
 use super::{capability_gate, translate};
 use crate::engine::{BY_FORCE, BreakpointSnapshot, EngineEvent, EngineRequest, STOPPED, record_breakpoints};
 use crate::io::{Broker, Child, NamedPipes};
-use subprocesses::Adopted;
+use subprocesses::AdoptedConnection;
 
 /// How long an adapter may take for its `initialize`.
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
@@ -82,9 +82,9 @@ const PROBE: Duration = Duration::from_millis(5);
 /// The answer to a launch waits for clients, who may take their time.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
-struct Live {
+struct LiveAdapter {
     connection: AdapterConnection,
-    plan: Plan,
+    plan: LaunchPlan,
     target: Target,
     capabilities: Arc<Value>,
     /// Started for a `runInTerminal`.
@@ -100,7 +100,7 @@ struct Live {
     parent: Option<Peer>,
 }
 
-impl Live {
+impl LiveAdapter {
     fn peer_of(&self, link: Link) -> &Peer {
         match (link, &self.parent) {
             (Link::First, Some(parent)) => parent,
@@ -115,9 +115,9 @@ pub(super) struct AdapterSession {
     broker: Broker,
     events: mpsc::UnboundedSender<EngineEvent>,
     state: watch::Sender<ChildState>,
-    live: Mutex<Option<Live>>,
+    live: Mutex<Option<LiveAdapter>>,
     /// A connection that is there already, for a program another one has started.
-    adopted: Mutex<Option<Adopted>>,
+    adopted: Mutex<Option<AdoptedConnection>>,
     /// Breakpoints as the adapter has them, for the programs that this one starts.
     marks: watch::Sender<BreakpointSnapshot>,
     /// Held by the task that sends `disconnect` until it is answered.
@@ -127,7 +127,7 @@ pub(super) struct AdapterSession {
     /// Threads of the launch, such as a build, which must not outlive the session.
     planning: TaskTracker,
     /// A debugger that Tandem opened in a running program and must still close.
-    opened: Mutex<Option<Opened>>,
+    opened: Mutex<Option<OpenedPort>>,
     /// No more connections are taken.
     closing: CancellationToken,
 }
@@ -154,7 +154,7 @@ impl AdapterSession {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, Option<Live>> {
+    fn live(&self) -> MutexGuard<'_, Option<LiveAdapter>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -311,7 +311,7 @@ impl AdapterSession {
                     profile.name(),
                 )?;
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
-                    Box::pin(self.look_for_thread(thread, &cancel)).await?;
+                    Box::pin(self.verify_thread(thread, &cancel)).await?;
                 }
                 let resumes_step = self.resumes_kept_step(&command, &arguments)?;
                 match command.as_str() {

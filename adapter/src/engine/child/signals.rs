@@ -6,12 +6,12 @@
 //! .NET) leave its handlers alone, and Delve passes signals on by itself. Go turns SIGSEGV into a panic,
 //! which Delve reports.
 
-use Rule::{Debugger, Pass, Stop};
+use SignalRule::{Debugger, Pass, Stop};
 use serde_json::{Value, json};
 
 /// What happens to a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum SignalRule {
     /// Others send it: a terminal, a timer, a process. It goes to the program.
     Pass,
     /// The program did something wrong. It is stopped, and resuming it delivers the signal.
@@ -20,8 +20,8 @@ enum Rule {
     Debugger,
 }
 
-/// Every signal of Linux and macOS but those for real time, which are [`Rule::Pass`].
-const RULES: [(&str, Rule); 31] = [
+/// Every signal of Linux and macOS but those for real time, which are [`SignalRule::Pass`].
+const RULES: [(&str, SignalRule); 31] = [
     ("SIGHUP", Pass),
     ("SIGINT", Pass),
     ("SIGQUIT", Pass),
@@ -189,7 +189,7 @@ fn name_in(text: &str) -> Option<&str> {
     name.starts_with("SIG").then_some(name)
 }
 
-fn names(rule: Rule) -> impl Iterator<Item = &'static str> {
+fn names(rule: SignalRule) -> impl Iterator<Item = &'static str> {
     RULES.into_iter().filter(move |(_, of)| *of == rule).map(|(name, _)| name)
 }
 

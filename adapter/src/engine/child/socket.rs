@@ -19,20 +19,20 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::mpsc;
 
 /// A connection and what comes over it.
-pub(super) type Ends = (Peer, mpsc::UnboundedReceiver<Incoming>);
+pub(super) type PeerConnection = (Peer, mpsc::UnboundedReceiver<Incoming>);
 
 /// The next connection of a process of our user, and the inode of its socket; connections of
 /// other users are closed.
 ///
 /// # Errors
 /// The error of `accept` or of the socket.
-pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64)> {
+pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(PeerConnection, u64)> {
     loop {
         let (socket, theirs) = listener.accept().await?;
         let ours = socket.local_addr()?;
         let found: Vec<(u32, u64)> =
             tcp::rows_surely(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
-        let owners = Owners(found.iter().map(|(user, _)| *user).collect());
+        let owners = SocketOwners(found.iter().map(|(user, _)| *user).collect());
         if let (true, Some((_, inode))) = (owners.is_trusted(), found.first()) {
             return Ok((over_tcp(socket), *inode));
         }
@@ -72,7 +72,7 @@ impl Endpoint {
 
     /// # Errors
     /// When nothing listens there yet, or the listener belongs to another user.
-    pub(super) async fn connect(&self) -> std::io::Result<Ends> {
+    pub(super) async fn connect(&self) -> std::io::Result<PeerConnection> {
         match self {
             Self::Port(port) => {
                 let socket = TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await?;
@@ -90,7 +90,7 @@ impl Endpoint {
     }
 }
 
-fn over_tcp(socket: TcpStream) -> Ends {
+fn over_tcp(socket: TcpStream) -> PeerConnection {
     // Without these it works, slower.
     socket.set_nodelay(true).unwrap_or_default();
     rustix::net::sockopt::set_tcp_quickack(&socket, true).unwrap_or_default();
@@ -100,17 +100,17 @@ fn over_tcp(socket: TcpStream) -> Ends {
 
 /// Whose the sockets are that were looked for.
 #[derive(Debug, Default)]
-struct Owners(Vec<u32>);
+struct SocketOwners(Vec<u32>);
 
-impl Owners {
+impl SocketOwners {
     /// All owners are this user or root, who may do anything anyway; and there is at least one.
     fn is_trusted(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|user| peers::is_trusted(*user))
     }
 }
 
-fn owners(wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> Owners {
-    Owners(tcp::rows_surely(|row| wanted(row).then_some(row.user)))
+fn owners(wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> SocketOwners {
+    SocketOwners(tcp::rows_surely(|row| wanted(row).then_some(row.user)))
 }
 
 /// The ports that the sockets with these inodes listen on.
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn socket_of_another_or_unknown_user_is_not_trusted() {
         let own = rustix::process::geteuid().as_raw();
-        assert!(!Owners(vec![own, own + 4321]).is_trusted());
-        assert!(!Owners::default().is_trusted());
-        assert!(Owners(vec![0, own]).is_trusted());
+        assert!(!SocketOwners(vec![own, own + 4321]).is_trusted());
+        assert!(!SocketOwners::default().is_trusted());
+        assert!(SocketOwners(vec![0, own]).is_trusted());
     }
 }

@@ -296,7 +296,7 @@ impl ChildState {
                 self.end_signal = EndSignal::Owed { tries: MAX_TRIES };
                 Vec::new()
             }
-            ChildEvent::LeftDebugger { again } if self.end_signal.due(again) => {
+            ChildEvent::LeftDebugger { again } if self.end_signal.take_due(again) => {
                 vec![ChildEffect::SignalProgram]
             }
             ChildEvent::LeftDebugger { .. } => Vec::new(),

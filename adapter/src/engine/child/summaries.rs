@@ -13,13 +13,13 @@ const LLDB: &str = include_str!("summaries/lldb.py");
 const PYTHON: &str = include_str!("summaries/python.py");
 
 /// Python for `True` and `False`.
-fn truth(yes: bool) -> &'static str {
+fn python_bool(yes: bool) -> &'static str {
     if yes { "True" } else { "False" }
 }
 
 /// A gdb command, for before its DAP starts; `rust`: rustc made the program.
 pub(super) fn for_gdb(rust: bool) -> String {
-    format!("python exec({}, {{'RUST': {}}})", json!(format!("{COMMON}\n{GDB}")), truth(rust))
+    format!("python exec({}, {{'RUST': {}}})", json!(format!("{COMMON}\n{GDB}")), python_bool(rust))
 }
 
 /// An lldb command, for behind those that load rustc's formatters, which this corrects. `?` keeps it out of
@@ -30,7 +30,7 @@ pub(super) fn for_lldb(rust: bool) -> String {
          sys.modules['tandem_summaries'] = tandem_summaries; exec({}, tandem_summaries.__dict__); \
          tandem_summaries.install(lldb.debugger, {})",
         json!(format!("{COMMON}\n{LLDB}")),
-        truth(rust)
+        python_bool(rust)
     )
 }
 

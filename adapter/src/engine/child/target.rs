@@ -107,7 +107,8 @@ impl Target {
         let in_workspace = |path: &str| workspace.as_ref().map_or_else(|| whole(path), |at| at.join(path));
         let cwd = target.text("cwd")?.map(in_workspace);
         let base = cwd.clone().or_else(|| workspace.clone());
-        let from_base = |path: &str| base.as_ref().map_or_else(|| whole(path), |base| whole_in(base, path));
+        let from_base =
+            |path: &str| base.as_ref().map_or_else(|| whole(path), |base| absolute_in(base, path));
         let named = target.text("program")?.map(str::to_owned);
         target.program = named.as_deref().map(from_base).unwrap_or_default();
         if let Some(project) = target.text("project")?.map(from_base) {
@@ -341,7 +342,7 @@ impl Target {
 }
 
 /// An absolute path of what begins in a folder.
-fn whole_in(base: &Path, path: &str) -> PathBuf {
+fn absolute_in(base: &Path, path: &str) -> PathBuf {
     let whole = base.join(path);
     std::path::absolute(&whole).unwrap_or(whole)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::find;
 use super::target::Target;
-use crate::engine::builds::{self, Tell};
+use crate::engine::builds::{self, EventSink};
 
 /// A larger source is not read.
 const MAX_SOURCE: u64 = 4 << 20;
@@ -55,7 +55,7 @@ pub(super) enum RunnerEntry {
 }
 
 /// The target with the runner of its tests, which the user is informed of; unchanged if it needs none.
-pub(super) fn with_runner(target: &Target, runner: Option<Runner>, tell: Tell<'_>) -> Target {
+pub(super) fn with_runner(target: &Target, runner: Option<Runner>, tell: EventSink<'_>) -> Target {
     let Some(runner) = runner else { return target.clone() };
     builds::say(tell, &announcement(&target.program, &runner));
     target.clone().with_runner(runner)

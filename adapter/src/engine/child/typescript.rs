@@ -57,12 +57,12 @@ pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<No
         // Older than its source: better than nothing, and js-debug still shows the source.
         return Ok(NodeCommand { program, runtime_args: Vec::new() });
     } else {
-        return Err(no_way(program, version));
+        return Err(no_runner_failure(program, version));
     };
     Ok(NodeCommand { program: program.to_path_buf(), runtime_args })
 }
 
-fn no_way(program: &Path, version: Option<(u64, u64)>) -> Failure {
+fn no_runner_failure(program: &Path, version: Option<(u64, u64)>) -> Failure {
     let node =
         version.map_or_else(|| "this Node".to_owned(), |(major, minor)| format!("Node {major}.{minor}"));
     let message = format!(
@@ -123,7 +123,7 @@ pub(super) fn compiled(program: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
                 .extend((0..parts.len()).map(|at| out.join(parts.iter().skip(at).collect::<PathBuf>())));
         }
     }
-    candidates.into_iter().find(|file| file.is_file() && comes_from(file, program))
+    candidates.into_iter().find(|file| file.is_file() && source_map_names(file, program))
 }
 
 /// `compilerOptions` of a folder's tsconfig.json.
@@ -175,7 +175,7 @@ fn string_length(text: &str) -> usize {
 }
 
 /// Whether the source map of a compiled file names this source.
-fn comes_from(file: &Path, source: &Path) -> bool {
+fn source_map_names(file: &Path, source: &Path) -> bool {
     let Some(map) = source_map(file) else { return false };
     let base = file.parent().unwrap_or(file).join(map["sourceRoot"].as_str().unwrap_or_default());
     let sources = map["sources"].as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -23,12 +23,12 @@ use serde_json::{Value, json};
 use super::debuggee::ClrDebuggee;
 use super::disassembly::Disassembly;
 use super::evaluator::check_syntax;
-use super::modules::Loaded;
+use super::modules::LoadedModule;
 use super::sources::SourceLocator;
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::hit_condition::hit_condition;
-use crate::engine::log_message::{LogMessagePart, pieces};
+use crate::engine::log_message::{LogMessagePart, message_parts};
 use binding::why_pending;
 use functions::FunctionName;
 
@@ -66,7 +66,7 @@ impl BreakpointList {
 
 /// Position of a site in a method's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spot {
+enum SitePosition {
     /// At an IL offset, in any compiled code of the method.
     Il(u32),
     /// At an offset in one machine code of the method.
@@ -74,7 +74,7 @@ enum Spot {
 }
 
 /// Module, MethodDef token, and position.
-type SiteKey = (usize, u32, Spot);
+type SiteKey = (usize, u32, SitePosition);
 
 struct ClrBreakpoint {
     id: i64,
@@ -246,7 +246,7 @@ impl ClrBreakpoint {
         !self.sites.is_empty()
     }
 
-    fn is_bound_in(&self, loaded: &Loaded) -> bool {
+    fn is_bound_in(&self, loaded: &LoadedModule) -> bool {
         self.sites.iter().any(|site| site.0 == loaded.id)
     }
 
@@ -292,7 +292,7 @@ impl ClrBreakpoint {
 
 /// The first expression of a log message that cannot be parsed.
 fn wrong_in_message(message: &str) -> Option<String> {
-    pieces(message).into_iter().find_map(|piece| match piece {
+    message_parts(message).into_iter().find_map(|piece| match piece {
         LogMessagePart::Expression(text) => {
             let failure = check_syntax(&hits::in_csharp(&text)).err()?;
             Some(format!("`{{{text}}}` in the log message: {failure}"))

@@ -27,7 +27,7 @@ impl ClrSession {
                 return;
             }
         } else {
-            self.deal_with(callback);
+            self.handle_callback(callback);
         }
         if self.debuggee.run == RunState::Running
             && let Some(process) = &self.debuggee.process
@@ -49,7 +49,7 @@ impl ClrSession {
     }
 
     /// Handles one callback; leaves `run` unchanged if the program is to continue.
-    fn deal_with(&mut self, callback: Callback) {
+    fn handle_callback(&mut self, callback: Callback) {
         // The callback may have been deferred, and a thread list cached since.
         self.debuggee.threads.forget_list();
         match callback {
@@ -86,7 +86,7 @@ impl ClrSession {
     }
 
     /// Records changes that matter even while code of the program runs for an evaluation.
-    pub(super) fn bookkeeping(&mut self, callback: Callback) {
+    pub(super) fn record_changes(&mut self, callback: Callback) {
         self.debuggee.threads.forget_list();
         match callback {
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
@@ -125,7 +125,7 @@ impl ClrSession {
         if self.breakpoints.take_entry(breakpoint) {
             return self.stop_at(thread, "entry", Value::Null);
         }
-        if self.breakpoints.is_heard(breakpoint) {
+        if self.breakpoints.is_handler_breakpoint(breakpoint) {
             return self.on_handler_search(thread);
         }
         if self.breakpoints.asked.as_ref().is_some_and(|own| own.is(breakpoint)) {

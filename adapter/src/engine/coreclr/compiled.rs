@@ -27,13 +27,13 @@ use serde_json::Value;
 use self::expressions::{CompileResult, CompiledExpression, CompilerResponse, ExpressionCache};
 use self::frame::{CompilationContext, EXCEPTION};
 use self::loading::LoadStrategy;
-use self::process::{CompilerProcess, NoAnswer};
+use self::process::{CompilerProcess, CompilerProcessError};
 use self::program::CompilerHelper;
 use self::sdk::{CompilerChoice, CompilerSdk};
-use self::wire::{HelperMessage, Parts};
+use self::wire::{HelperMessage, MessageReader};
 use super::calls::EvalContext;
 use super::evaluator::Val;
-use super::modules::Loaded;
+use super::modules::LoadedModule;
 use super::session::ClrSession;
 use super::types::Ty;
 
@@ -61,7 +61,7 @@ pub(super) enum CompiledOutcome {
 }
 
 /// Reason for not having a value.
-pub(super) enum NoOutcome {
+pub(super) enum CompiledFailure {
     /// There is no compiler, or the program cannot load code.
     Unavailable(Unavailable),
     /// The compiler has rejected the expression with these errors.
@@ -70,13 +70,13 @@ pub(super) enum NoOutcome {
     Failed(Failure),
 }
 
-impl From<Failure> for NoOutcome {
+impl From<Failure> for CompiledFailure {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl NoOutcome {
+impl CompiledFailure {
     /// The failure that answers a request.
     pub(super) fn into_failure(self, text: &str) -> Failure {
         match self {
@@ -185,9 +185,9 @@ impl Compiler {
         session: &mut ClrSession,
         site: &EvalContext,
         text: &str,
-    ) -> Result<CompiledOutcome, NoOutcome> {
+    ) -> Result<CompiledOutcome, CompiledFailure> {
         if text.len() > MAX_TEXT {
-            return Err(too_long().into());
+            return Err(length_failure().into());
         }
         self.sdks_looked_for()?;
         let shown = text;
@@ -197,15 +197,15 @@ impl Compiler {
         let (loaded, code) =
             match self.expressions.find(&frame, text, modules).filter(|kept| is_there(session, kept)) {
                 Some(CompileResult::Loaded(loaded, code)) => (loaded, code),
-                Some(CompileResult::Refused(findings)) => return Err(NoOutcome::Findings(findings)),
+                Some(CompileResult::Refused(findings)) => return Err(CompiledFailure::Findings(findings)),
                 Some(CompileResult::Failed(why)) => return Err(failed(why).into()),
                 None => self.compile(session, site, &frame, text)?,
             };
-        call(session, site, &frame, (&loaded, &code), shown).map_err(NoOutcome::Failed)
+        call(session, site, &frame, (&loaded, &code), shown).map_err(CompiledFailure::Failed)
     }
 
     /// Finds out whether there is a compiler, before anything of the program runs for it.
-    fn sdks_looked_for(&mut self) -> Result<(), NoOutcome> {
+    fn sdks_looked_for(&mut self) -> Result<(), CompiledFailure> {
         if self.program.is_none()
             && self.unavailable.is_none()
             && let Err(why) = sdk::find(&self.choice, &self.roots)
@@ -213,7 +213,7 @@ impl Compiler {
             self.unavailable = Some(Unavailable::sdk(why));
         }
         match &self.unavailable {
-            Some(why) => Err(NoOutcome::Unavailable(why.clone())),
+            Some(why) => Err(CompiledFailure::Unavailable(why.clone())),
             None => Ok(()),
         }
     }
@@ -224,17 +224,17 @@ impl Compiler {
         site: &EvalContext,
         frame: &CompilationContext,
         text: &str,
-    ) -> Result<(Rc<Loaded>, Rc<CompiledExpression>), NoOutcome> {
+    ) -> Result<(Rc<LoadedModule>, Rc<CompiledExpression>), CompiledFailure> {
         if !loading::is_possible(session) {
             let why = "the program cannot load code: `Assembly.Load(byte[])` was trimmed away".to_owned();
-            return Err(NoOutcome::Unavailable(Unavailable { why, hint: None }));
+            return Err(CompiledFailure::Unavailable(Unavailable { why, hint: None }));
         }
         self.make_room(session, site)?;
         self.number += 1;
         let name = format!("{}{}", loading::EXPRESSION, self.number);
         let (ids, answer) = match self.request_expression(session, site, frame, text) {
             // It may have ended long ago, or may be ending during this request.
-            Err(NoOutcome::Failed(failure))
+            Err(CompiledFailure::Failed(failure))
                 if self.helper.is_none() && failure.code == ErrorCode::EngineFailed =>
             {
                 self.request_expression(session, site, frame, text)?
@@ -247,7 +247,7 @@ impl Compiler {
         match answer {
             CompilerResponse::Code(code) => {
                 let code = Rc::new(code);
-                let way = self.way(session, site, &ids)?;
+                let way = self.load_strategy(session, site, &ids)?;
                 let loaded = loading::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
                 // Modules were loaded, including injected ones.
                 let count = session.types.modules.count();
@@ -261,7 +261,7 @@ impl Compiler {
             }
             CompilerResponse::Findings(findings) => {
                 keep(self, CompileResult::Refused(findings.clone()));
-                Err(NoOutcome::Findings(findings))
+                Err(CompiledFailure::Findings(findings))
             }
             CompilerResponse::Refusal(why) => {
                 keep(self, CompileResult::Failed(why.clone()));
@@ -280,7 +280,7 @@ impl Compiler {
         site: &EvalContext,
         frame: &CompilationContext,
         text: &str,
-    ) -> Result<(Vec<u32>, CompilerResponse), NoOutcome> {
+    ) -> Result<(Vec<u32>, CompilerResponse), CompiledFailure> {
         let ids = self.load_modules(session, site, &frame.loaded)?;
         let mut request = HelperMessage::new(b'E');
         request.number(self.number).number(waits(site)).text(text);
@@ -311,8 +311,8 @@ impl Compiler {
         &mut self,
         session: &mut ClrSession,
         site: &EvalContext,
-        own: &Rc<Loaded>,
-    ) -> Result<Vec<u32>, NoOutcome> {
+        own: &Rc<LoadedModule>,
+    ) -> Result<Vec<u32>, CompiledFailure> {
         if self.platform.is_none() {
             self.platform = Some(loading::platform(session, site)?);
         }
@@ -322,7 +322,7 @@ impl Compiler {
         if self.helper.is_none() {
             self.helper = Some(self.start(session)?);
         }
-        let mut modules: Vec<Rc<Loaded>> = vec![own.clone()];
+        let mut modules: Vec<Rc<LoadedModule>> = vec![own.clone()];
         let (users, others): (Vec<_>, Vec<_>) = session
             .types
             .modules
@@ -351,16 +351,16 @@ impl Compiler {
     }
 
     /// Starts the compiler's process with the first SDK that works.
-    fn start(&mut self, session: &ClrSession) -> Result<Helper, NoOutcome> {
+    fn start(&mut self, session: &ClrSession) -> Result<Helper, CompiledFailure> {
         if let Some(program) = &self.program {
             let spec = program.spec();
-            return self.begin(session, &spec).map_err(|no| could_not_start(no).into());
+            return self.begin(session, &spec).map_err(|no| process_start_failure(no).into());
         }
         let sdks = match sdk::find(&self.choice, &self.roots) {
             Ok(sdks) => sdks,
             Err(why) => {
                 let why = Unavailable::sdk(why);
-                return Err(NoOutcome::Unavailable(self.unavailable.insert(why).clone()));
+                return Err(CompiledFailure::Unavailable(self.unavailable.insert(why).clone()));
             }
         };
         let mut reasons = Vec::new();
@@ -372,7 +372,7 @@ impl Compiler {
             }
         }
         let why = Unavailable::sdk(reasons.join("; "));
-        Err(NoOutcome::Unavailable(self.unavailable.insert(why).clone()))
+        Err(CompiledFailure::Unavailable(self.unavailable.insert(why).clone()))
     }
 
     fn start_with(&mut self, session: &ClrSession, sdk: &CompilerSdk) -> Result<Helper, Failure> {
@@ -380,30 +380,36 @@ impl Compiler {
             |name: &str| self.cache.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         // A program that does not work may be damaged: it is built once more.
         for is_last in [false, true] {
-            let program = CompilerHelper::for_sdk(sdk, &variable, &|| gives_up(session))?;
+            let program = CompilerHelper::for_sdk(sdk, &variable, &|| should_give_up(session))?;
             match self.begin(session, &program.spec()) {
                 Ok(helper) => {
                     tracing::debug!(version = sdk.version, "the C# compiler's process is up");
                     self.program = Some(program);
                     return Ok(helper);
                 }
-                Err(no) if is_last || no != NoAnswer::Ended => return Err(could_not_start(no)),
+                Err(no) if is_last || no != CompilerProcessError::Ended => {
+                    return Err(process_start_failure(no));
+                }
                 Err(_) => program.discard(),
             }
         }
         Err(failed("the C# compiler's process does not start"))
     }
 
-    fn begin(&self, session: &ClrSession, spec: &crate::io::SpawnSpec) -> Result<Helper, NoAnswer> {
+    fn begin(
+        &self,
+        session: &ClrSession,
+        spec: &crate::io::SpawnSpec,
+    ) -> Result<Helper, CompilerProcessError> {
         let process = CompilerProcess::start(&session.broker, spec).map_err(|failure| {
             tracing::warn!(%failure, "the C# compiler's process cannot be started");
-            NoAnswer::Ended
+            CompilerProcessError::Ended
         })?;
-        let hello = process.answer(START_TIMEOUT, &|| gives_up(session)).inspect_err(|_| {
+        let hello = process.answer(START_TIMEOUT, &|| should_give_up(session)).inspect_err(|_| {
             tracing::warn!(complaint = process.complaint(), "the C# compiler's process does not answer");
         })?;
-        if Parts::of(&hello).number() != Some(PROTOCOL) {
-            return Err(NoAnswer::Ended);
+        if MessageReader::of(&hello).number() != Some(PROTOCOL) {
+            return Err(CompilerProcessError::Ended);
         }
         let executable =
             session.debuggee.pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
@@ -422,23 +428,23 @@ impl Compiler {
     fn ask(&mut self, session: &ClrSession, request: HelperMessage) -> Result<CompilerResponse, Failure> {
         let Some(helper) = &self.helper else { return Err(self.drop_process("it is gone")) };
         helper.process.send(request.finish());
-        let answer = helper.process.answer(ANSWER_TIMEOUT, &|| gives_up(session));
+        let answer = helper.process.answer(ANSWER_TIMEOUT, &|| should_give_up(session));
         match answer {
             Ok(message) => match CompilerResponse::read(&message) {
                 Some(answer) => Ok(answer),
                 None => Err(self.drop_process("its answer cannot be read")),
             },
-            Err(NoAnswer::Cancelled) => {
+            Err(CompilerProcessError::Cancelled) => {
                 self.helper = None;
                 Err(Failure::cancelled())
             }
-            Err(NoAnswer::Late) => {
+            Err(CompilerProcessError::Late) => {
                 self.helper = None;
                 let message =
                     format!("the C# compiler did not answer within {} ms", ANSWER_TIMEOUT.as_millis());
                 Err(Failure::new(ErrorCode::EvaluationTimeout, message))
             }
-            Err(NoAnswer::Ended) => {
+            Err(CompilerProcessError::Ended) => {
                 let complaint = helper.process.complaint();
                 let why = if complaint.is_empty() {
                     "its process ended".into()
@@ -458,7 +464,7 @@ impl Compiler {
     }
 
     /// How assemblies are loaded into the program; the first call loads the loader.
-    fn way(
+    fn load_strategy(
         &mut self,
         session: &mut ClrSession,
         site: &EvalContext,
@@ -485,13 +491,13 @@ impl Compiler {
     }
 }
 
-fn could_not_start(no: NoAnswer) -> Failure {
+fn process_start_failure(no: CompilerProcessError) -> Failure {
     match no {
-        NoAnswer::Cancelled => Failure::cancelled(),
-        NoAnswer::Late => {
+        CompilerProcessError::Cancelled => Failure::cancelled(),
+        CompilerProcessError::Late => {
             failed(format!("the C# compiler's process did not start within {} s", START_TIMEOUT.as_secs()))
         }
-        NoAnswer::Ended => failed("the C# compiler's process ended as soon as it was started"),
+        CompilerProcessError::Ended => failed("the C# compiler's process ended as soon as it was started"),
     }
 }
 
@@ -500,7 +506,7 @@ fn call(
     session: &mut ClrSession,
     site: &EvalContext,
     frame: &CompilationContext,
-    (loaded, code): (&Rc<Loaded>, &CompiledExpression),
+    (loaded, code): (&Rc<LoadedModule>, &CompiledExpression),
     text: &str,
 ) -> Result<CompiledOutcome, Failure> {
     let lost = || failed("the compiled expression is damaged");
@@ -547,7 +553,7 @@ fn is_there(session: &ClrSession, compiled: &CompileResult) -> bool {
 }
 
 /// A module, encoded for the compiler's process.
-fn reference(module: &Loaded) -> Vec<u8> {
+fn reference(module: &LoadedModule) -> Vec<u8> {
     let file = module.is_framework().then_some(&module.path).filter(|path| path.is_absolute());
     match (file, module.image()) {
         (Some(path), _) => {
@@ -575,11 +581,11 @@ fn number(id: usize) -> u32 {
     u32::try_from(id).unwrap_or(u32::MAX)
 }
 
-fn gives_up(session: &ClrSession) -> bool {
+fn should_give_up(session: &ClrSession) -> bool {
     session.cancel.is_cancelled() || session.is_ending()
 }
 
-fn too_long() -> Failure {
+fn length_failure() -> Failure {
     failed(format!("the expression is longer than {MAX_TEXT} bytes"))
 }
 
@@ -594,7 +600,7 @@ impl ClrSession {
         &mut self,
         text: &str,
         site: &EvalContext,
-    ) -> Result<CompiledOutcome, NoOutcome> {
+    ) -> Result<CompiledOutcome, CompiledFailure> {
         let mut compiler = std::mem::take(&mut self.compiler);
         let outcome = compiler.evaluate(self, site, text);
         self.compiler = compiler;

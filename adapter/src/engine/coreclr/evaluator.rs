@@ -34,7 +34,7 @@ pub(super) use csharp_expr::constant::{real, width};
 pub(super) use csharp_expr::eval::Data;
 pub(super) use csharp_expr::syntax::Format;
 pub(super) use library::Library;
-pub(super) use prepared::{BindContext, Prepared};
+pub(super) use prepared::{BindContext, PreparedExpression};
 pub(super) use request::check_syntax;
 
 use super::values::{MAX_COPY, MAX_TEXT_LEN, Path};

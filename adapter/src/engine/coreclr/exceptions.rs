@@ -7,11 +7,11 @@ mod origin;
 mod silence;
 mod unhandled;
 
-use carried::Carried;
+use carried::RememberedExceptions;
 use filters::{ExceptionStage, Filters};
 pub(super) use origin::ThrowLocation;
 pub(super) use silence::Silence;
-use unhandled::Heard;
+use unhandled::HandlerWatch;
 
 use std::collections::HashSet;
 
@@ -55,16 +55,16 @@ pub(super) struct Exceptions {
     filters: Filters,
     /// The thread that throws, at an exception stop.
     throwing: Option<(u32, ExceptionStage)>,
-    thrown: Thrown,
+    thrown: ExceptionsInProgress,
 }
 
 /// Exceptions in progress on the threads.
 #[derive(Default)]
-struct Thrown {
+struct ExceptionsInProgress {
     /// Threads whose exception has passed user code on its search for a handler.
     passed_user_code: HashSet<u32>,
-    heard: Heard,
-    carried: Carried,
+    heard: HandlerWatch,
+    carried: RememberedExceptions,
     /// Why the program fails fast, once it does.
     reason: Option<String>,
     /// The runtime was asked not to report exceptions that no user code sees: each report
@@ -140,7 +140,7 @@ impl ClrSession {
 
     /// Stops the program at this point of an exception's life, if a filter matches.
     fn stop_if_filtered(&mut self, thread: &Thread, at: ExceptionStage) {
-        if !self.exceptions.filters.mind(at) {
+        if !self.exceptions.filters.has_filter_for(at) {
             return;
         }
         let lineage =
@@ -182,7 +182,7 @@ impl ClrSession {
 
 impl SourceLocator {
     /// One line of a stack trace, as .NET writes it.
-    fn place_line(&self, loaded: &super::modules::Loaded, method: u32, il: Option<u32>) -> String {
+    fn place_line(&self, loaded: &super::modules::LoadedModule, method: u32, il: Option<u32>) -> String {
         let name = loaded.method_display(method);
         let point = loaded.pdb.as_ref().ok().zip(il).and_then(|(pdb, il)| {
             let point = pdb.point_at(method, il)?;
@@ -254,7 +254,7 @@ impl Exceptions {
 
     /// Whether exceptions that no user code sees matter.
     fn wants_all_exceptions(&self, just_my_code: bool) -> bool {
-        let thrown = !just_my_code && self.filters.mind(ExceptionStage::Thrown);
+        let thrown = !just_my_code && self.filters.has_filter_for(ExceptionStage::Thrown);
         thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
     }
 

@@ -93,14 +93,14 @@ impl HangWatchdog {
         note: impl Fn(&str) + Send + 'static,
     ) {
         let own = self.clone();
-        let watch = move || own.look_on(&Tasks::of(pid), &|| fix(pid, &runtime), &note);
+        let watch = move || own.observe(&Tasks::of(pid), &|| fix(pid, &runtime), &note);
         // Without it a hang goes unexplained; requests still have deadlines.
         if let Err(error) = std::thread::Builder::new().name("hang_watchdog".into()).spawn(watch) {
             tracing::warn!(%error, "a runtime that hangs will not be noticed");
         }
     }
 
-    fn look_on(&self, tasks: &Tasks, fix: &dyn Fn(), note: &dyn Fn(&str)) {
+    fn observe(&self, tasks: &Tasks, fix: &dyn Fn(), note: &dyn Fn(&str)) {
         let (mut before, mut found) = (ActivitySample::take(tasks, None), 0);
         while !self.over.load(Ordering::Relaxed) && tasks.folder.exists() {
             std::thread::sleep(SAMPLE_INTERVAL);

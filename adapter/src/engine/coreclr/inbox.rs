@@ -9,7 +9,7 @@ use dap_wire::Failure;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::retrieval::Retrieved;
+use super::retrieval::RetrievalResult;
 use crate::engine::{EngineRequest, ReplyHandle};
 use crate::io::ExitInfo;
 
@@ -22,7 +22,7 @@ pub(super) enum EngineInput {
     /// The program that Tandem has started has ended.
     Exited(ExitInfo),
     /// Sources or symbols were retrieved.
-    Retrieved(Box<Retrieved>),
+    Retrieved(Box<RetrievalResult>),
     /// No child process is debugged any more.
     ChildrenEnded,
     /// Ends the engine's thread.

@@ -4,7 +4,7 @@ use clr_metadata::metadata::Metadata;
 use clr_metadata::metadata::spelling::Names;
 use clr_metadata::pdb::Pdb;
 
-use super::modules::Loaded;
+use super::modules::LoadedModule;
 use super::names::{is_generated, without_arity};
 use super::stack::LIGHTWEIGHT;
 
@@ -118,7 +118,7 @@ fn constructor(metadata: &Metadata, written: &SourceMethod) -> String {
     }
 }
 
-impl Loaded {
+impl LoadedModule {
     /// `Type.Method<T>(int count)`, as C# declares it.
     pub(super) fn method_display(&self, method: u32) -> String {
         self.method_display_with(method, &[])

@@ -34,7 +34,7 @@ pub(super) enum SymbolOrigin {
 }
 
 /// A module of the program, with its symbols.
-pub(super) struct Loaded {
+pub(super) struct LoadedModule {
     pub(super) id: usize,
     pub(super) module: Module,
     /// Path of its file; the name of a module from memory.
@@ -66,7 +66,7 @@ const HIDING: [&str; 3] =
 /// Attributes that prevent breakpoints in a method.
 const UNSEEN: [&str; 1] = ["DebuggerHiddenAttribute"];
 
-impl Loaded {
+impl LoadedModule {
     /// Its metadata, read on first use.
     pub(super) fn image(&self) -> Option<&PeImage> {
         let open = || {
@@ -236,7 +236,7 @@ impl Loaded {
 /// The modules of the program.
 #[derive(Default)]
 pub(super) struct Modules {
-    list: Vec<Rc<Loaded>>,
+    list: Vec<Rc<LoadedModule>>,
     next: usize,
     framework: FrameworkLocation,
     /// Further folders that are searched for PDBs.
@@ -297,12 +297,12 @@ impl Modules {
     }
 
     /// Whether the debugging library crashes if a method of a module is on a stack.
-    pub(super) fn crashes_on(&self, loaded: &Loaded) -> bool {
+    pub(super) fn crashes_on(&self, loaded: &LoadedModule) -> bool {
         !self.knows_runtime_async && loaded.image().is_some_and(runtime_async::is_in)
     }
 
     /// The module of a handle.
-    pub(super) fn of(&self, module: &Module) -> Option<Rc<Loaded>> {
+    pub(super) fn of(&self, module: &Module) -> Option<Rc<LoadedModule>> {
         let found = self.list.iter().find(|loaded| loaded.module.is(module));
         // Before .NET 10 a type that was found by its handle has different module objects, with the same
         // addresses as the others.
@@ -314,12 +314,12 @@ impl Modules {
     }
 
     /// The module with this id.
-    pub(super) fn by_id(&self, id: usize) -> Option<Rc<Loaded>> {
+    pub(super) fn by_id(&self, id: usize) -> Option<Rc<LoadedModule>> {
         self.list.iter().find(|loaded| loaded.id == id).cloned()
     }
 
     /// All modules, in the order of loading.
-    pub(super) fn all(&self) -> &[Rc<Loaded>] {
+    pub(super) fn all(&self) -> &[Rc<LoadedModule>] {
         &self.list
     }
 
@@ -329,7 +329,7 @@ impl Modules {
     }
 
     /// Modules with symbols.
-    pub(super) fn with_symbols(&self) -> Vec<Rc<Loaded>> {
+    pub(super) fn with_symbols(&self) -> Vec<Rc<LoadedModule>> {
         self.list.iter().filter(|loaded| loaded.pdb.is_ok()).cloned().collect()
     }
 
@@ -345,7 +345,7 @@ impl Modules {
 
     /// Adds symbols that the program supplied for a module without; `None` if it is not loaded, or they
     /// belong to another build.
-    fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<Loaded>> {
+    fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<LoadedModule>> {
         let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
         let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
         let id = entry.id;
@@ -353,10 +353,10 @@ impl Modules {
     }
 
     /// Adds symbols to a loaded module.
-    pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<Loaded>> {
+    pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<LoadedModule>> {
         let entry = self.list.iter_mut().find(|loaded| loaded.id == id)?;
         let is_optimized = entry.image()?.metadata.is_optimized();
-        let loaded = Rc::new(Loaded {
+        let loaded = Rc::new(LoadedModule {
             is_user_code: !is_optimized && !entry.is_framework && origin == SymbolOrigin::Builder,
             is_optimized,
             ..entry.with_other_symbols(entry.image.clone(), Ok(pdb), origin)
@@ -370,26 +370,31 @@ impl Modules {
         for entry in self.list.iter_mut().filter(|entry| entry.is_dynamic && entry.image.get().is_some()) {
             *entry = Rc::new(entry.with_other_symbols(
                 Arc::default(),
-                Err(not_looked_for()),
+                Err(symbols_not_searched()),
                 SymbolOrigin::Builder,
             ));
         }
     }
 
-    fn remove(&mut self, module: &Module) -> Option<Rc<Loaded>> {
+    fn remove(&mut self, module: &Module) -> Option<Rc<LoadedModule>> {
         let at = self.list.iter().position(|loaded| loaded.module.is(module))?;
         Some(self.list.remove(at))
     }
 
     /// `in_memory`: the assembly, if it has no file.
-    fn load(&mut self, module: Module, in_memory: Option<PeImage>, retrieval: &Retrieval) -> Rc<Loaded> {
+    fn load(
+        &mut self,
+        module: Module,
+        in_memory: Option<PeImage>,
+        retrieval: &Retrieval,
+    ) -> Rc<LoadedModule> {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
         let is_in_memory = in_memory.is_some() || !path.is_absolute();
         let is_dynamic = in_memory.is_none() && module.is_dynamic() == Ok(true);
         let image = Arc::new(in_memory.map_or_else(OnceLock::new, |image| OnceLock::from(Some(image))));
         let is_framework = self.framework.has(&path);
-        let mut loaded = Loaded {
+        let mut loaded = LoadedModule {
             id: self.next,
             module,
             path: path.clone(),
@@ -397,7 +402,7 @@ impl Modules {
             is_dynamic,
             image: image.clone(),
             // Framework modules have no symbols; searching for them would slow each start down.
-            pdb: Err(not_looked_for()),
+            pdb: Err(symbols_not_searched()),
             origin: SymbolOrigin::Builder,
             servers: RefCell::new(None),
             is_user_code: false,
@@ -440,11 +445,11 @@ impl Modules {
         match retrieval.scope_of(name) {
             SymbolSearchScope::Everywhere => Pdb::open_for(image, &self.symbol_paths),
             SymbolSearchScope::Beside => Pdb::open_for(image, &[]),
-            SymbolSearchScope::Nowhere => Err(not_looked_for()),
+            SymbolSearchScope::Nowhere => Err(symbols_not_searched()),
         }
     }
 }
 
-fn not_looked_for() -> PdbProblem {
+fn symbols_not_searched() -> PdbProblem {
     PdbProblem::NotFound { looked: Vec::new() }
 }

@@ -38,7 +38,7 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
                 return;
             }
             // Printing a deep stack takes time, and other overflowing threads wait for it in the same way.
-            found = if any_in_handler(pid) { found + 1 } else { 0 };
+            found = if has_thread_in_handler(pid) { found + 1 } else { 0 };
         }
         let place = if in_terminal { "in its terminal" } else { "on stderr" };
         note(&format!(
@@ -51,7 +51,7 @@ pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(
     });
 }
 
-fn any_in_handler(pid: u32) -> bool {
+fn has_thread_in_handler(pid: u32) -> bool {
     let tasks = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
     tasks.into_iter().flatten().flatten().any(|task| sleeps_in_handler(&task.path()))
 }

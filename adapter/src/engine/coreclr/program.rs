@@ -11,7 +11,7 @@ use super::dotnet_command;
 use super::launch_settings::{self, LaunchProfile, LaunchSettings};
 use super::project::{self, BuildOptions, DotnetSdk, LaunchTargetKind, Launchable};
 use super::services;
-use crate::engine::builds::{self, Tell};
+use crate::engine::builds::{self, EventSink};
 use crate::engine::console::Console;
 use crate::engine::kind;
 use crate::io::SpawnSpec;
@@ -97,7 +97,7 @@ impl Attributes<'_> {
 /// Determines the program to start; builds a project first. `tell` receives the build's events.
 pub(super) fn resolve(
     attributes: &Attributes<'_>,
-    tell: Tell<'_>,
+    tell: EventSink<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<LaunchSpec, Failure> {
     let runs_sdk = dotnet_command::starts_programs(attributes.0);

@@ -18,7 +18,7 @@ use crate::engine::builds;
 pub(super) use kind::{LaunchTargetKind, is_buildable};
 use kind::{ambiguous_programs, only_tests};
 pub(super) use options::BuildOptions;
-use outputs::{is_its, is_of_tests, is_runnable, newest};
+use outputs::{belongs_to, is_of_tests, is_runnable, newest};
 pub(super) use sdk::DotnetSdk;
 use sdk::{Properties, folder_of};
 use test_project::TestRunner;
@@ -200,8 +200,10 @@ fn of_solution(
     for project in &projects {
         let (is_program, has_tests) = match &built {
             Some(outputs) => {
-                let mut own =
-                    outputs.iter().filter(|output| is_its(output, project)).map(|output| &output.assembly);
+                let mut own = outputs
+                    .iter()
+                    .filter(|output| belongs_to(output, project))
+                    .map(|output| &output.assembly);
                 (own.clone().any(|own| is_runnable(own)), own.any(|own| is_of_tests(own)))
             }
             None if answers => {

@@ -28,11 +28,11 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::EngineInput;
-use super::modules::Loaded;
+use super::modules::LoadedModule;
 use crate::engine::ReplyHandle;
-use background::Background;
+use background::RetrievalThread;
 use decompiler::{Assembly, ConfiguredDecompiler};
-use source_files::Remote;
+use source_files::RemoteSource;
 use source_link_options::SourceLinkOptions;
 use symbol_files::{PdbIdentity, SymbolServers, SymbolTarget};
 use symbol_options::{SymbolOptions, SymbolSearchScope};
@@ -44,7 +44,7 @@ const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
 pub(super) type Document = (usize, u32);
 
 /// Result of work in the background.
-pub(super) enum Retrieved {
+pub(super) enum RetrievalResult {
     /// A source, for the requests that wait for it; its text if only this session has it.
     Source { document: Document, text: Option<String> },
     /// Symbols of a module from a server, or the reason why there are none.
@@ -73,7 +73,7 @@ pub(super) struct Retrieval {
     filter: SymbolOptions,
     cache: Option<Arc<Cache>>,
     client: Arc<DownloadClient>,
-    background: OnceCell<Option<Background>>,
+    background: OnceCell<Option<RetrievalThread>>,
     /// Sources that were fetched in this session; their texts if the cache does not have them.
     fetched: RefCell<HashMap<Document, Option<String>>>,
     /// Requested sources whose download was not allowed.
@@ -139,15 +139,16 @@ impl Retrieval {
         drop(self.background.take());
     }
 
-    fn background(&self) -> Option<&Background> {
-        let start =
-            || Background::start().inspect_err(|error| tracing::error!(%error, "no background thread")).ok();
+    fn background(&self) -> Option<&RetrievalThread> {
+        let start = || {
+            RetrievalThread::start().inspect_err(|error| tracing::error!(%error, "no background thread")).ok()
+        };
         self.background.get_or_init(start).as_ref()
     }
 
-    /// Searches servers for the symbols of a module that has none; [`Retrieved::Symbols`] reports the result.
+    /// Searches servers for the symbols of a module that has none; [`RetrievalResult::Symbols`] reports the result.
     /// Returns whether the search began.
-    pub(super) fn find_symbols(&self, loaded: &Loaded) -> bool {
+    pub(super) fn find_symbols(&self, loaded: &LoadedModule) -> bool {
         if !self.has_servers || self.scope_of(&loaded.name()) != SymbolSearchScope::Everywhere {
             return false;
         }
@@ -164,7 +165,7 @@ impl Retrieval {
         let Some(background) = self.background() else { return false };
         background.run(async move {
             let found = servers.find(&client, module).await;
-            tell(&inbox, Retrieved::Symbols { module: id, found });
+            tell(&inbox, RetrievalResult::Symbols { module: id, found });
         });
         true
     }
@@ -173,7 +174,7 @@ impl Retrieval {
     pub(super) fn fetch_source(
         &self,
         document: Document,
-        remote: Remote,
+        remote: RemoteSource,
         cancel: CancellationToken,
         reply: ReplyHandle,
     ) {
@@ -188,7 +189,7 @@ impl Retrieval {
             };
             reply.send(fetched.map(|fetched| {
                 let text = (!fetched.is_kept).then(|| fetched.text.clone());
-                tell(&inbox, Retrieved::Source { document, text });
+                tell(&inbox, RetrievalResult::Source { document, text });
                 text_body(&fetched.text)
             }));
         });
@@ -215,12 +216,12 @@ impl Retrieval {
     }
 
     /// Whether a module can be decompiled: it is a library with a file, and a decompiler is installed.
-    pub(super) fn can_decompile(&self, loaded: &Loaded) -> bool {
+    pub(super) fn can_decompile(&self, loaded: &LoadedModule) -> bool {
         self.why_not_decompiled(loaded).is_none()
     }
 
     /// Why a module cannot be decompiled.
-    pub(super) fn why_not_decompiled(&self, loaded: &Loaded) -> Option<String> {
+    pub(super) fn why_not_decompiled(&self, loaded: &LoadedModule) -> Option<String> {
         if loaded.is_decompiled() {
             return Some("it is already decompiled".into());
         }
@@ -239,12 +240,12 @@ impl Retrieval {
         (!loaded.path.is_file()).then(|| "it has no file that could be decompiled".into())
     }
 
-    /// Decompiles a module, unless that is in progress already; [`Retrieved::Decompiled`] reports the result.
+    /// Decompiles a module, unless that is in progress already; [`RetrievalResult::Decompiled`] reports the result.
     /// `folders` contain the assemblies that it references. The work continues when no request waits any
     /// more, so that a later request finds the result. Returns whether it begins now.
     pub(super) fn decompile(
         &mut self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         folders: Vec<PathBuf>,
         waiting: Option<PendingSourceRequest>,
     ) -> bool {
@@ -252,7 +253,7 @@ impl Retrieval {
             let (cancel, inbox, module) = (waiting.cancel.clone(), self.inbox.clone(), loaded.id);
             background.run(async move {
                 cancel.cancelled().await;
-                tell(&inbox, Retrieved::GivenUp { module });
+                tell(&inbox, RetrievalResult::GivenUp { module });
             });
         }
         let is_new = !self.decompiling.contains_key(&loaded.id);
@@ -268,7 +269,7 @@ impl Retrieval {
         true
     }
 
-    fn start_decompiling(&self, loaded: &Loaded, folders: Vec<PathBuf>) -> Result<(), Failure> {
+    fn start_decompiling(&self, loaded: &LoadedModule, folders: Vec<PathBuf>) -> Result<(), Failure> {
         let background = self.background().ok_or_else(no_thread)?;
         let no_id = || {
             let message = format!(
@@ -286,7 +287,7 @@ impl Retrieval {
         background.run_blocking(move || {
             let give_up = || over.load(Ordering::Relaxed);
             let made = decompiler::decompile(&program, cache.as_deref(), &assembly, &give_up);
-            tell(&inbox, Retrieved::Decompiled { module, made });
+            tell(&inbox, RetrievalResult::Decompiled { module, made });
         });
         Ok(())
     }
@@ -321,7 +322,7 @@ impl Retrieval {
 }
 
 /// Sends a result to the engine's thread; a session that has ended ignores it.
-fn tell(inbox: &Sender<EngineInput>, what: Retrieved) {
+fn tell(inbox: &Sender<EngineInput>, what: RetrievalResult) {
     drop(inbox.send(EngineInput::Retrieved(Box::new(what))));
 }
 

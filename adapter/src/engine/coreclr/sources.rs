@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::checksums;
-use super::modules::Loaded;
+use super::modules::LoadedModule;
 use super::program::Attributes;
-use super::retrieval::source_files::{self, Remote};
+use super::retrieval::source_files::{self, RemoteSource};
 use super::retrieval::{Document, PendingSourceRequest, text_body, ways};
 use super::session::ClrSession;
 use crate::engine::coreclr::retrieval::Retrieval;
@@ -49,7 +49,7 @@ pub(super) struct SourceLocator {
 
 impl SourceLocator {
     /// DAP `Source` of a document: stable as long as the module has the same symbols.
-    pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &Loaded, document: u32) -> Value {
+    pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &LoadedModule, document: u32) -> Value {
         let key = (loaded.id, document);
         if let Some(body) = self.bodies.borrow().get(&key) {
             return body.clone();
@@ -298,14 +298,14 @@ impl SourceLocator {
 
 /// Whether the text of a `Source` from [`SourceLocator::source_body`] is available immediately: its file
 /// exists, or its PDB contains it.
-pub(super) fn is_here(source: &Value) -> bool {
+pub(super) fn is_text_available(source: &Value) -> bool {
     let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
     source["adapterData"]["notHere"] != true
         && (source["origin"].is_null() || !source["sourceReference"].is_null() || is_file())
 }
 
 /// The engine's source reference of a document without a local file.
-fn reference(loaded: &Loaded, document: u32) -> i64 {
+fn reference(loaded: &LoadedModule, document: u32) -> i64 {
     let number = loaded.id as i64 * 0x10_0000 + i64::from(document);
     if loaded.is_decompiled() { number | DECOMPILED } else { number }
 }
@@ -362,7 +362,7 @@ impl ClrSession {
 
     fn source_of(
         &mut self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         document: u32,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
@@ -400,7 +400,7 @@ impl ClrSession {
     /// The text of the type with a method, in a module that is decompiled first.
     fn decompiled_source(
         &mut self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         method: Option<u32>,
         document: Option<u32>,
         cancel: &CancellationToken,
@@ -420,10 +420,10 @@ impl ClrSession {
 }
 
 /// The address of a document in Source Link, if it has one.
-pub(super) fn remote(pdb: &Pdb, document: u32) -> Option<Remote> {
+pub(super) fn remote(pdb: &Pdb, document: u32) -> Option<RemoteSource> {
     let compiled = pdb.document(document);
     let url = pdb.source_link()?.url(compiled)?;
-    Some(Remote { url, document: compiled.to_owned(), checksum: pdb.checksum(document) })
+    Some(RemoteSource { url, document: compiled.to_owned(), checksum: pdb.checksum(document) })
 }
 
 fn unknown(arguments: &Value) -> Failure {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::exceptions::ThrowLocation;
 use super::memory;
-use super::modules::Loaded;
+use super::modules::LoadedModule;
 use super::session::ClrSession;
 use super::sources;
 use super::types::Ty;
@@ -61,7 +61,7 @@ pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
 
 /// A position in code, and the arguments of its generic parameters.
 struct CodePlace<'a> {
-    loaded: &'a Loaded,
+    loaded: &'a LoadedModule,
     /// Token of the MethodDef row.
     method: u32,
     il: Option<u32>,
@@ -91,7 +91,7 @@ impl ClrSession {
         let wanted = if levels == 0 { usize::MAX } else { levels };
         // Each caller takes time to find: editors request the top frame first, and the others when the user
         // opens them.
-        if start.saturating_add(wanted) <= rows.len() && !self.values.is_known_who_waits(id) {
+        if start.saturating_add(wanted) <= rows.len() && !self.values.has_searched_async_callers(id) {
             let more = usize::from(self.types.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
             let list = self.page(id, &rows, start, wanted, &frames, &[], &origin);
@@ -202,7 +202,7 @@ impl ClrTypeSystem {
         };
         let Some(loaded) = self.modules.of(&module) else { return unknown("[Unknown Module]") };
         let arguments = self.generic_arguments(frame);
-        let il = il.map(|il| if on_top { il } else { calling(&loaded, token, il) });
+        let il = il.map(|il| if on_top { il } else { call_offset(&loaded, token, il) });
         let place = CodePlace { loaded: &loaded, method: token, il, arguments: &arguments };
         self.method_body(options, sources, retrieval, place, FramePresentation { reference, on_top })
     }
@@ -243,7 +243,7 @@ impl ClrTypeSystem {
         if !is_shown {
             body["presentationHint"] = json!("subtle");
         }
-        if !(is_shown || on_top) || !sources::is_here(&body["source"]) {
+        if !(is_shown || on_top) || !sources::is_text_available(&body["source"]) {
             body["source"]["presentationHint"] = json!("deemphasize");
             // An existing origin, which says where the source can be obtained, is more useful.
             if body["source"]["sourceReference"].is_null() && !loaded.is_decompiled() {
@@ -284,7 +284,7 @@ impl ValueStore {
 
 impl Modules {
     /// Whether a method is the user's own code.
-    pub(super) fn is_users(&self, loaded: &Loaded, method: u32) -> bool {
+    pub(super) fn is_users(&self, loaded: &LoadedModule, method: u32) -> bool {
         loaded.is_user_code && !loaded.hidden_methods().contains(&method)
     }
 
@@ -305,7 +305,7 @@ impl Modules {
 
 /// An IL offset in the calling statement of a frame. The return address is after the call, and in optimised
 /// code, which has no `nop` there, the next statement may begin at that very offset.
-fn calling(loaded: &Loaded, method: u32, il: u32) -> u32 {
+fn call_offset(loaded: &LoadedModule, method: u32, il: u32) -> u32 {
     let begins = |pdb: &Pdb| pdb.points(method).iter().any(|point| point.il == il);
     let is_behind = loaded.is_optimized && il > 0 && loaded.pdb.as_ref().is_ok_and(begins);
     if is_behind { il - 1 } else { il }

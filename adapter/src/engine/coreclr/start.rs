@@ -274,7 +274,7 @@ impl ClrSession {
             false => None,
         };
         let program = arguments[PROGRAM].as_str().map(Path::new);
-        let controlled = reach(&self.types, pid, hold.as_ref(), program).and_then(|runtime| {
+        let controlled = await_runtime(&self.types, pid, hold.as_ref(), program).and_then(|runtime| {
             self.take_control(pid, &runtime, &|reason| {
                 Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
             })?;
@@ -324,7 +324,7 @@ impl ClrSession {
 
 /// The runtime of a process, for an attach, as soon as it is ready. `hold` is on a process
 /// that has just started.
-fn reach(
+fn await_runtime(
     types: &ClrTypeSystem,
     pid: u32,
     hold: Option<&StartupHold>,
@@ -358,7 +358,7 @@ fn take_hold(pid: u32) -> Result<StartupHold, Failure> {
 
 /// State of a runtime that starts.
 #[derive(Default)]
-struct Starting {
+struct RuntimeStart {
     /// The start is still wanted.
     wanted: AtomicBool,
     /// The runtime was found.
@@ -366,8 +366,8 @@ struct Starting {
 }
 
 /// Loads the debugging library while the runtime starts; ends when it is no longer wanted.
-fn preload(pid: u32) -> Arc<Starting> {
-    let starting = Arc::new(Starting { wanted: AtomicBool::new(true), ..Starting::default() });
+fn preload(pid: u32) -> Arc<RuntimeStart> {
+    let starting = Arc::new(RuntimeStart { wanted: AtomicBool::new(true), ..RuntimeStart::default() });
     let watched = starting.clone();
     let work = move || {
         let found = runtime::preload(pid, &watched.wanted);

@@ -25,11 +25,11 @@ use dap_wire::Failure;
 use serde_json::Value;
 
 use super::cor;
-use super::modules::{Loaded, Modules};
+use super::modules::{LoadedModule, Modules};
 use super::session::ClrSession;
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::types::ClrTypeSystem;
-use awaits::Awaiting;
+use awaits::AwaitBreakpoints;
 use callbacks::Callbacks;
 use returns::ReturnValues;
 use targets::ExecutionTarget;
@@ -77,7 +77,7 @@ pub(super) struct ActiveStep {
     is_async: bool,
     /// It is leaving code that it must not end in, back to the statement where it began.
     returning: bool,
-    awaiting: Awaiting,
+    awaiting: AwaitBreakpoints,
     returns: ReturnValues,
     callbacks: Callbacks,
     /// Method and statement of the callbacks.
@@ -140,7 +140,7 @@ impl Stepping {
 
 /// A thread's current position in code.
 struct CodePosition {
-    loaded: Rc<Loaded>,
+    loaded: Rc<LoadedModule>,
     function: Function,
     method: u32,
     il: u32,
@@ -171,7 +171,7 @@ impl CodePosition {
 
     /// Whether control has reached the middle of a statement, where only a jump is left, or the call of an
     /// iterator's `finally`: `break` leads there out of a loop, `yield break` out of an iterator.
-    fn only_leads_on(&self) -> bool {
+    fn only_jump_remains(&self) -> bool {
         let Ok(pdb) = &self.loaded.pdb else { return false };
         let (start, end) = pdb.visible_part(self.method, self.il, self.size);
         let body = || self.function.il_bytes().unwrap_or_default();
@@ -249,7 +249,7 @@ impl ClrSession {
             target: self.stepping.chosen_call(arguments, id)?,
             is_async: false,
             returning: false,
-            awaiting: Awaiting::Nothing,
+            awaiting: AwaitBreakpoints::Nothing,
             returns: ReturnValues::default(),
             callbacks: Callbacks::default(),
             callbacks_of: None,
@@ -284,7 +284,7 @@ impl ClrSession {
     ) -> Result<(), Failure> {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
-        std::mem::replace(&mut step.awaiting, Awaiting::Nothing).clear();
+        std::mem::replace(&mut step.awaiting, AwaitBreakpoints::Nothing).clear();
         step.returns.disarm();
         if step.way == StepKind::Over
             && let Some(call) = from.finally_ahead()

@@ -24,7 +24,7 @@ const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
 pub(super) type StackRange = (u64, u64);
 
 /// State of a thread that stopped at an exception.
-struct AtException {
+struct ExceptionStop {
     thread: u32,
     /// The exception of the stop if the thread throws none: the program has caught it already.
     given: Option<Handle>,
@@ -43,7 +43,7 @@ pub(super) struct ManagedThreads {
     listed: Option<Value>,
     /// By thread, the frame below a call that could not be ended.
     left: HashMap<u32, StackRange>,
-    at_exception: Option<AtException>,
+    at_exception: Option<ExceptionStop>,
 }
 
 impl ManagedThreads {
@@ -73,7 +73,7 @@ impl ManagedThreads {
     /// A thread stops at an exception; `given`: the exception, if the thread throws none.
     pub(super) fn stop_at_exception(&mut self, thread: u32, given: Option<Handle>) {
         self.forget_exception();
-        self.at_exception = Some(AtException { thread, given, below: None });
+        self.at_exception = Some(ExceptionStop { thread, given, below: None });
     }
 
     /// The thread at the exception is about to call handlers of it; this frame has thrown.
@@ -98,7 +98,7 @@ impl ManagedThreads {
 
     /// Frames of a call that could not be ended are not the program's own: they are left out. So are those of
     /// a runtime that is about to call handlers of an exception.
-    pub(super) fn without_left(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
+    pub(super) fn without_abandoned_calls(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
         let Some(top) = self.own_top(thread) else { return frames };
         match frames.iter().position(|frame| frame.stack_range() == Ok(top)) {
             Some(at) => frames.into_iter().skip(at).collect(),

@@ -43,7 +43,7 @@ use cordebug::frame::Frame;
 use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
 
-use super::evaluator::{BindContext, Prepared};
+use super::evaluator::{BindContext, PreparedExpression};
 use super::types::Ty;
 pub(super) use path::{Path, PathRoot, PathSegment, bare};
 pub(super) use references::{Node, References, Returned};
@@ -71,7 +71,7 @@ pub(crate) struct ThreadStack {
 
 /// The values on the path to the one fetched last: rows of one object or array are
 /// fetched one after the other.
-pub(crate) struct Holder {
+pub(crate) struct CachedPath {
     /// `Process::resumes` when it was fetched.
     pub(crate) resumes: u64,
     pub(crate) root: PathRoot,
@@ -88,7 +88,7 @@ pub(super) struct ValueStore {
     pub(super) references: References,
     pub(super) stack: RefCell<Option<ThreadStack>>,
     /// The object that holds the value fetched last.
-    pub(super) holder: RefCell<Option<Holder>>,
+    pub(super) holder: RefCell<Option<CachedPath>>,
     /// Types whose display took too long, or failed: it is not called again.
     pub(super) mute: RefCell<HashSet<String>>,
     /// Classes whose static constructors were run.
@@ -98,5 +98,5 @@ pub(super) struct ValueStore {
     /// Nesting depth of displays.
     depth: Cell<u32>,
     /// Bound expressions, by text and context.
-    pub(super) prepared: RefCell<HashMap<String, HashMap<BindContext, Rc<Prepared>>>>,
+    pub(super) prepared: RefCell<HashMap<String, HashMap<BindContext, Rc<PreparedExpression>>>>,
 }

@@ -18,7 +18,7 @@ const IDLE_PERIOD: Duration = Duration::from_secs(4);
 
 /// A request that has timed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TimedOut {
+pub(super) struct TimedOutRequest {
     pub(super) ticket: Ticket,
     pub(super) command: String,
     /// Time within which it had to be answered.
@@ -26,11 +26,11 @@ pub(super) struct TimedOut {
 }
 
 /// When a request must have its reply.
-pub(super) type Due = (Instant, Ticket);
+pub(super) type ReplyDeadline = (Instant, Ticket);
 
 /// The deadlines of all requests without a reply.
 pub(super) struct Deadlines {
-    due: BTreeMap<Due, TimedOut>,
+    due: BTreeMap<ReplyDeadline, TimedOutRequest>,
     timer: Pin<Box<Sleep>>,
     /// Whether the timer is polled; an idle session wakes no core.
     runs: bool,
@@ -50,9 +50,9 @@ impl Deadlines {
     }
 
     /// Adds a request that may take so long from now on.
-    pub(super) fn add(&mut self, ticket: Ticket, command: &str, limit: Duration) -> Due {
+    pub(super) fn add(&mut self, ticket: Ticket, command: &str, limit: Duration) -> ReplyDeadline {
         let at = Instant::now() + limit;
-        self.due.insert((at, ticket), TimedOut { ticket, command: command.to_owned(), limit });
+        self.due.insert((at, ticket), TimedOutRequest { ticket, command: command.to_owned(), limit });
         if !self.runs || at < self.timer.deadline() {
             self.run_until(at.min(Instant::now() + IDLE_PERIOD));
         }
@@ -60,12 +60,12 @@ impl Deadlines {
     }
 
     /// Removes a request that has its reply.
-    pub(super) fn remove(&mut self, due: Due) {
+    pub(super) fn remove(&mut self, due: ReplyDeadline) {
         self.due.remove(&due);
     }
 
     /// Waits for the next request that times out. Cancellation safe.
-    pub(super) async fn next_timeout(&mut self) -> TimedOut {
+    pub(super) async fn next_timeout(&mut self) -> TimedOutRequest {
         loop {
             if !self.runs {
                 return std::future::pending().await;
@@ -111,7 +111,7 @@ mod tests {
             let late = deadlines.next_timeout().await;
             assert_eq!(
                 late,
-                TimedOut { ticket: Ticket(ticket), command: "next".into(), limit: seconds(limit) }
+                TimedOutRequest { ticket: Ticket(ticket), command: "next".into(), limit: seconds(limit) }
             );
             assert!(start.elapsed() >= seconds(limit) && start.elapsed() < seconds(limit) + seconds(1));
         }

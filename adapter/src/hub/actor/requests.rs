@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Actor;
-use super::deadlines::{Due, TimedOut};
+use super::deadlines::{ReplyDeadline, TimedOutRequest};
 use super::readers::hint_event;
 use crate::engine::{Engine, EngineReply, EngineRequest, ReplyHandle};
 use crate::hub::event::{ClientId, HubEvent, IoRequest, ReadOutput, Ticket};
@@ -17,13 +17,13 @@ use crate::hub::host::Host;
 use crate::io::stdin::InputRecord;
 use crate::io::waiting::InputWaitKind;
 use crate::io::{Broker, ReadRequest};
-use crate::logging::shape;
+use crate::logging::message_structure;
 
 /// A request without a reply.
 pub(super) struct InFlight {
     pub(super) cancel: CancellationToken,
     /// When the engine must have replied; the broker bounds its own waits.
-    due: Option<Due>,
+    due: Option<ReplyDeadline>,
     /// The reply is on its way through the event pump.
     replied: bool,
 }
@@ -37,7 +37,12 @@ impl<H: Host> Actor<H> {
         deadline: Duration,
     ) {
         let Some(engine) = self.engine.clone() else { return };
-        tracing::trace!(number = ticket.0, command, arguments = shape(&arguments), "request to the engine");
+        tracing::trace!(
+            number = ticket.0,
+            command,
+            arguments = message_structure(&arguments),
+            "request to the engine"
+        );
         let cancel = CancellationToken::new();
         let reply = ReplyHandle::new(ticket.0, command.clone(), self.reply_sender.clone());
         let due = Some(self.deadlines.add(ticket, &command, deadline));
@@ -46,8 +51,8 @@ impl<H: Host> Actor<H> {
     }
 
     /// The engine has not replied in time: that is the reply, and it may give up.
-    pub(super) fn time_out(&mut self, request: TimedOut) {
-        let TimedOut { ticket, command, limit } = request;
+    pub(super) fn time_out(&mut self, request: TimedOutRequest) {
+        let TimedOutRequest { ticket, command, limit } = request;
         let cancel = self.in_flight.get(&ticket).map(|request| request.cancel.clone());
         let message = format!("the engine did not answer `{command}` within {} s", limit.as_secs());
         let failure = Failure::new(ErrorCode::Timeout, message)
@@ -86,7 +91,9 @@ impl<H: Host> Actor<H> {
             self.advise(info);
         }
         match &result {
-            Ok(body) => tracing::trace!(number, command, body = shape(body), "reply of the engine"),
+            Ok(body) => {
+                tracing::trace!(number, command, body = message_structure(body), "reply of the engine")
+            }
             Err(failure) => {
                 tracing::trace!(number, command, code = failure.code.as_str(), "refusal of the engine");
             }

@@ -270,7 +270,7 @@ async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine
     talk(MAX_WAITING);
     // The clock jumps when no task has anything to do.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    actor.time_out(deadlines::TimedOut { ticket, command: command.clone(), limit });
+    actor.time_out(deadlines::TimedOutRequest { ticket, command: command.clone(), limit });
     actor.receive_reply(EngineReply { number: ticket.0, command, result: Err(Failure::cancelled()) });
     tokio::time::sleep(Duration::from_secs(10)).await;
     while old.exited().is_none() {

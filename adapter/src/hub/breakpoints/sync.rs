@@ -34,12 +34,12 @@ impl Sync {
     /// Notes that a client set its list; `changed` says whether the union differs from before.
     pub fn set(&mut self, changed: bool) {
         if changed || self.unsure {
-            self.touch();
+            self.mark_outdated();
         }
     }
 
     /// Marks the engine's list as out of date.
-    pub fn touch(&mut self) {
+    pub fn mark_outdated(&mut self) {
         self.version += 1;
         self.unsure = false;
     }
@@ -71,7 +71,7 @@ impl Sync {
 
     /// Notes that another client removed a breakpoint of this one; says whether its owner has yet to
     /// learn that it exists.
-    pub fn lose(&mut self, client: ClientId, id: i64) -> bool {
+    pub fn note_removed(&mut self, client: ClientId, id: i64) -> bool {
         let names =
             |pending: &&mut PendingReply| pending.request.client == client && pending.list.contains(&id);
         self.pending.iter_mut().find(names).map(|pending| pending.lost.push(id)).is_some()

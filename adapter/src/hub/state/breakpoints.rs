@@ -61,7 +61,7 @@ impl State {
         let Some(in_scope) = self.breakpoints.scope_mut(&scope) else { return };
         in_scope.sync.set(outcome.changed || first);
         let mut lost = outcome.lost;
-        lost.retain(|(owner, id)| !in_scope.sync.lose(*owner, *id));
+        lost.retain(|(owner, id)| !in_scope.sync.note_removed(*owner, *id));
         if !takes || in_scope.sync.is_settled() {
             let answer = in_scope.response(request.client, &outcome.list);
             self.respond_with_breakpoints(&request, answer);
@@ -172,7 +172,7 @@ impl State {
     pub(super) fn sync_again(&mut self, ids: &[i64]) {
         for scope in self.breakpoints.scopes_of(ids) {
             if let Some(in_scope) = self.breakpoints.scope_mut(&scope) {
-                in_scope.sync.touch();
+                in_scope.sync.mark_outdated();
             }
             self.sync_breakpoints(&scope);
         }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::clients::HandshakeStage;
 use crate::hub::event::{ClientId, ClientRequest};
-use crate::hub::follow::Ended;
+use crate::hub::follow::FollowEnd;
 use crate::hub::pending::Waiter;
 
 impl State {
@@ -113,7 +113,7 @@ impl State {
             self.prepare(&request, &mut arguments)
         };
         match prepared {
-            Ok(()) if self.interrupt_following(Ended::Stopped) => self.respond(&request, Ok(Value::Null)),
+            Ok(()) if self.interrupt_following(FollowEnd::Stopped) => self.respond(&request, Ok(Value::Null)),
             Ok(()) if self.pause_during_check() => self.respond(&request, Ok(Value::Null)),
             Ok(()) => self.request_engine(Waiter::Pause(request), "pause", arguments, ENGINE_DEADLINE),
             Err(failure) => self.refuse(&request, failure),

@@ -65,7 +65,7 @@ impl State {
                 self.finish_program(body);
             }
             "capabilities" => {
-                self.capabilities.amend(&body["capabilities"]);
+                self.capabilities.update_engine(&body["capabilities"]);
                 self.broadcast_capabilities();
             }
             "process" => {

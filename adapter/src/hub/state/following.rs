@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
-use crate::hub::follow::{Ended, Follow, Next, is_followed};
+use crate::hub::follow::{Follow, FollowAction, FollowEnd, is_followed};
 use crate::hub::pending::Waiter;
 
 /// How long a program may take to stop once the time is up.
@@ -20,7 +20,7 @@ const PAUSE_TIME: Duration = Duration::from_secs(5);
 
 /// A call that is followed.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct FollowRequest {
     request: ClientRequest,
     follow: Follow,
     /// Number of the request to the engine, so that a late reply is not mistaken for the current one's.
@@ -31,7 +31,7 @@ pub(super) struct Following {
     /// A step is on its way: the engine will report a stop.
     steps: bool,
     /// Why it is to end at the next stop.
-    ending: Option<Ended>,
+    ending: Option<FollowEnd>,
 }
 
 impl State {
@@ -61,31 +61,38 @@ impl State {
         self.effects.push(HubEffect::StartTimer { timer: Timer::Follow(self.followed), after });
         let thread = Some(follow.thread());
         let next = follow.stopped(thread);
-        self.following =
-            Some(Following { request, follow, number: 0, stop, hit: Vec::new(), steps: false, ending: None });
+        self.following = Some(FollowRequest {
+            request,
+            follow,
+            number: 0,
+            stop,
+            hit: Vec::new(),
+            steps: false,
+            ending: None,
+        });
         self.continue_following(next);
     }
 
     /// Requests what is next of the engine, or ends.
-    fn continue_following(&mut self, next: Next) {
+    fn continue_following(&mut self, next: FollowAction) {
         let Some(following) = &mut self.following else { return };
         let next = match (following.ending, next) {
             // At a stop nothing more is learnt than that it ends.
-            (Some(ended), Next::Step(_)) => Next::End(ended),
+            (Some(ended), FollowAction::Step(_)) => FollowAction::End(ended),
             (_, next) => next,
         };
         following.number += 1;
-        following.steps = matches!(next, Next::Step(_));
+        following.steps = matches!(next, FollowAction::Step(_));
         let waiter = Waiter::Follow(following.number);
         match next {
-            Next::Query(command, arguments) => {
+            FollowAction::Query(command, arguments) => {
                 self.request_engine(waiter, command, arguments, ENGINE_DEADLINE);
             }
-            Next::Step(command) => {
+            FollowAction::Step(command) => {
                 let arguments = json!({ "threadId": following.follow.thread() });
                 self.request_engine(waiter, command, arguments, ENGINE_DEADLINE);
             }
-            Next::End(ended) => self.end_following(ended, None),
+            FollowAction::End(ended) => self.end_following(ended, None),
         }
     }
 
@@ -96,13 +103,13 @@ impl State {
         };
         if following.steps {
             if let Err(failure) = result {
-                self.end_following(Ended::Failed, Some(&failure));
+                self.end_following(FollowEnd::Failed, Some(&failure));
             }
             return;
         }
         match following.follow.receive(result) {
             Ok(next) => self.continue_following(next),
-            Err(failure) => self.end_following(Ended::Failed, Some(&failure)),
+            Err(failure) => self.end_following(FollowEnd::Failed, Some(&failure)),
         }
     }
 
@@ -129,8 +136,8 @@ impl State {
             _ => false,
         };
         let ended = match stop.reason.as_str() {
-            "exception" => Ended::Exception,
-            _ => Ended::Stopped,
+            "exception" => FollowEnd::Exception,
+            _ => FollowEnd::Stopped,
         };
         let (thread, ending) = (stop.thread_id, following.ending);
         (following.stop, following.hit) = (stop, hit.to_vec());
@@ -145,9 +152,9 @@ impl State {
     }
 
     /// It is over: clients see where the program is stopped, and the one that followed has its response.
-    fn end_following(&mut self, ended: Ended, failure: Option<&Failure>) {
+    fn end_following(&mut self, ended: FollowEnd, failure: Option<&Failure>) {
         let Some(following) = self.following.take() else { return };
-        let Following { request, follow, stop, hit, .. } = following;
+        let FollowRequest { request, follow, stop, hit, .. } = following;
         self.abandon_checks();
         self.report_stop(stop, &hit);
         self.respond(&request, Ok(follow.body(ended, failure)));
@@ -155,8 +162,8 @@ impl State {
 
     /// The program has ended, or is being replaced.
     pub(super) fn abandon_following(&mut self) {
-        if let Some(Following { request, follow, .. }) = self.following.take() {
-            self.respond(&request, Ok(follow.body(Ended::Exited, None)));
+        if let Some(FollowRequest { request, follow, .. }) = self.following.take() {
+            self.respond(&request, Ok(follow.body(FollowEnd::Exited, None)));
         }
     }
 
@@ -167,10 +174,10 @@ impl State {
         }
         match self.following.as_ref().map(|following| following.ending) {
             None => {}
-            Some(None) => drop(self.interrupt_following(Ended::Timeout)),
+            Some(None) => drop(self.interrupt_following(FollowEnd::Timeout)),
             // It does not stop.
             Some(Some(ended)) => {
-                if let Some(Following { request, follow, .. }) = self.following.take() {
+                if let Some(FollowRequest { request, follow, .. }) = self.following.take() {
                     self.respond(&request, Ok(follow.body(ended, None)));
                 }
             }
@@ -178,7 +185,7 @@ impl State {
     }
 
     /// Ends it at the next stop, which comes at once. Returns whether a call is followed.
-    pub(super) fn interrupt_following(&mut self, ended: Ended) -> bool {
+    pub(super) fn interrupt_following(&mut self, ended: FollowEnd) -> bool {
         let Some(following) = &mut self.following else { return false };
         if following.ending.is_some() {
             return true;
@@ -199,7 +206,7 @@ impl State {
             following.request.client == client && seq.is_none_or(|seq| following.request.seq == seq)
         });
         if is_it {
-            self.interrupt_following(Ended::Cancelled);
+            self.interrupt_following(FollowEnd::Cancelled);
         }
     }
 }

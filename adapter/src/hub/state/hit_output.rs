@@ -7,7 +7,7 @@ use dap_wire::Failure;
 use dap_wire::types::EvaluateResponseBody;
 use serde_json::{Value, json};
 
-use crate::engine::log_message::{LogMessagePart, pieces};
+use crate::engine::log_message::{LogMessagePart, message_parts};
 use crate::hub::breakpoints::BreakpointRequest;
 
 /// Maximum length of a value, bytes: an adapter may reply with a whole file.
@@ -50,7 +50,7 @@ impl HitOutput {
     /// The output that a breakpoint wants of the hit with this number; `None` when it wants a stop.
     pub(super) fn of(request: &BreakpointRequest, hit: u64) -> Option<Self> {
         if let Some(message) = &request.log_message {
-            return Some(Self { pieces: pieces(message), values: Vec::new(), kind: OutputKind::Log });
+            return Some(Self { pieces: message_parts(message), values: Vec::new(), kind: OutputKind::Log });
         }
         let trace = request.trace.as_ref()?;
         let pieces = trace.expressions.iter().cloned().map(LogMessagePart::Expression).collect();

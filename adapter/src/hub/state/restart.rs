@@ -37,10 +37,10 @@ impl State {
             .hint("disconnect, and attach again")),
             Some(restart) => {
                 let name = self.name_of(restart.request.client);
-                Err(not_now(format!("{name} restarts the program already")))
+                Err(restart_refusal(format!("{name} restarts the program already")))
             }
             None if !self.is_configured() || self.phase == Phase::Starting || self.ending => {
-                Err(not_now("the program is just being started or ended".into()))
+                Err(restart_refusal("the program is just being started or ended".into()))
             }
             None => Ok(()),
         });
@@ -77,7 +77,7 @@ impl State {
         self.set_running(None);
         self.phase = Phase::Starting;
         self.end_progress();
-        for (event, body) in self.replay_state.retract() {
+        for (event, body) in self.replay_state.retraction_events() {
             self.broadcast(event, &body);
         }
         self.replay_state = Default::default();
@@ -161,6 +161,6 @@ impl State {
     }
 }
 
-fn not_now(why: String) -> Failure {
+fn restart_refusal(why: String) -> Failure {
     Failure::new(ErrorCode::NotRunning, why).hint("wait until it runs, then restart it").quiet()
 }

@@ -20,7 +20,7 @@ use crate::hub::pending::Waiter;
 
 /// A program that was asked to end.
 #[derive(Debug, Default)]
-pub(super) struct Terminating {
+pub(super) struct Termination {
     /// The clients that sent `terminate`.
     by: BTreeSet<ClientId>,
     /// The breakpoints at which it had stopped before: there it does not stop again on its way out.
@@ -74,7 +74,7 @@ impl State {
         self.sync_again(&skipped);
     }
 
-    fn terminating_by(&mut self, client: ClientId) -> &mut Terminating {
+    fn terminating_by(&mut self, client: ClientId) -> &mut Termination {
         let terminating = self.terminating.get_or_insert_default();
         terminating.by.insert(client);
         terminating
@@ -127,7 +127,7 @@ impl State {
 
     /// The program that was asked to end runs: its time counts from here.
     pub(super) fn start_termination_timer(&mut self) {
-        if let Some(Terminating { forced: false, .. }) = self.terminating {
+        if let Some(Termination { forced: false, .. }) = self.terminating {
             let after = self.launch.terminate_timeout.unwrap_or(DEFAULT_TERMINATE_TIMEOUT);
             self.effects.push(HubEffect::StartTimer { timer: Timer::Terminate(self.stops), after });
         }
@@ -135,7 +135,7 @@ impl State {
 
     /// The program had its time; `since` is the resume from which it counts.
     pub(super) fn time_out_termination(&mut self, since: u64) {
-        let was_asked = matches!(self.terminating, Some(Terminating { forced: false, .. }));
+        let was_asked = matches!(self.terminating, Some(Termination { forced: false, .. }));
         if !was_asked || self.is_stopped() || !self.is_live() || self.stops != since {
             return;
         }

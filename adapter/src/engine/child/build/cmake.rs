@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::{Build, readers, the_only};
+use super::{Build, readers, single_program};
 
 impl Build<'_> {
     /// Builds it; returns its program if it has only one, and builds nothing if it has several. When
@@ -26,9 +26,11 @@ impl Build<'_> {
         let named = self.target.text("project")?.is_some() && !self.target.program.as_os_str().is_empty();
         let only = match programs(&out) {
             found if found.is_empty() || named => None,
-            found => {
-                Some(the_only(folder, &found, "name the folder as `project`, and one of them as `program`")?)
-            }
+            found => Some(single_program(
+                folder,
+                &found,
+                "name the folder as `project`, and one of them as `program`",
+            )?),
         };
         let mut build = self.command("cmake", folder)?;
         build.arg("--build").arg(&out);

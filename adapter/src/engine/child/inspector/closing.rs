@@ -24,13 +24,13 @@ const KEY: &str = "dGFuZGVtIGNsb3NlcyBpdA==";
 
 /// A port that a process was made to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Opened {
+pub(in super::super) struct OpenedPort {
     /// The process that opened the port.
     pub(super) process: DebuggeeProcess,
     pub(super) port: u16,
 }
 
-impl Opened {
+impl OpenedPort {
     /// Closes it, unless the process has gone or another debugger is connected. Blocks for a moment.
     pub(in super::super) fn close(&self) {
         let (pid, port) = (self.process.pid(), self.port);
@@ -152,7 +152,7 @@ mod tests {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let process = DebuggeeProcess::of(std::process::id()).unwrap();
-        let opened = Opened { process, port: address.port() };
+        let opened = OpenedPort { process, port: address.port() };
         assert!(opened.is_open() && !opened.is_used());
         let _other = TcpStream::connect(address).unwrap();
         let _end = listener.accept().unwrap();

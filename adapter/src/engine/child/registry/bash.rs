@@ -5,8 +5,8 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::{self, Search};
-use super::super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
 use crate::engine::description::{Description, EditorLanguage, Recognition};
@@ -89,10 +89,10 @@ impl Profile for Bash {
         }
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));
-        let adapter = Search::new("bash", "`bash-dap`", "pip install bash-dap")
+        let adapter = AdapterSearch::new("bash", "`bash-dap`", "pip install bash-dap")
             .given(target)?
             .files(own.collect(), "`.venv` of the project")
             .on_path(target, &["bash-dap"])
@@ -102,7 +102,7 @@ impl Profile for Bash {
         let python = if is_python { Some(adapter.clone()) } else { find::python_of_command(&adapter) };
         let args = if python.is_some() { vec!["-c".into(), ADAPTER.into()] } else { Vec::new() };
         let program_of_adapter = python.unwrap_or(adapter);
-        Ok(Plan {
+        Ok(LaunchPlan {
             spec: SpawnSpec {
                 program: program_of_adapter,
                 args,

@@ -14,7 +14,7 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::profile::{FailedCondition, IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::profile::{FailedCondition, IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::pydevd;
 use super::super::summaries;
 use super::super::target::Target;
@@ -125,7 +125,7 @@ impl Profile for Debugpy {
         test_files::python(target, |module| interpreter::of_target_has(target, module))
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let what = program_arguments(target)?;
         let python = interpreter::find_python(target)?;
         let terminal = target.console != Console::Piped;
@@ -156,7 +156,7 @@ impl Profile for Debugpy {
             ("PYDEVD_DISABLE_FILE_VALIDATION".to_owned(), Some("1".to_owned())),
         ];
         env.extend(target.env.iter().cloned());
-        Ok(Plan {
+        Ok(LaunchPlan {
             spec: SpawnSpec {
                 program: python.interpreter,
                 args: args.into_iter().map(Into::into).collect(),
@@ -268,10 +268,10 @@ impl Profile for Debugpy {
         started_with(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let ours = json!({ "redirectOutput": false,
             "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")) });
-        if let Some(mut plan) = Plan::to_running(target, "python", ours)? {
+        if let Some(mut plan) = LaunchPlan::to_running(target, "python", ours)? {
             plan.arguments = without_exits(target, plan.arguments);
             map_paths(target, &mut plan.arguments)?;
             return Ok(plan);
@@ -290,14 +290,14 @@ fn through_adapter(
     python: &interpreter::Python,
     command: &'static str,
     mut ours: Value,
-) -> Result<Plan, Failure> {
+) -> Result<LaunchPlan, Failure> {
     ours["variablePresentation"] = pydevd::presentation(target.attribute("variablePresentation"));
     let adapter = match python.debugpy.as_slice() {
         [_, module] if module == "debugpy" => vec!["-m".into(), "debugpy.adapter".into()],
         [folder] => vec![Path::new(folder).join("adapter").display().to_string().into()],
         _ => vec![],
     };
-    Ok(Plan {
+    Ok(LaunchPlan {
         spec: SpawnSpec {
             program: python.interpreter.clone(),
             args: adapter,

@@ -3,8 +3,8 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::super::find::Search;
-use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::AdapterSearch;
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use crate::engine::CONDITION_FAILURE;
 use crate::engine::LookOnlyRequests;
@@ -106,7 +106,7 @@ impl Profile for Delve {
         }
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?;
         let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
         if self.builds(target) {
@@ -115,11 +115,11 @@ impl Profile for Delve {
         plan(target, "launch", ours)
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         // A `dlv --headless --accept-multiclient` that has the program.
-        if let Some(mut plan) = Plan::to_running(target, "go", json!({ "mode": "remote" }))? {
+        if let Some(mut plan) = LaunchPlan::to_running(target, "go", json!({ "mode": "remote" }))? {
             map_paths(target, &mut plan.arguments)?;
-            return Ok(Plan { quirks: Quirks { passes_stdio_on: true, ..Quirks::default() }, ..plan });
+            return Ok(LaunchPlan { quirks: Quirks { passes_stdio_on: true, ..Quirks::default() }, ..plan });
         }
         plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
     }
@@ -129,10 +129,10 @@ fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
     target.map_paths(arguments, "substitutePath", |there, here| json!({ "from": here, "to": there }))
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
     let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
     let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
-    let adapter = Search::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
+    let adapter = AdapterSearch::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
         .given(target)?
         .on_path(target, &["dlv"])
         .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
@@ -144,7 +144,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
     let mut arguments = target.for_adapter(ours);
     map_paths(target, &mut arguments)?;
-    Ok(Plan {
+    Ok(LaunchPlan {
         // dlv starts the program, and `go` to build it, with its own environment.
         spec: SpawnSpec {
             program: adapter,

@@ -8,8 +8,8 @@ use std::process::Command;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::super::find::{self, Search};
-use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
@@ -206,7 +206,7 @@ impl Profile for Gdb {
         Some(json!({ "target": format!("{host}:{port}") }))
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let mut ours = json!({ "program": program, "cwd": target.cwd, "env": environment(target) });
         // At the first line of the user's code, not of the loader's.
@@ -232,7 +232,7 @@ impl Profile for Gdb {
         Ok(plan)
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         // It knows more ways than by number: they reach it as they are.
         let otherwise = !target.names_any(&["processId"]) && target.names_any(&["target", "coreFile"]);
         let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
@@ -242,8 +242,8 @@ impl Profile for Gdb {
     }
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
-    let gdb = Search::new("gdb", "gdb 14 or later", "apt-get install gdb")
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+    let gdb = AdapterSearch::new("gdb", "gdb 14 or later", "apt-get install gdb")
         .given(target)?
         .on_path(target, &["gdb"])
         .end()?;
@@ -275,7 +275,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         let found = format!("set substitute-path {} {}", quoted(&there), quoted(&here));
         args.extend(["-iex".into(), found.into()]);
     }
-    Ok(Plan {
+    Ok(LaunchPlan {
         spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
         program_io: ProgramIo::Told,

@@ -8,9 +8,9 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::{self, Search};
+use super::super::find::{self, AdapterSearch};
 use super::super::inspector;
-use super::super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rows;
 use super::super::target::{Target, WORKSPACE};
 use super::super::test_files::{self, Runner};
@@ -179,7 +179,7 @@ impl Profile for Js {
         test_files::javascript(target)
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?;
         // Without `outputCapture` what the program prints would come a second time, as events.
         let mut ours = json!({ "type": "pwa-node", "request": "launch", "name": "program", "program": program,
@@ -203,7 +203,7 @@ impl Profile for Js {
         plan(target, "launch", ours)
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let ours = json!({ "type": "pwa-node", "request": "attach", "name": "program", "cwd": target.cwd });
         if target.names_any(&["processId"]) {
             let pid = target.process_id()?;
@@ -211,7 +211,7 @@ impl Profile for Js {
             let mut plan = plan(target, "attach", ours)?;
             let (port, opened) = inspector::port_of(pid)?;
             plan.arguments["port"] = json!(port);
-            return Ok(Plan { opened, ..plan });
+            return Ok(LaunchPlan { opened, ..plan });
         } else if !target.names_any(&["port", "websocketAddress"]) {
             return Err(Failure::invalid("name the target: `processId`, or the `port` of node's inspector"));
         }
@@ -229,10 +229,10 @@ fn explain(breakpoint: &mut Value) {
 fn loads_by_itself(target: &Target) -> bool {
     let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
     let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");
-    !is_node || names_a_loader(target.attribute("runtimeArgs"))
+    !is_node || has_loader_argument(target.attribute("runtimeArgs"))
 }
 
-fn names_a_loader(runtime_args: &Value) -> bool {
+fn has_loader_argument(runtime_args: &Value) -> bool {
     let loading = ["--import", "--loader", "--require", "-r", "--experimental-"];
     let given = runtime_args.as_array().into_iter().flatten().filter_map(Value::as_str);
     given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
@@ -243,7 +243,7 @@ fn names_a_loader(runtime_args: &Value) -> bool {
 /// the script waits for it. A file that Node runs as it is, or a compiled file, does not need to wait:
 /// js-debug reads its map before the launch.
 fn may_transform_in_memory(target: &Target, runtime_args: &Value) -> bool {
-    is_of_a_package(&target.program) || loads_by_itself(target) || names_a_loader(runtime_args)
+    is_of_a_package(&target.program) || loads_by_itself(target) || has_loader_argument(runtime_args)
 }
 
 fn is_of_a_package(program: &Path) -> bool {
@@ -269,7 +269,7 @@ fn workspace(target: &Target) -> PathBuf {
     open.into_iter().chain([target.cwd.as_path()]).find(holds).unwrap_or(project).to_path_buf()
 }
 
-fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan, Failure> {
+fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<LaunchPlan, Failure> {
     ours[WORKSPACE] = json!(workspace(target));
     // It takes one.
     if let Some((there, here)) = path_map::read(target.attributes())?.into_iter().next() {
@@ -281,7 +281,7 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan,
         format!("{home}/.local/share/nvim/mason/packages/js-debug-adapter/js-debug/src/dapDebugServer.js");
     let own = target.project_folders().into_iter();
     let own = own.map(|folder| folder.join("node_modules/js-debug/src/dapDebugServer.js"));
-    let adapter = Search::new(
+    let adapter = AdapterSearch::new(
         "js",
         "vscode-js-debug (`dapDebugServer.js`)",
         "unpack js-debug-dap-*.tar.gz of github.com/microsoft/vscode-js-debug/releases",
@@ -303,7 +303,7 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan,
         (adapter, Vec::new())
     };
     args.push("{socket}".into());
-    Ok(Plan {
+    Ok(LaunchPlan {
         spec: SpawnSpec { program: command_line, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::ListensLocally,
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },

@@ -5,8 +5,8 @@ use std::path::Path;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::Search;
-use super::super::profile::{FailedCondition, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::AdapterSearch;
+use super::super::profile::{FailedCondition, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::rust;
 use super::super::signals;
 use super::super::summaries;
@@ -189,7 +189,7 @@ impl Profile for Lldb {
         Some(json!({ "gdb-remote-port": port, "gdb-remote-hostname": host }))
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the
         // other.
@@ -198,7 +198,7 @@ impl Profile for Lldb {
         plan(target, "launch", ours)
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         // It knows more ways than by number: they reach it as they are.
         let otherwise = !target.names_any(&["processId"])
             && target.names_any(&["program", "coreFile", "attachCommands", "gdb-remote-port", "waitFor"]);
@@ -209,8 +209,8 @@ impl Profile for Lldb {
     }
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
-    let adapter = Search::new("lldb", "`lldb-dap`", "apt-get install lldb-19")
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<LaunchPlan, Failure> {
+    let adapter = AdapterSearch::new("lldb", "`lldb-dap`", "apt-get install lldb-19")
         .given(target)?
         .on_path(target, &NAMES)
         .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
@@ -234,7 +234,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     // A program that it starts by itself would inherit the folder that is meant for it alone.
     let starts_it =
         arguments["runInTerminal"] != true && command == "launch" || !arguments["attachCommands"].is_null();
-    Ok(Plan {
+    Ok(LaunchPlan {
         // Version 19 starts itself again as the program and derives its path from the first word: it must be
         // whole.
         spec: SpawnSpec { program: adapter, cwd: target.cwd.clone(), ..SpawnSpec::default() },

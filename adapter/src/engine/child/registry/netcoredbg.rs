@@ -10,11 +10,11 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::Search;
-use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::AdapterSearch;
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
-use crate::engine::builds::Tell;
+use crate::engine::builds::EventSink;
 use crate::engine::coreclr;
 use crate::engine::description::Description;
 use crate::io::SpawnSpec;
@@ -45,16 +45,16 @@ impl Profile for Netcoredbg {
         LookOnlyRequests::Known(&[])
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         self.launch_built(target, &|_, _| {}, &|| false)
     }
 
     fn launch_built(
         &self,
         target: &Target,
-        tell: Tell<'_>,
+        tell: EventSink<'_>,
         give_up: &dyn Fn() -> bool,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<LaunchPlan, Failure> {
         // First: a build is long.
         let adapter = adapter(target)?;
         let program = coreclr::program_of(target.attributes(), tell, give_up)?;
@@ -63,21 +63,21 @@ impl Profile for Netcoredbg {
         let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
             "stopAtEntry": target.flag("stopOnEntry", false)? });
         let plan = plan(target, adapter, "launch", ours);
-        Ok(Plan { program_io: ProgramIo::Delegated(program), ..plan })
+        Ok(LaunchPlan { program_io: ProgramIo::Delegated(program), ..plan })
     }
 
     fn clean_up_after(&self, program: u32) {
         cordebug::startup::remove_leftovers(program);
     }
 
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let ours = json!({ "processId": target.process_id()? });
         Ok(plan(target, adapter(target)?, "attach", ours))
     }
 }
 
 fn adapter(target: &Target) -> Result<std::path::PathBuf, Failure> {
-    Search::new(
+    AdapterSearch::new(
         "netcoredbg",
         "`netcoredbg`",
         "a release of github.com/Samsung/netcoredbg, unpacked onto PATH",
@@ -88,8 +88,8 @@ fn adapter(target: &Target) -> Result<std::path::PathBuf, Failure> {
     .end()
 }
 
-fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, ours: Value) -> Plan {
-    Plan {
+fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, ours: Value) -> LaunchPlan {
+    LaunchPlan {
         spec: SpawnSpec {
             program: adapter,
             args: vec!["--interpreter=vscode".into()],

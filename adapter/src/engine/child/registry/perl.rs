@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::{self, Search};
-use super::super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{IdlePause, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use crate::engine::LookOnlyRequests;
 use crate::engine::condition_language::{ConditionLanguage, either};
@@ -426,7 +426,7 @@ impl Profile for Perl {
         }
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let perl = find_perl(target)?;
         let switches = target.attribute("perlArgs").as_array().cloned().unwrap_or_default();
@@ -435,7 +435,7 @@ impl Profile for Perl {
         let debug = if target.no_debug { json!(null) } else { json!(PROGRAM.replace('\n', " ")) };
         let own = json!({ "perl": command, "debug": debug, "entry": target.flag("stopOnEntry", false)? });
         let args = ["-e", ADAPTER, "--", &own.to_string(), "--port", "{port}", "--nostdio"];
-        Ok(Plan {
+        Ok(LaunchPlan {
             spec: SpawnSpec {
                 program: perl,
                 args: args.map(Into::into).to_vec(),
@@ -458,7 +458,7 @@ impl Profile for Perl {
 
 /// A Perl that has the adapter's module.
 fn find_perl(target: &Target) -> Result<std::path::PathBuf, Failure> {
-    let perl = Search::new("perl", "`perl` with the module `Perl::LanguageServer`", INSTALL)
+    let perl = AdapterSearch::new("perl", "`perl` with the module `Perl::LanguageServer`", INSTALL)
         .given(target)?
         .on_path(target, &["perl"])
         .end()?;

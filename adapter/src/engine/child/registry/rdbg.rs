@@ -7,8 +7,8 @@ use std::process::Command;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::super::find::{self, Search};
-use super::super::profile::{AttachCorrection, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::find::{self, AdapterSearch};
+use super::super::profile::{AttachCorrection, LaunchPlan, Profile, ProgramIo, Quirks, Transport};
 use super::super::target::Target;
 use super::super::test_files::{self, Runner};
 use crate::engine::LookOnlyRequests;
@@ -165,11 +165,11 @@ impl Profile for Rdbg {
         test_files::ruby(target)
     }
 
-    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+    fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join("bin/rdbg"));
         let gems = ruby_gems(target);
-        let adapter = Search::new("rdbg", "`rdbg`", "gem install debug")
+        let adapter = AdapterSearch::new("rdbg", "`rdbg`", "gem install debug")
             .given(target)?
             .files(own.collect(), "`bin` of the project")
             .on_path(target, &["rdbg"])
@@ -189,7 +189,7 @@ impl Profile for Rdbg {
             env.push(("TANDEM_RUBYOPT".to_owned(), Some(options)));
         }
         env.extend(target.env.iter().cloned());
-        Ok(Plan {
+        Ok(LaunchPlan {
             spec: SpawnSpec {
                 program: adapter,
                 args,
@@ -210,15 +210,15 @@ impl Profile for Rdbg {
     }
 
     /// It is inside the program already and listens.
-    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        let Some(plan) = Plan::to_running(target, "rdbg", json!({ "localfs": true }))? else {
+    fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
+        let Some(plan) = LaunchPlan::to_running(target, "rdbg", json!({ "localfs": true }))? else {
             let message =
                 "rdbg cannot attach by process id: set `connect` to the address where the program listens";
             return Err(Failure::invalid(message).hint(
                 "start it with `rdbg --open --port 12345 app.rb`, and set `connect: { \"port\": 12345 }`",
             ));
         };
-        Ok(Plan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })
+        Ok(LaunchPlan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })
     }
 }
 

@@ -79,7 +79,7 @@ impl AdapterSession {
                 live.image = (pid, debuggee::image_of(pid));
             }
             if live.offer.is_some() {
-                tokio::spawn(self.clone().until_taken(pid));
+                tokio::spawn(self.clone().await_pipes_taken(pid));
             }
             self.broker.set_reader(pid);
             if self.profile.links_slowly() {
@@ -91,7 +91,7 @@ impl AdapterSession {
     }
 
     /// The program is reported before it has opened its pipes: its starter reports it first.
-    async fn until_taken(self: Arc<Self>, pid: u32) {
+    async fn await_pipes_taken(self: Arc<Self>, pid: u32) {
         let taken = || {
             let mut live = self.live();
             live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.taken_by(pid))

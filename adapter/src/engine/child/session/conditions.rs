@@ -27,7 +27,7 @@ pub(super) const QUERY_LIMIT: Duration = Duration::from_secs(2);
 const SAID: usize = 400;
 
 /// A breakpoint as the adapter gets it.
-struct Sent {
+struct SentBreakpoint {
     /// Its position in the list that came.
     index: usize,
     breakpoint: Value,
@@ -68,11 +68,11 @@ impl AdapterSession {
                 breakpoint["condition"] = json!(self.profile.guarded_condition(condition));
             }
             if let Some(several) = &several
-                && !self.all_can_be_read(several).await
+                && !self.all_conditions_parse(several).await
             {
                 drop_condition(&mut breakpoint);
             }
-            sent.push(Sent { index, breakpoint, condition, joined: several.is_some() });
+            sent.push(SentBreakpoint { index, breakpoint, condition, joined: several.is_some() });
         }
         let mut answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
         let refused = if self.profile.refuses_conditions() { refused(&answer, &sent) } else { Vec::new() };
@@ -117,7 +117,7 @@ impl AdapterSession {
         self: &Arc<Self>,
         command: &str,
         arguments: &Value,
-        sent: &[Sent],
+        sent: &[SentBreakpoint],
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let mut arguments = arguments.clone();
@@ -133,7 +133,7 @@ impl AdapterSession {
     }
 
     /// Whether the language has nothing against the text of any of these conditions.
-    async fn all_can_be_read(self: &Arc<Self>, conditions: &Value) -> bool {
+    async fn all_conditions_parse(self: &Arc<Self>, conditions: &Value) -> bool {
         for condition in conditions.as_array().into_iter().flatten().filter_map(Value::as_str) {
             if self.problem_of(condition).await.is_some() {
                 return false;
@@ -150,7 +150,7 @@ impl AdapterSession {
         let (session, text) = (self.clone(), condition.to_owned());
         let target = self.live().as_ref().map(|live| live.target.clone())?;
         let finding = tokio::task::spawn_blocking(move || session.profile.syntax_check(&target, &text));
-        let problem = said_by(finding.await.ok()??).await;
+        let problem = check_output(finding.await.ok()??).await;
         self.learn(|known| known.conditions.remember_check(condition.to_owned(), problem.clone()));
         problem
     }
@@ -218,7 +218,7 @@ fn drop_condition(breakpoint: &mut Value) {
 
 /// Positions of breakpoints with conditions that the adapter has refused; one that waits for its
 /// code is none of them.
-fn refused(answer: &Value, sent: &[Sent]) -> Vec<usize> {
+fn refused(answer: &Value, sent: &[SentBreakpoint]) -> Vec<usize> {
     let told = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
     let refused = told.filter(|(_, (told, one))| {
         !one.breakpoint["condition"].is_null() && told["verified"] == false && told["reason"] != "pending"
@@ -233,7 +233,7 @@ fn unquoted(shown: &str) -> String {
 }
 
 /// The output of a check; `None` when it does not run, or takes too long.
-async fn said_by(mut check: Command) -> Option<String> {
+async fn check_output(mut check: Command) -> Option<String> {
     check.stdin(Stdio::null()).current_dir("/");
     let mut check = tokio::process::Command::from(check);
     let output = tokio::time::timeout(CHECK_LIMIT, check.kill_on_drop(true).output()).await.ok()?.ok()?;
@@ -257,11 +257,11 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        assert_eq!(said_by(run("exit 0")).await, None);
-        assert_eq!(said_by(run("echo bad >&2; exit 1")).await.as_deref(), Some("bad"));
-        assert_eq!(said_by(run("echo worse; exit 0")).await.as_deref(), Some("worse"));
-        assert_eq!(said_by(run("echo a warning >&2")).await, None);
-        assert_eq!(said_by(Command::new("/no/such")).await, None);
+        assert_eq!(check_output(run("exit 0")).await, None);
+        assert_eq!(check_output(run("echo bad >&2; exit 1")).await.as_deref(), Some("bad"));
+        assert_eq!(check_output(run("echo worse; exit 0")).await.as_deref(), Some("worse"));
+        assert_eq!(check_output(run("echo a warning >&2")).await, None);
+        assert_eq!(check_output(Command::new("/no/such")).await, None);
     }
 
     #[test]

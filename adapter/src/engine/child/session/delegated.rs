@@ -13,7 +13,7 @@ use crate::io::ExecShim;
 
 impl AdapterSession {
     /// Sees the program begin, and end.
-    pub(super) async fn until_begun(self: Arc<Self>, delegate: ExecShim) {
+    pub(super) async fn watch_delegate(self: Arc<Self>, delegate: ExecShim) {
         let begun = tokio::select! {
             begun = delegate.wait_until_started() => begun,
             () = self.closing.cancelled() => return,
@@ -44,7 +44,7 @@ impl AdapterSession {
     }
 
     /// Resolves when the program could not be started, or has ended before the adapter had got hold of it.
-    pub(super) async fn ended_unseen(&self) -> Failure {
+    pub(super) async fn wait_for_early_end(&self) -> Failure {
         self.until(ChildState::is_gone).await;
         if let Some(failure) = self.state(|state| state.refusal().cloned()) {
             return failure;

@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use super::super::connection::{self, AdapterProcess, STDERR_TAIL_LIMIT};
 use super::super::debuggee::{self, DebuggeeProcess};
-use super::super::inspector::Opened;
+use super::super::inspector::OpenedPort;
 use super::super::profile::ProgramIo;
 use super::super::state::{ChildEvent, ChildState, EndKind};
-use super::{AdapterSession, DISCONNECT_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT};
+use super::{AdapterSession, DISCONNECT_LIMIT, LAST_STEPS, LATE_WORD, LiveAdapter, PROBE, RELEASE_LIMIT};
 use crate::io::Child;
 use crate::io::child::is_suspended;
 
@@ -43,7 +43,7 @@ impl AdapterSession {
     /// Whether the adapter, which is a process of its own, hung up because it crashed or was killed.
     async fn adapter_crashed(&self) -> bool {
         let said = !self.state(ChildState::hung_up_without_a_word);
-        let silent = |live: &&Live| live.plan.quirks.ends_silently;
+        let silent = |live: &&LiveAdapter| live.plan.quirks.ends_silently;
         let exits = self.live().as_ref().filter(|live| !said && !silent(live)).and_then(|live| {
             let AdapterProcess::Adapter(child, _) = &live.connection.process else { return None };
             Some((child.exit(), live.program.as_ref().map(Child::exit)))
@@ -68,7 +68,7 @@ impl AdapterSession {
         if !self.adapter_crashed().await {
             let mut code = self.kernel_code().await;
             // Only now: Node says that nothing is left to debug before it becomes another program.
-            if code.is_none() && self.outlast_replacement().await {
+            if code.is_none() && self.wait_for_replacement().await {
                 code = self.kernel_code().await;
             }
             if let Some(code) = code {
@@ -100,7 +100,7 @@ impl AdapterSession {
     }
 
     /// Stores the debugger that planning has opened. In a session that is over already it would stay open.
-    pub(super) fn keep_opened(&self, opened: Option<Opened>, over: bool) {
+    pub(super) fn keep_opened(&self, opened: Option<OpenedPort>, over: bool) {
         match opened {
             Some(opened) if over => opened.close(),
             opened => *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = opened,
@@ -208,7 +208,7 @@ impl AdapterSession {
             // It was killed; this only waits for the kernel to say so.
             drop(tokio::time::timeout(DISCONNECT_LIMIT, connection::ended(&mut exit)).await);
         }
-        if self.live().as_ref().is_some_and(Live::began_delegated) {
+        if self.live().as_ref().is_some_and(LiveAdapter::started_through_stub) {
             self.reached(DISCONNECT_LIMIT, ChildState::is_gone).await;
         }
         self.close_opened().await;
@@ -303,13 +303,13 @@ fn spawn_removal(scratch: ScratchFolder, exit: Option<watch::Receiver<Option<cra
     });
 }
 
-impl Live {
+impl LiveAdapter {
     /// Whether the adapter has started the program through our stub, and so its end will be seen.
-    fn began_delegated(&self) -> bool {
+    fn started_through_stub(&self) -> bool {
         matches!(self.plan.program_io, ProgramIo::Delegated(_)) && self.debuggee.is_some()
     }
 
-    /// The processes that [`Live::signal`] reaches.
+    /// The processes that [`LiveAdapter::signal`] reaches.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
         let inherited =
             (self.plan.program_io == ProgramIo::Inherited).then(|| self.connection.process.child());

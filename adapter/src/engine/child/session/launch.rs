@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, AdapterConnection, with_stderr_tail};
 use super::super::find;
-use super::super::profile::{Plan, Profile, ProgramIo, Transport};
+use super::super::profile::{LaunchPlan, Profile, ProgramIo, Transport};
 use super::super::registry;
 use super::super::state::{ChildEvent, ChildState, Link};
 use super::super::target::Target;
-use super::subprocesses::Adopted;
-use super::{AdapterSession, FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live};
+use super::subprocesses::AdoptedConnection;
+use super::{AdapterSession, FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, LiveAdapter};
 use crate::engine::console::Console;
 use crate::engine::{EngineEvent, env_file};
 use crate::io::NamedPipes;
@@ -46,7 +46,7 @@ impl AdapterSession {
         let mut delegate = None;
         let (plan, target, offer, connection, incoming) = match adopted {
             Some(adopted) => {
-                let Adopted { plan, target, connection, incoming } = adopted;
+                let AdoptedConnection { plan, target, connection, incoming } = adopted;
                 (plan, target, None, connection, incoming)
             }
             None => {
@@ -57,7 +57,7 @@ impl AdapterSession {
                 }
                 if attach {
                     self.profile.description().check_attach(&attributes)?;
-                    say_where_it_listens(&*self.profile, &mut attributes);
+                    set_listen_attributes(&*self.profile, &mut attributes);
                 }
                 let target = Target::parse(&attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
@@ -97,12 +97,12 @@ impl AdapterSession {
             }
         };
         if let Some(delegate) = delegate {
-            tokio::spawn(self.clone().until_begun(delegate));
+            tokio::spawn(self.clone().watch_delegate(delegate));
         }
         self.take_in(connection, plan, target, offer, incoming).await
     }
 
-    async fn plan(self: &Arc<Self>, attach: bool, target: &Target) -> Result<Plan, Failure> {
+    async fn plan(self: &Arc<Self>, attach: bool, target: &Target) -> Result<LaunchPlan, Failure> {
         let (session, profile, asked) = (self.clone(), self.profile.clone(), target.clone());
         let events = self.events.clone();
         let give_up = self.give_up.clone();
@@ -131,18 +131,18 @@ impl AdapterSession {
     async fn take_in(
         self: &Arc<Self>,
         mut connection: AdapterConnection,
-        plan: Plan,
+        plan: LaunchPlan,
         target: Target,
         offer: Option<NamedPipes>,
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) -> Result<Value, Failure> {
         let peer = connection.peer.clone();
         let (command, arguments) = (plan.command, plan.arguments.clone());
-        let hello = introduction(&plan.adapter_id);
+        let hello = initialize_arguments(&plan.adapter_id);
         if let Some(listener) = connection.listener.take() {
             self.take_in_children(listener);
         }
-        *self.live() = Some(Live {
+        *self.live() = Some(LiveAdapter {
             connection,
             plan,
             target,
@@ -168,7 +168,7 @@ impl AdapterSession {
         self.handle(ChildEvent::LaunchSent);
         let answer = tokio::select! {
             answer = peer.request(command, arguments, FOREVER) => answer,
-            stalled = self.stalled() => Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
+            stalled = self.wait_for_stall() => Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
         };
         let body = match answer {
             Err(_) if peer.is_closed() => return Err(self.explain_exit("before the program ran").await),
@@ -186,7 +186,7 @@ impl AdapterSession {
     async fn until_started(&self) -> Result<(), Failure> {
         tokio::select! {
             _ = self.reached(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}
-            stalled = self.stalled() => return Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
+            stalled = self.wait_for_stall() => return Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
         }
         match self.state(|state| state.refusal().cloned()) {
             Some(failure) if failure.code == ErrorCode::EngineFailed => {
@@ -204,7 +204,7 @@ impl AdapterSession {
     }
 
     /// Resolves when the adapter takes too long to get ready or, once configured, to launch.
-    async fn stalled(&self) -> String {
+    async fn wait_for_stall(&self) -> String {
         if !self.reached(LAUNCH_LIMIT, ChildState::is_initialized).await {
             return format!("the debug adapter was not ready within {} s", LAUNCH_LIMIT.as_secs());
         }
@@ -227,7 +227,7 @@ impl AdapterSession {
         let outcome = if self.can("supportsConfigurationDoneRequest") && !self.is_never_ready() {
             tokio::select! {
                 outcome = self.ask("configurationDone", json!({}), cancel) => outcome,
-                failure = self.ended_unseen() => Err(failure),
+                failure = self.wait_for_early_end() => Err(failure),
             }
         } else {
             Ok(Value::Null)
@@ -256,7 +256,7 @@ impl AdapterSession {
 
 /// Sets the adapter's own attributes for the debugger that `connect` names by host and port; values
 /// already in these stay.
-fn say_where_it_listens(profile: &dyn Profile, attributes: &mut Value) {
+fn set_listen_attributes(profile: &dyn Profile, attributes: &mut Value) {
     let connect = &attributes["connect"];
     let host = connect["host"].as_str().unwrap_or("127.0.0.1");
     let own = match &connect["port"] {
@@ -272,7 +272,7 @@ fn say_where_it_listens(profile: &dyn Profile, attributes: &mut Value) {
 }
 
 /// What we say of ourselves: once, for all clients; the hub translates for each.
-pub(super) fn introduction(adapter_id: &str) -> Value {
+pub(super) fn initialize_arguments(adapter_id: &str) -> Value {
     json!({
         "clientID": "tandem", "clientName": "Tandem", "adapterID": adapter_id, "locale": "en",
         "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",

@@ -51,14 +51,14 @@ impl AdapterSession {
             }
             "evaluate" => {
                 close_null(&mut answer, "result");
-                self.sum_up(&mut answer, "result", cancel).await;
+                self.summarize(&mut answer, "result", cancel).await;
             }
             _ => {
                 let mut left = SUMMED_UP;
                 for row in rows_of(&mut answer, "variables") {
                     close_null(row, "value");
                     name_unit(row);
-                    if left > 0 && self.sum_up(row, "value", cancel).await {
+                    if left > 0 && self.summarize(row, "value", cancel).await {
                         left -= 1;
                     }
                 }
@@ -75,7 +75,7 @@ impl AdapterSession {
     }
 
     /// Gives a value that has parts and no text one that shows them; says whether it looked.
-    async fn sum_up(&self, row: &mut Value, key: &str, cancel: &CancellationToken) -> bool {
+    async fn summarize(&self, row: &mut Value, key: &str, cancel: &CancellationToken) -> bool {
         let reference = row["variablesReference"].as_i64().unwrap_or(0);
         if self.profile.summarizes()
             || reference == 0

@@ -60,7 +60,7 @@ impl PageRequest<'_> {
         };
         if others.count > 0 && self.session.profile.mixes_children() {
             let told = self.ask(json!({ "filter": "named" })).await?;
-            let (_, named) = rows::parted(told);
+            let (_, named) = rows::split_elements(told);
             rows.extend(others.cut(named));
         }
         Ok(rows)
@@ -86,10 +86,10 @@ impl PageRequest<'_> {
     async fn all(&self, page: Page) -> Result<Vec<Value>, Failure> {
         let mut rows = self.ask(json!({})).await?;
         let Some(further) = self.session.profile.further_elements(&rows).filter(|at| *at < rows.len()) else {
-            return Ok(page.of_children(rows::parted(rows)));
+            return Ok(page.of_children(rows::split_elements(rows)));
         };
         let further = rows.remove(further);
-        let (mut elements, others) = rows::parted(rows);
+        let (mut elements, others) = rows::split_elements(rows);
         if page.filter == Filter::Named {
             return Ok(page.cut(others));
         }

@@ -52,7 +52,7 @@ impl AdapterSession {
     }
 
     /// Waits for the end of a program that took the place of this session's own; returns whether one did.
-    pub(super) async fn outlast_replacement(self: &Arc<Self>) -> bool {
+    pub(super) async fn wait_for_replacement(self: &Arc<Self>) -> bool {
         let Some(process) = self.process_of_launch().filter(|_| self.is_replaced()) else { return false };
         let text = "The program has become another one (exec), which keeps its input and output. \
                     If its debugger connects, it has a session of its own.\n";

@@ -160,8 +160,8 @@ impl AdapterSession {
     }
 
     /// The source of the reason why the adapter broke, also after the session has released it.
-    fn witness(&self) -> Option<Witness> {
-        self.live().as_ref().map(|live| Witness {
+    fn witness(&self) -> Option<ExitContext> {
+        self.live().as_ref().map(|live| ExitContext {
             program: live.plan.spec.program.clone(),
             profile: self.profile.clone(),
             peer: live.connection.peer.clone(),
@@ -191,7 +191,7 @@ impl AdapterSession {
 
 /// Data to explain the adapter's exit. It is collected before a request waits: the first task that notices
 /// the exit clears the session, and the others must still be able to explain it.
-struct Witness {
+struct ExitContext {
     /// Nothing when it is another session's.
     program: PathBuf,
     profile: Arc<dyn Profile>,
@@ -202,11 +202,11 @@ struct Witness {
     inside: Option<Broker>,
 }
 
-impl Witness {
+impl ExitContext {
     async fn stderr_tail(&self) -> String {
         match (&self.lines, &self.inside) {
             (Some(lines), _) => {
-                lines.settled().await;
+                lines.wait_for_output_end().await;
                 lines.text()
             }
             (None, Some(broker)) => {

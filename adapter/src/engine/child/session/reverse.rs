@@ -61,7 +61,7 @@ impl AdapterSession {
     }
 
     /// Handles the client's response.
-    pub(in super::super) fn answered(self: &Arc<Self>, id: i64, result: Result<Value, Failure>) {
+    pub(in super::super) fn receive_response(self: &Arc<Self>, id: i64, result: Result<Value, Failure>) {
         self.handle(ChildEvent::ClientAnswered { id, result });
     }
 }

@@ -14,18 +14,18 @@ use super::super::ChildEngine;
 use super::super::connection::{AdapterConnection, AdapterProcess};
 use super::super::debuggee;
 use super::super::nodelay;
-use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
+use super::super::profile::{LaunchPlan, ProgramIo, Quirks, Transport};
 use super::super::socket;
 use super::super::state::Link;
 use super::super::target::Target;
-use super::launch::introduction;
+use super::launch::initialize_arguments;
 use super::{AdapterSession, HELLO_LIMIT, LAUNCH_LIMIT};
 use crate::engine::{BreakpointSnapshot, ChildSession, EngineEvent};
 use crate::io::{Child, SpawnSpec};
 
 /// A connection to an adapter for a program that another process has started.
-pub(super) struct Adopted {
-    pub(super) plan: Plan,
+pub(super) struct AdoptedConnection {
+    pub(super) plan: LaunchPlan,
     pub(super) target: Target,
     pub(super) connection: AdapterConnection,
     pub(super) incoming: mpsc::UnboundedReceiver<Incoming>,
@@ -56,7 +56,7 @@ impl AdapterSession {
     pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
         let configuration = arguments["configuration"].clone();
         let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-        let Some(place) = self.live().as_ref().and_then(|live| live.connection.further(told)) else {
+        let Some(place) = self.live().as_ref().and_then(|live| live.connection.further_endpoint(told)) else {
             let message = "the adapter has a further program to debug but listens nowhere";
             return Err(Failure::new(ErrorCode::Unsupported, message));
         };
@@ -120,7 +120,7 @@ impl AdapterSession {
     ) {
         let Some((plan, target, lines)) = self.live().as_ref().map(|live| {
             let (command, arguments) = asked.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
-            let plan = Plan {
+            let plan = LaunchPlan {
                 spec: SpawnSpec::default(),
                 transport: Transport::Stdio,
                 program_io: ProgramIo::Elsewhere,
@@ -142,7 +142,7 @@ impl AdapterSession {
         let program: PathBuf = target.program.clone();
         let process = AdapterProcess::Elsewhere(lines);
         let connection = AdapterConnection { peer, process, listener: None, place: None, scratch: None };
-        let adopted = Adopted { plan, target, connection, incoming };
+        let adopted = AdoptedConnection { plan, target, connection, incoming };
         let (profile, started) = (self.profile.clone(), self.profile.started());
         let launch = json!({ "program": program, "engine": started.name });
         let marks: watch::Receiver<BreakpointSnapshot> = self.marks.subscribe();
@@ -192,7 +192,7 @@ impl AdapterSession {
             None => return,
         };
         tokio::spawn(self.clone().listen(Link::Program, peer.clone(), incoming));
-        match peer.request("initialize", introduction(&adapter_id), HELLO_LIMIT).await {
+        match peer.request("initialize", initialize_arguments(&adapter_id), HELLO_LIMIT).await {
             Ok(capabilities) => self.learn_capabilities(&capabilities),
             Err(failure) => return tracing::warn!(%failure, "the program's own connection does not answer"),
         }

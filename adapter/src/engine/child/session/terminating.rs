@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::debuggee::DebuggeeProcess;
 use super::super::profile::ProgramIo;
 use super::super::state::ChildEvent;
-use super::{AdapterSession, Live};
+use super::{AdapterSession, LiveAdapter};
 use crate::engine::SIGNAL_PENDING;
 
 /// How long the program's process may take to be known, of one that has just been started.
@@ -59,11 +59,11 @@ impl AdapterSession {
     }
 
     fn program_itself(&self) -> Option<DebuggeeProcess> {
-        self.live().as_ref().and_then(Live::program_itself)
+        self.live().as_ref().and_then(LiveAdapter::program_itself)
     }
 }
 
-impl Live {
+impl LiveAdapter {
     /// The program's process, not what has started it or debugs it.
     pub(super) fn program_itself(&self) -> Option<DebuggeeProcess> {
         let quirks = &self.plan.quirks;

@@ -37,7 +37,7 @@ impl AdapterSession {
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if the adapter does not list the thread.
-    pub(super) async fn look_for_thread(&self, id: i64, cancel: &CancellationToken) -> Result<(), Failure> {
+    pub(super) async fn verify_thread(&self, id: i64, cancel: &CancellationToken) -> Result<(), Failure> {
         // Without a list from the adapter, the thread may exist.
         let Ok(answer) = self.ask("threads", Value::Null, cancel).await else { return Ok(()) };
         self.learn(|known| known.threads.learn_all(&answer));

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::conditions::Conditions;
-use super::panics::Panics;
+use super::panics::PanicFilter;
 
 /// How many values are remembered to have elements.
 const KNOWN: usize = 50_000;
@@ -17,7 +17,7 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) threads: Threads,
     pub(in super::super) elements: Elements,
     pub(in super::super) conditions: Conditions,
-    pub(in super::super) panics: Panics,
+    pub(in super::super) panics: PanicFilter,
     /// The debugger inside the program was configured for showing objects, or is being.
     pub(in super::super) summarizes: bool,
     pub(in super::super) correction: Correction,

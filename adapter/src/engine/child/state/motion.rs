@@ -77,7 +77,7 @@ pub(super) enum EndSignal {
 impl EndSignal {
     /// The resumed program has left the debugger, or stopped `again` before it could; returns whether the
     /// signal is to be sent now.
-    pub(super) fn due(&mut self, again: bool) -> bool {
+    pub(super) fn take_due(&mut self, again: bool) -> bool {
         match self {
             Self::Owed { tries } if again && *tries > 1 => {
                 *tries -= 1;

@@ -7,7 +7,7 @@ const MESSAGE: usize = 4096;
 
 /// The panic filter that clients requested, and the last panic.
 #[derive(Debug, Default)]
-pub(in super::super) struct Panics {
+pub(in super::super) struct PanicFilter {
     /// Whether the program stops at panics; nothing if neither a client nor we have chosen yet.
     wanted: Option<bool>,
     /// Arguments of the latest `setFunctionBreakpoints`.
@@ -18,7 +18,7 @@ pub(in super::super) struct Panics {
     last: Option<(Value, String)>,
 }
 
-impl Panics {
+impl PanicFilter {
     /// Stores the function breakpoints that the clients set.
     pub(in super::super) fn note_functions(&mut self, arguments: &Value) {
         self.functions = arguments.clone();
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn only_a_stop_at_our_breakpoint_is_a_panic() {
-        let mut panics = Panics::default();
+        let mut panics = PanicFilter::default();
         panics.take_own(&mut json!({ "breakpoints": [{ "id": 4 }, { "id": 9 }] }));
         let mut other = json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [4] });
         panics.describe(&mut other, String::new);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn function_breakpoints_are_set_again_when_the_choice_changes() {
-        let mut panics = Panics::default();
+        let mut panics = PanicFilter::default();
         assert!(panics.is_open());
         assert_eq!(panics.choose(false), None);
         assert!(!panics.is_open());

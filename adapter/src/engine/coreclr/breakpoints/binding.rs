@@ -9,9 +9,9 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
 use super::functions::FunctionName;
-use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, SiteKey, Spot};
+use super::{BoundLocation, BreakpointList, Breakpoints, ClrBreakpoint, SiteKey, SitePosition};
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::outbox::Outbox;
 use crate::engine::coreclr::sources::SourceLocator;
@@ -28,9 +28,9 @@ impl Breakpoints {
         sources: &SourceLocator,
         place: &BreakpointList,
         wanted: &mut ClrBreakpoint,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
     ) {
-        if wanted.problem.is_some() || !is_meant(wanted.request["modulePath"].as_str(), loaded) {
+        if wanted.problem.is_some() || !matches_assembly(wanted.request["modulePath"].as_str(), loaded) {
             return;
         }
         match place {
@@ -50,7 +50,7 @@ impl Breakpoints {
         sources: &SourceLocator,
         path: &str,
         wanted: &mut ClrBreakpoint,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
     ) {
         let Ok(pdb) = &loaded.pdb else { return };
         let number = |key: &str| wanted.request[key].as_u64().and_then(|number| u32::try_from(number).ok());
@@ -92,7 +92,7 @@ impl Breakpoints {
         options: &SessionOptions,
         sources: &SourceLocator,
         wanted: &mut ClrBreakpoint,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
     ) {
         let Ok(name) = FunctionName::parse(wanted.request["name"].as_str().unwrap_or_default()) else {
             return;
@@ -132,7 +132,7 @@ impl Breakpoints {
         options: &SessionOptions,
         sources: &SourceLocator,
         wanted: &mut ClrBreakpoint,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
         method: u32,
         at: Option<Location>,
     ) {
@@ -146,7 +146,7 @@ impl Breakpoints {
         wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER);
         let il = at.map_or(0, |at| at.point.il);
         let set = || loaded.module.function(method)?.set_breakpoint(il);
-        match self.place_site((loaded.id, method, Spot::Il(il)), set) {
+        match self.place_site((loaded.id, method, SitePosition::Il(il)), set) {
             Ok(site) if wanted.sites.contains(&site) => {}
             Ok(site) => {
                 wanted.sites.push(site);
@@ -172,7 +172,7 @@ impl Breakpoints {
         sources: &SourceLocator,
         options: &SessionOptions,
         outbox: &Outbox,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
     ) {
         let mut places = std::mem::take(&mut self.places);
         for (place, list) in &mut places {
@@ -193,7 +193,7 @@ impl Breakpoints {
 
     /// A module without symbols was loaded, which may be why breakpoints are pending: clients that wait
     /// for one are notified.
-    pub(in crate::engine::coreclr) fn tell_why_pending(
+    pub(in crate::engine::coreclr) fn report_pending_reason(
         &self,
         types: &ClrTypeSystem,
         sources: &SourceLocator,
@@ -235,7 +235,7 @@ impl Breakpoints {
     /// The user's entry method: for an async one, the `MoveNext` of its state machine.
     pub(in crate::engine::coreclr) fn set_entry_breakpoint(
         &mut self,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
     ) -> Result<(), Failure> {
         let no_entry = || Failure::new(ErrorCode::EngineFailed, "its assembly has no entry method");
         let image = loaded.image().filter(|image| image.entry_point != 0).ok_or_else(no_entry)?;
@@ -278,7 +278,7 @@ impl Breakpoints {
 
 impl SourceLocator {
     /// Whether a module was compiled from the file of a breakpoint's scope.
-    fn has_source(&self, place: &BreakpointList, loaded: &Loaded) -> bool {
+    fn has_source(&self, place: &BreakpointList, loaded: &LoadedModule) -> bool {
         let BreakpointList::Source(path) = place else { return false };
         loaded.pdb.as_ref().is_ok_and(|pdb| self.find(pdb, path).is_some())
     }
@@ -308,7 +308,7 @@ pub(super) fn why_pending(types: &ClrTypeSystem, sources: &SourceLocator, place:
 
 /// Whether a breakpoint that names an assembly means this one: by its file name, or by its path, where a copy
 /// of the same file is the same.
-fn is_meant(named: Option<&str>, loaded: &Loaded) -> bool {
+fn matches_assembly(named: Option<&str>, loaded: &LoadedModule) -> bool {
     let Some(named) = named.map(Path::new) else { return true };
     if named.file_name() != loaded.path.file_name() {
         return false;

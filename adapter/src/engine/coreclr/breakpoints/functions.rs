@@ -6,7 +6,7 @@ use clr_metadata::pdb::Pdb;
 
 use super::operators::{self, OperatorName};
 use crate::engine::coreclr::methods;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::without_arity;
 
 /// Types that C# has keywords for.
@@ -87,7 +87,7 @@ impl FunctionName {
 
     /// The methods of a module that it matches; and the signatures of those with the right name
     /// but other parameters.
-    pub(super) fn methods(&self, loaded: &Loaded) -> (Vec<u32>, Vec<String>) {
+    pub(super) fn methods(&self, loaded: &LoadedModule) -> (Vec<u32>, Vec<String>) {
         let (mut found, mut others) = (Vec::new(), Vec::new());
         let Some(image) = loaded.image().filter(|_| self.fits_module(loaded)) else { return (found, others) };
         let (metadata, pdb) = (&image.metadata, loaded.pdb.as_ref().ok());
@@ -139,7 +139,7 @@ impl FunctionName {
         (found, others)
     }
 
-    fn fits_module(&self, loaded: &Loaded) -> bool {
+    fn fits_module(&self, loaded: &LoadedModule) -> bool {
         let name = loaded.name();
         let stem = name.strip_suffix(".dll").or_else(|| name.strip_suffix(".exe")).unwrap_or(&name);
         self.module.as_deref().is_none_or(|module| module == name || module == stem)

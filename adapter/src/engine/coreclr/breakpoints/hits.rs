@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Breakpoints;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::hit_condition::{condition_failed, hit_condition};
-use crate::engine::log_message::{LogMessagePart, line_body, pieces};
+use crate::engine::log_message::{LogMessagePart, line_body, message_parts};
 
 /// The outcome of a hit.
 pub(crate) enum HitOutcome {
@@ -59,7 +59,7 @@ impl ClrSession {
             .collect();
         let (mut hit, mut failed) = (Vec::new(), Vec::new());
         for (id, request) in wants {
-            let il = if let super::Spot::Il(il) = key.2 { Some(il) } else { None };
+            let il = if let super::SitePosition::Il(il) = key.2 { Some(il) } else { None };
             let condition = request["condition"]
                 .as_str()
                 .map(|text| self.condition_holds(text, thread, (key.0, key.1, il)));
@@ -95,7 +95,7 @@ impl ClrSession {
     /// Replaces each `{expression}` of a log message by its value.
     fn interpolate(&mut self, message: &str, thread: u32) -> String {
         let mut line = String::new();
-        for piece in pieces(message) {
+        for piece in message_parts(message) {
             match piece {
                 LogMessagePart::Text(text) => line.push_str(&text),
                 LogMessagePart::Expression(expression) => {

@@ -3,7 +3,7 @@
 
 use clr_metadata::pdb::Location;
 
-use super::{Breakpoints, ClrBreakpoint, Spot};
+use super::{Breakpoints, ClrBreakpoint, SitePosition};
 use crate::engine::coreclr::debuggee::{ClrDebuggee, RunState};
 use crate::engine::coreclr::disassembly::Disassembly;
 use crate::engine::coreclr::memory;
@@ -45,7 +45,7 @@ impl Breakpoints {
         let offset = offset.ok_or_else(|| format!("no instruction begins at {spelled}"))?;
         // A line breakpoint may exist where a statement begins: two at one instruction would stop twice.
         let il = method.il_that_begins_at(offset);
-        let spot = il.map_or(Spot::Machine(offset), Spot::Il);
+        let spot = il.map_or(SitePosition::Machine(offset), SitePosition::Il);
         let set = || match il {
             Some(il) => method.code.function()?.set_breakpoint(il),
             None => method.code.set_breakpoint(offset),

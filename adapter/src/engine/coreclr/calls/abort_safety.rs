@@ -16,7 +16,7 @@ use crate::engine::coreclr::types::ClrTypeSystem;
 const CLASS_CONSTRUCTOR: &str = ".cctor";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum CallProgress {
     /// The call has not reached its method.
     Nothing,
     /// A static constructor that its method needs: the runtime aborts the call when the
@@ -34,21 +34,21 @@ impl ClrTypeSystem {
         thread: u32,
         below: Option<(u64, u64)>,
         function: Option<&Function>,
-    ) -> Reached {
+    ) -> CallProgress {
         let Some(frames) = debuggee.thread(thread).ok().and_then(|thread| thread.frames(MAX_DEPTH).ok())
         else {
-            return Reached::Nothing;
+            return CallProgress::Nothing;
         };
         let own = below.and_then(|below| frames.iter().position(|frame| frame.stack_range() == Ok(below)));
-        let Some(own) = own else { return Reached::Nothing };
+        let Some(own) = own else { return CallProgress::Nothing };
         // Frames without metadata are stubs of the runtime on the way to a method.
         let methods = || frames.iter().take(own).filter_map(|frame| frame.function().ok());
         if !methods().next_back().is_some_and(|outermost| self.is_called(&outermost, function)) {
-            return Reached::Nothing;
+            return CallProgress::Nothing;
         }
         let constructs =
             methods().any(|method| self.name_of(&method).is_none_or(|(_, name)| name == CLASS_CONSTRUCTOR));
-        if constructs { Reached::ClassConstructor } else { Reached::Method }
+        if constructs { CallProgress::ClassConstructor } else { CallProgress::Method }
     }
 
     /// Whether the outermost method can be the one that was called. An override has the same name; a delegate

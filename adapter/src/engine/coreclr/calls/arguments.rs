@@ -13,7 +13,7 @@ use super::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -24,7 +24,7 @@ use crate::engine::coreclr::values::{Path, bare};
 /// A method with all generic arguments.
 #[derive(Clone)]
 pub(crate) struct MethodInstance {
-    pub(crate) loaded: Rc<Loaded>,
+    pub(crate) loaded: Rc<LoadedModule>,
     pub(crate) token: u32,
     /// The type that declares it.
     pub(crate) owner: Ty,
@@ -198,8 +198,9 @@ impl ClrSession {
             Data::Constant(constant) => match to {
                 Ty::Primitive(kind) if *kind != element::OBJECT => {
                     let bits = constant.cast(*kind, false).and_then(|constant| constant.bytes());
-                    let (kind, bytes) =
-                        bits.ok_or_else(|| misfit(&self.types.csharp(&argument.ty), &self.types.csharp(to)))?;
+                    let (kind, bytes) = bits.ok_or_else(|| {
+                        conversion_failure(&self.types.csharp(&argument.ty), &self.types.csharp(to))
+                    })?;
                     Ok(MarshalledArgument::Bits(kind, bytes))
                 }
                 to if to.is_value() => self.box_constant(site, constant, to).map(MarshalledArgument::Inside),
@@ -251,7 +252,7 @@ impl ClrSession {
             _ => ty,
         };
         let bytes = self.types.bytes_as(constant, &ty);
-        let bytes = bytes.ok_or_else(|| misfit(&constant.plain(), &self.types.csharp(&ty)))?;
+        let bytes = bytes.ok_or_else(|| conversion_failure(&constant.plain(), &self.types.csharp(&ty)))?;
         let path = self.new_zeroed(site, &ty)?;
         let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
         place.set_bytes(&bytes).map_err(cor("fill a box"))?;
@@ -278,7 +279,7 @@ impl ClrSession {
 
     fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
         let inner = self.types.nullable(to).unwrap_or(OBJECT);
-        let lost = || misfit(&constant.plain(), &self.types.csharp(to));
+        let lost = || conversion_failure(&constant.plain(), &self.types.csharp(to));
         let bytes = self.types.bytes_as(constant, &inner).ok_or_else(lost)?;
         let path = self.new_zeroed(site, to)?;
         let place = self.at_stop().fetch(&path)?;
@@ -286,7 +287,7 @@ impl ClrSession {
             self.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
             self.types.field_named(&place, "value")?.set_bytes(&bytes).ok()
         };
-        fill().ok_or_else(|| misfit(&constant.plain(), &self.types.csharp(to)))?;
+        fill().ok_or_else(|| conversion_failure(&constant.plain(), &self.types.csharp(to)))?;
         Ok(path)
     }
 
@@ -396,6 +397,6 @@ fn failed(message: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::EvaluationFailed, message)
 }
 
-fn misfit(from: &str, to: &str) -> Failure {
+fn conversion_failure(from: &str, to: &str) -> Failure {
     failed(format!("`{from}` does not fit into `{to}`"))
 }

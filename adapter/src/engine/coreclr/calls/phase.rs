@@ -29,20 +29,22 @@ pub(super) enum CallEvent {
     Threw,
     /// Time has passed; `is_wanted`: the call must end, because it took too long, was
     /// cancelled, or the session ends.
-    Waited { is_wanted: bool },
+    Waited {
+        is_wanted: bool,
+    },
     /// Whether it is now at a point where it may be aborted.
-    Looked(Safety),
+    Looked(AbortSafety),
     /// The runtime has accepted the abort.
     AbortTaken,
     /// The runtime has refused the abort.
     AbortRefused,
     /// It continues after an abort, because of this obstacle.
-    Kept(Option<Keeper>),
+    Kept(Option<AbortObstacle>),
 }
 
 /// Whether a call may be aborted at its current point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Safety {
+pub(super) enum AbortSafety {
     Safe,
     /// Its method has not begun.
     NotBegun,
@@ -52,7 +54,7 @@ pub(super) enum Safety {
 
 /// The obstacle that prevents an aborted call from ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeper {
+pub(super) enum AbortObstacle {
     Wait,
     StaticConstructor,
 }
@@ -72,19 +74,19 @@ pub(super) enum CallAction {
     /// Last resort: the thread is unwound without its handlers.
     AbortRudely,
     /// Leave it on its thread.
-    GiveUp(GivenUp),
+    GiveUp(GiveUpReason),
 }
 
 /// Why a call is left on its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GivenUp {
+pub(super) enum GiveUpReason {
     NotBegun,
     WaitsRepeatedly,
     Wait,
     StaticConstructor,
 }
 
-impl GivenUp {
+impl GiveUpReason {
     /// The reason, for people, after the description and duration of the call.
     pub(super) fn reason(self) -> &'static str {
         match self {
@@ -135,23 +137,23 @@ impl EvalPhase {
             (Self::Aborting { since, .. }, CallEvent::Waited { .. }) if now - since > ABORT_TIMEOUT => {
                 (self, CallAction::LookWhatKeepsIt)
             }
-            (Self::Wanted { .. }, CallEvent::Looked(Safety::Safe)) => (self, CallAction::Abort),
-            (Self::Wanted { .. }, CallEvent::Looked(Safety::WaitsRepeatedly)) => {
-                given_up(GivenUp::WaitsRepeatedly)
+            (Self::Wanted { .. }, CallEvent::Looked(AbortSafety::Safe)) => (self, CallAction::Abort),
+            (Self::Wanted { .. }, CallEvent::Looked(AbortSafety::WaitsRepeatedly)) => {
+                given_up(GiveUpReason::WaitsRepeatedly)
             }
-            (Self::Wanted { since }, CallEvent::Looked(Safety::NotBegun) | CallEvent::AbortRefused)
+            (Self::Wanted { since }, CallEvent::Looked(AbortSafety::NotBegun) | CallEvent::AbortRefused)
                 if now - since > BEGIN_TIMEOUT =>
             {
-                given_up(GivenUp::NotBegun)
+                given_up(GiveUpReason::NotBegun)
             }
             (Self::Wanted { .. }, CallEvent::AbortTaken) => {
                 (Self::Aborting { since: now, rudely: false }, CallAction::GoOn)
             }
-            (Self::Aborting { .. }, CallEvent::Kept(Some(Keeper::StaticConstructor))) => {
-                given_up(GivenUp::StaticConstructor)
+            (Self::Aborting { .. }, CallEvent::Kept(Some(AbortObstacle::StaticConstructor))) => {
+                given_up(GiveUpReason::StaticConstructor)
             }
-            (Self::Aborting { .. }, CallEvent::Kept(Some(Keeper::Wait)))
-            | (Self::Aborting { rudely: true, .. }, CallEvent::Kept(None)) => given_up(GivenUp::Wait),
+            (Self::Aborting { .. }, CallEvent::Kept(Some(AbortObstacle::Wait)))
+            | (Self::Aborting { rudely: true, .. }, CallEvent::Kept(None)) => given_up(GiveUpReason::Wait),
             (Self::Aborting { rudely: false, .. }, CallEvent::Kept(None)) => {
                 (Self::Aborting { since: now, rudely: true }, CallAction::AbortRudely)
             }
@@ -195,14 +197,14 @@ mod tests {
         let last = later + ABORT_TIMEOUT + SHORT_DELAY;
         let phase = tell(&[
             (LONG_DELAY, WANTED, CallAction::Look),
-            (LONG_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (LONG_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
             (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
             (LONG_DELAY + ABORT_TIMEOUT, WANTED, CallAction::GoOn),
             (later, WANTED, CallAction::LookWhatKeepsIt),
             (later, CallEvent::Kept(None), CallAction::AbortRudely),
             (later + SHORT_DELAY, WANTED, CallAction::GoOn),
             (last, WANTED, CallAction::LookWhatKeepsIt),
-            (last, CallEvent::Kept(None), CallAction::GiveUp(GivenUp::Wait)),
+            (last, CallEvent::Kept(None), CallAction::GiveUp(GiveUpReason::Wait)),
         ]);
         assert_eq!(phase, EvalPhase::Over);
     }
@@ -211,7 +213,7 @@ mod tests {
     fn aborted_call_never_returns_its_result_or_exception() {
         let aborted = [
             (LONG_DELAY, WANTED, CallAction::Look),
-            (LONG_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (LONG_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
             (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
         ];
         for end in [CallEvent::Completed, CallEvent::Threw] {
@@ -223,20 +225,24 @@ mod tests {
     fn cancelled_call_is_aborted_before_its_time_limit() {
         tell(&[
             (SHORT_DELAY, WANTED, CallAction::Look),
-            (SHORT_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+            (SHORT_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
         ]);
     }
 
     #[test]
     fn call_that_never_reaches_its_method_is_given_up_without_an_abort() {
-        for obstacle in [CallEvent::Looked(Safety::NotBegun), CallEvent::AbortRefused] {
+        for obstacle in [CallEvent::Looked(AbortSafety::NotBegun), CallEvent::AbortRefused] {
             tell(&[
                 (LONG_DELAY, WANTED, CallAction::Look),
                 (LONG_DELAY, obstacle, CallAction::GoOn),
                 (LONG_DELAY + BEGIN_TIMEOUT, WANTED, CallAction::Look),
                 (LONG_DELAY + BEGIN_TIMEOUT, obstacle, CallAction::GoOn),
                 (LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY, WANTED, CallAction::Look),
-                (LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY, obstacle, CallAction::GiveUp(GivenUp::NotBegun)),
+                (
+                    LONG_DELAY + BEGIN_TIMEOUT + SHORT_DELAY,
+                    obstacle,
+                    CallAction::GiveUp(GiveUpReason::NotBegun),
+                ),
             ]);
         }
     }
@@ -247,20 +253,21 @@ mod tests {
             (LONG_DELAY, WANTED, CallAction::Look),
             (
                 LONG_DELAY,
-                CallEvent::Looked(Safety::WaitsRepeatedly),
-                CallAction::GiveUp(GivenUp::WaitsRepeatedly),
+                CallEvent::Looked(AbortSafety::WaitsRepeatedly),
+                CallAction::GiveUp(GiveUpReason::WaitsRepeatedly),
             ),
         ]);
     }
 
     #[test]
     fn static_constructor_and_wait_are_not_aborted_rudely() {
-        for (keeper, why) in
-            [(Keeper::Wait, GivenUp::Wait), (Keeper::StaticConstructor, GivenUp::StaticConstructor)]
-        {
+        for (keeper, why) in [
+            (AbortObstacle::Wait, GiveUpReason::Wait),
+            (AbortObstacle::StaticConstructor, GiveUpReason::StaticConstructor),
+        ] {
             tell(&[
                 (LONG_DELAY, WANTED, CallAction::Look),
-                (LONG_DELAY, CallEvent::Looked(Safety::Safe), CallAction::Abort),
+                (LONG_DELAY, CallEvent::Looked(AbortSafety::Safe), CallAction::Abort),
                 (LONG_DELAY, CallEvent::AbortTaken, CallAction::GoOn),
                 (LONG_DELAY * 2, WANTED, CallAction::LookWhatKeepsIt),
                 (LONG_DELAY * 2, CallEvent::Kept(Some(keeper)), CallAction::GiveUp(why)),

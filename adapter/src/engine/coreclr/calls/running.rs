@@ -12,9 +12,9 @@ use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
 
 use super::EvalContext;
-use super::abort_safety::Reached;
-use super::phase::{CallAction, CallEvent, EvalPhase, GivenUp, Keeper, Safety};
-use super::wait_detection::Waits;
+use super::abort_safety::CallProgress;
+use super::phase::{AbortObstacle, AbortSafety, CallAction, CallEvent, EvalPhase, GiveUpReason};
+use super::wait_detection::WaitSamples;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::inbox::EngineInput;
@@ -63,7 +63,7 @@ impl ClrSession {
         // Once the call is set up, the stack cannot be walked.
         let top = self.at_stop().frame_at(site.thread, 0);
         let top = top.and_then(|frame| frame.stack_range().map_err(cor("read the stack"))).ok();
-        setup(&eval).map_err(|error| no_call(what, site.thread, error))?;
+        setup(&eval).map_err(|error| call_start_failure(what, site.thread, error))?;
         let is_core = self.debuggee.debugger.as_ref().is_some_and(Debugger::is_core);
         let process = self.debuggee.process()?;
         let call = RunningCall { eval: &eval, process: &process, site, what, function, top, is_core };
@@ -98,7 +98,7 @@ impl ClrSession {
         call.hold_others(&self.debuggee, !together);
         call.resume()?;
         let start = Instant::now();
-        let mut waits = Waits::of(self.debuggee.pid, site.thread);
+        let mut waits = WaitSamples::of(self.debuggee.pid, site.thread);
         let mut phase = EvalPhase::Running;
         let outcome = loop {
             let patience = if phase.is_running() {
@@ -127,7 +127,7 @@ impl ClrSession {
                         return Err(ended(what));
                     }
                     Ok(EngineInput::Callback(callback)) => {
-                        self.bookkeeping(callback);
+                        self.record_changes(callback);
                         call.resume()?;
                         (None, None)
                     }
@@ -171,7 +171,7 @@ impl ClrSession {
                 }
                 CallAction::LookWhatKeepsIt => {
                     call.halt(&mut self.debuggee, "stop a call that cannot be aborted")?;
-                    let keeper = call.keeper(&self.debuggee, &self.types);
+                    let keeper = call.abort_obstacle(&self.debuggee, &self.types);
                     let action = phase.next(start.elapsed(), CallEvent::Kept(keeper));
                     if action == CallAction::AbortRudely {
                         call.eval.rude_abort().map_err(cor("abort a call that does not end"))?;
@@ -251,21 +251,25 @@ impl RunningCall<'_> {
         &self,
         debuggee: &mut ClrDebuggee,
         types: &ClrTypeSystem,
-        waits: &Waits,
-    ) -> Result<Safety, Failure> {
+        waits: &WaitSamples,
+    ) -> Result<AbortSafety, Failure> {
         if !self.is_core {
             self.halt(debuggee, "stop a call that is to be aborted")?;
             let reached = types.eval_progress(debuggee, self.site.thread, self.top, self.function);
-            return Ok(if reached == Reached::Nothing { Safety::NotBegun } else { Safety::Safe });
+            return Ok(if reached == CallProgress::Nothing {
+                AbortSafety::NotBegun
+            } else {
+                AbortSafety::Safe
+            });
         }
         if waits.waits_repeatedly() {
             self.halt(debuggee, "stop a call that waits again and again")?;
             if self.thread_waits(debuggee) {
-                return Ok(Safety::WaitsRepeatedly);
+                return Ok(AbortSafety::WaitsRepeatedly);
             }
             self.resume()?;
         }
-        Ok(Safety::Safe)
+        Ok(AbortSafety::Safe)
     }
 
     /// Asks the runtime to abort it.
@@ -291,12 +295,12 @@ impl RunningCall<'_> {
     /// The obstacle that prevents an aborted call from ending. The program is stopped. A wait that did not
     /// end on the first abort does not end on the second, and an unfinished static constructor would block
     /// other threads for ever.
-    fn keeper(&self, debuggee: &ClrDebuggee, types: &ClrTypeSystem) -> Option<Keeper> {
+    fn abort_obstacle(&self, debuggee: &ClrDebuggee, types: &ClrTypeSystem) -> Option<AbortObstacle> {
         let reached = || types.eval_progress(debuggee, self.site.thread, self.top, self.function);
-        if !self.is_core && reached() != Reached::Method {
-            return Some(Keeper::StaticConstructor);
+        if !self.is_core && reached() != CallProgress::Method {
+            return Some(AbortObstacle::StaticConstructor);
         }
-        self.thread_waits(debuggee).then_some(Keeper::Wait)
+        self.thread_waits(debuggee).then_some(AbortObstacle::Wait)
     }
 
     fn aborted(&self, is_cancelled: bool) -> Failure {
@@ -307,7 +311,7 @@ impl RunningCall<'_> {
         }
     }
 
-    fn given_up(&self, why: GivenUp, is_cancelled: bool) -> Failure {
+    fn given_up(&self, why: GiveUpReason, is_cancelled: bool) -> Failure {
         let (what, why) = (self.what, why.reason());
         let failure = match is_cancelled {
             true => Failure::new(ErrorCode::Cancelled, format!("`{what}` was cancelled {why}")),
@@ -330,7 +334,7 @@ fn timed_out(what: &str, limit: Duration, fate: &str) -> Failure {
 }
 
 /// The runtime refused to begin a call.
-fn no_call(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
+fn call_start_failure(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
     if !error.is_unsafe_place() {
         return cor(format!("call `{what}`"))(error);
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::engine::coreclr::outbox::Outbox;
 use crate::engine::coreclr::threads::{ManagedThreads, StackRange};
 
-struct Left {
+struct AbandonedCall {
     thread: u32,
     what: String,
 }
@@ -23,7 +23,7 @@ struct Left {
 /// The calls that are still on their threads.
 #[derive(Default)]
 pub(crate) struct StuckCalls {
-    calls: Vec<Left>,
+    calls: Vec<AbandonedCall>,
     /// A step that waits for such a call to end: its thread, command and arguments.
     step: Option<(u32, String, Value)>,
     /// The thread of the step whose turn has come.
@@ -31,7 +31,7 @@ pub(crate) struct StuckCalls {
 }
 
 impl StuckCalls {
-    fn on(&self, thread: u32) -> Option<&Left> {
+    fn on(&self, thread: u32) -> Option<&AbandonedCall> {
         self.calls.iter().find(|left| left.thread == thread)
     }
 
@@ -71,7 +71,7 @@ impl StuckCalls {
     /// Leaves a call on its thread, above this frame. The program is stopped.
     pub(super) fn leave(&mut self, threads: &mut ManagedThreads, thread: u32, below: StackRange, what: &str) {
         threads.leave_call(thread, below);
-        self.calls.push(Left { thread, what: what.to_owned() });
+        self.calls.push(AbandonedCall { thread, what: what.to_owned() });
     }
 
     fn end(&mut self, threads: &mut ManagedThreads, thread: u32) {

@@ -13,7 +13,7 @@ const NEXT_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The waits of a thread since the beginning of a call.
-pub(super) struct Waits {
+pub(super) struct WaitSamples {
     pid: Option<u32>,
     thread: u32,
     /// Samples of when the thread was checked, and how many waits it had begun: the last one before
@@ -21,7 +21,7 @@ pub(super) struct Waits {
     looks: Vec<(Instant, Option<u64>)>,
 }
 
-impl Waits {
+impl WaitSamples {
     pub(super) fn of(pid: Option<u32>, thread: u32) -> Self {
         let mut waits = Self { pid, thread, looks: Vec::new() };
         waits.look();
@@ -91,10 +91,10 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        assert!(Waits::of(Some(own), told.recv().unwrap()).waits_repeatedly());
+        assert!(WaitSamples::of(Some(own), told.recv().unwrap()).waits_repeatedly());
         assert!(!waiter.is_finished());
-        assert!(!Waits::of(Some(own), 1).waits_repeatedly());
-        assert!(!Waits::of(None, own).waits_repeatedly());
+        assert!(!WaitSamples::of(Some(own), 1).waits_repeatedly());
+        assert!(!WaitSamples::of(None, own).waits_repeatedly());
         let mut long = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let is_called = |name: &str| {
             std::fs::read_to_string(format!("/proc/{}/stat", long.id()))
@@ -104,7 +104,7 @@ mod tests {
         while !is_called("sleep") {
             std::thread::yield_now();
         }
-        assert!(!Waits::of(Some(long.id()), long.id()).waits_repeatedly());
+        assert!(!WaitSamples::of(Some(long.id()), long.id()).waits_repeatedly());
         long.kill().unwrap();
         long.wait().unwrap();
     }

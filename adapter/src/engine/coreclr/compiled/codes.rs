@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clr_metadata::signature::Signature;
 
 use super::wire::HelperMessage;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::primitive_name;
@@ -45,11 +45,16 @@ pub(super) struct GenericArguments<'a> {
 
 impl EncodedType {
     /// A type of a module's signature.
-    pub(super) fn of(loaded: &Loaded, signature: &Signature, arguments: GenericArguments<'_>) -> Self {
+    pub(super) fn of(loaded: &LoadedModule, signature: &Signature, arguments: GenericArguments<'_>) -> Self {
         Self::read(loaded, signature, arguments, MAX_DEPTH)
     }
 
-    fn read(loaded: &Loaded, signature: &Signature, arguments: GenericArguments<'_>, deeper: usize) -> Self {
+    fn read(
+        loaded: &LoadedModule,
+        signature: &Signature,
+        arguments: GenericArguments<'_>,
+        deeper: usize,
+    ) -> Self {
         let Some(deeper) = deeper.checked_sub(1) else { return Self::Unknown };
         let inner = |of: &Signature| Box::new(Self::read(loaded, of, arguments, deeper));
         let parameter = |of: &[Self], at: u32| of.get(at as usize).cloned().unwrap_or(Self::Unknown);
@@ -70,7 +75,7 @@ impl EncodedType {
     }
 
     fn of_token(
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         token: u32,
         own: Vec<Self>,
         arguments: GenericArguments<'_>,
@@ -86,7 +91,7 @@ impl EncodedType {
     }
 
     /// A TypeDef, TypeRef or TypeSpec of a module, without generic arguments.
-    pub(super) fn of_plain_token(loaded: &Loaded, token: u32) -> Self {
+    pub(super) fn of_plain_token(loaded: &LoadedModule, token: u32) -> Self {
         Self::of_token(loaded, token, Vec::new(), GenericArguments::default(), MAX_DEPTH)
     }
 
@@ -135,7 +140,7 @@ impl EncodedType {
     }
 
     /// The module, the TypeDef token, and the generic arguments.
-    pub(super) fn definition(&self, session: &ClrSession) -> Option<(Rc<Loaded>, u32, Vec<Self>)> {
+    pub(super) fn definition(&self, session: &ClrSession) -> Option<(Rc<LoadedModule>, u32, Vec<Self>)> {
         let Self::Named { module, token, arguments } = self else { return None };
         let loaded = session.types.modules.by_id(*module)?;
         match session.types.ty_of_token(&loaded, *token, None, Vec::new()) {

@@ -8,8 +8,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
 use super::frame::{CompilationContext, VariableStorage};
-use super::wire::Parts;
-use crate::engine::coreclr::modules::Loaded;
+use super::wire::MessageReader;
+use crate::engine::coreclr::modules::LoadedModule;
 
 /// Most cached expressions; beyond that all are released, in the program as well.
 pub(super) const MAX_KEPT: usize = 512;
@@ -44,7 +44,7 @@ pub(super) struct CompiledExpression {
 #[derive(Clone)]
 pub(super) enum CompileResult {
     /// Loaded into the program.
-    Loaded(Rc<Loaded>, Rc<CompiledExpression>),
+    Loaded(Rc<LoadedModule>, Rc<CompiledExpression>),
     /// Refused by the compiler, or by its process.
     Refused(Vec<CSharpDiagnostic>),
     Failed(String),
@@ -62,7 +62,7 @@ pub(super) enum CompilerResponse {
 impl CompilerResponse {
     /// Parses an answer; `None` if it is malformed.
     pub(super) fn read(message: &[u8]) -> Option<Self> {
-        let mut parts = Parts::of(message);
+        let mut parts = MessageReader::of(message);
         Some(match parts.byte()? {
             b'E' => Self::Code(CompiledExpression {
                 image: parts.bytes()?.to_vec(),

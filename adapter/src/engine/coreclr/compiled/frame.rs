@@ -14,7 +14,7 @@ use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
 use crate::engine::coreclr::methods::find_source_name;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::{is_closure, is_generated};
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stack::FIRST_AWAITING_FRAME;
@@ -44,7 +44,7 @@ pub(super) struct ExpressionVariable {
 
 /// A location in the program.
 pub(super) struct CompilationContext {
-    pub(super) loaded: Rc<Loaded>,
+    pub(super) loaded: Rc<LoadedModule>,
     pub(super) method: u32,
     /// Arguments of its generic parameters: its type's, then its own.
     pub(super) types: Vec<Ty>,
@@ -181,7 +181,7 @@ fn words(text: &str) -> HashSet<&str> {
 fn declared_type(
     session: &ClrSession,
     site: &EvalContext,
-    loaded: &Rc<Loaded>,
+    loaded: &Rc<LoadedModule>,
     method: u32,
     path: &Path,
 ) -> (EncodedType, Vec<bool>) {
@@ -211,7 +211,7 @@ fn declared_type(
 fn start(
     session: &ClrSession,
     site: &EvalContext,
-    loaded: &Rc<Loaded>,
+    loaded: &Rc<LoadedModule>,
     method: u32,
     path: &Path,
 ) -> Option<(EncodedType, Vec<bool>, usize)> {
@@ -277,7 +277,7 @@ fn calls_local_function(metadata: &Metadata, method: u32, words: &HashSet<&str>)
 fn closures(
     session: &ClrSession,
     site: &EvalContext,
-    loaded: &Rc<Loaded>,
+    loaded: &Rc<LoadedModule>,
     method: u32,
 ) -> Vec<ExpressionVariable> {
     let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return Vec::new() };

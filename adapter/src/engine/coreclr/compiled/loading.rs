@@ -12,7 +12,7 @@ use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::calls::arguments::MethodInstance;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::evaluator::{Constant, Data, Val};
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::{OBJECT, STRING};
@@ -36,7 +36,7 @@ pub(in crate::engine::coreclr) fn is_injected(module: &FilePath) -> bool {
 #[derive(Clone)]
 pub(super) enum LoadStrategy {
     /// By the loader, in this module.
-    Loader(Rc<Loaded>),
+    Loader(Rc<LoadedModule>),
     /// By the runtime, permanently: members that the loader needs were trimmed away.
     Plain,
 }
@@ -59,7 +59,7 @@ pub(super) fn load_plainly(
     session: &mut ClrSession,
     site: &EvalContext,
     (name, image): (&str, &[u8]),
-) -> Result<Rc<Loaded>, Failure> {
+) -> Result<Rc<LoadedModule>, Failure> {
     let load = load_of_bytes(session).ok_or_else(|| failed("the program cannot load assemblies"))?;
     let bytes = bytes(session, site, image)?;
     session.call(site, &load, None, &[bytes], "Assembly.Load(byte[])")?;
@@ -74,9 +74,9 @@ pub(super) fn load(
     session: &mut ClrSession,
     site: &EvalContext,
     way: &LoadStrategy,
-    beside: &Loaded,
+    beside: &LoadedModule,
     (name, image): (&str, &[u8]),
-) -> Result<Rc<Loaded>, Failure> {
+) -> Result<Rc<LoadedModule>, Failure> {
     let LoadStrategy::Loader(loader) = way else { return load_plainly(session, site, (name, image)) };
     let method = method_of(session, loader, LOADER, "Load")
         .ok_or_else(|| failed("the loader of expressions is damaged"))?;
@@ -120,7 +120,7 @@ pub(super) fn platform(session: &mut ClrSession, site: &EvalContext) -> Result<V
 /// A method of a module's class, by name.
 pub(super) fn method_of(
     session: &ClrSession,
-    loaded: &Rc<Loaded>,
+    loaded: &Rc<LoadedModule>,
     class: &str,
     name: &str,
 ) -> Option<MethodInstance> {
@@ -133,7 +133,7 @@ pub(super) fn method_of(
 /// A static method with these generic arguments.
 pub(super) fn method_with(
     session: &ClrSession,
-    loaded: &Rc<Loaded>,
+    loaded: &Rc<LoadedModule>,
     token: u32,
     types: Vec<Ty>,
 ) -> Option<MethodInstance> {
@@ -161,7 +161,7 @@ fn static_method(session: &ClrSession, class: &str, name: &str, parameters: &[Ty
 }
 
 /// An array of a type of the module, which tells the loader the module's load context.
-fn anchor(session: &mut ClrSession, site: &EvalContext, beside: &Loaded) -> Option<Path> {
+fn anchor(session: &mut ClrSession, site: &EvalContext, beside: &LoadedModule) -> Option<Path> {
     let metadata = &beside.image()?.metadata;
     let is_plain = |token: &u32| {
         let is_class = metadata.base_name(*token).is_some_and(|base| base == "System.Object");
@@ -194,7 +194,7 @@ fn bytes(session: &mut ClrSession, site: &EvalContext, bytes: &[u8]) -> Result<V
 }
 
 /// The module of an assembly that was just loaded for an expression.
-fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<Loaded>, Failure> {
+fn find_loaded(session: &ClrSession, name: &str) -> Result<Rc<LoadedModule>, Failure> {
     let found = session.types.modules.all().iter().rev().find(|loaded| loaded.path == FilePath::new(name));
     found
         .cloned()

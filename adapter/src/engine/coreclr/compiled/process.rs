@@ -23,7 +23,7 @@ const MAX_COMPLAINT_TIME: Duration = Duration::from_millis(500);
 
 /// Reason for not having an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoAnswer {
+pub(super) enum CompilerProcessError {
     /// The process has ended, or wrote something that is not an answer.
     Ended,
     /// The time limit has passed.
@@ -108,14 +108,20 @@ impl CompilerProcess {
     ///
     /// # Errors
     /// The reason why there is none; the process is then no longer usable.
-    pub(super) fn answer(&self, limit: Duration, give_up: &dyn Fn() -> bool) -> Result<Vec<u8>, NoAnswer> {
+    pub(super) fn answer(
+        &self,
+        limit: Duration,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, CompilerProcessError> {
         let deadline = Instant::now() + limit;
         loop {
             match self.answers.recv_timeout(CANCEL_CHECK_INTERVAL) {
                 Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Ended),
-                Err(RecvTimeoutError::Timeout) if give_up() => return Err(NoAnswer::Cancelled),
-                Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => return Err(NoAnswer::Late),
+                Err(RecvTimeoutError::Disconnected) => return Err(CompilerProcessError::Ended),
+                Err(RecvTimeoutError::Timeout) if give_up() => return Err(CompilerProcessError::Cancelled),
+                Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
+                    return Err(CompilerProcessError::Late);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }

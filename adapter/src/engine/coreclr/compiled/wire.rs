@@ -53,9 +53,9 @@ impl HelperMessage {
 
 /// A message that is being read. Each part is `None` if the message is too short for it.
 #[derive(Debug)]
-pub(super) struct Parts<'a>(&'a [u8]);
+pub(super) struct MessageReader<'a>(&'a [u8]);
 
-impl<'a> Parts<'a> {
+impl<'a> MessageReader<'a> {
     pub(super) fn of(message: &'a [u8]) -> Self {
         Self(message)
     }
@@ -102,7 +102,7 @@ mod tests {
             message.text(text);
         });
         let bytes = message.finish();
-        let mut parts = Parts::of(&bytes);
+        let mut parts = MessageReader::of(&bytes);
         assert_eq!((parts.byte(), parts.number(), parts.text()), (Some(b'E'), Some(7), Some("naïve".into())));
         assert_eq!(parts.byte(), Some(1));
         assert_eq!(parts.list(|parts| parts.text()), Some(vec!["a".into(), "bc".into()]));
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn truncated_message_or_wrong_length_yields_no_part() {
-        assert_eq!(Parts::of(&[9, 0, 0, 0, 1]).bytes(), None);
-        assert_eq!(Parts::of(&[1, 2]).number(), None);
-        assert_eq!(Parts::of(&[255; 8]).list(|parts| parts.byte()), None);
+        assert_eq!(MessageReader::of(&[9, 0, 0, 0, 1]).bytes(), None);
+        assert_eq!(MessageReader::of(&[1, 2]).number(), None);
+        assert_eq!(MessageReader::of(&[255; 8]).list(|parts| parts.byte()), None);
     }
 }

@@ -8,7 +8,7 @@ use cordebug::code::{CodeChunk, IlToNative, NativeCode};
 use super::Disassembly;
 use super::instructions::{self, Instruction, MAX_INSTRUCTION_LEN};
 use crate::engine::coreclr::debuggee::ClrDebuggee;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Most bytes of one method that are shown.
@@ -23,7 +23,7 @@ const PAGE_SIZE: u64 = 4096;
 
 /// The machine code of a method.
 pub(in crate::engine::coreclr) struct CompiledMethod {
-    pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
+    pub(in crate::engine::coreclr) loaded: Rc<LoadedModule>,
     /// Token of its MethodDef row.
     pub(in crate::engine::coreclr) token: u32,
     pub(in crate::engine::coreclr) code: NativeCode,

@@ -26,7 +26,7 @@ impl ClrSession {
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
         let site = EvalContext { thread, frame, runs: false, limit: CALL_TIMEOUT };
         // All names in scope are needed.
-        let sight = self.at_stop().sight_at(&site, "")?;
+        let sight = self.at_stop().scope_at(&site, "")?;
         let evaluation = ExpressionEvaluation::new(self, &site, &sight, Effects::None, None);
         let (found, span) = complete(text, cursor, &sight.scope, &evaluation);
         let units =

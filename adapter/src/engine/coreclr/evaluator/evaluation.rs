@@ -92,7 +92,7 @@ impl<'a> ExpressionEvaluation<'a> {
             if matches!(val.ty, Ty::Reference(_)) {
                 Ok(val.clone())
             } else {
-                session.types.here(&session.debuggee, val)
+                session.types.to_constant(&session.debuggee, val)
             }
         };
         vals.iter().map(one).collect()
@@ -247,7 +247,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
                 }
                 Ok(found)
             }
-            None => self.session().static_meant(field, &self.site(), self.initialises()),
+            None => self.session().resolve_static(field, &self.site(), self.initialises()),
         }
     }
 
@@ -355,7 +355,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     ) -> Result<(), Failure> {
         let arguments = self.load_all(arguments)?;
         let mut session = self.session();
-        let value = session.types.here(&session.debuggee, value)?;
+        let value = session.types.to_constant(&session.debuggee, value)?;
         if let (Some(of), [_]) = (of, arguments.as_slice())
             && let Some(place) = session.at_stop().stored_item(of, &arguments)?
         {
@@ -391,7 +391,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
 
     fn formatted(&self, val: &Val, format: &str) -> Result<String, Failure> {
         let mut session = self.session();
-        let val = session.types.here(&session.debuggee, val)?;
+        let val = session.types.to_constant(&session.debuggee, val)?;
         session.formatted_by_program(&val, format, &self.site())
     }
 

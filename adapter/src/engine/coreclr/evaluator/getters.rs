@@ -9,7 +9,7 @@ use cordebug::value::element;
 use csharp_expr::operators::{BinaryOp, Overflow, compute};
 
 use super::{Constant, Data, Val};
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -26,7 +26,7 @@ impl StopContext<'_> {
     pub(super) fn interpret_getter(
         &self,
         on: &Val,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
         owner: &Ty,
         getter: u32,
     ) -> Option<Val> {
@@ -36,7 +36,7 @@ impl StopContext<'_> {
     fn interpret_getter_to(
         &self,
         on: &Val,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
         owner: &Ty,
         getter: u32,
         deeper: usize,
@@ -115,7 +115,7 @@ impl StopContext<'_> {
     }
 
     /// A field by a FieldDef token, or by a MemberRef that names one of the object's own class.
-    fn read_field(&self, target: &Val, loaded: &Rc<Loaded>, token: u32) -> Option<Val> {
+    fn read_field(&self, target: &Val, loaded: &Rc<LoadedModule>, token: u32) -> Option<Val> {
         let path = target.path()?;
         let inner = bare(&self.fetch(path).ok()?)?;
         let metadata = &loaded.image()?.metadata;
@@ -146,7 +146,7 @@ impl StopContext<'_> {
 impl ClrTypeSystem {
     /// Whether a getter only returns the field of an auto-property. A written one may compute with its field,
     /// which it calls `field`.
-    pub(crate) fn returns_its_field(&self, loaded: &Rc<Loaded>, getter: u32) -> bool {
+    pub(crate) fn returns_its_field(&self, loaded: &Rc<LoadedModule>, getter: u32) -> bool {
         if loaded.image().is_some_and(|image| image.metadata.has_attribute(getter, GENERATED)) {
             return true;
         }
@@ -156,7 +156,7 @@ impl ClrTypeSystem {
         })
     }
 
-    fn il_of(&self, loaded: &Rc<Loaded>, method: u32) -> Option<Vec<u8>> {
+    fn il_of(&self, loaded: &Rc<LoadedModule>, method: u32) -> Option<Vec<u8>> {
         let key = (loaded.id, method);
         if let Some(known) = self.getters.borrow().get(&key) {
             return known.clone();

@@ -8,9 +8,9 @@ use dap_wire::{ErrorCode, Failure};
 use super::calling::with_call_name;
 use super::failed;
 use super::memory::UNREADABLE;
-use super::prepared::{Prepared, at};
-use super::request::{Allowed, EvaluationRequest, ExpressionResult};
-use crate::engine::coreclr::compiled::{self, CSharpDiagnostic, NoOutcome};
+use super::prepared::{PreparedExpression, at};
+use super::request::{AllowedEffects, EvaluationRequest, ExpressionResult};
+use crate::engine::coreclr::compiled::{self, CSharpDiagnostic, CompiledFailure};
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::session::ClrSession;
 
@@ -22,7 +22,7 @@ const MISSING: [&str; 7] = ["CS1061", "CS1935", "CS0103", "CS0234", "CS0246", "C
 impl ClrSession {
     /// Whether the compiler may be asked: its code runs in the program, and is compiled for a frame.
     pub(super) fn may_compile(&self, asked: EvaluationRequest<'_>) -> bool {
-        asked.allowed == Allowed::Everything
+        asked.allowed == AllowedEffects::Everything
             && asked.site.runs
             && asked.about.is_none()
             && !self.calls.looks_only
@@ -48,7 +48,7 @@ impl ClrSession {
             return Err(at(self.no_compiler(what, asked), span, asked.text));
         }
         self.evaluate_by_compiler(asked).map_err(|no| match no {
-            NoOutcome::Unavailable(why) => at(why.compiler_required(what), span, asked.text),
+            CompiledFailure::Unavailable(why) => at(why.compiler_required(what), span, asked.text),
             no => no.into_failure(asked.text),
         })
     }
@@ -57,7 +57,7 @@ impl ClrSession {
     /// knows less than Tandem.
     pub(super) fn evaluate_lambdas_by_compiler(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedExpression,
         asked: EvaluationRequest<'_>,
     ) -> Option<Result<ExpressionResult, Failure>> {
         if !prepared.has_lambda || !self.may_compile(asked) {
@@ -65,8 +65,8 @@ impl ClrSession {
         }
         match self.evaluate_by_compiler(asked) {
             Ok(outcome) => Some(Ok(outcome)),
-            Err(NoOutcome::Unavailable(_)) => None,
-            Err(NoOutcome::Findings(findings)) if findings.iter().any(is_missing) => None,
+            Err(CompiledFailure::Unavailable(_)) => None,
+            Err(CompiledFailure::Findings(findings)) if findings.iter().any(is_missing) => None,
             Err(no) => Some(Err(no.into_failure(asked.text))),
         }
     }
@@ -83,8 +83,8 @@ impl ClrSession {
         match self.evaluate_by_compiler(asked) {
             Ok(outcome) => Ok(outcome),
             // A method that takes a lambda may be in an assembly that is not loaded yet.
-            Err(NoOutcome::Unavailable(why)) if asked.text.contains("=>") => Err(why.explain(failure)),
-            Err(NoOutcome::Unavailable(_)) => Err(failure),
+            Err(CompiledFailure::Unavailable(why)) if asked.text.contains("=>") => Err(why.explain(failure)),
+            Err(CompiledFailure::Unavailable(_)) => Err(failure),
             Err(no) => Err(no.into_failure(asked.text)),
         }
     }
@@ -94,7 +94,7 @@ impl ClrSession {
     pub(super) fn retry_by_compiler(
         &mut self,
         failure: Failure,
-        prepared: &Prepared,
+        prepared: &PreparedExpression,
         asked: EvaluationRequest<'_>,
         before: (u64, u64),
     ) -> Result<ExpressionResult, Failure> {
@@ -105,12 +105,15 @@ impl ClrSession {
             return Err(failure);
         }
         self.evaluate_by_compiler(asked).map_err(|no| match no {
-            NoOutcome::Failed(other) if other.code == ErrorCode::Cancelled => other,
+            CompiledFailure::Failed(other) if other.code == ErrorCode::Cancelled => other,
             _ => failure,
         })
     }
 
-    fn evaluate_by_compiler(&mut self, asked: EvaluationRequest<'_>) -> Result<ExpressionResult, NoOutcome> {
+    fn evaluate_by_compiler(
+        &mut self,
+        asked: EvaluationRequest<'_>,
+    ) -> Result<ExpressionResult, CompiledFailure> {
         Ok(match self.evaluate_compiled(asked.text, asked.site)? {
             compiled::CompiledOutcome::Value(val) => {
                 let is_primary = parse(asked.text).is_ok_and(|expr| expr.is_primary());
@@ -129,13 +132,13 @@ impl ClrSession {
             return Failure::new(ErrorCode::AccessDenied, format!("{needs}: {why}")).quiet();
         }
         match asked.allowed {
-            Allowed::Hovering => failed(format!("{needs}, which hovering does not do"))
+            AllowedEffects::Hovering => failed(format!("{needs}, which hovering does not do"))
                 .hint("evaluate it in the console or as a watch")
                 .quiet(),
-            Allowed::NoSideEffects => {
+            AllowedEffects::NoSideEffects => {
                 failed(format!("{needs}: no side effects are allowed (`allowSideEffects` is false)")).quiet()
             }
-            Allowed::Everything => failed(format!("{needs}, which is not done here")),
+            AllowedEffects::Everything => failed(format!("{needs}, which is not done here")),
         }
     }
 }

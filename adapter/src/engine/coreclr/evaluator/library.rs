@@ -14,7 +14,7 @@ use csharp_expr::bind::{
 use csharp_expr::types::{Def, TupleNames, Ty};
 use rust_decimal::Decimal;
 
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Named;
 
@@ -171,7 +171,7 @@ impl ClrTypeSystem {
         all
     }
 
-    fn read_property(&self, loaded: &Rc<Loaded>, def: Def, info: &PropertyInfo) -> Option<Property> {
+    fn read_property(&self, loaded: &Rc<LoadedModule>, def: Def, info: &PropertyInfo) -> Option<Property> {
         let metadata = &loaded.image()?.metadata;
         let accessor = info.getter.or(info.setter)?;
         let signature = metadata.method_signature(accessor)?;
@@ -201,7 +201,7 @@ impl ClrTypeSystem {
         })
     }
 
-    pub(super) fn read_method(&self, loaded: &Rc<Loaded>, def: Def, token: u32) -> Option<Method> {
+    pub(super) fn read_method(&self, loaded: &Rc<LoadedModule>, def: Def, token: u32) -> Option<Method> {
         let metadata = &loaded.image()?.metadata;
         let signature = metadata.method_signature(token)?;
         let generics = match signature.generic {
@@ -232,7 +232,7 @@ impl ClrTypeSystem {
         })
     }
 
-    fn read_parameters(&self, loaded: &Rc<Loaded>, method: u32, types: &[Signature]) -> Vec<Parameter> {
+    fn read_parameters(&self, loaded: &Rc<LoadedModule>, method: u32, types: &[Signature]) -> Vec<Parameter> {
         let Some(image) = loaded.image() else { return Vec::new() };
         let metadata = &image.metadata;
         let names = metadata.parameters(method);
@@ -319,17 +319,17 @@ impl ClrTypeSystem {
         found
     }
 
-    fn extended_modules(&self, name: &str) -> Vec<Rc<Loaded>> {
-        let has_it = |loaded: &&Rc<Loaded>| {
+    fn extended_modules(&self, name: &str) -> Vec<Rc<LoadedModule>> {
+        let has_it = |loaded: &&Rc<LoadedModule>| {
             loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))
         };
-        let is_near = |loaded: &&Rc<Loaded>| {
+        let is_near = |loaded: &&Rc<LoadedModule>| {
             let stem = loaded.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let near = ["System.Linq", "System.Linq.Queryable", "System.Collections.Immutable"];
             !loaded.is_framework() || near.contains(&stem.as_str())
         };
         let all = self.modules.all();
-        let mut found: Vec<Rc<Loaded>> = all.iter().filter(is_near).filter(has_it).cloned().collect();
+        let mut found: Vec<Rc<LoadedModule>> = all.iter().filter(is_near).filter(has_it).cloned().collect();
         if found.is_empty() {
             found.extend(all.iter().filter(|loaded| !is_near(loaded)).filter(has_it).cloned());
         }
@@ -401,7 +401,7 @@ impl ClrTypeSystem {
 }
 
 /// All members of user types are accessible; of others only public and protected ones.
-fn is_accessible(loaded: &Loaded, access: Access) -> bool {
+fn is_accessible(loaded: &LoadedModule, access: Access) -> bool {
     !loaded.is_framework() || access == Access::Public
 }
 

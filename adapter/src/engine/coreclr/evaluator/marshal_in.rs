@@ -51,7 +51,7 @@ impl ClrSession {
         if !is_variable(path, ty) {
             return Err(failed(format!("`{}` {NO_PLACE}", path.name)));
         }
-        let val = self.types.here(&self.debuggee, val)?;
+        let val = self.types.to_constant(&self.debuggee, val)?;
         let ready = self.in_program(val, ty, site)?;
         self.at_stop().write(path, &ready, ty)?;
         Ok(match ready.data {

@@ -123,7 +123,7 @@ impl ClrTypeSystem {
     }
 
     /// A constant instead of a path into plain memory.
-    pub(super) fn here(&self, debuggee: &ClrDebuggee, val: &Val) -> Result<Val, Failure> {
+    pub(super) fn to_constant(&self, debuggee: &ClrDebuggee, val: &Val) -> Result<Val, Failure> {
         match &val.data {
             Data::At(Path { root: PathRoot::Memory { address, ty }, .. }) => {
                 let constant = self.read_number(debuggee, *address, ty)?;

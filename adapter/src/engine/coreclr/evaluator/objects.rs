@@ -2,7 +2,7 @@
 
 use dap_wire::Failure;
 
-use super::request::{Allowed, EvaluationRequest, ExpressionResult};
+use super::request::{AllowedEffects, EvaluationRequest, ExpressionResult};
 use super::scope::ResolvedScope;
 use super::{Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
@@ -21,7 +21,7 @@ impl ClrSession {
     ) -> Result<Val, Failure> {
         let text = text.trim();
         let place = self.types.place_about(ty);
-        let allowed = Allowed::Everything;
+        let allowed = AllowedEffects::Everything;
         let asked = EvaluationRequest { text, site, allowed, place: Some(&place), about: Some(path) };
         match self.answer_of(asked, &|_| Ok(ResolvedScope::of(ty)))? {
             ExpressionResult::Val(val) => Ok(val),

@@ -37,7 +37,7 @@ pub(crate) struct BindContext {
 }
 
 /// An expression bound in its context.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedExpression {
     pub(super) sight: Rc<ResolvedScope>,
     pub(super) meaning: Meaning,
     pub(super) slots: u32,
@@ -49,14 +49,14 @@ pub(crate) struct Prepared {
     pub(super) is_primary: bool,
 }
 
-impl Prepared {
+impl PreparedExpression {
     pub(super) fn writes(&self) -> bool {
         self.effect.0 >= Effects::Assigns
     }
 }
 
 /// Why an expression could not be bound.
-pub(super) enum Unprepared {
+pub(super) enum PrepareFailure {
     Failed(Failure),
     /// It is wrong, as far as Tandem knows.
     Wrong(Failure),
@@ -67,9 +67,9 @@ pub(super) enum Unprepared {
     },
 }
 
-impl Unprepared {
+impl PrepareFailure {
     /// The same about the value of an assignment, which begins at byte `start` of its text.
-    pub(super) fn behind(self, assignment: &str, start: usize) -> Self {
+    pub(super) fn in_assignment(self, assignment: &str, start: usize) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(failure),
             Self::Wrong(failure) => {
@@ -82,7 +82,7 @@ impl Unprepared {
     }
 }
 
-impl From<Failure> for Unprepared {
+impl From<Failure> for PrepareFailure {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -94,7 +94,7 @@ impl ClrSession {
         &mut self,
         asked: EvaluationRequest<'_>,
         look: &dyn Fn(&Self) -> Result<ResolvedScope, Failure>,
-    ) -> Result<Rc<Prepared>, Unprepared> {
+    ) -> Result<Rc<PreparedExpression>, PrepareFailure> {
         if let Some(place) = asked.place
             && let Some(known) = self.values.prepared.borrow().get(asked.text).and_then(|all| all.get(place))
         {
@@ -103,7 +103,7 @@ impl ClrSession {
         let sight = look(self)?;
         let prepared = Rc::new(self.parse_and_bind(asked, sight, None)?);
         if let Some(place) = asked.place
-            && prepared.sight.stays()
+            && prepared.sight.is_stop_independent()
         {
             let mut known = self.values.prepared.borrow_mut();
             if known.values().map(HashMap::len).sum::<usize>() >= MAX_KEPT {
@@ -120,13 +120,13 @@ impl ClrSession {
         asked: EvaluationRequest<'_>,
         sight: ResolvedScope,
         expected: Option<&Ty>,
-    ) -> Result<Prepared, Unprepared> {
+    ) -> Result<PreparedExpression, PrepareFailure> {
         let expr = parse(asked.text)
-            .map_err(|diagnostic| Unprepared::Wrong(diagnostic_failure(&diagnostic, asked.text)))?;
+            .map_err(|diagnostic| PrepareFailure::Wrong(diagnostic_failure(&diagnostic, asked.text)))?;
         let evaluation = ExpressionEvaluation::new(self, asked.site, &sight, Effects::None, asked.about);
         let bound = bind(&expr, &sight.scope, expected, &evaluation);
         let prepared = with_meaning(bound, sight, asked.text)?;
-        Ok(Prepared { is_primary: expr.is_primary(), ..prepared })
+        Ok(PreparedExpression { is_primary: expr.is_primary(), ..prepared })
     }
 }
 
@@ -186,16 +186,16 @@ pub(super) fn with_meaning(
     bound: Result<BoundExpression, Refusal>,
     sight: ResolvedScope,
     text: &str,
-) -> Result<Prepared, Unprepared> {
+) -> Result<PreparedExpression, PrepareFailure> {
     let bound = bound.map_err(|refusal| match refusal {
-        Refusal::Wrong(diagnostic) => Unprepared::Wrong(diagnostic_failure(&diagnostic, text)),
-        Refusal::NeedsCompiler { what, span } => Unprepared::NeedsCompiler { what, span },
+        Refusal::Wrong(diagnostic) => PrepareFailure::Wrong(diagnostic_failure(&diagnostic, text)),
+        Refusal::NeedsCompiler { what, span } => PrepareFailure::NeedsCompiler { what, span },
     })?;
     let (effect, has_lambda) = match &bound.meaning {
         Meaning::Value(typed) => (typed.strongest_effect(), typed.has_lambda()),
         _ => ((Effects::None, Span::default()), false),
     };
-    Ok(Prepared {
+    Ok(PreparedExpression {
         sight: Rc::new(sight),
         meaning: bound.meaning,
         slots: bound.slots,

@@ -11,7 +11,7 @@ use super::calling::with_call_name;
 use super::{Constant, Data, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -38,7 +38,7 @@ impl ClrSession {
         if let Some(known) = self.at_stop().known_of_array(on, name)? {
             return Ok(known);
         }
-        let Some(getter) = property.property.getter else { return Err(only_written(on, name)) };
+        let Some(getter) = property.property.getter else { return Err(write_only_failure(on, name)) };
         let val = self.call_getter(on, (&loaded, &property.owner, getter), name, property.is_base, site)?;
         let ty = property.ty.direct();
         Ok(match ty.is_open() || *ty == Ty::Other || (val.ty.is_value() && !ty.is_value()) {
@@ -55,7 +55,7 @@ impl ClrSession {
         name: &str,
         site: &EvalContext,
     ) -> Result<Val, Failure> {
-        let Some(getter) = property.info.getter else { return Err(only_written(on, name)) };
+        let Some(getter) = property.info.getter else { return Err(write_only_failure(on, name)) };
         let names = property.loaded.image().map(|image| {
             let own = image.metadata.tuple_names(property.info.token);
             if own.is_empty() { image.metadata.tuple_names_of_parameter(getter, None) } else { own }
@@ -68,7 +68,7 @@ impl ClrSession {
     fn call_getter(
         &mut self,
         on: &Val,
-        (loaded, owner, getter): (&Rc<Loaded>, &Ty, u32),
+        (loaded, owner, getter): (&Rc<LoadedModule>, &Ty, u32),
         name: &str,
         is_base: bool,
         site: &EvalContext,
@@ -151,10 +151,10 @@ impl StopContext<'_> {
     /// The getter that a virtual call would run; `None` if it is not known.
     fn most_derived(
         &self,
-        own: (Rc<Loaded>, Ty, u32),
+        own: (Rc<LoadedModule>, Ty, u32),
         on: &Val,
         name: &str,
-    ) -> Option<(Rc<Loaded>, Ty, u32)> {
+    ) -> Option<(Rc<LoadedModule>, Ty, u32)> {
         let (loaded, owner, getter) = &own;
         let metadata = &loaded.image()?.metadata;
         if !metadata.is_virtual(*getter) {
@@ -406,7 +406,7 @@ impl ClrTypeSystem {
     }
 }
 
-fn only_written(on: &Val, name: &str) -> Failure {
+fn write_only_failure(on: &Val, name: &str) -> Failure {
     let of = on.path().map_or_else(String::new, |path| format!("{}.", path.name));
     failed(format!("`{of}{name}` can only be written"))
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::calling::with_call_name;
 use super::evaluation::ExpressionEvaluation;
-use super::prepared::{BindContext, Prepared, Unprepared, diagnostic_failure, in_value, with_meaning};
+use super::prepared::{
+    BindContext, PrepareFailure, PreparedExpression, diagnostic_failure, in_value, with_meaning,
+};
 use super::scope::ResolvedScope;
 use super::{Constant, Data, Format, Val, failed};
 use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
@@ -25,7 +27,7 @@ const HOVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Effects that an evaluation may have on the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Allowed {
+pub(crate) enum AllowedEffects {
     Everything,
     /// Getters and indexers, for a hover.
     Hovering,
@@ -38,7 +40,7 @@ pub(crate) enum Allowed {
 pub(super) struct EvaluationRequest<'a> {
     pub(super) text: &'a str,
     pub(super) site: &'a EvalContext,
-    pub(super) allowed: Allowed,
+    pub(super) allowed: AllowedEffects,
     /// Its context, if its binding is cached.
     pub(super) place: Option<&'a BindContext>,
     /// The object that it is about, if it is not evaluated in a frame.
@@ -68,18 +70,18 @@ impl ClrSession {
         let text = arguments["expression"].as_str().unwrap_or_default();
         let (thread, frame) = self.at_stop().frame_asked(arguments)?;
         let allowed = match () {
-            () if arguments["context"] == "hover" => Allowed::Hovering,
-            () if arguments["allowSideEffects"] == false => Allowed::NoSideEffects,
-            () => Allowed::Everything,
+            () if arguments["context"] == "hover" => AllowedEffects::Hovering,
+            () if arguments["allowSideEffects"] == false => AllowedEffects::NoSideEffects,
+            () => AllowedEffects::Everything,
         };
-        let limit = if allowed == Allowed::Hovering { HOVER_TIMEOUT } else { CALL_TIMEOUT };
+        let limit = if allowed == AllowedEffects::Hovering { HOVER_TIMEOUT } else { CALL_TIMEOUT };
         let site = EvalContext { thread, frame, runs: true, limit };
         let (text, mut format) = Format::split(text);
         format.hex |= arguments["format"]["hex"] == true;
         format.copies = arguments["context"] == "clipboard";
         let found = self.outcome(text, &site, allowed)?;
         // Displays may call anything.
-        let site = EvalContext { runs: allowed == Allowed::Everything, ..site };
+        let site = EvalContext { runs: allowed == AllowedEffects::Everything, ..site };
         self.answer_with(found, &format, &site)
     }
 
@@ -88,12 +90,12 @@ impl ClrSession {
         &mut self,
         text: &str,
         site: &EvalContext,
-        allowed: Allowed,
+        allowed: AllowedEffects,
     ) -> Result<ExpressionResult, Failure> {
         let place = self.at_stop().place_of(site);
         let text = text.trim();
         let asked = EvaluationRequest { text, site, allowed, place: place.as_ref(), about: None };
-        self.answer_of(asked, &|session| session.at_stop().sight_at(site, text))
+        self.answer_of(asked, &|session| session.at_stop().scope_at(site, text))
     }
 
     /// Evaluates an expression; `look` finds the names in scope, if they are not cached.
@@ -117,7 +119,7 @@ impl ClrSession {
             let before = self.debuggee.times_changed();
             match self.run_prepared(&prepared, asked) {
                 Ok(Some(outcome)) => return Ok(outcome),
-                Ok(None) if again => return Err(changing()),
+                Ok(None) if again => return Err(changing_failure()),
                 // The type of an object differs from the one at binding.
                 Ok(None) => self.values.forget(asked),
                 Err(failure) => return self.retry_by_compiler(failure, &prepared, asked, before),
@@ -128,20 +130,20 @@ impl ClrSession {
 
     fn answer_unprepared(
         &mut self,
-        unprepared: Unprepared,
+        unprepared: PrepareFailure,
         asked: EvaluationRequest<'_>,
     ) -> Result<ExpressionResult, Failure> {
         match unprepared {
-            Unprepared::Failed(failure) => Err(failure),
-            Unprepared::Wrong(failure) => self.recheck_by_compiler(failure, asked),
-            Unprepared::NeedsCompiler { what, span } => self.evaluate_compiler_only(&what, span, asked),
+            PrepareFailure::Failed(failure) => Err(failure),
+            PrepareFailure::Wrong(failure) => self.recheck_by_compiler(failure, asked),
+            PrepareFailure::NeedsCompiler { what, span } => self.evaluate_compiler_only(&what, span, asked),
         }
     }
 
     /// Evaluates a bound expression; `None` if it must be bound again.
     fn run_prepared(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedExpression,
         asked: EvaluationRequest<'_>,
     ) -> Result<Option<ExpressionResult>, Failure> {
         let typed = match &prepared.meaning {
@@ -165,21 +167,21 @@ impl ClrSession {
             Some(val) => {
                 let text = asked.text;
                 let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
-                ExpressionResult::Val(with_call_name(self.types.here(&self.debuggee, &val)?, &name))
+                ExpressionResult::Val(with_call_name(self.types.to_constant(&self.debuggee, &val)?, &name))
             }
             None => ExpressionResult::Nothing,
         }))
     }
 
-    fn effects_allowed(&self, allowed: Allowed) -> Effects {
+    fn effects_allowed(&self, allowed: AllowedEffects) -> Effects {
         match allowed {
-            Allowed::Everything if !self.calls.looks_only => Effects::Assigns,
+            AllowedEffects::Everything if !self.calls.looks_only => Effects::Assigns,
             _ => Effects::Getters,
         }
     }
 
     /// Refuses an effect, with the reason.
-    fn not_allowed(&self, effect: Effects, part: &str, allowed: Allowed) -> Failure {
+    fn not_allowed(&self, effect: Effects, part: &str, allowed: AllowedEffects) -> Failure {
         let what = match effect {
             Effects::Assigns => format!("`{part}` would be written to"),
             _ => format!("`{part}` runs code of the program"),
@@ -189,7 +191,7 @@ impl ClrSession {
             return Failure::new(ErrorCode::AccessDenied, format!("{what}, {why}")).quiet();
         }
         match allowed {
-            Allowed::Hovering => failed(format!("{what}, which hovering does not do"))
+            AllowedEffects::Hovering => failed(format!("{what}, which hovering does not do"))
                 .hint("evaluate it in the console or as a watch")
                 .quiet(),
             _ => failed(format!("{what}, and no side effects are allowed (`allowSideEffects` is false)"))
@@ -254,7 +256,7 @@ impl ClrSession {
     }
 
     fn evaluate_text(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
-        let found = self.outcome(text, site, Allowed::Everything)?;
+        let found = self.outcome(text, site, AllowedEffects::Everything)?;
         if let ExpressionResult::Val(val) = &found
             && let Some(Constant::Text(text)) = self.at_stop().load(val)?
         {
@@ -282,11 +284,11 @@ impl ClrSession {
         let asked = EvaluationRequest {
             text,
             site: &site,
-            allowed: Allowed::Everything,
+            allowed: AllowedEffects::Everything,
             place: place.as_ref(),
             about: None,
         };
-        let found = self.answer_of(asked, &|session| session.at_stop().sight_at(&site, text));
+        let found = self.answer_of(asked, &|session| session.at_stop().scope_at(&site, text));
         let constant = match found {
             Ok(ExpressionResult::Val(val)) => self.at_stop().load(&val),
             Ok(_) => Ok(None),
@@ -326,7 +328,7 @@ impl ClrSession {
         let behind = format!("{}{}", " ".repeat(start), text.get(start..).unwrap_or_default());
         let to = parse(target).map_err(|diagnostic| diagnostic_failure(&diagnostic, target))?;
         let value = parse(&behind).map_err(|diagnostic| diagnostic_failure(&diagnostic, text))?;
-        let sight = self.at_stop().sight_at(site, text)?;
+        let sight = self.at_stop().scope_at(site, text)?;
         let evaluation = ExpressionEvaluation::new(self, site, &sight, Effects::None, None);
         let bound = bind_assignment(&to, &value, &sight.scope, &evaluation);
         let prepared = with_meaning(bound, sight, text);
@@ -336,7 +338,7 @@ impl ClrSession {
     /// Writes the value of an expression to a place.
     pub(crate) fn assign(&mut self, place: &Val, new: &str, site: &EvalContext) -> Result<Val, Failure> {
         let new = new.trim();
-        let sight = self.at_stop().sight_at(site, new)?;
+        let sight = self.at_stop().scope_at(site, new)?;
         let expected = if matches!(place.ty, Ty::Other | Ty::Null) { None } else { Some(&place.ty) };
         let asked = everything(new, site);
         let prepared = self.parse_and_bind(asked, sight, expected);
@@ -347,7 +349,7 @@ impl ClrSession {
             Err(unprepared) if !path.name.contains(UNNAMED) => {
                 let assignment = format!("{} = {new}", path.name);
                 let start = assignment.len() - new.len();
-                let unprepared = unprepared.behind(&assignment, start);
+                let unprepared = unprepared.in_assignment(&assignment, start);
                 let value = self.evaluate_prepared(Err(unprepared), everything(&assignment, site));
                 return value.map_err(|failure| in_value(failure, &assignment, start));
             }
@@ -360,7 +362,7 @@ impl ClrSession {
 
     fn evaluate_prepared(
         &mut self,
-        prepared: Result<Prepared, Unprepared>,
+        prepared: Result<PreparedExpression, PrepareFailure>,
         asked: EvaluationRequest<'_>,
     ) -> Result<Val, Failure> {
         let outcome = match prepared {
@@ -376,13 +378,13 @@ impl ClrSession {
         match outcome {
             Some(ExpressionResult::Val(val)) => Ok(val),
             Some(_) => Err(failed(format!("`{}` has no value", asked.text))),
-            None => Err(changing()),
+            None => Err(changing_failure()),
         }
     }
 
     /// The value of an expression.
     pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<Val, Failure> {
-        match self.outcome(text, site, Allowed::Everything)? {
+        match self.outcome(text, site, AllowedEffects::Everything)? {
             ExpressionResult::Val(val) => Ok(val),
             _ => Err(failed(format!("`{}` has no value", text.trim()))),
         }
@@ -405,10 +407,10 @@ impl StopContext<'_> {
     }
 }
 
-fn changing() -> Failure {
+fn changing_failure() -> Failure {
     failed("the objects it is about change while it is evaluated")
 }
 
 fn everything<'a>(text: &'a str, site: &'a EvalContext) -> EvaluationRequest<'a> {
-    EvaluationRequest { text, site, allowed: Allowed::Everything, place: None, about: None }
+    EvaluationRequest { text, site, allowed: AllowedEffects::Everything, place: None, about: None }
 }

@@ -43,7 +43,7 @@ impl ResolvedScope {
     }
 
     /// Whether it is valid for every stop at this location.
-    pub(super) fn stays(&self) -> bool {
+    pub(super) fn is_stop_independent(&self) -> bool {
         let stays = |way: &Path| {
             !matches!(way.root, PathRoot::Handle(_) | PathRoot::Exception { .. } | PathRoot::Memory { .. })
         };
@@ -55,7 +55,7 @@ impl ResolvedScope {
 
 impl StopContext<'_> {
     /// The scope of code in a frame. Only the parts that the text may use are read.
-    pub(super) fn sight_at(&self, site: &EvalContext, text: &str) -> Result<ResolvedScope, Failure> {
+    pub(super) fn scope_at(&self, site: &EvalContext, text: &str) -> Result<ResolvedScope, Failure> {
         let (thread, frame) = (site.thread, site.frame);
         let mut sight = ResolvedScope::default();
         let locals = self.locals(thread, frame)?;

@@ -10,14 +10,14 @@ use dap_wire::Failure;
 use super::calling::with_call_name;
 use super::{Constant, Val, failed};
 use crate::engine::coreclr::calls::EvalContext;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::values::{Path, PathRoot};
 
 /// A static field with its declaring type.
-pub(super) struct Static<'a> {
+pub(super) struct StaticField<'a> {
     pub(super) owner: &'a Ty,
     pub(super) token: u32,
     pub(super) name: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Static<'a> {
 
 impl ClrSession {
     /// A static field that a typed tree names.
-    pub(super) fn static_meant(
+    pub(super) fn resolve_static(
         &mut self,
         field: &FieldRef,
         site: &EvalContext,
@@ -34,7 +34,7 @@ impl ClrSession {
     ) -> Result<Val, Failure> {
         let ty = field.field.ty.with(field.owner.arguments(), &[]);
         let (owner, token, name) = (&field.owner, field.field.token, &*field.field.name);
-        self.static_field(&Static { owner, token, name, ty }, site, initialises)
+        self.static_field(&StaticField { owner, token, name, ty }, site, initialises)
     }
 
     /// A static property: an auto-property is read as its field, any other is called.
@@ -51,7 +51,7 @@ impl ClrSession {
         let getter = property.property.getter;
         let getter = getter.ok_or_else(|| failed(format!("`{shown}` can only be written")))?;
         if let Some(token) = property.property.backing {
-            let field = Static { owner, token, name, ty: property.ty.clone() };
+            let field = StaticField { owner, token, name, ty: property.ty.clone() };
             if let Ok(val) = self.static_field(&field, site, initialises) {
                 return Ok(with_call_name(val, &shown));
             }
@@ -63,7 +63,7 @@ impl ClrSession {
     /// A static field's value, for its row: its class is not initialised.
     pub(crate) fn static_value(
         &mut self,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
         owner: &Ty,
         field: &FieldDef,
         site: &EvalContext,
@@ -79,12 +79,12 @@ impl ClrSession {
             return Ok(Val::constant_of(constant, ty));
         }
         let (token, name) = (field.token, field.name.as_str());
-        self.static_field(&Static { owner, token, name, ty }, site, false)
+        self.static_field(&StaticField { owner, token, name, ty }, site, false)
     }
 
     fn static_field(
         &mut self,
-        field: &Static<'_>,
+        field: &StaticField<'_>,
         site: &EvalContext,
         initialises: bool,
     ) -> Result<Val, Failure> {

@@ -52,7 +52,7 @@ const MAX_CALLERS: usize = 24;
 const REQUEST: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
 
 /// An exception that may be thrown again, or was reported.
-struct One {
+struct RememberedException {
     /// Weak: most are never thrown again.
     exception: Handle,
     /// The runtime reports all its handlers.
@@ -62,15 +62,15 @@ struct One {
 
 /// The remembered exceptions.
 #[derive(Default)]
-pub(super) struct Carried {
-    list: Vec<One>,
+pub(super) struct RememberedExceptions {
+    list: Vec<RememberedException>,
     /// How many other exceptions were reported since the last one was added.
     others: u32,
     /// The breakpoint was set, or setting it is impossible.
     is_watched: bool,
 }
 
-impl Carried {
+impl RememberedExceptions {
     /// Whether one needs reports of all exceptions.
     pub(super) fn is_unforced(&self) -> bool {
         self.list.iter().any(|one| !one.is_forced && !one.is_reported)
@@ -85,27 +85,28 @@ impl Carried {
     }
 
     /// Forgets them all, and has the runtime do the same; the program is stopped.
-    pub(super) fn put_all_down(&mut self) {
-        self.list.drain(..).for_each(One::put_down);
+    pub(super) fn forget_all(&mut self) {
+        self.list.drain(..).for_each(RememberedException::forget);
     }
 
     fn position(&self, thrown: &ClrValue) -> Option<usize> {
-        let is_this =
-            |one: &One| one.exception.value().is_ok_and(|value| is_same_object(&value, thrown) == Some(true));
+        let is_this = |one: &RememberedException| {
+            one.exception.value().is_ok_and(|value| is_same_object(&value, thrown) == Some(true))
+        };
         self.list.iter().position(is_this)
     }
 
-    fn add(&mut self, one: One) {
+    fn add(&mut self, one: RememberedException) {
         if self.list.len() >= MAX_KEPT {
-            self.list.remove(0).put_down();
+            self.list.remove(0).forget();
         }
         self.others = 0;
         self.list.push(one);
     }
 }
 
-impl One {
-    fn put_down(self) {
+impl RememberedException {
+    fn forget(self) {
         if self.is_forced
             && let Some(object) = self.exception.value().ok().as_ref().and_then(object)
             && let Err(error) = object.tell_each_handler(false)
@@ -145,7 +146,7 @@ impl ClrSession {
 impl ClrTypeSystem {
     /// Whether a handler rethrows the exceptions that it catches: that of an async method stores them in the
     /// task; that of a `finally` with an `await`, which catches every object, throws it at its end.
-    fn passes_on(&self, debuggee: &ClrDebuggee, frame: &Frame, il: u32) -> bool {
+    fn rethrows(&self, debuggee: &ClrDebuggee, frame: &Frame, il: u32) -> bool {
         let look = || {
             let function = frame.function().ok()?;
             let loaded = self.modules.of(&function.module().ok()?)?;
@@ -210,7 +211,8 @@ impl Exceptions {
         il: u32,
         passed: bool,
     ) -> bool {
-        if !self.filters.mind(ExceptionStage::UserUnhandled) || !passed && self.thrown.carried.list.is_empty()
+        if !self.filters.has_filter_for(ExceptionStage::UserUnhandled)
+            || !passed && self.thrown.carried.list.is_empty()
         {
             return false;
         }
@@ -224,14 +226,17 @@ impl Exceptions {
         }
         // An exception that leaves user code on this very stack is reported while its frames exist, wherever
         // the library releases it.
-        if (is_users || !passed) && types.passes_on(debuggee, frame, il) {
+        if (is_users || !passed) && types.rethrows(debuggee, frame, il) {
             if known.is_none() {
-                self.carry(debuggee, types, &thrown);
+                self.remember_task_exception(debuggee, types, &thrown);
             }
             return false;
         }
         if is_users {
-            known.map(|at| self.thrown.carried.list.remove(at)).into_iter().for_each(One::put_down);
+            known
+                .map(|at| self.thrown.carried.list.remove(at))
+                .into_iter()
+                .for_each(RememberedException::forget);
             return false;
         }
         if types.is_unconcerned(frame) || types.is_wrapped_for_assertion(thread, frame) {
@@ -248,7 +253,7 @@ impl Exceptions {
     }
 
     /// Remembers an exception that is stored in a task.
-    fn carry(&mut self, debuggee: &ClrDebuggee, types: &ClrTypeSystem, thrown: &ClrValue) {
+    fn remember_task_exception(&mut self, debuggee: &ClrDebuggee, types: &ClrTypeSystem, thrown: &ClrValue) {
         let lineage = types.exception_types(thrown);
         let cancels = lineage.iter().any(|name| name == CANCELLATION);
         if cancels || !self.filters.stop(ExceptionStage::UserUnhandled, &lineage) {
@@ -292,7 +297,9 @@ impl Exceptions {
 
     fn remember(&mut self, thrown: &ClrValue, is_forced: bool, is_reported: bool) {
         match object(thrown).map(|object| object.weak_handle()) {
-            Some(Ok(exception)) => self.thrown.carried.add(One { exception, is_forced, is_reported }),
+            Some(Ok(exception)) => {
+                self.thrown.carried.add(RememberedException { exception, is_forced, is_reported })
+            }
             Some(Err(error)) => tracing::debug!(%error, "an exception cannot be kept in mind"),
             None => {}
         }
@@ -300,7 +307,7 @@ impl Exceptions {
 
     /// Whether libraries' requests for a stop matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_requests(&self) -> bool {
-        !self.thrown.carried.is_watched && self.filters.mind(ExceptionStage::UserUnhandled)
+        !self.thrown.carried.is_watched && self.filters.has_filter_for(ExceptionStage::UserUnhandled)
     }
 }
 

@@ -57,7 +57,7 @@ impl ExceptionTypeFilter {
     fn hold(&self, lineage: &[String]) -> bool {
         let matches = |pattern: &String| match pattern.contains('*') {
             // The last base of every exception is `System.Exception`: a pattern means only the type itself.
-            true => lineage.first().is_some_and(|name| is_like(name, pattern)),
+            true => lineage.first().is_some_and(|name| matches_pattern(name, pattern)),
             false => lineage.iter().any(|name| name == pattern || name.ends_with(&format!(".{pattern}"))),
         };
         (self.wanted.is_empty() || self.wanted.iter().any(matches)) && !self.unwanted.iter().any(matches)
@@ -65,7 +65,7 @@ impl ExceptionTypeFilter {
 }
 
 /// Whether a name matches a pattern in which `*` stands for any characters.
-fn is_like(name: &str, pattern: &str) -> bool {
+fn matches_pattern(name: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
     let mut parts = parts.peekable();
@@ -119,18 +119,18 @@ impl Filters {
     }
 
     /// Whether any rule is about this point of an exception's life; saves reading its type.
-    pub(crate) fn mind(&self, at: ExceptionStage) -> bool {
-        self.0.iter().any(|(when, _)| applies(*when, at))
+    pub(crate) fn has_filter_for(&self, at: ExceptionStage) -> bool {
+        self.0.iter().any(|(when, _)| stage_matches(*when, at))
     }
 
     /// Whether an exception stops the program.
     pub(crate) fn stop(&self, at: ExceptionStage, lineage: &[String]) -> bool {
-        self.0.iter().any(|(when, types)| applies(*when, at) && types.hold(lineage))
+        self.0.iter().any(|(when, types)| stage_matches(*when, at) && types.hold(lineage))
     }
 }
 
 /// An unhandled exception is not handled by user code either.
-fn applies(when: ExceptionStage, at: ExceptionStage) -> bool {
+fn stage_matches(when: ExceptionStage, at: ExceptionStage) -> bool {
     when == at || (when == ExceptionStage::UserUnhandled && at == ExceptionStage::Unhandled)
 }
 
@@ -183,22 +183,25 @@ mod tests {
         let mut filters = Filters::default();
         let told = filters.set(&json!({ "filters": ["user-unhandled"] }));
         assert_eq!(told["breakpoints"][0]["verified"], true);
-        assert!(filters.mind(ExceptionStage::UserUnhandled));
+        assert!(filters.has_filter_for(ExceptionStage::UserUnhandled));
     }
 
     #[test]
     fn unhandled_exception_matches_user_unhandled_and_unknown_filters_are_reported() {
         let mut filters = Filters::default();
-        assert!(filters.mind(ExceptionStage::Unhandled) && !filters.mind(ExceptionStage::Thrown));
+        assert!(
+            filters.has_filter_for(ExceptionStage::Unhandled)
+                && !filters.has_filter_for(ExceptionStage::Thrown)
+        );
         let told = filters.set(&json!({ "filters": ["userUnhandled", "nope"],
             "filterOptions": [{ "filterId": "all", "condition": "a b" }] }));
         let verified: Vec<bool> =
             told["breakpoints"].as_array().unwrap().iter().map(|answer| answer["verified"] == true).collect();
         assert_eq!(verified, [true, false, false]);
         assert!(
-            filters.mind(ExceptionStage::Unhandled)
-                && filters.mind(ExceptionStage::UserUnhandled)
-                && !filters.mind(ExceptionStage::Thrown)
+            filters.has_filter_for(ExceptionStage::Unhandled)
+                && filters.has_filter_for(ExceptionStage::UserUnhandled)
+                && !filters.has_filter_for(ExceptionStage::Thrown)
         );
     }
 }

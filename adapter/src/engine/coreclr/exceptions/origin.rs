@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::{ExceptionStage, MAX_FRAMES};
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::exceptions::Exceptions;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::retrieval::Retrieval;
 use crate::engine::coreclr::sources::SourceLocator;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// A location that an exception passed.
 pub(in crate::engine::coreclr) struct ThrowLocation {
-    pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
+    pub(in crate::engine::coreclr) loaded: Rc<LoadedModule>,
     /// Token of its MethodDef row.
     pub(in crate::engine::coreclr) method: u32,
     /// IL offset, if it is known.
@@ -36,7 +36,7 @@ impl ThrowLocation {
         Some(self.loaded.pdb.as_ref().ok()?.point_at(self.method, self.il?)?.line)
     }
 
-    fn is_in(&self, other: &(Rc<Loaded>, u32)) -> bool {
+    fn is_in(&self, other: &(Rc<LoadedModule>, u32)) -> bool {
         self.loaded.id == other.0.id && self.method == other.1
     }
 }
@@ -162,8 +162,8 @@ fn place_of(frame: &Frame, place: &ThrowLocation) -> ThrowLocation {
 }
 
 /// The index of the first location from which all are frames of the thread, from its top down.
-fn first_live(places: &[ThrowLocation], live: &[Option<(Rc<Loaded>, u32)>]) -> usize {
-    let is_frame = |(place, frame): (&ThrowLocation, &Option<(Rc<Loaded>, u32)>)| {
+fn first_live(places: &[ThrowLocation], live: &[Option<(Rc<LoadedModule>, u32)>]) -> usize {
+    let is_frame = |(place, frame): (&ThrowLocation, &Option<(Rc<LoadedModule>, u32)>)| {
         frame.as_ref().is_some_and(|frame| place.is_in(frame))
     };
     let fits = |from: &usize| places.iter().skip(*from).zip(live).all(is_frame);

@@ -33,7 +33,7 @@ impl Exceptions {
                 tracing::debug!(%error, path = %loaded.path.display(), "still marked as user code");
             }
         }
-        self.thrown.carried.put_all_down();
+        self.thrown.carried.forget_all();
         self.thrown.is_only_users = true;
         match process.tell_exceptions_outside_user_code(false) {
             Ok(note) => Some(Silence { process: debuggee.pid?, note: note? }),

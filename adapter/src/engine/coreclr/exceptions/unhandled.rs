@@ -27,7 +27,7 @@ const MAX_RUNTIME_FRAMES: u32 = 4096;
 
 /// State of the watch for handlers.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct HandlerWatch {
     /// The breakpoint was set, or setting it is impossible.
     is_watched: bool,
     /// Which argument of the method with the breakpoint is the exception.
@@ -64,7 +64,7 @@ impl ClrSession {
 
 impl Breakpoints {
     /// Whether a breakpoint is the one on the way to handlers.
-    pub(in crate::engine::coreclr) fn is_heard(&self, hit: &RuntimeBreakpoint) -> bool {
+    pub(in crate::engine::coreclr) fn is_handler_breakpoint(&self, hit: &RuntimeBreakpoint) -> bool {
         self.heard.as_ref().is_some_and(|own| own.is(hit))
     }
 }
@@ -95,7 +95,7 @@ impl Exceptions {
 
     /// Whether handlers matter, and nothing would report them yet.
     pub(super) fn is_to_watch_for_handlers(&self) -> bool {
-        !self.thrown.heard.is_watched && self.filters.mind(ExceptionStage::Unhandled)
+        !self.thrown.heard.is_watched && self.filters.has_filter_for(ExceptionStage::Unhandled)
     }
 
     /// Whether the exception that a thread throws was reported before its handlers ran.

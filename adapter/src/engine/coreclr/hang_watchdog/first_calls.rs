@@ -169,7 +169,7 @@ impl ClrSession {
         loop {
             match self.inbox.recv_timeout(if is_stopped { Duration::ZERO } else { SAMPLE_INTERVAL }) {
                 Ok(EngineInput::Callback(callback)) if is_bookkeeping(&callback) => {
-                    self.bookkeeping(callback);
+                    self.record_changes(callback);
                     // The callback itself stops the program: one stop is enough.
                     if is_stopped {
                         process.resume()?;

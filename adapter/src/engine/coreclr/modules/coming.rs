@@ -10,7 +10,7 @@ use cordebug::module::Module;
 use cordebug::stream::ComStream;
 use serde_json::json;
 
-use super::Loaded;
+use super::LoadedModule;
 use crate::engine::coreclr::children::is_of_sdk;
 use crate::engine::coreclr::compiled::is_injected;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
@@ -53,11 +53,11 @@ impl ClrSession {
         let is_entry =
             self.debuggee.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
         if is_entry {
-            self.about_the_program(&loaded);
+            self.on_program_assembly(&loaded);
         }
         self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, &loaded);
         if loaded.problem().is_some() && !loaded.is_library() {
-            self.breakpoints.tell_why_pending(&self.types, &self.sources, &self.outbox);
+            self.breakpoints.report_pending_reason(&self.types, &self.sources, &self.outbox);
         }
     }
 
@@ -76,7 +76,7 @@ impl ClrSession {
     }
 
     /// A module that was loaded without symbols has some now; the program is stopped.
-    pub(crate) fn add_symbols(&mut self, loaded: &Rc<Loaded>) {
+    pub(crate) fn add_symbols(&mut self, loaded: &Rc<LoadedModule>) {
         prepare_for_debugging(loaded, &self.options);
         if loaded.is_user_code {
             self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
@@ -97,7 +97,7 @@ impl ClrSession {
     }
 
     /// Warns about an assembly that was loaded too late to be refused.
-    fn about_runtime_async(&self, loaded: &Loaded) {
+    fn about_runtime_async(&self, loaded: &LoadedModule) {
         if self.types.modules.crashes_on(loaded) {
             self.outbox.note(&format!(
                 "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The \
@@ -111,7 +111,7 @@ impl ClrSession {
     }
 
     /// Handles the program's own assembly: the entry stop, and notes about limits.
-    fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
+    fn on_program_assembly(&mut self, loaded: &Rc<LoadedModule>) {
         if is_of_sdk(&loaded.path) {
             // Users do not mean the program that starts theirs.
         } else if let Err(problem) = &loaded.pdb {
@@ -153,7 +153,7 @@ impl ClrDebuggee {
 }
 
 /// Prepares a module with symbols: code in which to stop and step is not optimised.
-fn prepare_for_debugging(loaded: &Loaded, options: &SessionOptions) {
+fn prepare_for_debugging(loaded: &LoadedModule, options: &SessionOptions) {
     let is_stepped_in = loaded.is_user_code || loaded.pdb.is_ok() && !options.just_my_code;
     if !is_stepped_in && !options.suppress_optimizations {
         return;
@@ -169,7 +169,7 @@ fn prepare_for_debugging(loaded: &Loaded, options: &SessionOptions) {
 }
 
 /// Marks a module in which steps may end.
-fn mark_for_steps(loaded: &Loaded, options: &SessionOptions) {
+fn mark_for_steps(loaded: &LoadedModule, options: &SessionOptions) {
     match loaded.module.set_user_code(true) {
         Ok(()) => loaded.is_marked.set(true),
         Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),

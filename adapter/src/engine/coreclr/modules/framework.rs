@@ -31,15 +31,15 @@ impl FrameworkLocation {
         match self {
             Self::Unknown => false,
             Self::Shared(folder) => module.starts_with(folder),
-            Self::Own(folder) => module.starts_with(folder) && is_called_so(module),
-            Self::Inside => is_called_so(module),
+            Self::Own(folder) => module.starts_with(folder) && has_framework_name(module),
+            Self::Inside => has_framework_name(module),
         }
     }
 }
 
 /// Whether a module has a name like the framework's. User code may have such a name, too; then
 /// it usually has symbols.
-fn is_called_so(module: &Path) -> bool {
+fn has_framework_name(module: &Path) -> bool {
     let name = module.file_name().unwrap_or_default().to_string_lossy();
     let starts = ["System.", "Microsoft.", "mscorlib.", "netstandard.", "WindowsBase."];
     // Of a module in the executable only the name is known, without an extension.

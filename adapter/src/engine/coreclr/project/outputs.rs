@@ -13,7 +13,7 @@ use super::sdk::folder_of;
 const MAX_DEPTH: u32 = 6;
 
 /// Whether an output belongs to this project.
-pub(super) fn is_its(output: &Output, project: &Path) -> bool {
+pub(super) fn belongs_to(output: &Output, project: &Path) -> bool {
     project.file_stem().is_some_and(|name| name == output.project.as_str())
 }
 
@@ -37,7 +37,7 @@ pub(super) fn newest(project: &Path, outputs: &[Output], options: &BuildOptions)
         let parts = [&options.configuration, &options.framework, &options.runtime].into_iter().flatten();
         parts.into_iter().all(|part| path.iter().any(|folder| folder.eq_ignore_ascii_case(part)))
     };
-    let programs = outputs.iter().filter(|output| is_its(output, project)).map(|output| &output.assembly);
+    let programs = outputs.iter().filter(|output| belongs_to(output, project)).map(|output| &output.assembly);
     let programs =
         programs.filter(|path| path.with_extension("runtimeconfig.json").exists() && is_meant(path));
     if let Some(program) = programs.max_by_key(|path| written(path)) {

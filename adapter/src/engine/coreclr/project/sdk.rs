@@ -11,7 +11,7 @@ use session_registry::ScratchFolder;
 
 use super::BuildOptions;
 use super::findings::{self, Output};
-use crate::engine::builds::{self, BuildProgress, Tell};
+use crate::engine::builds::{self, BuildProgress, EventSink};
 
 /// How long a build may take.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -67,7 +67,7 @@ impl Properties {
 
 /// What a successful build reports about its projects.
 #[derive(Debug, Default)]
-pub(in crate::engine::coreclr) struct Built {
+pub(in crate::engine::coreclr) struct BuiltProjects {
     /// Properties of a project, if the SDK can report them.
     pub(super) properties: Option<Properties>,
     pub(super) outputs: Vec<Output>,
@@ -78,7 +78,7 @@ pub(in crate::engine::coreclr) struct DotnetSdk<'a> {
     pub(in crate::engine::coreclr) dotnet: PathBuf,
     /// The launch's own variables; `None` unsets.
     pub(in crate::engine::coreclr) env: Vec<(String, Option<String>)>,
-    pub(in crate::engine::coreclr) tell: Tell<'a>,
+    pub(in crate::engine::coreclr) tell: EventSink<'a>,
     pub(in crate::engine::coreclr) give_up: &'a dyn Fn() -> bool,
 }
 
@@ -109,7 +109,7 @@ impl DotnetSdk<'_> {
         target: &Path,
         options: &BuildOptions,
         asks: bool,
-    ) -> Result<Built, Failure> {
+    ) -> Result<BuiltProjects, Failure> {
         let failed = |reason: String| builds::failure(target, reason);
         let mut arguments: Vec<String> =
             ["build", "-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"]
@@ -149,7 +149,7 @@ impl DotnetSdk<'_> {
             return Err(builds::build_failure(target, &diagnostics, &last));
         }
         let properties = answer.and_then(|file| Properties::read(&std::fs::read_to_string(file).ok()?));
-        Ok(Built { properties, outputs })
+        Ok(BuiltProjects { properties, outputs })
     }
 
     /// The properties of a project's build, without building it.

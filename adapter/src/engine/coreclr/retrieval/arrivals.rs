@@ -9,22 +9,22 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::source_link_options::SourceLinkOptions;
-use super::{Document, PendingSourceRequest, Retrieved, text_body};
+use super::{Document, PendingSourceRequest, RetrievalResult, text_body};
 use crate::engine::coreclr::debuggee::RunState;
-use crate::engine::coreclr::modules::{Loaded, SymbolOrigin};
+use crate::engine::coreclr::modules::{LoadedModule, SymbolOrigin};
 use crate::engine::coreclr::session::ClrSession;
 
 impl ClrSession {
     /// Handles the result of a download, a search for symbols or a decompilation.
-    pub(in crate::engine::coreclr) fn on_retrieved(&mut self, what: Retrieved) {
+    pub(in crate::engine::coreclr) fn on_retrieved(&mut self, what: RetrievalResult) {
         match what {
-            Retrieved::Source { document, text } => {
+            RetrievalResult::Source { document, text } => {
                 self.retrieval.keep_text(document, text);
                 self.sources.add_fetched(document);
             }
-            Retrieved::Symbols { module, found } => self.on_symbols_found(module, found),
-            Retrieved::Decompiled { module, made } => self.on_decompiled(module, made),
-            Retrieved::GivenUp { module } => self.retrieval.answer_cancelled(module),
+            RetrievalResult::Symbols { module, found } => self.on_symbols_found(module, found),
+            RetrievalResult::Decompiled { module, made } => self.on_decompiled(module, made),
+            RetrievalResult::GivenUp { module } => self.retrieval.answer_cancelled(module),
         }
     }
 
@@ -34,13 +34,13 @@ impl ClrSession {
             // Other symbols were faster.
             Ok(_) if loaded.pdb.is_ok() && !loaded.is_decompiled() => {}
             Ok(pdb) => {
-                self.take_up(&loaded, pdb, SymbolOrigin::Builder);
+                self.apply_symbols(&loaded, pdb, SymbolOrigin::Builder);
             }
             Err(reason) => {
                 loaded.record_server_results(Some(reason).filter(|reason| !reason.is_empty()));
                 self.outbox.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
                 if loaded.problem().is_some() && !loaded.is_library() {
-                    self.breakpoints.tell_why_pending(&self.types, &self.sources, &self.outbox);
+                    self.breakpoints.report_pending_reason(&self.types, &self.sources, &self.outbox);
                 }
             }
         }
@@ -49,7 +49,9 @@ impl ClrSession {
     fn on_decompiled(&mut self, module: usize, made: Result<Pdb, Failure>) {
         let loaded = self.types.modules.by_id(module);
         let (made, failure) = match made {
-            Ok(pdb) => (loaded.and_then(|loaded| self.take_up(&loaded, pdb, SymbolOrigin::Decompiler)), None),
+            Ok(pdb) => {
+                (loaded.and_then(|loaded| self.apply_symbols(&loaded, pdb, SymbolOrigin::Decompiler)), None)
+            }
             Err(failure) => (None, Some(failure)),
         };
         if let Some(failure) = &failure {
@@ -65,7 +67,12 @@ impl ClrSession {
 
     /// Adds symbols to a module. The program is stopped while breakpoints bind in it; if none
     /// can, it keeps running.
-    fn take_up(&mut self, loaded: &Loaded, pdb: Pdb, origin: SymbolOrigin) -> Option<Rc<Loaded>> {
+    fn apply_symbols(
+        &mut self,
+        loaded: &LoadedModule,
+        pdb: Pdb,
+        origin: SymbolOrigin,
+    ) -> Option<Rc<LoadedModule>> {
         if matches!(self.debuggee.run, RunState::Over | RunState::None) {
             return None;
         }
@@ -101,7 +108,7 @@ impl ClrSession {
     /// Has a module decompiled, for a waiting request or because the program is stopped in it.
     pub(in crate::engine::coreclr) fn decompile(
         &mut self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         waiting: Option<PendingSourceRequest>,
     ) {
         let mut folders: Vec<PathBuf> = self
@@ -152,7 +159,7 @@ impl ClrSession {
     }
 }
 
-impl Loaded {
+impl LoadedModule {
     /// The decompiled text of the type with a method.
     pub(in crate::engine::coreclr) fn decompiled_text(&self, method: u32) -> Result<Value, Failure> {
         let text = || {

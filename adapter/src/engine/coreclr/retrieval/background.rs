@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A handle to the thread.
-pub(super) struct Background {
+pub(super) struct RetrievalThread {
     runtime: Handle,
     /// Set when all results have become useless.
     pub(super) over: Arc<AtomicBool>,
@@ -22,7 +22,7 @@ pub(super) struct Background {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Background {
+impl RetrievalThread {
     /// Starts the thread and its runtime.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Background {
     }
 }
 
-impl Drop for Background {
+impl Drop for RetrievalThread {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         drop(self.end.take());

@@ -145,7 +145,7 @@ pub(super) fn decompile(
     if let Some(pdb) = cache.and_then(|cache| open_cached(cache, &assembly.identity)) {
         return Ok(pdb);
     }
-    let can = abilities(program, give_up)?;
+    let can = help_text(program, give_up)?;
     let scratch = DecompilerOutputDir::make()
         .map_err(|error| failed(program, assembly, &format!("no folder for its work: {error}")))?;
     let mut arguments: Vec<OsString> =
@@ -185,7 +185,7 @@ pub(super) fn decompile(
 }
 
 /// The help text of the program.
-fn abilities(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failure> {
+fn help_text(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failure> {
     let mut command = of(program);
     command.arg("--help");
     let mut help = String::new();

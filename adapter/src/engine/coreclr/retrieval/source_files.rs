@@ -24,7 +24,7 @@ const FOLDER: &str = "sources";
 
 /// A source that is not on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::engine::coreclr) struct Remote {
+pub(in crate::engine::coreclr) struct RemoteSource {
     /// Its address in Source Link; it may be one that is never fetched.
     pub(in crate::engine::coreclr) url: String,
     /// The path that the compiler saw.
@@ -40,7 +40,7 @@ pub(in crate::engine::coreclr) struct FetchedSource {
     pub(in crate::engine::coreclr) is_kept: bool,
 }
 
-impl Remote {
+impl RemoteSource {
     /// The address, if fetching from it is allowed.
     ///
     /// # Errors
@@ -99,13 +99,13 @@ pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) 
 /// Downloads a source and compares it with the checksum in the PDB.
 ///
 /// # Errors
-/// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED` for a
+/// As [`RemoteSource::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED` for a
 /// redirection to a host that is not allowed.
 pub(super) async fn fetch(
     client: &DownloadClient,
     cache: Option<&Cache>,
     options: &SourceLinkOptions,
-    remote: &Remote,
+    remote: &RemoteSource,
 ) -> Result<FetchedSource, Failure> {
     let address = remote.allowed(options)?;
     let content = client.get(&address, &[], LIMITS, &|to| options.allows(to)).await;
@@ -136,7 +136,7 @@ pub(super) async fn fetch(
     Ok(FetchedSource { text, is_kept: matches!(kept, Some(Ok(_))) })
 }
 
-fn failure(remote: &Remote, problem: &DownloadError) -> Failure {
+fn failure(remote: &RemoteSource, problem: &DownloadError) -> Failure {
     let code = match problem {
         DownloadError::Absent(_) => ErrorCode::NotFound,
         DownloadError::TooSlow(_) => ErrorCode::Timeout,

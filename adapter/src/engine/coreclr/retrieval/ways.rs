@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Retrieval;
 use super::decompiler::INSTALL;
 use super::source_link_options::pattern_for;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::sources::remote;
 
 /// One way to get a source: machine-readable, and as a hint for people.
@@ -19,7 +19,11 @@ pub(in crate::engine::coreclr) struct RetrievalOption {
 impl Retrieval {
     /// The failure of a request for a source that is currently unavailable. Without a document, the
     /// module has no symbols.
-    pub(in crate::engine::coreclr) fn no_source(&self, loaded: &Loaded, document: Option<u32>) -> Failure {
+    pub(in crate::engine::coreclr) fn no_source(
+        &self,
+        loaded: &LoadedModule,
+        document: Option<u32>,
+    ) -> Failure {
         let ways = self.ways(loaded, document);
         let message = match (&loaded.pdb, document) {
             (Ok(pdb), Some(document)) => {
@@ -37,7 +41,7 @@ impl Retrieval {
     /// Every way to a source of a module.
     pub(in crate::engine::coreclr) fn ways(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         document: Option<u32>,
     ) -> Vec<RetrievalOption> {
         let mut ways = Vec::new();
@@ -81,7 +85,7 @@ impl Retrieval {
         }
     }
 
-    fn by_symbol_servers(&self, loaded: &Loaded) -> RetrievalOption {
+    fn by_symbol_servers(&self, loaded: &LoadedModule) -> RetrievalOption {
         if let Some(said) = loaded.server_results() {
             return RetrievalOption {
                 about: json!({ "way": "symbolServer", "problem": said }),
@@ -98,7 +102,7 @@ impl Retrieval {
         }
     }
 
-    fn by_decompiler(&self, loaded: &Loaded) -> RetrievalOption {
+    fn by_decompiler(&self, loaded: &LoadedModule) -> RetrievalOption {
         let program = self.decompiler.program().map(|program| program.display().to_string());
         match self.why_not_decompiled(loaded) {
             None => RetrievalOption { about: json!({ "way": "decompiler", "program": program }), hint: None },

@@ -8,7 +8,7 @@ use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
 use super::FIRST_AWAITING_FRAME;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::options::SessionOptions;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -39,7 +39,7 @@ const LINKS: [&str; 6] = ["_continuationState", "_target", "m_action", "_continu
 
 /// A method that waits for another one to complete.
 pub(crate) struct AwaitingMethod {
-    pub(crate) loaded: Rc<Loaded>,
+    pub(crate) loaded: Rc<LoadedModule>,
     /// MethodDef token of its `MoveNext`.
     pub(crate) method: u32,
     /// IL offset of its `await`, if its state determines it.
@@ -108,7 +108,7 @@ impl StopContext<'_> {
 
     /// The nearest method that can stop and waits for something on a stack: an async method, or a task such
     /// as that of `Task.Run`. The method on top is excluded.
-    pub(crate) fn waits_behind(
+    pub(crate) fn find_waiting_method(
         &self,
         options: &SessionOptions,
         frames: &[Frame],
@@ -141,7 +141,7 @@ impl StopContext<'_> {
     }
 
     /// The module, method and generic arguments of a frame, or of an async caller.
-    pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
+    pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<LoadedModule>, u32, Vec<Ty>)> {
         if frame >= FIRST_AWAITING_FRAME {
             let take = |at: &AwaitingMethod| (at.loaded.clone(), at.method, at.arguments.clone());
             return self.values.waiting_at(thread, frame, take);
@@ -153,7 +153,7 @@ impl StopContext<'_> {
     }
 
     /// The module, method and IL offset of a frame, or of an async caller; `None` if the offset is not known.
-    pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
+    pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<LoadedModule>, u32, u32)> {
         if frame >= FIRST_AWAITING_FRAME {
             let take = |at: &AwaitingMethod| Some((at.loaded.clone(), at.method, at.il?));
             return self.values.waiting_at(thread, frame, take)?;
@@ -184,7 +184,7 @@ impl StopContext<'_> {
 
 impl ValueStore {
     /// Whether a thread's async callers were searched for at this stop.
-    pub(super) fn is_known_who_waits(&self, thread: u32) -> bool {
+    pub(super) fn has_searched_async_callers(&self, thread: u32) -> bool {
         self.references.kept_callers(thread).is_some()
     }
 
@@ -220,7 +220,7 @@ impl ClrTypeSystem {
         self.resumed_machine(frames).is_some()
     }
 
-    pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<Loaded>, u32)> {
+    pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<LoadedModule>, u32)> {
         let function = frame.function().ok()?;
         Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
     }
@@ -277,7 +277,7 @@ impl ClrTypeSystem {
 }
 
 /// The IL offset where a method waits in this state.
-fn yield_of(loaded: &Loaded, method: u32, state: i32) -> Option<u32> {
+fn yield_of(loaded: &LoadedModule, method: u32, state: i32) -> Option<u32> {
     let awaits = loaded.pdb.as_ref().ok()?.await_steps(method);
     let body = loaded.module.function(method).and_then(|function| function.il_bytes()).unwrap_or_default();
     let states: Vec<Option<i32>> = awaits.iter().map(|at| state_at_yield(&body, at.yield_il)).collect();

@@ -17,7 +17,7 @@ impl ClrDebuggee {
     /// All managed frames of a thread, top first.
     pub(in crate::engine::coreclr) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
         let frames = self.thread(thread)?.frames(MAX_DEPTH).map_err(cor("walk the stack"))?;
-        Ok(self.threads.without_left(thread, frames))
+        Ok(self.threads.without_abandoned_calls(thread, frames))
     }
 
     /// The frames of a thread with marks between them. None above the top, because a stop is in code; none

@@ -20,7 +20,7 @@ use super::{ActiveStep, CodePosition, StepKind};
 use crate::engine::coreclr::calls::{CALL_TIMEOUT, EvalContext};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::RunState;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::values::bare;
 
@@ -33,29 +33,29 @@ const NOTIFIED: &str = "NotifyDebuggerOfWaitCompletion";
 const MAX_FRAMES: usize = 32;
 
 /// Breakpoints that a step waits for besides its stepper.
-pub(super) enum Awaiting {
+pub(super) enum AwaitBreakpoints {
     Nothing,
     /// The method may yield within the statement.
     Yield {
-        loaded: Rc<Loaded>,
+        loaded: Rc<LoadedModule>,
         places: Vec<(RuntimeBreakpoint, AwaitStep)>,
-        machine: Machine,
+        machine: StateMachineRef,
     },
     /// It has yielded; it resumes here.
     Resume {
         breakpoint: RuntimeBreakpoint,
-        machine: Machine,
+        machine: StateMachineRef,
     },
     /// The method's task completes.
     Completion(RuntimeBreakpoint),
     /// The method returns an item, or its end, to its consumer, which resumes here.
     Consumer {
         breakpoint: RuntimeBreakpoint,
-        machine: Machine,
+        machine: StateMachineRef,
     },
 }
 
-impl Awaiting {
+impl AwaitBreakpoints {
     /// Removes its breakpoints from the program.
     pub(super) fn clear(self) {
         let remove = |breakpoint: RuntimeBreakpoint| breakpoint.remove().unwrap_or_default();
@@ -73,7 +73,7 @@ impl Awaiting {
         }
     }
 
-    fn is_met_by(&self, hit: &RuntimeBreakpoint) -> bool {
+    fn is_hit_by(&self, hit: &RuntimeBreakpoint) -> bool {
         match self {
             Self::Nothing => false,
             Self::Yield { places, .. } => places.iter().any(|(breakpoint, _)| breakpoint.is(hit)),
@@ -85,14 +85,14 @@ impl Awaiting {
 }
 
 /// The state machine of a call of an async method, which identifies the call.
-pub(super) enum Machine {
+pub(super) enum StateMachineRef {
     Object(Handle),
     /// In optimised code it is a struct, at this address until it yields for the first time.
     Struct(u64),
     Unknown,
 }
 
-impl Machine {
+impl StateMachineRef {
     /// The state machine of a method, by its `this`.
     pub(super) fn of(this: &ClrValue) -> Self {
         let find = || {
@@ -151,10 +151,10 @@ impl ClrSession {
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
         let is_left = step.way == StepKind::Out || (last == Some(statement.0) && ahead.is_empty());
-        if (is_left || ahead.is_empty()) && self.types.gives_items(thread) {
+        if (is_left || ahead.is_empty()) && self.types.is_async_iterator(thread) {
             // Its consumer resumes at any statement that returns an item; others are left to the stepper.
-            step.awaiting = self.at_stop().consumer(thread).unwrap_or(Awaiting::Nothing);
-            return is_left && !matches!(step.awaiting, Awaiting::Nothing);
+            step.awaiting = self.at_stop().consumer(thread).unwrap_or(AwaitBreakpoints::Nothing);
+            return is_left && !matches!(step.awaiting, AwaitBreakpoints::Nothing);
         }
         if is_left && let Some(awaiting) = self.caller(thread) {
             step.awaiting = awaiting;
@@ -175,9 +175,9 @@ impl ClrSession {
             }
         }
         if !places.is_empty() {
-            let machine = own_argument(thread).as_ref().map_or(Machine::Unknown, Machine::of);
+            let machine = own_argument(thread).as_ref().map_or(StateMachineRef::Unknown, StateMachineRef::of);
             let loaded = from.loaded.clone();
-            step.awaiting = Awaiting::Yield { loaded, places, machine };
+            step.awaiting = AwaitBreakpoints::Yield { loaded, places, machine };
         }
         false
     }
@@ -219,24 +219,24 @@ impl ClrSession {
             eval.call(&notify, &[], &[task, on])
         })?;
         let breakpoint = notified.set_breakpoint(0).map_err(cor("set a breakpoint"))?;
-        step.awaiting = Awaiting::Completion(breakpoint);
+        step.awaiting = AwaitBreakpoints::Completion(breakpoint);
         Ok(())
     }
 
     /// A breakpoint was hit. `true` if it belongs to the step in progress, and so to nothing else.
     pub(crate) fn step_breakpoint(&mut self, thread: &Thread, hit: &RuntimeBreakpoint) -> bool {
-        let Some(mut step) = self.stepping.step.take_if(|step| step.awaiting.is_met_by(hit)) else {
+        let Some(mut step) = self.stepping.step.take_if(|step| step.awaiting.is_hit_by(hit)) else {
             return false;
         };
         let id = thread.id().unwrap_or(0);
         tracing::trace!(thread = id, of = step.thread, "a step reached its breakpoint");
         let arrived = match &step.awaiting {
-            Awaiting::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
-            Awaiting::Resume { machine, .. } | Awaiting::Consumer { machine, .. } => {
+            AwaitBreakpoints::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
+            AwaitBreakpoints::Resume { machine, .. } | AwaitBreakpoints::Consumer { machine, .. } => {
                 machine.runs_on(thread, true)
             }
-            Awaiting::Completion(_) => true,
-            Awaiting::Nothing => false,
+            AwaitBreakpoints::Completion(_) => true,
+            AwaitBreakpoints::Nothing => false,
         };
         let went = if arrived { self.on_await_reached(&mut step, thread, hit) } else { Ok(()) };
         if self.debuggee.run == RunState::Running {
@@ -256,11 +256,12 @@ impl ClrSession {
         thread: &Thread,
         hit: &RuntimeBreakpoint,
     ) -> Result<(), Failure> {
-        match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
-            Awaiting::Nothing => {}
-            Awaiting::Yield { loaded, places, machine } => {
+        match std::mem::replace(&mut step.awaiting, AwaitBreakpoints::Nothing) {
+            AwaitBreakpoints::Nothing => {}
+            AwaitBreakpoints::Yield { loaded, places, machine } => {
                 let at = places.iter().find(|(breakpoint, _)| breakpoint.is(hit)).map(|(_, at)| *at);
-                Awaiting::Yield { loaded: loaded.clone(), places, machine: Machine::Unknown }.clear();
+                AwaitBreakpoints::Yield { loaded: loaded.clone(), places, machine: StateMachineRef::Unknown }
+                    .clear();
                 let Some(at) = at else { return Ok(()) };
                 let set = || loaded.module.function(at.method)?.set_breakpoint(at.resume_il);
                 let breakpoint = set().map_err(cor("set a breakpoint where the method resumes"))?;
@@ -269,9 +270,9 @@ impl ClrSession {
                 }
                 // Another call of the method may have its frame at the same address.
                 step.returns.disarm();
-                step.awaiting = Awaiting::Resume { breakpoint, machine };
+                step.awaiting = AwaitBreakpoints::Resume { breakpoint, machine };
             }
-            resume @ Awaiting::Resume { .. } => {
+            resume @ AwaitBreakpoints::Resume { .. } => {
                 resume.clear();
                 step.thread = thread.id().unwrap_or(0);
                 // The rest of the statement, which may await again.
@@ -279,14 +280,14 @@ impl ClrSession {
                 let position = self.types.modules.position(thread).ok_or_else(lost)?;
                 self.set_out(step, thread, &position)?;
             }
-            consumer @ Awaiting::Consumer { .. } => {
+            consumer @ AwaitBreakpoints::Consumer { .. } => {
                 consumer.clear();
                 if let Some(stepper) = step.stepper.take() {
                     stepper.deactivate().unwrap_or_default();
                 }
                 self.stop_at(thread, "step", Value::Null);
             }
-            completion @ Awaiting::Completion(_) => {
+            completion @ AwaitBreakpoints::Completion(_) => {
                 completion.clear();
                 (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), StepKind::Out, None);
                 step.stepper = Some(self.types.stepper_out(&self.options, thread)?);

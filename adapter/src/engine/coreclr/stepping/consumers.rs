@@ -8,7 +8,7 @@ use cordebug::frame::{Frame, RuntimeBreakpoint};
 use cordebug::thread::Thread;
 use cordebug::value::{Value as ClrValue, element};
 
-use super::awaits::{Awaiting, Machine, own_argument};
+use super::awaits::{AwaitBreakpoints, StateMachineRef, own_argument};
 use super::{ActiveStep, CodePosition, MAX_FRAMES, StepKind};
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::session::ClrSession;
@@ -26,7 +26,7 @@ impl ClrSession {
     /// Where a step ends in the code that awaits the async method on top. `None` if the stepper finds that
     /// code itself, if it is on this stack, or if it is not known. If no step can end there, users are
     /// notified, and there is nothing to wait for.
-    pub(super) fn caller(&mut self, thread: &Thread) -> Option<Awaiting> {
+    pub(super) fn caller(&mut self, thread: &Thread) -> Option<AwaitBreakpoints> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         if self.types.is_called_by_its_beginning(&frames) {
             return None;
@@ -40,7 +40,7 @@ impl ClrSession {
                 self.outbox.note_lost_step(&format!(
                     "The step out of `{name}` ends nowhere: none of your code awaits it. The program runs on."
                 ));
-                Some(Awaiting::Nothing)
+                Some(AwaitBreakpoints::Nothing)
             }
             Continuation::Directly | Continuation::Unknown => None,
         }
@@ -55,7 +55,7 @@ impl ClrSession {
         thread: &Thread,
         from: &CodePosition,
     ) -> bool {
-        if !self.options.just_my_code || step.target.is_some() || !from.is_left_by(step.way) {
+        if !self.options.just_my_code || step.target.is_some() || !from.leaves_method(step.way) {
             return false;
         }
         let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
@@ -74,7 +74,7 @@ impl ClrSession {
         }
         let waits = self
             .at_stop()
-            .waits_behind(&self.options, &frames)
+            .find_waiting_method(&self.options, &frames)
             .and_then(|(waiting, machine)| resumes(&waiting, &machine));
         if waits.is_none()
             && let Some(task) = self.types.task_on(&frames)
@@ -93,19 +93,19 @@ impl ClrSession {
                  runs on."
             ));
         }
-        step.awaiting = waits.unwrap_or(Awaiting::Nothing);
+        step.awaiting = waits.unwrap_or(AwaitBreakpoints::Nothing);
         true
     }
 }
 
 impl ClrTypeSystem {
     /// Whether the method on top is an async iterator.
-    pub(super) fn gives_items(&self, thread: &Thread) -> bool {
+    pub(super) fn is_async_iterator(&self, thread: &Thread) -> bool {
         own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
     }
 
     /// The resume point of a consumer that does not wait yet, because it runs on another thread.
-    fn find_running_consumer(&self, debuggee: &ClrDebuggee, thread: &Thread) -> Option<Awaiting> {
+    fn find_running_consumer(&self, debuggee: &ClrDebuggee, thread: &Thread) -> Option<AwaitBreakpoints> {
         let (own, stream) = (thread.id().ok()?, place(&own_argument(thread)?)?);
         let others = debuggee.process().ok()?.threads().ok()?;
         let others = others.into_iter().filter(|other| other.id() != Ok(own)).take(MAX_THREADS);
@@ -113,7 +113,7 @@ impl ClrTypeSystem {
     }
 
     /// Searches one thread: the nearest async method below the stream's own, or one that stores the stream.
-    fn find_consumer_on(&self, thread: &Thread, stream: u64) -> Option<Awaiting> {
+    fn find_consumer_on(&self, thread: &Thread, stream: u64) -> Option<AwaitBreakpoints> {
         let mut is_called = false;
         for frame in thread.frames(MAX_FRAMES).ok()? {
             let Some(at) = self.modules.position_of(&frame).filter(|at| !at.loaded.is_framework) else {
@@ -126,7 +126,10 @@ impl ClrTypeSystem {
                 && (is_called || self.keeps(&machine, stream))
             {
                 let breakpoint = at.break_behind(&ahead)?;
-                return Some(Awaiting::Consumer { breakpoint, machine: Machine::of(&machine) });
+                return Some(AwaitBreakpoints::Consumer {
+                    breakpoint,
+                    machine: StateMachineRef::of(&machine),
+                });
             }
         }
         None
@@ -150,7 +153,7 @@ impl ClrTypeSystem {
 
 impl StopContext<'_> {
     /// Where the consumer of the stream on top resumes. `None` if it is on this stack, or not known.
-    pub(super) fn consumer(&self, thread: &Thread) -> Option<Awaiting> {
+    pub(super) fn consumer(&self, thread: &Thread) -> Option<AwaitBreakpoints> {
         let frames = thread.frames(MAX_FRAMES).ok()?;
         if self.types.is_called_by_its_beginning(&frames) {
             return None;
@@ -164,7 +167,7 @@ impl StopContext<'_> {
 
 impl CodePosition {
     /// Whether a step from here only leaves the method.
-    fn is_left_by(&self, way: StepKind) -> bool {
+    fn leaves_method(&self, way: StepKind) -> bool {
         let is_async = || self.loaded.pdb.as_ref().is_ok_and(|pdb| !pdb.await_steps(self.method).is_empty());
         let Some((_, end)) = self.statement().filter(|_| !is_async()) else { return false };
         let returns = || il::only_returns(&self.function.il_bytes().unwrap_or_default(), self.il, end);
@@ -194,11 +197,11 @@ impl CodePosition {
 }
 
 /// Where a waiting method resumes.
-fn resumes(waiting: &AwaitingMethod, machine: &ClrValue) -> Option<Awaiting> {
+fn resumes(waiting: &AwaitingMethod, machine: &ClrValue) -> Option<AwaitBreakpoints> {
     let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
     let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;
     let breakpoint = waiting.loaded.module.function(at.method).ok()?.set_breakpoint(at.resume_il).ok()?;
-    Some(Awaiting::Consumer { breakpoint, machine: Machine::of(machine) })
+    Some(AwaitBreakpoints::Consumer { breakpoint, machine: StateMachineRef::of(machine) })
 }
 
 /// The address of the object that a variable refers to.

@@ -35,7 +35,7 @@ impl ClrSession {
         {
             tracing::trace!(reason, method = position.method, il = position.il, "a step landed");
             self.on_landing(&mut step, thread, &position, reason);
-            match self.another_go(&mut step, thread, &position, reason) {
+            match self.continue_step(&mut step, thread, &position, reason) {
                 Ok(true) => return self.stepping.step = Some(step),
                 Ok(false) => {}
                 Err(failure) => tracing::debug!(%failure, "the step stops early"),
@@ -47,7 +47,7 @@ impl ClrSession {
     }
 
     /// Continues from a position where the step must not end; `false` if it may end there.
-    fn another_go(
+    fn continue_step(
         &mut self,
         step: &mut ActiveStep,
         thread: &Thread,
@@ -55,8 +55,7 @@ impl ClrSession {
         reason: u32,
     ) -> Result<bool, Failure> {
         let is_call = !matches!(reason, step::NORMAL | step::RETURN);
-        if is_call && step.way == StepKind::Into && self.types.is_passed_over(&self.options, step, thread, at)
-        {
+        if is_call && step.way == StepKind::Into && self.types.skips_method(&self.options, step, thread, at) {
             step.returning = true;
             step.stepper = Some(self.types.stepper_through(&self.options, thread, at)?);
             return Ok(true);
@@ -80,7 +79,7 @@ impl ClrSession {
 impl ClrTypeSystem {
     /// Whether a step into calls skips the reached method: another call than the chosen one; without a
     /// choice, accessors and operators.
-    fn is_passed_over(
+    fn skips_method(
         &self,
         options: &SessionOptions,
         step: &ActiveStep,
@@ -145,7 +144,7 @@ fn next_move(step: &mut ActiveStep, at: &CodePosition, reason: u32) -> StepActio
         return if step.way == StepKind::Out { StepAction::Go(StepKind::Out) } else { StepAction::SetOut };
     }
     let is_same = |began: &StepStart| at.is_later_piece_of(began, step.is_async);
-    let is_no_place = is_hidden || reason == step::NORMAL && at.only_leads_on();
+    let is_no_place = is_hidden || reason == step::NORMAL && at.only_jump_remains();
     match is_no_place || step.began.as_ref().is_some_and(is_same) {
         true => StepAction::SetOut,
         false => StepAction::Stop,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{CodePosition, MAX_FRAMES, StepOrigin};
 use crate::engine::coreclr::methods;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::without_arity;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stepping::Stepping;
@@ -74,7 +74,7 @@ impl ClrTypeSystem {
     }
 
     /// The label of a call, if it may lead to user code: to a user method, or through a delegate.
-    pub(super) fn call_label(&self, loaded: &Loaded, token: u32) -> Option<String> {
+    pub(super) fn call_label(&self, loaded: &LoadedModule, token: u32) -> Option<String> {
         let metadata = &loaded.image()?.metadata;
         let (owner, name, own) = metadata.called(token)?;
         if let Some(method) = own {
@@ -98,7 +98,7 @@ impl ClrTypeSystem {
 
     /// Whether a step can enter a method, or pass through it: it has source, maybe in its state machine, and
     /// is not `DebuggerHidden` or the like.
-    fn reaches(&self, loaded: &Loaded, method: u32) -> bool {
+    fn reaches(&self, loaded: &LoadedModule, method: u32) -> bool {
         let Ok(pdb) = &loaded.pdb else { return false };
         let body = pdb.move_next(method).unwrap_or(method);
         let is_abstract = || loaded.image().is_some_and(|image| image.metadata.method_rva(method) == 0);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use clr_metadata::imports::Imports;
 
 use super::Ty;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::is_generated;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -37,7 +37,7 @@ impl StopContext<'_> {
     }
 
     /// The `using` directives around a frame's code, with the module they are in.
-    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, Imports)> {
+    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<LoadedModule>, Imports)> {
         let (loaded, method, _) = self.code_at(thread, frame)?;
         let pdb = loaded.pdb.as_ref().ok()?;
         // An async lambda has them only on its `MoveNext`.
@@ -52,7 +52,7 @@ impl StopContext<'_> {
 
 impl ClrTypeSystem {
     /// A type by its full name, in any module: the core library first, then the user's.
-    pub(crate) fn type_named(&self, full: &str) -> Option<(Rc<Loaded>, u32)> {
+    pub(crate) fn type_named(&self, full: &str) -> Option<(Rc<LoadedModule>, u32)> {
         let count = self.modules.count();
         match self.names.borrow().get(full) {
             Some(Ok((module, token))) => return Some((self.modules.by_id(*module)?, *token)),
@@ -72,7 +72,7 @@ impl ClrTypeSystem {
 
     /// A type by its full name, as code of a module resolves it: its own types hide those of other modules,
     /// and those of assemblies that it references hide those that are only loaded.
-    pub(crate) fn type_seen_from(&self, module: usize, full: &str) -> Option<(Rc<Loaded>, u32)> {
+    pub(crate) fn type_seen_from(&self, module: usize, full: &str) -> Option<(Rc<LoadedModule>, u32)> {
         let anywhere = self.type_named(full)?;
         let Some(from) = self.modules.by_id(module).filter(|from| from.id != anywhere.0.id) else {
             return Some(anywhere);
@@ -92,10 +92,10 @@ impl ClrTypeSystem {
     /// A type that a module references in another assembly, even if it has moved.
     pub(crate) fn type_in(
         &self,
-        from: &Loaded,
+        from: &LoadedModule,
         assembly: Option<&str>,
         full: &str,
-    ) -> Option<(Rc<Loaded>, u32)> {
+    ) -> Option<(Rc<LoadedModule>, u32)> {
         let named = assembly.filter(|name| !matches!(*name, "System.Runtime" | "netstandard" | "mscorlib"));
         let found = named.and_then(|name| find_declared(&self.resolve_assembly(from, name)?, full));
         found.or_else(|| self.type_named(full))
@@ -103,14 +103,15 @@ impl ClrTypeSystem {
 
     /// The module that a module's assembly reference means: of several, the one that the
     /// runtime has bound it to.
-    fn resolve_assembly(&self, from: &Loaded, assembly: &str) -> Option<Rc<Loaded>> {
-        let is_named = |loaded: &&Rc<Loaded>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
+    fn resolve_assembly(&self, from: &LoadedModule, assembly: &str) -> Option<Rc<LoadedModule>> {
+        let is_named =
+            |loaded: &&Rc<LoadedModule>| loaded.path.file_stem().is_some_and(|stem| stem == assembly);
         let named: Vec<_> = self.modules.all().iter().filter(is_named).cloned().collect();
         let first = named.first()?.clone();
         let reference = from.image().and_then(|image| image.metadata.assembly_reference(assembly));
         let (Some(reference), [_, _, ..]) = (reference, named.as_slice()) else { return Some(first) };
         let is_bound =
-            |loaded: &Rc<Loaded>| from.module.refers_to(reference, &loaded.module).unwrap_or(false);
+            |loaded: &Rc<LoadedModule>| from.module.refers_to(reference, &loaded.module).unwrap_or(false);
         Some(named.into_iter().find(is_bound).unwrap_or(first))
     }
 
@@ -144,7 +145,7 @@ impl ClrTypeSystem {
 }
 
 /// A type that a module declares.
-fn find_declared(loaded: &Rc<Loaded>, full: &str) -> Option<(Rc<Loaded>, u32)> {
+fn find_declared(loaded: &Rc<LoadedModule>, full: &str) -> Option<(Rc<LoadedModule>, u32)> {
     let token = loaded.image()?.metadata.find_type(full)?;
     Some((loaded.clone(), token))
 }

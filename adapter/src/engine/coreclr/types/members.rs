@@ -7,13 +7,13 @@ use clr_metadata::members::PropertyInfo;
 use super::Ty;
 use super::ty::OBJECT;
 use crate::engine::coreclr::calls::arguments::MethodInstance;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// A property with its declaring type.
 #[derive(Clone)]
 pub(crate) struct DeclaredProperty {
-    pub(crate) loaded: Rc<Loaded>,
+    pub(crate) loaded: Rc<LoadedModule>,
     pub(crate) owner: Ty,
     pub(crate) info: PropertyInfo,
 }
@@ -55,7 +55,7 @@ impl ClrTypeSystem {
     }
 
     /// A method by its token, with the generic arguments of its class.
-    pub(crate) fn method(&self, loaded: &Rc<Loaded>, owner: &Ty, token: u32) -> Option<MethodInstance> {
+    pub(crate) fn method(&self, loaded: &Rc<LoadedModule>, owner: &Ty, token: u32) -> Option<MethodInstance> {
         let metadata = &loaded.image()?.metadata;
         let signature = metadata.method_signature(token)?;
         let class = owner.arguments();

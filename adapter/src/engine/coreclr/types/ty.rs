@@ -5,7 +5,7 @@ pub(crate) use csharp_expr::types::{
     BOOL, INT, Named, OBJECT, STRING, Ty, VOID, primitive_name, primitive_named,
 };
 
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::{keyword, spell_generic};
 use crate::engine::coreclr::types::ClrTypeSystem;
 
@@ -16,7 +16,7 @@ const ANONYMOUS: &str = "<Anonymous Type>";
 
 impl ClrTypeSystem {
     /// A type of a module's signature. Generic parameters stay open.
-    pub(crate) fn ty_of(&self, loaded: &Loaded, signature: &Signature) -> Ty {
+    pub(crate) fn ty_of(&self, loaded: &LoadedModule, signature: &Signature) -> Ty {
         let boxed = |of: &Signature| Box::new(self.ty_of(loaded, of));
         match signature {
             Signature::Primitive(kind) => Ty::Primitive(*kind),
@@ -37,7 +37,7 @@ impl ClrTypeSystem {
     /// A TypeDef, TypeRef or TypeSpec token of a module with these generic arguments.
     pub(crate) fn ty_of_token(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         token: u32,
         is_value: Option<bool>,
         arguments: Vec<Ty>,
@@ -70,7 +70,7 @@ impl ClrTypeSystem {
     /// A TypeDef of a module.
     pub(crate) fn defined(
         &self,
-        loaded: &Loaded,
+        loaded: &LoadedModule,
         token: u32,
         is_value: Option<bool>,
         arguments: Vec<Ty>,
@@ -89,7 +89,7 @@ impl ClrTypeSystem {
     }
 
     /// The module and TypeDef token of a type; for a primitive, the class in the core library.
-    pub(crate) fn definition(&self, ty: &Ty) -> Option<(std::rc::Rc<Loaded>, u32)> {
+    pub(crate) fn definition(&self, ty: &Ty) -> Option<(std::rc::Rc<LoadedModule>, u32)> {
         match ty {
             Ty::Named(named) => Some((self.modules.by_id(named.module)?, named.token)),
             Ty::Primitive(kind) => self.type_named(primitive_name(*kind)?),

@@ -98,7 +98,8 @@ impl StopContext<'_> {
         let buckets_step = self.types.member(&tables, "_buckets")?;
         let buckets = bare(&self.types.field_at(&tables, buckets_step)?)?;
         let array = buckets.as_array()?;
-        let heads = self.debuggee.heads(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
+        let heads =
+            self.debuggee.references_at(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
         let all = path.step(tables_step, String::new()).step(buckets_step, String::new());
         let (mut passed, mut found) = (0, Vec::new());
         let mut shape: Option<NodeLayout> = None;
@@ -151,7 +152,7 @@ impl ClrDebuggee {
     }
 
     /// The references at this address.
-    fn heads(&self, first: u64, count: u32) -> Option<Vec<u64>> {
+    fn references_at(&self, first: u64, count: u32) -> Option<Vec<u64>> {
         let process = self.process().ok()?;
         let bytes = process.read_memory(first, count.checked_mul(REFERENCE as u32)?).ok()?;
         Some(bytes.chunks_exact(REFERENCE as usize).filter_map(reference).collect())

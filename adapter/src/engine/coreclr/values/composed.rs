@@ -21,7 +21,7 @@ pub(crate) const GENERATED: &str = "System.Runtime.CompilerServices.CompilerGene
 const PRINT: &str = "PrintMembers";
 
 /// A text composed of members' texts.
-pub(super) struct Composed {
+pub(super) struct ComposedText {
     open: String,
     parts: Vec<ComposedPart>,
     close: &'static str,
@@ -41,7 +41,7 @@ enum MemberSource {
     Property(Ty, String),
 }
 
-impl Composed {
+impl ComposedText {
     /// The whole text; `text_of` returns the text of a member.
     fn text(&self, mut text_of: impl FnMut(&MemberSource) -> Option<String>) -> String {
         let shown = self.parts.iter().take(MAX_MEMBERS).map(|part| {
@@ -66,7 +66,7 @@ impl ClrSession {
     pub(super) fn composed_display(
         &mut self,
         path: &Path,
-        composed: &Composed,
+        composed: &ComposedText,
         format: &Format,
         site: &EvalContext,
     ) -> String {
@@ -95,7 +95,7 @@ impl ClrTypeSystem {
         &self,
         debuggee: &ClrDebuggee,
         value: &ClrValue,
-        composed: &Composed,
+        composed: &ComposedText,
         format: &Format,
         deeper: usize,
     ) -> String {
@@ -111,14 +111,14 @@ impl ClrTypeSystem {
     }
 
     /// The parts of a value's text; `None` for a value that is not a pair, tuple or record.
-    pub(super) fn compose(&self, value: &ClrValue, ty: &Ty, name: &str) -> Option<Composed> {
+    pub(super) fn compose(&self, value: &ClrValue, ty: &Ty, name: &str) -> Option<ComposedText> {
         let fields = |open: &str, names: &[&str], close: &'static str| {
             let part = |field: &&str| {
                 let steps = vec![self.member(value, field)?];
                 Some(ComposedPart { label: String::new(), way: MemberSource::Steps(steps) })
             };
             let parts = names.iter().map(part).collect::<Option<_>>()?;
-            Some(Composed { open: open.to_owned(), parts, close, is_record: false })
+            Some(ComposedText { open: open.to_owned(), parts, close, is_record: false })
         };
         match name {
             "System.Collections.Generic.KeyValuePair`2" => fields("[", &["key", "value"], "]"),
@@ -127,7 +127,7 @@ impl ClrTypeSystem {
                 let elements = self.tuple_elements(value, ty)?.into_iter();
                 let part = |steps| ComposedPart { label: String::new(), way: MemberSource::Steps(steps) };
                 let parts = elements.map(part).collect();
-                Some(Composed { open: "(".into(), parts, close: ")", is_record: false })
+                Some(ComposedText { open: "(".into(), parts, close: ")", is_record: false })
             }
             _ => self.record(value, ty),
         }
@@ -151,7 +151,7 @@ impl ClrTypeSystem {
 
     /// The members that a record prints: its public fields and properties, those of its bases first. `None`
     /// if its author wrote the printing method.
-    fn record(&self, value: &ClrValue, ty: &Ty) -> Option<Composed> {
+    fn record(&self, value: &ClrValue, ty: &Ty) -> Option<ComposedText> {
         let is_record = |owner: &Ty| self.is_generated(owner, PRINT);
         if !self.is_user_type(ty) || is_record(ty) != Some(true) {
             return None;
@@ -168,9 +168,9 @@ impl ClrTypeSystem {
         let (loaded, token) = self.definition(ty)?;
         let name = crate::engine::coreclr::names::without_arity(loaded.image()?.metadata.simple_name(token));
         if parts.is_empty() {
-            return Some(Composed { open: format!("{{{name} {{"), parts, close: " }}", is_record: true });
+            return Some(ComposedText { open: format!("{{{name} {{"), parts, close: " }}", is_record: true });
         }
-        Some(Composed { open: format!("{{{name} {{ "), parts, close: " }}", is_record: true })
+        Some(ComposedText { open: format!("{{{name} {{ "), parts, close: " }}", is_record: true })
     }
 
     /// Whether a class's own method of this name is compiler-generated; `None` if it declares none.

@@ -4,7 +4,7 @@
 
 use cordebug::value::Value as ClrValue;
 
-use super::inside::{VariableEntry, What};
+use super::inside::{RowContent, VariableEntry};
 use super::path::{Path, PathSegment, bare};
 use super::rows::VariablesPage;
 use crate::engine::coreclr::calls::EvalContext;
@@ -73,7 +73,7 @@ impl ClrSession {
             let dictionary = "System.Collections.Generic.IDictionary<string, object>";
             let inner =
                 way.step(PathSegment::Element(at), format!("(({dictionary}){})[{quoted}]", path.name));
-            rows.push(VariableEntry::new(name, What::At(inner), "data"));
+            rows.push(VariableEntry::new(name, RowContent::At(inner), "data"));
         }
         Some(rows)
     }
@@ -113,7 +113,7 @@ impl ClrTypeSystem {
                 let val = Val::constant_of(Constant::Bool(bit == 1), BOOL);
                 Some(VariableEntry::new(
                     format!("[{at}]"),
-                    What::Here(val, format!("{}[{at}]", path.name)),
+                    RowContent::Here(val, format!("{}[{at}]", path.name)),
                     "data",
                 ))
             }));
@@ -142,7 +142,7 @@ impl ClrTypeSystem {
             };
             Some(VariableEntry::new(
                 format!("[{key}]"),
-                What::Here(val, format!("{}[{key}]", path.name)),
+                RowContent::Here(val, format!("{}[{key}]", path.name)),
                 "data",
             ))
         };
@@ -180,7 +180,7 @@ impl ClrTypeSystem {
             let way = format!("{}.{name}", path.name);
             let inner = steps.into_iter().fold(path.clone(), |inner, step| inner.step(step, way.clone()));
             let tuple = path.tuple.as_ref().and_then(|names| self.names_of_element(names, ty, at));
-            VariableEntry::new(name, What::At(Path { tuple, ..inner }), "data")
+            VariableEntry::new(name, RowContent::At(Path { tuple, ..inner }), "data")
         });
         Some(rows.collect())
     }

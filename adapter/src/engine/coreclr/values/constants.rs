@@ -5,7 +5,7 @@ use clr_metadata::pdb::Literal;
 use rust_decimal::Decimal;
 
 use crate::engine::coreclr::evaluator::{Constant, Val};
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -22,7 +22,7 @@ impl StopContext<'_> {
 }
 
 impl ClrTypeSystem {
-    fn literal_val(&self, loaded: &Loaded, literal: Literal) -> Option<Val> {
+    fn literal_val(&self, loaded: &LoadedModule, literal: Literal) -> Option<Val> {
         let named = |token: u32| match token >> 24 {
             0x1b => Some(self.ty_of(loaded, &loaded.image()?.metadata.type_spec(token)?)),
             _ => Some(self.ty_of_token(loaded, token, None, Vec::new())),

@@ -4,12 +4,12 @@
 use cordebug::value::Value as ClrValue;
 use csharp_expr::bind::ContiguousElements;
 
-use super::inside::{VariableEntry, What};
+use super::inside::{RowContent, VariableEntry};
 use super::path::{Path, PathRoot, PathSegment, bare};
 use super::references::Node;
 use super::rows::VariablesPage;
 use crate::engine::coreclr::evaluator::{Constant, Format, Val, width};
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
 use crate::engine::coreclr::types::Ty;
@@ -52,12 +52,12 @@ impl StopContext<'_> {
                 Some(val) => match val.path() {
                     Some(inner) => {
                         let is_copy = inner.is_copy || matches!(inner.root, PathRoot::Handle(_)) && at > 0;
-                        What::At(Path { name: way, is_copy, ..inner.clone() })
+                        RowContent::At(Path { name: way, is_copy, ..inner.clone() })
                     }
-                    None => What::Here(val, way),
+                    None => RowContent::Here(val, way),
                 },
                 // The debugging library cannot access it; the program can.
-                None => What::Lazy(Node::Evaluated { name: format!("[{at}]"), way: way.clone() }, way),
+                None => RowContent::Lazy(Node::Evaluated { name: format!("[{at}]"), way: way.clone() }, way),
             };
             rows.push(VariableEntry::new(format!("[{at}]"), what, "data"));
         }
@@ -98,7 +98,7 @@ impl StopContext<'_> {
 impl ClrTypeSystem {
     /// The elements of a struct, if it is an inline array or a fixed buffer. The size of a buffer
     /// determines their number.
-    pub(crate) fn inline_elements(&self, loaded: &Loaded, token: u32) -> Option<ContiguousElements> {
+    pub(crate) fn inline_elements(&self, loaded: &LoadedModule, token: u32) -> Option<ContiguousElements> {
         let metadata = &loaded.image()?.metadata;
         let count = metadata.attribute_number(token, INLINE);
         if count.is_none() && !metadata.simple_name(token).ends_with(BUFFER) {

@@ -4,12 +4,12 @@
 use clr_metadata::members::Access;
 use dap_wire::Failure;
 
-use super::inside::{VariableEntry, What};
+use super::inside::{RowContent, VariableEntry};
 use super::path::{Path, PathSegment, bare};
 use super::references::Node;
 use crate::engine::coreclr::calls::EvalContext;
 use crate::engine::coreclr::evaluator::Val;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::session::ClrSession;
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -49,7 +49,7 @@ impl MemberSelection {
 
 /// Whether a member belongs to the group of non-public members: the private members of libraries. A member
 /// with an attribute that tells debuggers how to show it is shown.
-pub(super) fn is_grouped(declaring: &Loaded, access: Access, browsable: Option<i64>) -> bool {
+pub(super) fn is_grouped(declaring: &LoadedModule, access: Access, browsable: Option<i64>) -> bool {
     let is_private = !matches!(access, Access::Public | Access::Protected);
     is_private && !declaring.is_user_code && browsable.is_none()
 }
@@ -59,7 +59,7 @@ pub(super) fn non_public(path: &Path) -> VariableEntry {
     let way = format!("{},hidden", path.name);
     VariableEntry::new(
         NON_PUBLIC,
-        What::Group(Node::NonPublic(path.clone()), String::new(), Some(way)),
+        RowContent::Group(Node::NonPublic(path.clone()), String::new(), Some(way)),
         "virtual",
     )
 }
@@ -67,7 +67,11 @@ pub(super) fn non_public(path: &Path) -> VariableEntry {
 /// The row that opens to the fields of an object that is shown in another form.
 pub(super) fn raw_view(path: &Path) -> VariableEntry {
     let way = format!("{},raw", path.name);
-    VariableEntry::new(RAW_VIEW, What::Group(Node::Raw(path.clone()), String::new(), Some(way)), "virtual")
+    VariableEntry::new(
+        RAW_VIEW,
+        RowContent::Group(Node::Raw(path.clone()), String::new(), Some(way)),
+        "virtual",
+    )
 }
 
 /// Whether a row is a group of the object, not one of its members.
@@ -90,7 +94,9 @@ impl ClrSession {
         let items = match self.property_value(&made, "Items", site) {
             Ok(items) => items,
             // It throws if there are none.
-            Err(failure) => return Ok(vec![VariableEntry::new("…", What::Said(failure.message), "virtual")]),
+            Err(failure) => {
+                return Ok(vec![VariableEntry::new("…", RowContent::Said(failure.message), "virtual")]);
+            }
         };
         let Some(all) = items.path().cloned() else { return Ok(Vec::new()) };
         let value = self.at_stop().fetch(&all)?;
@@ -117,7 +123,7 @@ impl StopContext<'_> {
         };
         let inner = item.step(self.types.member(&kept, "value")?, way.clone());
         let value = Val::at(inner, crate::engine::coreclr::types::ty::OBJECT);
-        let mut row = VariableEntry::new(name, What::Here(value, way), "property");
+        let mut row = VariableEntry::new(name, RowContent::Here(value, way), "property");
         if !is_dictionary {
             // The stored value is a copy.
             row.attributes.push("readOnly");
@@ -130,7 +136,7 @@ impl ClrTypeSystem {
     /// The row that opens to the static members.
     pub(super) fn static_members(&self, ty: Ty) -> VariableEntry {
         let text = self.csharp(&ty);
-        let group = What::Group(Node::statics(ty), text.clone(), Some(text));
+        let group = RowContent::Group(Node::statics(ty), text.clone(), Some(text));
         VariableEntry::new("Static members", group, "class")
     }
 
@@ -149,6 +155,6 @@ impl ClrTypeSystem {
             return None;
         }
         let way = format!("new {VIEW}({}).Items", path.name);
-        Some(VariableEntry::new("Dynamic View", What::Lazy(Node::Dynamic(path.clone()), way), "method"))
+        Some(VariableEntry::new("Dynamic View", RowContent::Lazy(Node::Dynamic(path.clone()), way), "method"))
     }
 }

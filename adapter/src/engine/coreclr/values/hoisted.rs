@@ -5,7 +5,7 @@ use cordebug::value::Value as ClrValue;
 
 use super::path::{Path, PathSegment, bare};
 use super::tuples::tuple_names;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::{escape_keyword, is_closure};
 use crate::engine::coreclr::stop_context::StopContext;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -16,15 +16,15 @@ const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];
 const MAX_DEPTH: usize = 16;
 
 /// The variables of a state machine that are in scope.
-pub(crate) enum Alive {
+pub(crate) enum VariablesInScope {
     Everything,
     /// The variables whose IL range, by their numbers, contains this offset.
     At(u32, Vec<(u32, u32)>),
 }
 
-impl Alive {
+impl VariablesInScope {
     /// The variables at an offset in a `MoveNext`; all if the offset or the ranges are unknown.
-    pub(crate) fn in_machine(loaded: &Loaded, move_next: u32, il: Option<u32>) -> Self {
+    pub(crate) fn in_machine(loaded: &LoadedModule, move_next: u32, il: Option<u32>) -> Self {
         let scopes = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.hoisted_scopes(move_next));
         il.zip(scopes).map_or(Self::Everything, |(il, scopes)| Self::At(il, scopes))
     }
@@ -102,11 +102,17 @@ impl<'a> HoistedKind<'a> {
 
 impl StopContext<'_> {
     /// Variables in a closure or state machine; an inner one hides an outer one of the same name.
-    pub(crate) fn hoisted(&self, path: &Path, alive: &Alive, found: &mut Vec<(String, Path)>) {
+    pub(crate) fn hoisted(&self, path: &Path, alive: &VariablesInScope, found: &mut Vec<(String, Path)>) {
         self.hoisted_in(path, alive, MAX_DEPTH, found);
     }
 
-    fn hoisted_in(&self, path: &Path, alive: &Alive, deeper: usize, found: &mut Vec<(String, Path)>) {
+    fn hoisted_in(
+        &self,
+        path: &Path,
+        alive: &VariablesInScope,
+        deeper: usize,
+        found: &mut Vec<(String, Path)>,
+    ) {
         let Some(deeper) = deeper.checked_sub(1) else { return };
         let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
         let mut closures = Vec::new();
@@ -136,7 +142,7 @@ impl StopContext<'_> {
             }
         }
         for closure in closures {
-            self.hoisted_in(&closure, &Alive::Everything, deeper, found);
+            self.hoisted_in(&closure, &VariablesInScope::Everything, deeper, found);
         }
     }
 }
@@ -181,7 +187,7 @@ mod tests {
 
     #[test]
     fn variable_is_in_scope_only_in_its_range() {
-        let alive = Alive::At(10, vec![(0, 20), (10, 10), (5, 10), (10, 11)]);
+        let alive = VariablesInScope::At(10, vec![(0, 20), (10, 10), (5, 10), (10, 11)]);
         let held: Vec<bool> = (0..5).map(|number| alive.has(Some(number))).collect();
         // The last variable has no range from the compiler.
         assert_eq!(held, [true, false, false, true, true]);

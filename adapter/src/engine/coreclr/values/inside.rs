@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 4;
 /// A row before it is rendered.
 pub(crate) struct VariableEntry {
     pub(crate) name: String,
-    pub(crate) what: What,
+    pub(crate) what: RowContent,
     /// DAP `VariablePresentationHint.kind`.
     pub(crate) kind: &'static str,
     pub(crate) access: Option<Access>,
@@ -38,7 +38,7 @@ pub(crate) struct VariableEntry {
 }
 
 /// What a row of `variables` shows.
-pub(crate) enum What {
+pub(crate) enum RowContent {
     At(Path),
     /// A value that is not in the program, and the expression that evaluates to it.
     Here(Val, String),
@@ -52,7 +52,7 @@ pub(crate) enum What {
 }
 
 impl VariableEntry {
-    pub(super) fn new(name: impl Into<String>, what: What, kind: &'static str) -> Self {
+    pub(super) fn new(name: impl Into<String>, what: RowContent, kind: &'static str) -> Self {
         Self { name: name.into(), what, kind, access: None, attributes: Vec::new(), read: None }
     }
 }
@@ -71,10 +71,12 @@ impl ClrSession {
                 let locals = self.at_stop().locals(*thread, *index)?;
                 let has_this = locals.iter().any(|(name, _)| name == "this");
                 rows.extend(
-                    locals.into_iter().map(|(name, path)| VariableEntry::new(name, What::At(path), "data")),
+                    locals
+                        .into_iter()
+                        .map(|(name, path)| VariableEntry::new(name, RowContent::At(path), "data")),
                 );
                 for (name, val) in self.at_stop().constants(*thread, *index) {
-                    let mut row = VariableEntry::new(name.clone(), What::Here(val, name), "data");
+                    let mut row = VariableEntry::new(name.clone(), RowContent::Here(val, name), "data");
                     row.attributes.push("constant");
                     rows.push(row);
                 }
@@ -88,7 +90,7 @@ impl ClrSession {
                 Ok(page.cut(rows))
             }
             Node::Types { thread, index } => {
-                let row = |(name, text)| VariableEntry::new(name, What::Said(text), "data");
+                let row = |(name, text)| VariableEntry::new(name, RowContent::Said(text), "data");
                 Ok(page.cut(self.at_stop().type_variables(*thread, *index).into_iter().map(row).collect()))
             }
             Node::Inside(path, format) => self.inside(path, format, page, site),
@@ -109,8 +111,8 @@ impl ClrSession {
             Node::Dynamic(path) => self.dynamic_rows(path, site).map(|rows| page.cut(rows)),
             Node::Property { of, name, way } => {
                 let what = match self.property_value(of, name, site) {
-                    Ok(val) => What::Here(val, way.clone()),
-                    Err(failure) => What::Failed(failure),
+                    Ok(val) => RowContent::Here(val, way.clone()),
+                    Err(failure) => RowContent::Failed(failure),
                 };
                 Ok(vec![VariableEntry::new(name.rsplit('.').next().unwrap_or(name), what, "property")])
             }
@@ -121,8 +123,8 @@ impl ClrSession {
             Node::Statics(ty, part) => self.statics(ty, *part, site).map(|rows| page.cut(rows)),
             Node::Evaluated { name, way } => {
                 let what = match self.value_of(way, site) {
-                    Ok(val) => What::Here(val, way.clone()),
-                    Err(failure) => What::Failed(failure),
+                    Ok(val) => RowContent::Here(val, way.clone()),
+                    Err(failure) => RowContent::Failed(failure),
                 };
                 Ok(vec![VariableEntry::new(name, what, "property")])
             }
@@ -140,7 +142,7 @@ impl ClrSession {
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
         if let Ty::Pointer(_) = self.types.declared_ty(&inner) {
             let way = path.step(super::path::PathSegment::Behind, format!("(*{})", path.name));
-            return Ok(vec![VariableEntry::new(format!("*{}", path.name), What::At(way), "data")]);
+            return Ok(vec![VariableEntry::new(format!("*{}", path.name), RowContent::At(way), "data")]);
         }
         if format.results {
             return self.results(path, site).map(|rows| page.cut(rows));
@@ -176,7 +178,7 @@ impl ClrSession {
                             &self.types.declared_ty(&self.at_stop().fetch(&item).ok()?),
                         )
                     });
-                    let mut row = VariableEntry::new(name, What::At(Path { tuple, ..item }), "data");
+                    let mut row = VariableEntry::new(name, RowContent::At(Path { tuple, ..item }), "data");
                     row.read = ty_read.clone().zip(read.as_mut().and_then(Iterator::next));
                     row
                 }));
@@ -333,7 +335,7 @@ impl ClrSession {
                 names.get(position.checked_sub(1)?)?.clone()
             });
             let kind = if is_auto { "property" } else { "data" };
-            let mut row = VariableEntry::new(tuple_name.unwrap_or(shown), What::At(way), kind);
+            let mut row = VariableEntry::new(tuple_name.unwrap_or(shown), RowContent::At(way), kind);
             row.access = Some(access);
             if member.read_only && auto.is_none_or(|info| info.setter.is_none()) {
                 row.attributes.push("readOnly");
@@ -416,10 +418,10 @@ impl ClrSession {
             }
             let what = match known {
                 Some(val) => match val.data {
-                    Data::At(inner) => What::At(Path { name: way, ..inner }),
-                    _ => What::Here(val, way),
+                    Data::At(inner) => RowContent::At(Path { name: way, ..inner }),
+                    _ => RowContent::Here(val, way),
                 },
-                None => What::Lazy(
+                None => RowContent::Lazy(
                     Node::Property { of: path.clone(), name: info.name.clone(), way: way.clone() },
                     way,
                 ),
@@ -440,7 +442,7 @@ impl ValueStore {
     fn returned_rows(&self, thread: u32, index: usize) -> Vec<VariableEntry> {
         let here = self.references.returned.iter().filter(|(of, _)| (*of, 0) == (thread, index));
         let row = |returned: &Returned| {
-            let what = What::Here(returned.val.clone(), UNNAMED.into());
+            let what = RowContent::Here(returned.val.clone(), UNNAMED.into());
             let mut row = VariableEntry::new(format!("{} returned", returned.name), what, "data");
             row.attributes.push("readOnly");
             row
@@ -463,7 +465,7 @@ impl ClrTypeSystem {
             let way = format!("{},results", path.name);
             rows.push(VariableEntry::new(
                 "Results View",
-                What::Lazy(Node::Results(path.clone()), way),
+                RowContent::Lazy(Node::Results(path.clone()), way),
                 "method",
             ));
         }
@@ -491,7 +493,7 @@ impl ClrTypeSystem {
 /// The row that opens to the items from this one on.
 pub(super) fn rest(path: &Path, format: &Format, from: usize) -> VariableEntry {
     let node = Node::Rest(path.clone(), *format, from);
-    VariableEntry::new(format!("[{from}…]"), What::Group(node, "more items".into(), None), "virtual")
+    VariableEntry::new(format!("[{from}…]"), RowContent::Group(node, "more items".into(), None), "virtual")
 }
 
 /// All rows, up to the limit of one answer.
@@ -501,7 +503,7 @@ pub(super) const EVERYTHING: VariablesPage<'static> =
 /// Turns a row of a span's proxy, which has copies of the elements, into one of the span's
 /// own, if that can be read.
 fn element_of(span: &Path, row: &mut VariableEntry, is_read: bool) {
-    if let What::At(path) = &mut row.what
+    if let RowContent::At(path) = &mut row.what
         && row.name.starts_with('[')
     {
         if is_read {

@@ -8,13 +8,13 @@ use cordebug::frame::Frame;
 use dap_wire::Failure;
 
 use super::ThreadStack;
-use super::hoisted::{Alive, holds_closure};
-use super::inside::{VariableEntry, What};
+use super::hoisted::{VariablesInScope, holds_closure};
+use super::inside::{RowContent, VariableEntry};
 use super::path::{Path, PathRoot, PathSegment};
 use super::references::Node;
 use super::tuples::tuple_names;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::names::{escape_keyword, is_closure};
 use crate::engine::coreclr::stack::MAX_DEPTH;
 use crate::engine::coreclr::stop_context::StopContext;
@@ -36,7 +36,7 @@ impl StopContext<'_> {
             // The number of frames above the program's own ones is unknown.
             let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { asked };
             let frames = self.debuggee.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
-            let frames = self.debuggee.threads.without_left(thread, frames);
+            let frames = self.debuggee.threads.without_abandoned_calls(thread, frames);
             *stack = Some(ThreadStack { resumes, thread, asked, frames });
         }
         stack
@@ -48,7 +48,7 @@ impl StopContext<'_> {
     /// Arguments and locals of a frame, under the names of the source.
     pub(crate) fn locals(&self, thread: u32, index: usize) -> Result<Vec<(String, Path)>, Failure> {
         let waiting = self.values.waiting_at(thread, index, |at| {
-            (at.machine.clone(), Alive::in_machine(&at.loaded, at.method, at.il))
+            (at.machine.clone(), VariablesInScope::in_machine(&at.loaded, at.method, at.il))
         });
         if let Some((machine, alive)) = waiting {
             let mut found = Vec::new();
@@ -77,8 +77,8 @@ impl StopContext<'_> {
             || metadata.method_name(token).starts_with("<>m__Finally");
         if has_this && (is_state_machine || is_closure) {
             let alive = match is_state_machine {
-                true => Alive::in_machine(&loaded, token, il.as_ref().ok().copied()),
-                false => Alive::Everything,
+                true => VariablesInScope::in_machine(&loaded, token, il.as_ref().ok().copied()),
+                false => VariablesInScope::Everything,
             };
             self.hoisted(&at(argument(index), "this"), &alive, &mut found);
         } else if has_this {
@@ -89,7 +89,7 @@ impl StopContext<'_> {
             let path = at(PathRoot::Argument { thread, frame: index, index: position }, name);
             // The variables that a local function captures from the enclosing method.
             if takes_closure(metadata, token, position - u32::from(has_this)) {
-                self.hoisted(&path, &Alive::Everything, &mut found);
+                self.hoisted(&path, &VariablesInScope::Everything, &mut found);
                 continue;
             }
             let tuple =
@@ -102,7 +102,7 @@ impl StopContext<'_> {
             for local in pdb.locals(token, il.unwrap_or(0)) {
                 let path = at(PathRoot::Local { thread, frame: index, slot: local.slot }, &local.name);
                 if holds_closure(&local.name) {
-                    self.hoisted(&path, &Alive::Everything, &mut found);
+                    self.hoisted(&path, &VariablesInScope::Everything, &mut found);
                 } else {
                     let tuple = tuple_names(pdb.tuple_names(local.row));
                     let is_dynamic = pdb.dynamic_parts(local.row).first() == Some(&true);
@@ -130,7 +130,7 @@ impl StopContext<'_> {
     pub(super) fn type_variables_row(&self, thread: u32, index: usize) -> Option<VariableEntry> {
         let all = self.type_variables(thread, index).into_iter();
         let all: Vec<String> = all.map(|(name, text)| format!("{name} = {text}")).collect();
-        let group = What::Group(Node::Types { thread, index }, all.join(", "), None);
+        let group = RowContent::Group(Node::Types { thread, index }, all.join(", "), None);
         (!all.is_empty()).then(|| VariableEntry::new("Type variables", group, "virtual"))
     }
 
@@ -138,7 +138,7 @@ impl StopContext<'_> {
     /// method, its signature and the variable.
     fn kept_locals(
         &self,
-        loaded: &Rc<Loaded>,
+        loaded: &Rc<LoadedModule>,
         method: u32,
         (thread, frame): (u32, usize),
         found: &mut Vec<(String, Path)>,

@@ -8,7 +8,7 @@ use cordebug::value::Value as ClrValue;
 
 use super::MAX_TEXT_LEN;
 use super::path::{PathSegment, bare, class_up};
-use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::types::ClrTypeSystem;
 
 /// Deepest chain of base types that is followed.
@@ -19,7 +19,7 @@ pub(crate) struct InstanceField {
     /// Its name in the source: for an auto-property's field, the property's.
     pub(crate) name: String,
     pub(crate) step: PathSegment,
-    pub(crate) loaded: Rc<Loaded>,
+    pub(crate) loaded: Rc<LoadedModule>,
     /// TypeDef token of the class that declares it.
     pub(crate) class: u32,
     /// Token of its FieldDef row.
@@ -56,7 +56,7 @@ impl ClrTypeSystem {
         members
     }
 
-    pub(crate) fn class_of(&self, kind: &Type) -> Option<(Rc<Loaded>, u32)> {
+    pub(crate) fn class_of(&self, kind: &Type) -> Option<(Rc<LoadedModule>, u32)> {
         let class = kind.class().ok()?;
         Some((self.modules.of(&class.module().ok()?)?, class.token().ok()?))
     }

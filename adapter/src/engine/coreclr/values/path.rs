@@ -10,7 +10,7 @@ use cordebug::types::Type;
 use cordebug::value::{Handle, Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::Holder;
+use super::CachedPath;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::stack::FIRST_AWAITING_FRAME;
 use crate::engine::coreclr::stop_context::StopContext;
@@ -169,14 +169,14 @@ impl StopContext<'_> {
     /// from the previous one.
     pub(crate) fn holder(&self, path: &Path, before: &[PathSegment]) -> Result<ClrValue, Failure> {
         let resumes = self.debuggee.process()?.resumes();
-        let null = || null_on_the_way(path);
+        let null = || null_in_path(path);
         let known = self.values.holder.take();
         let known = known.filter(|holder| holder.resumes == resumes && holder.root.is_same(&path.root));
         let mut holder = match known {
             Some(holder) => holder,
             None => {
                 let start = bare(&self.start(path)?).ok_or_else(null)?;
-                Holder {
+                CachedPath {
                     resumes,
                     root: path.root.clone(),
                     steps: Vec::new(),
@@ -253,7 +253,7 @@ impl ValueStore {
 impl ClrTypeSystem {
     fn one_step(&self, value: &ClrValue, step: PathSegment, path: &Path) -> Result<ClrValue, Failure> {
         let what = || format!("read `{}`", path.name);
-        let null = || null_on_the_way(path);
+        let null = || null_in_path(path);
         match step {
             PathSegment::Field { up, token } => {
                 let inner = bare(value).ok_or_else(null)?;
@@ -278,7 +278,7 @@ impl ClrTypeSystem {
     }
 }
 
-fn null_on_the_way(path: &Path) -> Failure {
+fn null_in_path(path: &Path) -> Failure {
     Failure::invalid(format!("`{}` is null on the way", path.name))
 }
 

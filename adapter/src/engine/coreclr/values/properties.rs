@@ -4,7 +4,7 @@ use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
 use super::groups::{MemberSelection, NON_PUBLIC, is_grouped};
-use super::inside::{BROWSABLE, NEVER, VariableEntry, What};
+use super::inside::{BROWSABLE, NEVER, RowContent, VariableEntry};
 use super::path::{Path, bare};
 use super::references::Node;
 use super::rows::VariablesPage;
@@ -28,15 +28,15 @@ impl ClrSession {
         let rows = items.into_iter().enumerate().map(|(at, item)| {
             let way = format!("{}.ElementAt({at})", path.name);
             let what = match item.path() {
-                Some(inner) => What::At(Path { name: way, ..inner.clone() }),
-                None => What::Here(item, way),
+                Some(inner) => RowContent::At(Path { name: way, ..inner.clone() }),
+                None => RowContent::Here(item, way),
             };
             VariableEntry::new(name(at), what, "data")
         });
         let mut rows: Vec<VariableEntry> = rows.collect();
         if is_cut {
             let text = format!("more than {MAX_RESULTS} items: the others are not asked for");
-            rows.push(VariableEntry::new("…", What::Said(text), "virtual"));
+            rows.push(VariableEntry::new("…", RowContent::Said(text), "virtual"));
         }
         Ok(rows)
     }
@@ -54,7 +54,11 @@ impl ClrSession {
         }
         if has_hidden && part == MemberSelection::Shown {
             let node = Node::Statics(ty.clone(), MemberSelection::NonPublic);
-            rows.push(VariableEntry::new(NON_PUBLIC, What::Group(node, String::new(), None), "virtual"));
+            rows.push(VariableEntry::new(
+                NON_PUBLIC,
+                RowContent::Group(node, String::new(), None),
+                "virtual",
+            ));
         }
         Ok(rows)
     }
@@ -93,11 +97,11 @@ impl ClrSession {
             let mut row = match self.static_value(&loaded, ty, &field, site) {
                 Ok(val) => match val.path() {
                     Some(path) => {
-                        VariableEntry::new(name, What::At(Path { name: way, ..path.clone() }), "data")
+                        VariableEntry::new(name, RowContent::At(Path { name: way, ..path.clone() }), "data")
                     }
-                    None => VariableEntry::new(name, What::Here(val, way), "data"),
+                    None => VariableEntry::new(name, RowContent::Here(val, way), "data"),
                 },
-                Err(failure) => VariableEntry::new(name, What::Failed(failure), "data"),
+                Err(failure) => VariableEntry::new(name, RowContent::Failed(failure), "data"),
             };
             row.access = Some(access);
             row.attributes.push("static");
@@ -146,7 +150,7 @@ impl ClrTypeSystem {
             let val = Val::constant_of(constant, Ty::Primitive(*kind));
             Some(VariableEntry::new(
                 format!("[{at}]"),
-                What::Here(val, format!("{}[{at}]", path.name)),
+                RowContent::Here(val, format!("{}[{at}]", path.name)),
                 "data",
             ))
         });
@@ -178,7 +182,7 @@ impl ClrTypeSystem {
             }
             let way = format!("{spelled}.{}", info.name);
             let node = Node::Evaluated { name: info.name.clone(), way: way.clone() };
-            let mut row = VariableEntry::new(info.name, What::Lazy(node, way), "property");
+            let mut row = VariableEntry::new(info.name, RowContent::Lazy(node, way), "property");
             row.access = Some(access);
             row.attributes.push("static");
             if info.setter.is_none() {

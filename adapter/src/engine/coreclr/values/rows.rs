@@ -7,7 +7,7 @@ use clr_metadata::members::Access;
 use dap_wire::Failure;
 use serde_json::{Map, Value, json};
 
-use super::inside::{VariableEntry, What, rest};
+use super::inside::{RowContent, VariableEntry, rest};
 use super::path::{Path, bare};
 use super::references::Node;
 use super::show::FormattedValue;
@@ -76,7 +76,7 @@ impl ClrSession {
     /// A row as clients get it.
     fn render(&mut self, row: &VariableEntry, hex: bool, is_variable: bool, site: &EvalContext) -> Value {
         let mut told = match &row.what {
-            What::At(path) => {
+            RowContent::At(path) => {
                 let format = Format { hex, ..Format::default() };
                 let presented = match &row.read {
                     Some((ty, constant)) => Ok((self.types.show_constant(constant, ty, &format), json!({}))),
@@ -94,12 +94,12 @@ impl ClrSession {
                     Err(failure) => error_row(&row.name, &failure),
                 }
             }
-            What::Here(val, way) => self.render_val(&row.name, val, way, hex, site),
-            What::Lazy(node, way) => {
+            RowContent::Here(val, way) => self.render_val(&row.name, val, way, hex, site),
+            RowContent::Lazy(node, way) => {
                 let reference = self.values.references.add(node.clone());
                 json!({ "name": row.name, "value": "", "evaluateName": way, "variablesReference": reference })
             }
-            What::Group(node, text, way) => {
+            RowContent::Group(node, text, way) => {
                 let reference = self.values.references.add(node.clone());
                 let mut told = json!({ "name": row.name, "value": text, "variablesReference": reference });
                 if let Some(way) = way {
@@ -107,8 +107,8 @@ impl ClrSession {
                 }
                 told
             }
-            What::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
-            What::Failed(failure) => error_row(&row.name, failure),
+            RowContent::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
+            RowContent::Failed(failure) => error_row(&row.name, failure),
         };
         if told["evaluateName"].as_str().is_some_and(|way| way.contains(UNNAMED) || !is_speakable(way))
             && let Some(told) = told.as_object_mut()
@@ -124,7 +124,7 @@ impl ClrSession {
                 Access::Public => "public",
             });
         }
-        if matches!(row.what, What::Lazy(..)) {
+        if matches!(row.what, RowContent::Lazy(..)) {
             hint["lazy"] = json!(true);
         }
         let mut attributes: Vec<Value> = row.attributes.iter().map(|attribute| json!(attribute)).collect();
@@ -267,7 +267,7 @@ impl VariablesPage<'_> {
             rows.into_iter().skip(self.start).take(self.count.min(self.most)).collect();
         if left > rows.len() && rows.len() < self.count {
             let text = format!("{} more: ask for them with `start` and `count`", left - rows.len());
-            rows.push(VariableEntry::new("…", What::Said(text), "virtual"));
+            rows.push(VariableEntry::new("…", RowContent::Said(text), "virtual"));
         }
         rows
     }

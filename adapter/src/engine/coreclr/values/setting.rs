@@ -4,7 +4,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::UNNAMED;
-use super::inside::{EVERYTHING, What};
+use super::inside::{EVERYTHING, RowContent};
 use super::path::Path;
 use super::references::Node;
 use super::rows::VariablesPage;
@@ -36,8 +36,8 @@ impl ClrSession {
         let is_variable = matches!(node, Node::Locals { .. });
         let at = rows.iter().position(|row| row.name == name).or_else(|| {
             // Its type may have given the row another name.
-            let mut called = |what: &What| match what {
-                What::At(path) => self.present(path, &Format::default(), &site).ok()?.0.name,
+            let mut called = |what: &RowContent| match what {
+                RowContent::At(path) => self.present(path, &Format::default(), &site).ok()?.0.name,
                 _ => None,
             };
             rows.iter().position(|row| !is_variable && called(&row.what).as_deref() == Some(name.as_str()))
@@ -50,22 +50,22 @@ impl ClrSession {
             return Err(Failure::invalid(message).hint("assign to the member of the object itself"));
         }
         let way = match row.map(|row| row.what) {
-            Some(What::At(path)) if path.is_copy && path.name.contains(UNNAMED) => {
+            Some(RowContent::At(path)) if path.is_copy && path.name.contains(UNNAMED) => {
                 let message = format!("cannot set `{name}`: it is in a copy that the program does not keep");
                 return Err(Failure::invalid(message));
             }
-            Some(What::At(path)) if path.is_copy => of_span(&path.name).unwrap_or(path.name),
-            Some(What::At(path)) => {
+            Some(RowContent::At(path)) if path.is_copy => of_span(&path.name).unwrap_or(path.name),
+            Some(RowContent::At(path)) => {
                 let place = self.at_stop().val_at(path)?;
                 let value = self.assign(&place, &new, &site)?;
                 return self.answer_set(&value, &place, arguments, &site);
             }
-            Some(What::Here(_, way) | What::Lazy(_, way)) if way.contains(UNNAMED) => {
+            Some(RowContent::Here(_, way) | RowContent::Lazy(_, way)) if way.contains(UNNAMED) => {
                 let message = format!("cannot set `{name}`: it is part of the return value of a call");
                 return Err(Failure::invalid(message).hint("fields of a returned object can be set"));
             }
-            Some(What::Here(_, way) | What::Lazy(_, way)) => way,
-            Some(What::Group(..) | What::Said(_) | What::Failed(_)) | None => {
+            Some(RowContent::Here(_, way) | RowContent::Lazy(_, way)) => way,
+            Some(RowContent::Group(..) | RowContent::Said(_) | RowContent::Failed(_)) | None => {
                 return Err(Failure::invalid(format!("there is no variable `{name}` to set")));
             }
         };

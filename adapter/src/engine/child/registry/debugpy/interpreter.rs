@@ -38,7 +38,7 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
                     .hint("`enginePath` is the folder of the package `debugpy`")
             })?
         }
-        None => find::Search::new("debugpy", "the Python package `debugpy`", &install)
+        None => find::AdapterSearch::new("debugpy", "the Python package `debugpy`", &install)
             .looked(looked)
             .in_extensions("ms-python.debugpy-", "bundled/libs/debugpy")
             .or_else(|| debugpy_of_path(target), "the modules of PATH's python3 and python")
@@ -76,7 +76,7 @@ pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf,
         }
         // Another Python would run the program without the project's packages, and nobody would know why.
         if folder.join("pyvenv.cfg").is_file() && python.is_symlink() {
-            return Err(broken(&folder, &python));
+            return Err(broken_environment(&folder, &python));
         }
     }
     looked.push("`.venv` and `venv` of the project".into());
@@ -100,7 +100,7 @@ fn debugpy_of_path(target: &Target) -> Option<PathBuf> {
 }
 
 /// A virtual environment whose Python was removed or replaced since.
-fn broken(folder: &Path, python: &Path) -> Failure {
+fn broken_environment(folder: &Path, python: &Path) -> Failure {
     let there = std::fs::read_link(python).unwrap_or_default();
     let message = format!(
         "the project's environment `{}` is broken: `{}` leads to `{}`, which is not there",
@@ -117,7 +117,7 @@ fn broken(folder: &Path, python: &Path) -> Failure {
 /// Whether the Python of a launch has a module, with the launch's environment.
 pub(super) fn of_target_has(target: &Target, module: &str) -> bool {
     let Ok(interpreter) = find(target, &mut Vec::new()) else { return false };
-    let mut asked = asking_for(module, &interpreter);
+    let mut asked = module_query(module, &interpreter);
     for (name, value) in &target.env {
         match value {
             Some(value) => asked.env(name, value),
@@ -129,11 +129,11 @@ pub(super) fn of_target_has(target: &Target, module: &str) -> bool {
 
 /// Runs the interpreter: only it knows where its modules are.
 fn has_debugpy(interpreter: &Path) -> bool {
-    command::succeeds(asking_for("debugpy", interpreter))
+    command::succeeds(module_query("debugpy", interpreter))
 }
 
 /// Asks a Python whether it has a module.
-fn asking_for(module: &str, interpreter: &Path) -> Command {
+fn module_query(module: &str, interpreter: &Path) -> Command {
     let code = "import importlib.util,sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
     let mut asked = Command::new(interpreter);
     asked.args(["-c", code, module]).current_dir("/");
