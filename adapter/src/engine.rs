@@ -137,9 +137,9 @@ pub enum EngineEvent {
     /// support what is not named. An engine that never reports this offers what
     /// `hub::capabilities::initial` promises.
     Capabilities(Value),
-    /// A child process of the program is debugged too, in a session of its own.
+    /// A child process of the program is also debugged, in a separate session.
     ChildSession(ChildSession),
-    /// A child process of the program is debugged too, in a session and a host process of its own.
+    /// A child process of the program is also debugged, in a separate session and host process.
     ChildProcess(ChildProcess),
     /// A child process of the program is not debugged.
     ChildNotDebugged { pid: u32, name: String },

@@ -1,6 +1,6 @@
-//! What clients learn about a build that a launch waits for: its lines in the debug console, DAP's progress
-//! events for clients that show them, and a sentence when it fails. Which compilers are started, and what
-//! their lines mean, is the engines' own.
+//! Reports a build that a launch waits for to clients: its output in the debug console, DAP's progress
+//! events for clients that show them, and a sentence when it fails. The engines start the compilers and
+//! parse their output.
 
 pub(super) mod command;
 

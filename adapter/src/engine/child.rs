@@ -1,4 +1,4 @@
-//! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and
+//! Every language but .NET: the language's DAP adapter behind the hub, with the program's stdin, stdout and
 //! stderr ours.
 //!
 //! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`registry`] (the table of

@@ -1,4 +1,4 @@
-//! A child process that is debugged in a host process of its own: what the start of that host needs, and how
+//! A child process that is debugged in a separate host process: what the start of that host needs, and how
 //! its end comes back to the engine of the parent session.
 //!
 //! Not here: child processes that the parent's own adapter debugs ([`super::ChildSession`]), and the host

@@ -22,7 +22,7 @@ impl ConditionLanguage {
     /// One in which several conditions cannot be combined: the engine stops each time, and the hub evaluates.
     pub const OTHER: Self = Self { name: "other", combine: |_| None, truth: usual_truth };
 
-    /// What LLDB, GDB and Delve evaluate (C, C++, Rust, Go), which stop at a condition that fails.
+    /// The language of LLDB, GDB and Delve (C, C++, Rust, Go), which stop at a condition that fails.
     pub const NATIVE: Self = Self {
         name: "native",
         combine: |conditions| {
@@ -59,7 +59,7 @@ impl PartialEq for ConditionLanguage {
 
 impl Eq for ConditionLanguage {}
 
-/// What most languages hold for true: neither false, nor nothing, nor zero, nor empty.
+/// Whether most languages count this value as true: it is not false, null, zero or empty.
 fn usual_truth(text: &str) -> bool {
     // gdb and lldb show a character with its number first, C++ debuggers a type in front.
     let value = text.rsplit_once(") ").map_or(text, |(_, value)| value);

@@ -70,12 +70,12 @@ pub fn adopt(arguments: &mut Value) -> Result<Vec<String>, Failure> {
             }
         }
     }
-    // Who names an engine has chosen.
+    // A configuration that names an engine keeps it.
     attributes.entry("engine").or_insert_with(|| json!(family.engine()));
     Ok(remarks)
 }
 
-/// What says no more than its absence would.
+/// Whether a value means the same as an absent attribute.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,

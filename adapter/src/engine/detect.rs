@@ -15,8 +15,8 @@ use super::{child, coreclr, kind, known};
 /// The engine for everything else; its error says what it needs.
 const FALLBACK: &str = coreclr::DESCRIPTION.name;
 
-/// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs,
-/// when nothing else fits.
+/// The engine for `program` when the launch does not name one; the .NET engine, which reports what it
+/// needs, when no other fits.
 pub fn engine_for_launch(arguments: &Value) -> &'static str {
     let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
     let Some(program) = text("program").or_else(|| text("project")) else {
@@ -29,7 +29,7 @@ pub fn engine_for_launch(arguments: &Value) -> &'static str {
     of_path(&path).unwrap_or(FALLBACK)
 }
 
-/// What attach attributes other than a process choose, if anything.
+/// The engine that attach attributes other than a process choose, if any.
 pub fn engine_for_attach(arguments: &Value) -> Option<&'static str> {
     let named = |engine: &&Description| {
         engine.recognition.attach_attributes.iter().any(|key| !arguments[*key].is_null())

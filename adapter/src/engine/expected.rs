@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{child, configurations, coreclr, select};
 
 /// DAP `ExceptionBreakpointsFilter`s of the engine that these launch or attach attributes will choose;
-/// `None` for an engine whose filters nobody knows before it runs, and for the built-in one, whose
-/// filters are offered anyhow.
+/// `None` for an engine whose filters are unknown before it runs, and for the built-in one, whose
+/// filters are always offered.
 pub fn exception_filters(attributes: &Value) -> Option<Value> {
     let mut attributes = attributes.clone();
     configurations::adopt(&mut attributes).ok()?;

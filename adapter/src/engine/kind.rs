@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What NativeAOT, .NET's compiler ahead of time, made of managed code; stripped or not.
+/// The section in which NativeAOT, .NET's compiler ahead of time, puts managed code; stripped or not.
 pub(crate) const MANAGED_CODE: &str = "__managedcode";
 /// Debug information; compressed in the second.
 pub(crate) const DWARF: [&str; 2] = [".debug_info", ".zdebug_info"];

@@ -1,4 +1,4 @@
-//! Where sources lie here that a program was built from, or runs from, elsewhere: one attribute for all
+//! Local paths of sources that a program was built from, or runs from, elsewhere: one attribute for all
 //! engines, in the spellings of several debuggers, so that a configuration of another debugger keeps its
 //! meaning.
 //!
@@ -28,7 +28,7 @@ pub fn read(attributes: &Value) -> Result<PathMap, Failure> {
         let given = &attributes[key];
         let found = match (key, given) {
             (_, Value::Null) => continue,
-            // What maps a path to no path is an adapter's own (`sourceMap: true`).
+            // A mapping without a path is an adapter's own attribute (`sourceMap: true`).
             ("sourceMap", Value::Bool(_) | Value::String(_)) => continue,
             (_, Value::Object(pairs)) if matches!(key, "sourceFileMap" | "sourceMap") => {
                 pairs.iter().map(|(there, here)| Some((there.clone(), here.as_str()?.to_owned()))).collect()

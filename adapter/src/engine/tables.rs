@@ -84,7 +84,7 @@ fn the_extension_has_every_engine_and_language() {
         let texts: Map<String, Value> = serde_json::from_str(text).expect("it is JSON");
         let mut wanted = Map::new();
         for (key, value) in texts {
-            // What describes an engine object or the default is written by hand.
+            // The descriptions of an engine object and of the default are written by hand.
             let by_hand = |name: &str| ["auto", "command", "args"].contains(&name);
             if key.strip_prefix("launch.engine.").is_some_and(|name| !by_hand(name)) {
                 continue;

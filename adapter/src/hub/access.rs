@@ -1,4 +1,4 @@
-//! What agents may do in this session: the launch attribute `agentAccess`, enforced here and nowhere else.
+//! The access of agents to this session: the launch attribute `agentAccess`, enforced only here.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub enum AgentAccess {
     Full,
 }
 
-/// What agents may do in a session, and whose word that is.
+/// The access of agents in a session, and who has set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccessPolicy {
     /// The access of agents.

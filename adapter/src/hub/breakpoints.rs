@@ -253,7 +253,7 @@ impl BreakpointStore {
         self.scopes.values_mut().flat_map(|in_scope| in_scope.remove_mirrors(client)).collect()
     }
 
-    /// The breakpoint as this client is to see it, if it knows it at all.
+    /// The breakpoint as this client sees it; `None` if the client does not know it.
     pub fn seen_by(&mut self, client: ClientId, id: i64) -> Option<Breakpoint> {
         self.scopes.values_mut().find_map(|in_scope| in_scope.seen_by(client, id))
     }

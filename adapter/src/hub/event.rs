@@ -36,7 +36,7 @@ pub struct Ticket(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReverseRequestId(pub i64);
 
-/// Where a client came from.
+/// The way in which a client connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The connection the host was started for: it may launch or attach, and the session ends when it leaves.
@@ -45,7 +45,7 @@ pub enum Origin {
     Socket,
 }
 
-/// What can wake the hub.
+/// An event that can wake the hub.
 #[derive(Debug)]
 pub enum HubEvent {
     ClientJoined {

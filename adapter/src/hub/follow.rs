@@ -131,7 +131,7 @@ pub struct Follow {
     levels: Vec<FollowedFrame>,
     record: Record,
     look: AwaitedResponse,
-    /// Where the last step ended.
+    /// The place where the last step ended.
     place: StepEnd,
     top: StackFrame,
     /// Frames of the last stack, where they are counted.
@@ -142,7 +142,7 @@ pub struct Follow {
     recursive: bool,
     /// They are from the next stack on.
     counts: bool,
-    /// Who called the frame on top.
+    /// The caller of the frame on top.
     caller: Option<Caller>,
     /// The last step ended in the middle of a statement: a call of it has returned.
     within: bool,

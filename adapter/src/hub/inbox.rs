@@ -13,7 +13,7 @@ pub(super) const MAX_WAITING: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct Inbox(mpsc::Sender<InboxItem>);
 
-/// What wakes the actor.
+/// A message that wakes the actor.
 pub(super) enum InboxItem {
     Event(HubEvent),
     /// An event of the engine with this number; one that was replaced is ignored.

@@ -1,4 +1,4 @@
-//! Requests in flight: what becomes of each reply of the engine or the broker. Every ticket has exactly one
+//! Requests in flight, and how each reply of the engine or the broker is used. Every ticket has exactly one
 //! waiter until its reply comes, and then none.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub enum SideEffect {
     Memory(MemoryEventBody),
 }
 
-/// What to do with a reply.
+/// The use of a reply when it arrives.
 #[derive(Debug, Clone)]
 pub enum Waiter {
     /// Send the broker's reply to the client as it is.

@@ -1,4 +1,4 @@
-//! The hub's decisions: `State::handle(HubEvent) -> Vec<HubEffect>`. No I/O, no clock, no async, so that every
+//! The hub's decisions: `State::handle(HubEvent) -> Vec<HubEffect>`. No I/O, no clock, no async, so that each
 //! race can be written down as a test.
 //!
 //! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, launch, leaving,
@@ -139,7 +139,7 @@ pub struct State {
     resumed_by: Option<String>,
     /// The session ends; everything else is refused.
     ending: bool,
-    /// What [`State::handle`] returns.
+    /// The effects that [`State::handle`] returns.
     effects: Vec<HubEffect>,
 }
 

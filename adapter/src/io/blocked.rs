@@ -24,11 +24,11 @@ const READABLE: u32 = 0x41;
 /// The size of a `struct pollfd`, and of an entry of a submission queue.
 const POLLFD: usize = 8;
 const ENTRY: usize = 64;
-/// Where the entries are in the memory of a ring (`IORING_OFF_SQES`), as `/proc/PID/maps` writes it.
+/// Offset of the entries in the memory of a ring (`IORING_OFF_SQES`), as `/proc/PID/maps` writes it.
 const ENTRIES_OFFSET: &str = "10000000";
 /// `READV`, `READ_FIXED`, `POLL_ADD` and `READ` of io_uring.
 const RING_READS: [u8; 4] = [1, 4, 6, 22];
-/// What `/proc` calls a ring.
+/// The name of a ring in `/proc/PID/fd`.
 const RING: &str = "anon_inode:[io_uring]";
 
 /// How a system call names what it waits for.
@@ -237,7 +237,7 @@ fn waiting_operations(process: &Path) -> Vec<u8> {
         .collect()
 }
 
-/// Where the entries of a ring are in memory, and how many bytes.
+/// Address and size in bytes of the entries of a ring.
 fn queue_of(line: &str) -> Option<(u64, usize)> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;

@@ -391,7 +391,7 @@ impl Broker {
         Ok(WriteOutcome { bytes_written: data.len(), stdin_closed })
     }
 
-    /// What clients have written to the program's stdin.
+    /// The input that clients have written to the program's stdin.
     ///
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`.
@@ -405,8 +405,7 @@ impl Broker {
             .is_some_and(|subject| subject.is_empty && waiting::look(subject.pid, &subject.input).is_wait())
     }
 
-    /// What to look at to find out whether the program waits for input. `stopped`: the debugger has stopped
-    /// it, so that it waits for that.
+    /// The program to sample to find out whether it waits for input; `None` if the debugger has `stopped` it.
     pub(super) fn observed_program(&self, stopped: bool) -> Option<ObservedProgram> {
         let (pid, stdin) = self.reader().filter(|_| !stopped)?;
         let is_quiet =

@@ -85,7 +85,7 @@ pub struct Child {
 /// Of a program in a client's terminal.
 #[derive(Debug)]
 struct InTerminal {
-    /// Where a stub that could not become the program says why; never waits.
+    /// On it a stub that could not become the program reports the reason; nonblocking.
     words: UnixStream,
     /// Set before the end is known.
     lost: Arc<AtomicBool>,
@@ -107,7 +107,7 @@ pub struct ChildPipes {
 }
 
 impl Child {
-    /// Starts `spec` held, in a session of its own. Call it on a thread that ends with the session: the
+    /// Starts `spec` held, in a new process session. Call it on a thread that ends with the session: the
     /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed (but
     /// see [`SpawnSpec::ends_by_itself`]).
     ///
@@ -378,7 +378,7 @@ pub fn die_with(parent: Option<u32>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The stub: waits for one byte on stdin, then becomes the program, in a session of its own. So it never has
+/// The stub: waits for one byte on stdin, then becomes the program, in a new process session. So it never has
 /// Tandem's own terminal, and leads a process group. Returns only when that fails. `dies_with`: a host that
 /// is killed takes the program with it, and is this process, if that is known.
 pub fn exec_held(

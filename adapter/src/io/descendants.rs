@@ -22,7 +22,7 @@ const MAX_MEMBERS: usize = 256;
 const MAX_GAP: usize = 4096;
 /// The largest number of a process, and one more, where the kernel does not say.
 const DEFAULT_PID_LIMIT: u32 = 32_768;
-/// Where the kernel continues counting after that (`RESERVED_PIDS`, kernel/pid.c).
+/// The first process id after that, when the kernel counts again (`RESERVED_PIDS`, kernel/pid.c).
 const FIRST_AGAIN: u32 = 300;
 /// How long the kernel may take to make a process or thread to whose number it has counted.
 /// Preempted on a busy machine, it takes tens of milliseconds.
@@ -48,8 +48,8 @@ pub struct Descendants {
     /// The program's group when it leads none: others are in it, too.
     foreign: u32,
     members: BTreeMap<u32, GroupMember>,
-    /// The number that the kernel gave out last, when this was looked at last; 0 where
-    /// the kernel does not say.
+    /// The process id that the kernel had assigned last at the last check; 0 where the
+    /// kernel does not report it.
     last: u32,
     /// The largest number there may be, and one more.
     limit: u32,
@@ -60,7 +60,7 @@ pub struct Descendants {
     /// The last processes that are not below the program, as far as is known: the parent
     /// and the group of each.
     strangers: VecDeque<(u32, Stat)>,
-    /// Where the kernel does not say: the processes that were looked at.
+    /// The processes that were checked, where the kernel does not report the last process id.
     seen: BTreeSet<u32>,
     /// Not every process could be taken in.
     full: bool,
@@ -72,7 +72,7 @@ struct GroupMember {
     handle: OwnedFd,
 }
 
-/// What `/proc/PID/stat` says of a process (proc(5)).
+/// Fields of a process from `/proc/PID/stat` (proc(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     state: u8,
@@ -105,7 +105,7 @@ impl Stat {
 }
 
 impl Descendants {
-    /// Those of a process that has started nothing yet.
+    /// Observes a process that has not started any other yet.
     ///
     /// # Errors
     /// When there is no such process, or the kernel does not support process handles.
@@ -131,7 +131,7 @@ impl Descendants {
         Ok(tree)
     }
 
-    /// Those of a process that may have started some already: these are not among what is found.
+    /// Observes a process that may have started others already; these are not reported.
     ///
     /// # Errors
     /// As [`Descendants::of`].

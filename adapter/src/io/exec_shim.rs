@@ -44,7 +44,7 @@ struct ShimProgram {
     args: Vec<OsString>,
     cwd: OsString,
     env: Vec<(String, Option<String>)>,
-    /// What to open as stdin, stdout and stderr.
+    /// The files to open as stdin, stdout and stderr.
     stdio: [PathBuf; 3],
     /// They are one terminal, which is to be the program's own.
     terminal: bool,
@@ -69,7 +69,7 @@ pub struct StartedProgram {
 }
 
 impl ExecShim {
-    /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable.
+    /// Creates the socket, in a new folder in the session folder. `stub` is the `tandem-dap` executable.
     /// Inside a tokio runtime.
     pub(super) fn new(stub: &Path, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Self, Failure> {
         let SpawnSpec { program, args, cwd, env, pty, ends_by_itself: _ } = spec;

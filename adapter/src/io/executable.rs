@@ -42,7 +42,7 @@ const EMULATED: &str = "/proc/sys/fs/binfmt_misc";
 pub enum Able {
     /// Executables of this machine: the ones that our debuggers support.
     Own,
-    /// Those the kernel may run, also 32-bit ones and emulated ones.
+    /// Programs that the kernel can run, including 32-bit and emulated ones.
     Kernel,
 }
 

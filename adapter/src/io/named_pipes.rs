@@ -12,7 +12,7 @@ use super::terminal::{self, PseudoTerminal, Pty};
 /// The offered pipes. Dropping them means that no process will open them any more.
 #[derive(Debug)]
 pub struct NamedPipes {
-    /// What to open as stdin, stdout and stderr.
+    /// The pipes to open as stdin, stdout and stderr.
     pub paths: [PathBuf; 3],
     /// The program's ends, until it has its own: while we hold them the end of its output never comes.
     held: Vec<OwnedFd>,

@@ -7,14 +7,14 @@
 
 use std::time::{Duration, Instant};
 
-/// What all get in a second, bytes. One editor reads less; 64 of them read it with a part of a core.
+/// Bytes per second for all clients together. One editor reads less; 64 of them use a part of a core for it.
 const RATE: u64 = 64 * 1024 * 1024;
 /// Cost of an event besides its text, in bytes: readers that wake for each line cost more than the lines.
 const EVENT: u64 = 4 * 1024;
 /// No client waits while the amount sent is less than what this time allows.
 const BURST: Duration = Duration::from_millis(100);
 
-/// Whose turn it is, and when.
+/// Gives each event a time to be sent, at [`RATE`].
 #[derive(Debug, Default)]
 pub(super) struct RateLimiter {
     /// When, at this rate, everything requested so far will have been sent.
@@ -30,7 +30,7 @@ impl RateLimiter {
         turn
     }
 
-    /// Of a turn for so many bytes only so many were used.
+    /// Returns the unused part of a turn for `bytes`; `used`: the bytes that were sent, `None` if none was.
     pub(super) fn give_back(&mut self, bytes: usize, used: Option<usize>) {
         let back = time(bytes).saturating_sub(used.map(time).unwrap_or_default());
         self.done = self.done.and_then(|done| done.checked_sub(back));

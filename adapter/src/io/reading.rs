@@ -43,7 +43,7 @@ pub struct ReadRequest {
     pub since: Option<String>,
     /// Most bytes per stream.
     pub max_bytes: Option<usize>,
-    /// Where there is more than that, the newest rather than the oldest.
+    /// Return the newest bytes instead of the oldest if there are more.
     pub newest: bool,
     /// Wait until this matches.
     pub wait_for: Option<Regex>,

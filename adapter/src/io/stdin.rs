@@ -1,4 +1,4 @@
-//! What clients write to the program: in order, bounded in time, never in the way of anything else.
+//! The program's stdin, as clients write it: in order, with time limits, and without blocking other work.
 
 use std::fs::File;
 use std::io::Read;
@@ -62,7 +62,7 @@ pub struct ProgramStdin {
     given: Mutex<InputRecord>,
 }
 
-/// Where what is written goes.
+/// The program's end of stdin that input is written to.
 #[derive(Debug)]
 enum InputSink {
     Pipe(pipe::Sender),

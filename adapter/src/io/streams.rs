@@ -13,7 +13,7 @@ use super::child::ExitInfo;
 use super::drain::DrainedStream;
 use super::stdin::ProgramStdin;
 
-/// Who reads; the hub's client id.
+/// The reader of a stream: the hub's client id.
 pub type ClientKey = u64;
 
 /// How much of each stream was ever printed, bytes.
@@ -36,7 +36,7 @@ impl std::fmt::Display for StreamPositions {
     }
 }
 
-/// Whose the program's stdin, stdout and stderr are.
+/// The owner of the program's stdin, stdout and stderr.
 #[derive(Debug)]
 pub(super) enum Ownership {
     NoProgram,
@@ -63,7 +63,7 @@ pub(super) enum Ownership {
 pub(super) struct Streams {
     pub(super) stdout: DrainedStream,
     pub(super) stderr: DrainedStream,
-    /// Where each client's reading begins, when not with the first byte.
+    /// The positions at which each client's reading begins, if that is not the first byte.
     pub(super) starts: HashMap<ClientKey, StreamPositions>,
     pub(super) ownership: Ownership,
     /// Clients know that the program needs a terminal.

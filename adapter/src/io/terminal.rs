@@ -21,7 +21,7 @@ pub const END_OF_INPUT: u8 = 4;
 /// Programs lay out their output for it.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
 
-/// What programs take the terminal for, unless the launch says otherwise (`TERM`).
+/// The kind of the terminal (`TERM`), unless the launch sets another.
 pub const KIND: &str = "xterm-256color";
 
 /// Whether a program gets Tandem's terminal.
@@ -61,9 +61,9 @@ impl Pty {
 pub struct PseudoTerminal {
     /// Ours: what we write is typed, what the program prints is read.
     pub ours: File,
-    /// The program's. Must go once the program has it, or the end of its output never comes.
+    /// The program's end. Close it when the program has it, or the end of its output never comes.
     pub programs: OwnedFd,
-    /// Its name, for who opens it himself.
+    /// The path of the terminal, for a process that opens it by name.
     pub path: PathBuf,
 }
 
@@ -89,7 +89,7 @@ impl PseudoTerminal {
     }
 }
 
-/// What answers the queries of a program in a new terminal.
+/// Answers to the queries of a program in a new terminal.
 pub(super) fn answers() -> TerminalAnswers {
     TerminalAnswers::new(SIZE.ws_row, SIZE.ws_col)
 }

@@ -13,10 +13,10 @@ const MAX_UNTYPED: usize = 4096;
 
 /// "VT220 with colours", as terminals of the family of `xterm-256color` say it.
 const ATTRIBUTES: &str = "\x1b[?62;22c";
-/// A terminal with a version, and no keyboard of its own.
+/// A terminal with a version and without its own keyboard.
 const SECOND_ATTRIBUTES: &str = "\x1b[>1;10;0c";
 const THIRD_ATTRIBUTES: &str = "\x1bP!|00000000\x1b\\";
-/// What `CSI > q` asks for.
+/// The answer to `CSI > q`: name and version.
 const NAME: &str = "\x1bP>|Tandem\x1b\\";
 /// Colours as OSC 10, 11 and 12 have them: text, background and cursor of a dark terminal.
 const COLOURS: [(&[u8], &str); 3] =
@@ -40,7 +40,7 @@ impl std::fmt::Debug for TerminalAnswers {
 }
 
 impl TerminalAnswers {
-    /// Those of a terminal of this size.
+    /// The answers of a terminal of this size.
     pub(super) fn new(rows: u16, columns: u16) -> Self {
         Self(Parser::new_with_callbacks(rows, columns, 0, Queries::default()))
     }

@@ -69,7 +69,7 @@ pub struct TerminalLaunch {
 }
 
 impl TerminalLaunch {
-    /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable.
+    /// Creates the socket, in a new folder in the session folder. `stub` is the `tandem-dap` executable.
     pub(super) fn new(stub: &Path, spec: SpawnSpec) -> Result<Self, Failure> {
         let failed = |reason: String| start_failure(&spec, &reason);
         if !spec.cwd.is_dir() {
@@ -181,7 +181,7 @@ impl TerminalLaunch {
 /// A program that waits in a client's terminal to be released.
 pub(super) struct HeldProgram {
     pub(super) child: Child,
-    /// Where the child learns of its end.
+    /// Tells the child's handle about its end.
     pub(super) ended: watch::Sender<Option<ExitInfo>>,
     pub(super) runner: TerminalRunner,
 }
@@ -197,8 +197,8 @@ pub(super) struct TerminalRunner {
 }
 
 impl TerminalRunner {
-    /// Waits until the program has ended; a thread of its own does. A runner that goes before has lost its
-    /// terminal or was killed: the program ends with it.
+    /// Waits, on a separate thread, until the program has ended. A runner that ends earlier has lost its
+    /// terminal or was killed; then the program ends with it.
     pub(super) fn wait(mut self) -> ExitInfo {
         let stream = self.reports.0.get_ref();
         let mut descriptors = [

@@ -2,9 +2,9 @@
 //!
 //! Not a guess at prompts: a thread of the program, or of a process below it that has the same stdin or
 //! terminal, is blocked in a system call that waits for this input ([`blocked`](super::blocked)), and no
-//! other thread of these processes runs. One look may meet a program that works between two moments of sleep,
-//! so [`WaitDetector`] takes several. A program that polls the keys of a terminal without a call that waits is never
-//! found blocked: the caller has to check by the terminal that it takes keys, and here that nothing runs
+//! other thread of these processes runs. One sample may find a working program between two short sleeps, so
+//! [`WaitDetector`] takes several. A program that polls the keys of a terminal without a blocking call is
+//! never found blocked: the caller checks in the terminal that it takes keys, and here that nothing runs
 //! ([`ThreadActivity`]), or hardly anything ([`CpuTimes`]).
 
 use std::collections::{HashMap, VecDeque};
@@ -78,8 +78,8 @@ impl ProgramSample {
 /// Combined state of a program's threads at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ThreadActivity {
-    /// None runs. A program that works has no such moment, one that polls has many: to detect
-    /// it, look several times.
+    /// No thread runs. A program that works is never idle, one that polls often is:
+    /// several samples detect that.
     Idle,
     /// One runs, or could if there were a processor for it, or is stopped by a debugger or a signal.
     Runs,
@@ -105,8 +105,8 @@ struct ThreadTimes {
 }
 
 impl CpuTimes {
-    /// Those of process `pid`, and of the processes below it that share this input; none where
-    /// they cannot be known.
+    /// Reads the times of process `pid`, and of the processes below it that share this input; empty if
+    /// they are not readable.
     pub(super) fn read(pid: u32, input: &InputFile) -> Self {
         let mut threads = HashMap::new();
         each_of_family(pid, |process, is_first| {
@@ -154,7 +154,7 @@ impl CpuTimes {
     }
 }
 
-/// Looks in a row at a program, until they show whether it waits.
+/// Samples a program several times in a row, until the samples show whether it waits for input.
 #[derive(Debug, Default)]
 pub(super) struct WaitDetector {
     count: u32,

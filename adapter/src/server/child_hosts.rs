@@ -37,12 +37,12 @@ pub(super) struct ChildHosts {
 }
 
 impl ChildHosts {
-    /// Those of this session, published in this folder.
+    /// The hosts of child processes of this session, published in this folder.
     pub(super) fn new(session: String, folder: PathBuf, logging: LogSettings) -> Self {
         Self { session, folder, logging, running: TaskTracker::new() }
     }
 
-    /// Those of another session in the same host process.
+    /// The hosts of another session in the same host process.
     pub(super) fn of_session(&self, session: String) -> Self {
         Self {
             running: self.running.clone(),
@@ -124,7 +124,7 @@ impl ChildHosts {
 /// Waits for the end of a host without keeping the runtime's thread from its other tasks.
 async fn wait_for(mut host: Child) -> std::io::Result<ExitStatus> {
     let (ended, has_ended) = oneshot::channel();
-    // A thread of its own: hundreds of hosts may live at once, and tokio's are needed for other things.
+    // A separate thread: hundreds of hosts may run at once, and tokio needs its threads for other work.
     std::thread::Builder::new().name("child-host".into()).stack_size(64 * 1024).spawn(move || {
         let status = host.wait();
         let died = !status.as_ref().is_ok_and(ExitStatus::success);

@@ -27,7 +27,7 @@ pub struct Task {
     pub detach: CancellationToken,
 }
 
-/// What of the parent session holds in the child's, as it changes.
+/// The state of the parent session that also applies to the child's, as it changes.
 pub struct ParentState {
     pub breakpoints: watch::Receiver<BreakpointSnapshot>,
     /// The access of agents in the parent session.

@@ -1,4 +1,4 @@
-//! `--listen`: each connection gets a host of its own, so that sessions cannot affect each other. Without a
+//! `--listen`: each connection gets a separate host, so that sessions cannot affect each other. Without a
 //! token only programs of this user and of root may connect.
 
 use std::net::{SocketAddr, ToSocketAddrs};

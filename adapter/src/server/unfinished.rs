@@ -151,7 +151,7 @@ impl FramePosition {
         }
     }
 
-    /// What finishes the message.
+    /// The bytes that complete the message.
     ///
     /// # Errors
     /// When its length is not known.

@@ -17,9 +17,9 @@ use super::target::Target;
 use crate::engine::builds::{self, BuildProgress, EventSink};
 use readers::{CompilerOutput, gnu, go, rustc};
 
-/// Whose arguments a program of Rust's tests takes.
+/// The arguments that a program of Rust's tests takes, for messages.
 const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
-/// Whose arguments a program of Go's tests takes.
+/// The arguments that a program of Go's tests takes, for messages.
 const GO_TEST: &str = "`go test` (`-test.run=NAME`)";
 /// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -272,7 +272,7 @@ fn single_program(folder: &Path, programs: &[(String, PathBuf)], hint: &str) -> 
     Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
 }
 
-/// Where what we build ourselves goes; hidden from tools that look for sources, and from git.
+/// The folder for our own builds; hidden from tools that search for sources, and from git.
 fn own_folder(folder: &Path) -> Result<PathBuf, Failure> {
     let out = folder.join(".tandem");
     let made = std::fs::create_dir_all(&out).and_then(|()| std::fs::write(out.join(".gitignore"), "*\n"));

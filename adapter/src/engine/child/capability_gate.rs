@@ -1,7 +1,7 @@
-//! Requests that an adapter may not know: the sender checks first whether the adapter has announced it (DAP
-//! `Capabilities`). Clients do not always check: Tandem's clients learn the adapter's capabilities only when it
-//! runs, and may have sent requests before. lldb-dap 19 aborts at a request it does not know, and rdbg throws;
-//! either ends the session.
+//! Requests that an adapter may not know: the sender must check first whether the adapter has announced the
+//! request (DAP `Capabilities`). Clients do not always check: Tandem's clients learn the capabilities of the
+//! adapter only when it runs, and may have sent requests before. lldb-dap 19 aborts at a request that it does
+//! not know, and rdbg throws; either ends the session.
 
 use dap_wire::command::{Announced, find};
 use dap_wire::{ErrorCode, Failure};

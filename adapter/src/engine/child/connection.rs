@@ -96,7 +96,7 @@ pub(super) struct AdapterConnection {
     pub(super) place: Option<Endpoint>,
     /// Further connections to the port that was dialled: subprocesses of the program.
     pub(super) listener: Option<TcpListener>,
-    /// Where it keeps its sockets and temporary files.
+    /// The folder of its sockets and temporary files.
     pub(super) scratch: Option<ScratchFolder>,
 }
 
@@ -112,8 +112,8 @@ pub(super) enum AdapterProcess {
 }
 
 impl AdapterConnection {
-    /// Where the adapter takes a connection for a further program: on the port that it reported, or where
-    /// it accepted this one.
+    /// The address for a connection for a further program: the port that the adapter reported, or the
+    /// address of this connection.
     pub(super) fn further_endpoint(&self, told: Option<u16>) -> Option<Endpoint> {
         match (&self.place, told) {
             (Some(place), Some(port)) => Some(place.with_port(port)),

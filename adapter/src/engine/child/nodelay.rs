@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use super::{debuggee, socket};
 
-/// What js-debug starts beside each Node to connect to it.
+/// The script that js-debug starts next to each Node process to connect to it.
 const WATCHDOG: &str = "watchdog.js";
 
 /// Sets the option at both ends of each connection between a program and the adapter, or the watchdog that

@@ -38,12 +38,12 @@ pub(super) enum Transport {
     Runs(Endpoint),
 }
 
-/// Where the program's stdin, stdout and stderr come from.
+/// How the program gets its stdin, stdout and stderr.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProgramIo {
     /// The adapter asks us with `runInTerminal` to start the program; we do, with our pipes.
     Terminal,
-    /// What we start is the program itself, or hands its own stdio on to it.
+    /// The process that we start is the program, or passes its own stdio on to it.
     Inherited,
     /// The adapter starts the program with our pipes, which replace `{stdin}`, `{stdout}` and `{stderr}`.
     Offered,
@@ -56,13 +56,13 @@ pub(super) enum ProgramIo {
     Told,
 }
 
-/// What to start and what to ask of it.
+/// The process to start for a launch, and the requests that it gets.
 #[derive(Debug, Clone)]
 pub(super) struct LaunchPlan {
     /// The adapter, or the program that has it inside.
     pub(super) spec: SpawnSpec,
     pub(super) transport: Transport,
-    /// Who has the program's stdio.
+    /// How the program gets its stdio.
     pub(super) program_io: ProgramIo,
     /// `adapterID` of our `initialize`.
     pub(super) adapter_id: String,
@@ -355,8 +355,8 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// What to `evaluate` for the number of the signal that ended the program, if the adapter
-    /// reports exit codes only.
+    /// An expression for the number of the signal that ended the program, for an adapter that
+    /// reports only exit codes.
     fn signal_expression(&self) -> Option<&'static str> {
         None
     }
@@ -381,8 +381,8 @@ pub(super) trait Profile: Send + Sync {
         condition.to_owned()
     }
 
-    /// What to `evaluate` at a stop for the reason why a guarded condition failed; empty
-    /// text when it did not.
+    /// An expression, evaluated at a stop, for the reason why a guarded condition failed; an empty
+    /// string if it did not fail.
     fn failure_query(&self) -> Option<&'static str> {
         None
     }
@@ -404,7 +404,7 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// A request of its own that makes it stop where a condition fails; sent before the program runs.
+    /// The adapter's own request that makes it stop where a condition fails; sent before the program runs.
     fn settings(&self) -> Option<(&'static str, Value)> {
         None
     }
@@ -430,13 +430,13 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether what has parts has a value of its own that shows them.
+    /// Whether the value of an object shows its parts.
     fn summarizes(&self) -> bool {
         true
     }
 
-    /// What to evaluate once in a frame of the program, so that the debugger inside it shows objects without
-    /// a text by their fields.
+    /// An expression, evaluated once in a frame of the program, that makes the debugger inside it show objects
+    /// without a text by their fields.
     fn summaries(&self) -> Option<String> {
         None
     }

@@ -69,9 +69,8 @@ pub(super) fn made(program: &Path) -> bool {
     }
 }
 
-/// A function's name as its source has it, of one with the hash that the linker's name ends in
-/// (`::h0123456789abcdef`); what its marks stand for is put back where nobody has
-/// (`_$u7b$$u7b$closure$u7d$$u7d$`).
+/// The name of a function in its source, from a linker name that ends in a hash (`::h0123456789abcdef`);
+/// escapes such as `_$u7b$$u7b$closure$u7d$$u7d$` are decoded. `None` for a name without a hash.
 pub(super) fn without_hash(name: &str) -> Option<String> {
     let at = name.rfind("::h")?;
     let (before, hash) = (name.get(..at)?, name.get(at + "::h".len()..)?);

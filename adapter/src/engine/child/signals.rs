@@ -1,6 +1,6 @@
-//! What native debuggers do with the program's signals, in one table: a signal that others send goes to the
-//! program, and does not stop it. A signal that the program causes stops it, and then goes to it. A stop at a
-//! signal is described in one way, whatever the debugger says.
+//! The treatment of the program's signals by native debuggers, in one table: a signal that others send goes
+//! to the program, and does not stop it. A signal that the program causes stops it, and is then delivered. A
+//! stop at a signal has one description for all debuggers.
 //!
 //! Only for debuggers that hold the program (gdb, lldb). Those inside the program (Python, Ruby, Node, Bash,
 //! .NET) leave its handlers alone, and Delve passes signals on by itself. Go turns SIGSEGV into a panic,
@@ -9,7 +9,7 @@
 use SignalRule::{Debugger, Pass, Stop};
 use serde_json::{Value, json};
 
-/// What happens to a signal.
+/// The treatment of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignalRule {
     /// Others send it: a terminal, a timer, a process. It goes to the program.
@@ -55,14 +55,14 @@ const RULES: [(&str, SignalRule); 31] = [
     ("SIGSYS", Stop),
 ];
 
-/// Those for real time that a program may use, by their numbers. lldb never stops at them.
+/// The numbers of the real-time signals that a program may use. lldb never stops at them.
 const REAL_TIME: std::ops::RangeInclusive<u32> = 34..=64;
 
-/// What stops gdb's program when a client pauses it.
+/// The signal with which gdb stops its program when a client pauses it.
 const GDB_PAUSE: &str = "SIGINT";
 
-/// gdb's `stopped` does not name the signal. A pause of its own is a SIGINT like any other, and must not
-/// reach the program: the sender shows whose it is.
+/// gdb's `stopped` does not name the signal. gdb pauses with a SIGINT like any other, which must not reach
+/// the program: the sender distinguishes it.
 const GDB_STOPS: &str = r#"python exec("""
 def tandem():
     import gdb, gdb.dap.events, os
@@ -127,8 +127,8 @@ pub(super) fn for_lldb() -> [String; 2] {
     })
 }
 
-/// What Go's runtime calls when the program has done something wrong, and its message: an older Delve cannot
-/// read the message in a program of a newer Go.
+/// Functions that Go's runtime calls at a fault of the program, with the message: an older Delve cannot read
+/// the message in a program of a newer Go.
 const GO_FAULTS: [(&str, &str); 3] = [
     ("runtime.panicmem", "runtime error: invalid memory address or nil pointer dereference"),
     ("runtime.panicmemAddr", "runtime error: invalid memory address or nil pointer dereference"),

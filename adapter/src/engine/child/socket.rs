@@ -40,7 +40,7 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(PeerConne
     }
 }
 
-/// Where an adapter listens.
+/// The address at which an adapter listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint {
     /// On a port of this machine, which must be our user's.
@@ -62,7 +62,7 @@ impl std::fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// Where it has another port, for one more program.
+    /// The same host with another port, for one more program.
     pub(super) fn with_port(&self, port: u16) -> Self {
         match self {
             Self::Named(address) => Self::Named(SocketAddr::new(address.ip(), port)),
@@ -98,7 +98,7 @@ fn over_tcp(socket: TcpStream) -> PeerConnection {
     Peer::start(QuickAck(reader), writer)
 }
 
-/// Whose the sockets are that were looked for.
+/// The users who own the sockets that a search has found.
 #[derive(Debug, Default)]
 struct SocketOwners(Vec<u32>);
 

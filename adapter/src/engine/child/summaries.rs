@@ -5,11 +5,11 @@
 
 use serde_json::json;
 
-/// What both have: how a text is made of a value's parts.
+/// Python for both debuggers: builds a text from a value's parts.
 const COMMON: &str = include_str!("summaries/common.py");
 const GDB: &str = include_str!("summaries/gdb.py");
 const LLDB: &str = include_str!("summaries/lldb.py");
-/// What pydevd is given.
+/// Python that pydevd evaluates.
 const PYTHON: &str = include_str!("summaries/python.py");
 
 /// Python for `True` and `False`.

@@ -1,4 +1,4 @@
-//! What to run, from the launch attributes, checked; and the attributes as a child adapter may see them.
+//! The program to run, from the validated launch attributes; and the attributes that a child adapter gets.
 
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const OURS: [&str; 13] = [
     ECHO,
 ];
 
-/// Where a project keeps its Python.
+/// Folders of a project that may contain its virtual environment of Python.
 const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 
 /// Files that mark a project's folder.
@@ -347,7 +347,7 @@ fn absolute_in(base: &Path, path: &str) -> PathBuf {
     std::path::absolute(&whole).unwrap_or(whole)
 }
 
-/// Where a project that is built before it runs lies.
+/// The folder of a project that is built before it runs.
 fn project_folder(project: &Path) -> Option<PathBuf> {
     let is_file = project.file_name().is_some_and(|name| PROJECT_FILES.iter().any(|known| name == *known));
     let ending = project.extension().and_then(|ending| ending.to_str()).unwrap_or_default();

@@ -20,7 +20,7 @@ const RUBY_ROOTS: [&str; 4] = ["Gemfile", "Rakefile", ".rspec", "lib"];
 const TEST_FOLDERS: [&str; 3] = ["test", "tests", "spec"];
 /// Tests run in the debugged process, and a test that is being inspected never times out.
 const JEST: [&str; 4] = ["--runInBand", "--testTimeout", "86400000", "--runTestsByPath"];
-/// vitest runs tests in a process of its own, which is debugged as well.
+/// vitest runs tests in a separate process, which is debugged as well.
 const VITEST: [&str; 5] =
     ["run", "--no-file-parallelism", "--pool=forks", "--testTimeout=0", "--hookTimeout=0"];
 
@@ -41,9 +41,9 @@ pub(super) struct Runner {
     pub(super) run: RunnerEntry,
     /// Before the arguments of the launch.
     pub(super) args: Vec<String>,
-    /// Where, unless the launch says so.
+    /// The folder to run in, unless the launch sets one.
     pub(super) cwd: PathBuf,
-    /// Beneath that of the launch.
+    /// Variables that those of the launch override.
     pub(super) env: Vec<(String, Option<String>)>,
 }
 

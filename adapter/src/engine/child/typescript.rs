@@ -18,7 +18,7 @@ const USUAL: [&str; 4] = ["dist", "build", "out", "lib"];
 /// How much of a file is read to find its source map.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// What Node is to be started with.
+/// The file and the arguments with which Node runs a source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NodeCommand {
     pub(super) program: PathBuf,

@@ -29,7 +29,7 @@ impl DebuggerFamily {
     /// All, in the order of the documentation.
     pub(super) const ALL: [Self; 7] = [Coreclr, Python, Lldb, Cppdbg, Go, Node, Rdbg];
 
-    /// Whose configurations have this `type`.
+    /// The family of debuggers whose configurations have this `type`.
     pub(super) fn of(kind: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|family| family.types().contains(&kind))
     }

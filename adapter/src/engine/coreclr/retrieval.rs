@@ -146,7 +146,7 @@ impl Retrieval {
         self.background.get_or_init(start).as_ref()
     }
 
-    /// Searches servers for the symbols of a module that has none; [`RetrievalResult::Symbols`] reports the result.
+    /// Searches servers for the symbols of a module that has none; [`RetrievalResult::Symbols`] follows.
     /// Returns whether the search began.
     pub(super) fn find_symbols(&self, loaded: &LoadedModule) -> bool {
         if !self.has_servers || self.scope_of(&loaded.name()) != SymbolSearchScope::Everywhere {
@@ -240,7 +240,7 @@ impl Retrieval {
         (!loaded.path.is_file()).then(|| "it has no file that could be decompiled".into())
     }
 
-    /// Decompiles a module, unless that is in progress already; [`RetrievalResult::Decompiled`] reports the result.
+    /// Decompiles a module, unless that is in progress already; [`RetrievalResult::Decompiled`] follows.
     /// `folders` contain the assemblies that it references. The work continues when no request waits any
     /// more, so that a later request finds the result. Returns whether it begins now.
     pub(super) fn decompile(

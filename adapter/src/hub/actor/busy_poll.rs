@@ -27,7 +27,7 @@ const MAX_REST: Duration = Duration::from_secs(30);
 /// the sockets before them.
 const TASKS: usize = 4;
 
-/// Who sent the message.
+/// The sender of a message, which determines how long to poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sender {
     /// A client: it sent a request.

@@ -2,7 +2,7 @@
 //!
 //! The timer also runs for a while after each message without being needed. A timer that becomes the earliest
 //! of all makes the runtime write to itself, so that it checks its timers again, and wake up once more for
-//! that, also on its own thread. Each request to a child adapter has a deadline of its own, too: without this
+//! that, also on its own thread. Each request to a child adapter also has its own deadline: without this
 //! timer, most of those would be the only one, and so the earliest: two system calls and a wake-up for each.
 
 use std::collections::BTreeMap;

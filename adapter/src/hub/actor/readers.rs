@@ -1,4 +1,4 @@
-//! What feeds the actor's inbox: one task for each client's messages, one for the engine's events. They wait
+//! Feeds the actor's inbox: one task for each client's messages, one for the engine's events. They wait
 //! for the actor, it never for them.
 
 use dap_wire::codec::DapCodec;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::request::BreakpointRequest;
 use crate::hub::event::ClientId;
 
-/// Who decides whether a hit counts.
+/// The side that decides whether a hit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Evaluation {
     /// The engine: it has the whole request.
@@ -32,7 +32,7 @@ pub struct MergedBreakpoint {
     pub(super) engine_id: Option<i64>,
     /// The latest report of the engine, without its id.
     pub(super) reported: Option<Breakpoint>,
-    /// Who decides whether a hit counts.
+    /// The side that decides whether a hit counts.
     pub(super) evaluation: Evaluation,
     /// The engine has the condition now and did not before: a stop from before may be on its way, so the
     /// hub evaluates it again.
@@ -56,7 +56,7 @@ impl MergedBreakpoint {
         }
     }
 
-    /// Where it is: where the engine put it, else where its owners want it.
+    /// The line that the engine reported, else the line that its owners want.
     pub fn line(&self) -> Option<i64> {
         self.reported.as_ref().and_then(|reported| reported.line).or(self.request.line)
     }
@@ -85,7 +85,7 @@ impl MergedBreakpoint {
         }
     }
 
-    /// Who decides from now on.
+    /// Sets the side that decides from now on.
     pub(super) fn set_evaluation(&mut self, evaluation: Evaluation) {
         let has_condition = self.request.condition.is_some();
         let evaluation = match evaluation {

@@ -66,7 +66,7 @@ pub struct ScopeBreakpoints {
     mirrors: BTreeMap<ClientId, Vec<Mirror>>,
     /// Engine ids that mean nothing any more: a stop that names one may be on its way.
     retired: VecDeque<i64>,
-    /// What of it the engine has.
+    /// The part of the list that the engine has.
     pub sync: Sync,
 }
 

@@ -17,7 +17,7 @@ pub struct PendingReply {
     pub lost: Vec<i64>,
 }
 
-/// What of a scope's breakpoints the engine has, and which requests wait for it.
+/// The breakpoints of a scope that the engine has, and the requests that wait for it.
 #[derive(Debug, Default)]
 pub struct Sync {
     /// Counts changes of the union.
@@ -92,7 +92,7 @@ impl Sync {
     /// The engine is gone: nothing is under way, nothing is held. Returns all requests that wait.
     pub fn forget_engine(&mut self) -> Vec<PendingReply> {
         let pending = std::mem::take(&mut self.pending);
-        // A new engine holds nothing, so anything at all is a change.
+        // A new engine holds no breakpoints, so any list is a change.
         *self = Self { version: self.version + 1, held: self.version, ..Self::default() };
         pending
     }

@@ -6,7 +6,7 @@ use dap_wire::types::StackFrame;
 
 use super::FollowedFrame;
 
-/// Who called a frame: function, path and line.
+/// The caller of a frame: function, path and line.
 pub(super) type Caller = (String, Option<String>, i64);
 
 /// The kind of place where a step ended, relative to the frame before it.
@@ -73,13 +73,13 @@ fn calls(frame: Option<&StackFrame>, level: &FollowedFrame) -> bool {
     frame.map(as_caller) == level.caller
 }
 
-/// Whether a frame is a block of the function below, and not a function of its own: Ruby's
-/// loops are made of them.
+/// Whether a frame is a block of the function below, and not a separate function: Ruby's
+/// loops consist of blocks.
 pub(super) fn is_block(frame: &StackFrame) -> bool {
     frame.name.starts_with("block ")
 }
 
-/// Where the top of this stack is.
+/// The place of the top of this stack, relative to the followed frames.
 pub(super) fn locate(levels: &[FollowedFrame], frames: &[StackFrame], recursive: bool) -> StepEnd {
     let (Some(top), Some(level)) = (frames.first(), levels.last()) else { return StepEnd::Start };
     if recursive {

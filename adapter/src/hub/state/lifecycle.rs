@@ -174,7 +174,7 @@ impl State {
     /// Joins this session, or attaches to a process.
     pub(super) fn attach(&mut self, request: ClientRequest, arguments: Value) {
         let names = |key: &str| !arguments[key].is_null();
-        // The engine of another language may have attributes of its own for what to attach to.
+        // The engine of another language may have its own attributes for the target of an attach.
         let by_engine = self.phase == Phase::Idle && names("engine") && !names("session");
         if names("processId") || names("processName") || names("connect") || by_engine {
             return self.launch(request, arguments, true);
@@ -325,7 +325,7 @@ impl State {
         self.close_client(request.client);
     }
 
-    /// Who can own the session after this client: an editor, else an agent, but none without full access.
+    /// The client that owns the session after this one: an editor, else an agent, only with full access.
     fn successor(&self, owner: ClientId) -> Option<ClientId> {
         let can = |client: &&Client| {
             client.id != owner

@@ -72,7 +72,7 @@ struct Simulation {
     /// Breakpoints moved, perhaps onto each other.
     uncertain: bool,
     ended: bool,
-    /// Who said what, to read when a rule is broken.
+    /// All messages with their senders, printed when a rule is broken.
     trace: Vec<String>,
 }
 

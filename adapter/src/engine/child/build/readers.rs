@@ -1,5 +1,5 @@
-//! What compilers say, as places: Cargo's JSON, the lines of C and C++ compilers and of Go's. One line at a
-//! time; what a person is shown of it comes back.
+//! Compiler output as diagnostics with locations: Cargo's JSON, the lines of C and C++ compilers and of Go's.
+//! Reads one line at a time and returns the text that the user sees.
 
 use std::path::{Path, PathBuf};
 

@@ -168,7 +168,7 @@ impl Profile for Debugpy {
             transport: Transport::DialsBack,
             program_io: ProgramIo::Inherited,
             adapter_id: "python".into(),
-            // What dials has not run a line yet: for it this is a launch, and only then `stopOnEntry` holds.
+            // A program that dials has not run a line yet: to it this is a launch, so `stopOnEntry` applies.
             command: "launch",
             arguments: mapped(
                 target,
@@ -208,7 +208,7 @@ impl Profile for Debugpy {
         exited["pydevdReason"] == "processReplaced"
     }
 
-    /// Where its own attribute has it interrupt the program instead of killing it.
+    /// Whether debugpy's own attribute makes it interrupt the program instead of killing it.
     fn ends_gently(&self, arguments: &Value) -> bool {
         arguments["onTerminate"] == "KeyboardInterrupt"
     }
@@ -259,7 +259,7 @@ impl Profile for Debugpy {
         true
     }
 
-    /// What `multiprocessing` has beside the program, to remove its semaphores and shared memory.
+    /// The process of `multiprocessing` that removes semaphores and shared memory of the program.
     fn is_helper(&self, words: &[String]) -> bool {
         words.iter().any(|word| word.contains("from multiprocessing.resource_tracker import"))
     }

@@ -25,7 +25,7 @@ use crate::io::terminal::Pty;
 /// The first version that speaks DAP.
 const FIRST_VERSION: u32 = 14;
 
-/// Where GCC's C++ library keeps its printers below `share`: Debian's name; that of others has a version.
+/// The folder of the printers of GCC's C++ library below `share`: Debian's name; others add a version.
 const CPP_PRINTERS: &str = "gcc";
 /// The printers in such a folder.
 const PRINTERS: &str = "libstdcxx/v6/printers.py";

@@ -24,7 +24,7 @@ use crate::io::SpawnSpec;
 /// Files that mark a project's folder.
 const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
 
-/// What js-debug says, without the texts of its extension, of a breakpoint that no loaded script has.
+/// js-debug's message, without the texts of its extension, for a breakpoint that no loaded script has.
 const UNBOUND: &str = "breakpoint.provisionalBreakpoint";
 
 /// JavaScript's conditions, where Node continues past one that fails. Not with `eval`: each would be a new

@@ -40,7 +40,7 @@ const DESCRIPTION: Description = Description {
     ..Description::NONE
 };
 
-/// What brings the adapter.
+/// The command that installs the adapter.
 const INSTALL: &str = "apt-get install libperl-languageserver-perl";
 
 /// Perl code that runs in the adapter before its own code.
@@ -194,8 +194,8 @@ Perl::LanguageServer::run;
 ///
 /// - SIGINT is the program's again; SIGURG, which programs ignore, pauses it. The handler serves the adapter
 ///   itself: so a program that waits in a `read` also stops, and breakpoints are set meanwhile. It must not
-///   touch `$/`, which a `read` may be using. A signal that arrives while the debugger itself runs takes effect
-///   as soon as the program runs.
+///   touch `$/`, which a `read` may be using. A signal that arrives while the debugger itself runs takes
+///   effect as soon as the program runs.
 /// - `DB::cont` and the like set flags that single-step the debugger's own code when it runs in that handler:
 ///   they are set at its end.
 /// - A step out is steps until fewer functions are called: the debugger's own knows only calls that were

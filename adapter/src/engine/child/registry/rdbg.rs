@@ -224,7 +224,7 @@ impl Profile for Rdbg {
 
 /// A text that quotes a guarded condition, with the condition as it was typed.
 fn unguarded(text: &str) -> Option<String> {
-    // Several as one are quoted as nobody typed them; the hub says which of them failed.
+    // rdbg quotes joined conditions in a form that no client typed; the hub reports which of them failed.
     if let Some((before, _)) = text.split_once(" if: (begin; (") {
         return Some(before.to_owned());
     }

@@ -40,7 +40,7 @@ impl AdapterSession {
         }
     }
 
-    /// Whether the adapter, which is a process of its own, hung up because it crashed or was killed.
+    /// Whether the adapter, if it is a separate process, hung up because it crashed or was killed.
     async fn adapter_crashed(&self) -> bool {
         let said = !self.state(ChildState::hung_up_without_a_word);
         let silent = |live: &&LiveAdapter| live.plan.quirks.ends_silently;
@@ -107,7 +107,7 @@ impl AdapterSession {
         }
     }
 
-    /// The adapter is no more: what was opened for it in a program that is not ours is closed.
+    /// Closes the port that was opened for the adapter in a program that we have not started.
     async fn close_opened(&self) {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(opened) = opened {

@@ -62,7 +62,7 @@ impl AdapterSession {
                 let target = Target::parse(&attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
                 let offer = match &plan.program_io {
-                    // A described adapter may have a `console` of its own.
+                    // A described adapter may have its own attribute `console`.
                     ProgramIo::Offered | ProgramIo::Delegated(_)
                         if target.console != Console::Piped && !plan.quirks.takes_pipe_paths =>
                     {
@@ -186,7 +186,7 @@ impl AdapterSession {
     async fn until_started(&self) -> Result<(), Failure> {
         tokio::select! {
             _ = self.reached(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}
-            stalled = self.wait_for_stall() => return Err(with_stderr_tail(stalled, &self.stderr_tail().await)),
+            reason = self.wait_for_stall() => return Err(with_stderr_tail(reason, &self.stderr_tail().await)),
         }
         match self.state(|state| state.refusal().cloned()) {
             Some(failure) if failure.code == ErrorCode::EngineFailed => {
@@ -271,7 +271,7 @@ fn set_listen_attributes(profile: &dyn Profile, attributes: &mut Value) {
     }
 }
 
-/// What we say of ourselves: once, for all clients; the hub translates for each.
+/// Arguments of our `initialize`: one for all clients, since the hub translates for each.
 pub(super) fn initialize_arguments(adapter_id: &str) -> Value {
     json!({
         "clientID": "tandem", "clientName": "Tandem", "adapterID": adapter_id, "locale": "en",

@@ -52,7 +52,7 @@ impl AdapterSession {
         });
     }
 
-    /// The adapter has another program to debug, on a connection of its own.
+    /// `startDebugging`: the adapter has another program to debug, on a separate connection.
     pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
         let configuration = arguments["configuration"].clone();
         let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
@@ -86,7 +86,7 @@ impl AdapterSession {
         Ok(json!({}))
     }
 
-    /// Makes the adapter's connection to a program of its own quick.
+    /// Sets `TCP_NODELAY` on the connections between the adapter and a program.
     pub(super) async fn hasten(&self, pid: u32) {
         let adapter = self.live().as_ref().and_then(|live| live.connection.process.child().map(Child::pid));
         let hastening = tokio::task::spawn_blocking(move || nodelay::hasten(pid, adapter));
@@ -110,7 +110,7 @@ impl AdapterSession {
         finding.await.ok().flatten().or(told).unwrap_or_else(|| "subprocess".into())
     }
 
-    /// Makes a session of its own of a connection.
+    /// Makes a connection a separate session.
     fn adopt(
         self: &Arc<Self>,
         name: &str,

@@ -74,7 +74,7 @@ impl<'a> ExpressionEvaluation<'a> {
         EvalContext { runs: self.site.runs && !self.looks.get(), ..self.site }
     }
 
-    /// Where code of the program may run that the expression does not call by name.
+    /// The context of code that the expression runs without calling it by name.
     fn calling_site(&self) -> EvalContext {
         let site = self.site();
         EvalContext { runs: site.runs && self.allowed >= Effects::Calls, ..site }

@@ -65,7 +65,7 @@ impl Properties {
     }
 }
 
-/// What a successful build reports about its projects.
+/// Outputs and properties of the projects that a build has built.
 #[derive(Debug, Default)]
 pub(in crate::engine::coreclr) struct BuiltProjects {
     /// Properties of a project, if the SDK can report them.

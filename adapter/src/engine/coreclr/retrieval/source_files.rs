@@ -99,8 +99,8 @@ pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) 
 /// Downloads a source and compares it with the checksum in the PDB.
 ///
 /// # Errors
-/// As [`RemoteSource::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED` for a
-/// redirection to a host that is not allowed.
+/// As [`RemoteSource::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` depending on the server; `ACCESS_DENIED`
+/// for a redirection to a host that is not allowed.
 pub(super) async fn fetch(
     client: &DownloadClient,
     cache: Option<&Cache>,

@@ -29,9 +29,9 @@ const MAX_DYNAMIC: u32 = 1_000;
 /// The members of an object that are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemberSelection {
-    /// Those next to the groups.
+    /// The members next to the groups.
     Shown,
-    /// Those in the group of non-public members.
+    /// The members in the group of non-public members.
     NonPublic,
     /// All members, in one list without groups.
     All,

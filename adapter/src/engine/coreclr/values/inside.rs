@@ -37,7 +37,7 @@ pub(crate) struct VariableEntry {
     pub(crate) read: Option<(Ty, Constant)>,
 }
 
-/// What a row of `variables` shows.
+/// The content of a row of `variables`.
 pub(crate) enum RowContent {
     At(Path),
     /// A value that is not in the program, and the expression that evaluates to it.

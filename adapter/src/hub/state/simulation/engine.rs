@@ -1,4 +1,4 @@
-//! The engine of a simulation: it does what it is reported, late, in any order, and now and then not at all.
+//! The engine of a simulation: it carries out requests late, in any order, and sometimes not at all.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use crate::hub::event::ClientId;
 #[derive(Default)]
 pub(super) struct View {
     pub(super) here: bool,
-    /// Breakpoints moved onto each other, or it lost one of its own: who sees what is not checked.
+    /// Breakpoints moved onto each other, or the client lost its own: its view is not checked.
     pub(super) uncertain: bool,
     pub(super) initialized: bool,
     pub(super) ready: bool,

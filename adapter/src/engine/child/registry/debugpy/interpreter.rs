@@ -74,7 +74,7 @@ pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf,
         if python.is_file() && (folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()) {
             return Ok(python);
         }
-        // Another Python would run the program without the project's packages, and nobody would know why.
+        // Another Python would run the program without the project's packages, for no visible reason.
         if folder.join("pyvenv.cfg").is_file() && python.is_symlink() {
             return Err(broken_environment(&folder, &python));
         }
