@@ -130,7 +130,7 @@ pub enum EngineEvent {
         /// The engine's own number for it; the reply repeats it.
         id: i64,
         command: String,
-        /// Its arguments, as the client is to see them.
+        /// Its arguments, as the client sees them.
         arguments: Value,
     },
     /// All that the engine supports, as DAP `Capabilities`, before it sends `initialized`; it does not

@@ -51,7 +51,7 @@ impl<'a> BuildProgress<'a> {
         Self { tell, progress, updated: Cell::new(Instant::now()) }
     }
 
-    /// It said something that people read.
+    /// The build printed output that users read.
     pub(super) fn line(&self, line: &str) {
         say(self.tell, line);
         if line.trim().is_empty() || self.updated.get().elapsed() < UPDATE_INTERVAL {

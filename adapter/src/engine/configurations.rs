@@ -114,7 +114,7 @@ fn environment(attributes: &mut Map<String, Value>, value: Value) {
     attributes.insert("env".into(), Value::Object(env));
 }
 
-/// `gdb` unless it says otherwise.
+/// `gdb`, unless the configuration names another.
 fn mi_mode(attributes: &mut Map<String, Value>, value: Value) {
     if value == "lldb" {
         attributes.entry("engine").or_insert(json!("lldb"));

@@ -139,7 +139,7 @@ const STACK: usize = 16 << 20;
 pub struct CoreClr {
     inbox: mpsc::Sender<EngineInput>,
     broker: Broker,
-    /// Set when the session is to end, so that a build or launch in progress is abandoned.
+    /// Set when the session must end, so that a build or launch in progress is abandoned.
     ending: Arc<AtomicBool>,
     /// Set while the engine's thread waits for the program to stop, which may take for
     /// ever in a busy program.

@@ -104,7 +104,7 @@ impl Recognition {
     };
 }
 
-/// How much a sign says: where signs of several engines are found the strongest counts.
+/// The strength of a sign; if signs of several engines are found, the strongest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
     /// Only programs for this engine have it; a file of this kind names the project as `program`, too.

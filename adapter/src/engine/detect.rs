@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::description::{Description, Evidence, matches};
 use super::{child, coreclr, kind, known};
 
-/// The engine for everything else; its error says what it needs.
+/// The engine for all other programs; its error names the requirements.
 const FALLBACK: &str = coreclr::DESCRIPTION.name;
 
 /// The engine for `program` when the launch does not name one; the .NET engine, which reports what it

@@ -1,4 +1,4 @@
-//! The attribute `processName`: a running process by its name, where that says which one.
+//! The attribute `processName`: a running process by its name, if the name identifies one.
 
 use std::path::Path;
 

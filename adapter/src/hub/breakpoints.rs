@@ -43,7 +43,7 @@ pub struct BreakpointUpdate {
     pub reason: &'static str,
     /// The session's id of the breakpoint.
     pub id: i64,
-    /// The breakpoint as the client is to see it.
+    /// The breakpoint as the client sees it.
     pub body: Breakpoint,
 }
 

@@ -35,7 +35,7 @@ pub struct ClientCapabilities {
 }
 
 impl ClientCapabilities {
-    /// As `initialize` says; absent means no.
+    /// Reads the arguments of `initialize`; an absent field means no.
     pub fn from_initialize(arguments: &InitializeRequestArguments) -> Self {
         let is_set = |flag: Option<bool>| flag.unwrap_or(false);
         Self {

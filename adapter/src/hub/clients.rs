@@ -65,7 +65,7 @@ pub struct Client {
     /// `clientID` of its `initialize`.
     pub client_id: Option<String>,
     pub kind: ClientKind,
-    /// The most that it wants to do, whatever it may.
+    /// The most access that it requests, even if it may have more.
     pub requested_access: AgentAccess,
     /// The commands it was refused since its access changed last: each is reported to the others once.
     pub refused: BTreeSet<String>,
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Takes the arguments of `initialize`. Absent fields mean what DAP says they mean.
+    /// Takes the arguments of `initialize`. Absent fields have DAP's defaults.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`, and for an

@@ -62,7 +62,7 @@ pub enum HubEvent {
         client: ClientId,
         error: MessageError,
     },
-    /// The connection ended, for whatever reason.
+    /// The connection ended, for any reason.
     ClientLeft {
         client: ClientId,
     },
@@ -230,7 +230,7 @@ pub enum HubEffect {
     Publish(Publication),
     /// Accept no more clients.
     Unpublish,
-    /// Kill whatever is left of the program, now.
+    /// Kill all remaining processes of the program now.
     KillProgram,
     /// End the host after the queued messages are sent: the session has ended.
     End,

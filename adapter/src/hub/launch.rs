@@ -21,7 +21,7 @@ pub struct Launch {
     pub attributes: Value,
     /// It attached to a process.
     pub attached: bool,
-    /// How long the program may take to end after `terminate`; `None`: as long as it likes.
+    /// How long the program may take to end after `terminate`; `None`: without a limit.
     pub terminate_timeout: Option<Duration>,
     /// Where a test stops when it fails, besides where the clients want: `filters` and `filterOptions` of
     /// `setExceptionBreakpoints`, `breakpoints` of `setFunctionBreakpoints`. Null where no test is launched.

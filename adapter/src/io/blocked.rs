@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-/// How many descriptors of one call are looked at.
+/// How many descriptors of one call are checked.
 const MAX_DESCRIPTORS: usize = 1024;
 /// How deep sets of `epoll` may contain one another; the kernel allows five.
 const MAX_DEPTH: u32 = 5;
-/// How many entries of a submission queue are looked at.
+/// How many entries of a submission queue are checked.
 const MAX_ENTRIES: usize = 4096;
 /// The most descriptors of a `poll` that was interrupted: its arguments may be those of another call.
 const MAX_RESTARTED: u64 = 16;

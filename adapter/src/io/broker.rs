@@ -312,7 +312,7 @@ impl Broker {
         self.lock().ownership = Ownership::NotOurs;
     }
 
-    /// The advice about a text of the program that says it needs a terminal; nothing if it has one.
+    /// The advice for a program whose output reports that it needs a terminal; `None` if it has one.
     pub fn terminal_hint(&self, text: &str) -> Option<&'static str> {
         let has_pipes = self.lock().stdin().is_ok_and(|stdin| !stdin.is_terminal());
         (has_pipes && needs_terminal::reports_missing_terminal(text)).then_some(needs_terminal::HINT)

@@ -249,7 +249,7 @@ impl Child {
     /// Lets it run its first instruction. Once.
     ///
     /// # Errors
-    /// `LAUNCH_FAILED` when it is gone already.
+    /// `LAUNCH_FAILED` when it has already ended.
     pub fn release(&mut self) -> Result<(), Failure> {
         let Some(mut gate) = self.gate.take() else { return Ok(()) };
         gate.write_all(b"\n").map_err(|error| {
@@ -283,7 +283,7 @@ impl Child {
         self.exit.clone()
     }
 
-    /// Sends a signal to it and all it started in its group. It is not an error if it is already gone.
+    /// Sends a signal to its process group. It is not an error if the group has already ended.
     pub fn signal(&self, signal: Signal) {
         // The number of an ended process stays its group's while that has members. After that the kernel may
         // reuse it, also for the leader of another group.
@@ -305,7 +305,7 @@ fn runs(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Sends a signal to a process group. It is not an error if it is already gone.
+/// Sends a signal to a process group. It is not an error if the group has already ended.
 pub fn signal_group(pid: u32, signal: Signal) {
     if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)
         && kill_process_group(group, signal).is_err()

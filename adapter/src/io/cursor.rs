@@ -115,7 +115,7 @@ impl OutputCursor {
 }
 
 impl Broker {
-    /// Output as it comes, beginning with what is still kept.
+    /// New output, beginning with what is still kept.
     pub fn cursor(&self) -> OutputCursor {
         let mut changed = self.changes();
         changed.mark_changed();

@@ -34,9 +34,9 @@ const SLOW_POLL_DIVISOR: u32 = 8;
 const MAX_UNKNOWN: usize = 256;
 /// Processes that are remembered in case they are below one that is not known yet.
 const MAX_STRANGERS: usize = 256;
-/// How often a tree that is killed is looked at for what it has started meanwhile.
+/// How often a killed tree is searched for processes that it has started meanwhile.
 const MAX_ROUNDS: usize = 5;
-/// How long it is waited for the end of a tree that is killed before it is looked at again.
+/// How long to wait for the end of a killed tree before it is searched again.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Kernel flag of a process that has forked and not executed a program yet (`PF_FORKNOEXEC`, linux/sched.h).
 const FORKED: u64 = 0x40;

@@ -43,7 +43,7 @@ impl DrainedStream {
         }
     }
 
-    /// Writes what comes from now on into this file, too.
+    /// Also writes further output to this file.
     pub fn copy_to(&mut self, file: Option<File>) {
         self.copy = file;
     }
@@ -147,7 +147,7 @@ impl DrainedStream {
     }
 }
 
-/// Waits until there is something to drain or the writers are gone.
+/// Waits until there is data to drain or all writers have closed the pipe.
 pub fn wait_readable(pipe: &File) {
     let mut descriptors = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
     // An interrupted wait is a short wait: the caller tries to read and comes back.

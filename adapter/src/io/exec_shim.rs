@@ -46,7 +46,7 @@ struct ShimProgram {
     env: Vec<(String, Option<String>)>,
     /// The files to open as stdin, stdout and stderr.
     stdio: [PathBuf; 3],
-    /// They are one terminal, which is to be the program's own.
+    /// They are one terminal, which becomes the program's controlling terminal.
     terminal: bool,
 }
 
@@ -124,7 +124,7 @@ impl ExecShim {
         }
     }
 
-    /// The first process of this user that comes.
+    /// Accepts the first process of this user that connects.
     async fn visitor(&self) -> std::io::Result<(UnixStream, i32)> {
         loop {
             let (stream, _) = self.listener.accept().await?;
@@ -227,7 +227,7 @@ pub fn exec_ordered(socket: &Path) -> std::io::Error {
         Err(error) => return error,
     };
     let error = order.exec_program();
-    // A host that has gone needs no reason.
+    // A host that has ended needs no reason.
     drop((&host).write_all(error.to_string().as_bytes()));
     error
 }

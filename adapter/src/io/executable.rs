@@ -32,7 +32,7 @@ const WINDOWS: [(u16, &str); 4] =
     [(0x14c, "x86"), (0x1c4, "32-bit ARM"), (0x8664, "x86-64"), (0xaa64, "64-bit ARM (AArch64)")];
 /// How the optional header of a PE file for 64 bits begins.
 const WIDE: u64 = 0x20b;
-/// How much of a file is looked at, bytes: a PE header is near the beginning.
+/// How much of a file is read, bytes: a PE header is near the beginning.
 const HEADER: u64 = 4096;
 /// Files that name the formats which the kernel starts through another program (`binfmt_misc`).
 const EMULATED: &str = "/proc/sys/fs/binfmt_misc";

@@ -35,7 +35,7 @@ const MESSAGES: &[&[&str]] = &[
     &["unable to get terminal size"],
 ];
 
-/// Whether a text of the program says that it needs a terminal.
+/// Whether a message of the program reports that it needs a terminal.
 pub fn reports_missing_terminal(text: &str) -> bool {
     let text = text.to_lowercase();
     MESSAGES.iter().any(|parts| parts.iter().all(|part| text.contains(part)))

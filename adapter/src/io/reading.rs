@@ -82,7 +82,7 @@ pub struct OutputRead {
 }
 
 impl Broker {
-    /// Reads output for a client; waits when the request says so.
+    /// Reads output for a client; waits if the request asks for it.
     ///
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`, `INVALID_PARAMETER` for a foreign cursor, `CANCELLED`.
@@ -188,7 +188,7 @@ impl Broker {
         Ok(read)
     }
 
-    /// Whether the program waits for input now. One that may wait is looked at for a while.
+    /// Whether the program waits for input now. Samples for a while if it may wait.
     async fn is_waiting_now(&self, stopped: bool) -> Option<InputWaitKind> {
         let mut looks = WaitDetector::default();
         loop {

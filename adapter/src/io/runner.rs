@@ -32,10 +32,10 @@ use super::terminal_launch::{MAX_LINE, RunnerProgram, RunnerReport};
 
 /// How long the host may take to say what is to run.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a program may take to end after its terminal has gone.
+/// How long a program may take to end after its terminal was closed.
 const HANG_UP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Runs what the host at this socket says; returns the exit code for the shell.
+/// Runs the program that the host at this socket names; returns the exit code for the shell.
 ///
 /// # Errors
 /// When there is no host, or it cannot be understood.
@@ -68,7 +68,7 @@ async fn serve(socket: &Path) -> anyhow::Result<u8> {
     tell(&mut host, &RunnerReport::Started { pid: program.pid }).await?;
     let (ended, hung_up) = program.wait(&mut host_says).await?;
     program.terminal.take_back();
-    // The host may be gone; then the report is not needed.
+    // The host may have ended; then the report is not needed.
     drop(tell(&mut host, &RunnerReport::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
     Ok(u8::try_from(ended.code & 0xff).unwrap_or(u8::MAX))
 }
@@ -105,7 +105,7 @@ impl ForegroundProgram {
         Ok(Self { pid, terminal })
     }
 
-    /// Waits for its end, whatever else happens; whether its terminal went first.
+    /// Waits for its end; returns whether its terminal was closed first.
     async fn wait(
         &mut self,
         host_says: &mut (impl AsyncReadExt + Unpin),

@@ -38,7 +38,7 @@ pub enum Pty {
 }
 
 impl Pty {
-    /// By what a launch says.
+    /// The terminal that the attributes of a launch request.
     pub const fn of(wanted: bool, echoing: bool) -> Self {
         match (wanted, echoing) {
             (false, _) => Self::No,

@@ -231,7 +231,7 @@ impl TerminalRunner {
 struct RunnerReports(BufReader<UnixStream>);
 
 impl RunnerReports {
-    /// The next report; `None` when the runner is gone, or says what is none.
+    /// The next report; `None` when the runner has ended, or sends invalid data.
     fn next(&mut self) -> std::io::Result<Option<RunnerReport>> {
         let mut line = Vec::new();
         self.0.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;

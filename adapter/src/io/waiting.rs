@@ -16,13 +16,13 @@ use super::blocked::InputFile;
 /// How a program waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputWaitKind {
-    /// It is blocked until it can read lines, or whatever comes.
+    /// It is blocked until it can read lines, or any input.
     Reading,
     /// It takes single keys of a terminal.
     ForKeys,
 }
 
-/// How many processes below the program are looked at.
+/// How many processes below the program are checked.
 const MAX_DESCENDANTS: usize = 64;
 /// How many threads of them are.
 const MAX_THREADS: usize = 512;

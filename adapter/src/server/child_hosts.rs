@@ -86,7 +86,7 @@ impl ChildHosts {
         };
         let (reader, writer) = connection.into_split();
         let (peer, incoming) = Peer::start(reader, writer);
-        // Clients that have joined stay when this process is gone.
+        // Clients that have joined stay when this process has ended.
         arguments["handOver"] = Value::Bool(true);
         let task = child_session_client::Task { command: "attach", arguments, detach };
         let session = child_session_client::run(

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::BreakpointSnapshot;
 use crate::hub::access::AgentAccess;
 
-/// Maximum time of a request. A child that is not configured by then is gone.
+/// Maximum time of a request. A child that is not configured by then has ended.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the child session begins and ends.

@@ -148,7 +148,7 @@ impl AsyncWrite for EditorWriter {
         let written = if let Poll::Ready(Ok(count)) = &outcome { *count } else { 0 };
         self.notes.finish_write(bytes, written);
         if matches!(outcome, Poll::Ready(Err(_))) {
-            // An editor that does not read any more has left, whatever it does with stdin.
+            // An editor that no longer reads has left, even if it still writes to stdin.
             self.relay.send_close_notice();
             let ended = rustix::net::shutdown(&self.relay.0, rustix::net::Shutdown::Both);
             tracing::debug!(?ended, "the editor does not read any more");

@@ -147,7 +147,7 @@ async fn host(start: HostStart, attributes: Option<Value>) -> anyhow::Result<()>
     // They have been detached; one that takes longer ends by itself.
     drop(tokio::time::timeout(CHILDREN_END_TIMEOUT, running.wait()).await);
     if let Some(swept) = swept {
-        // A short session would leave before the files are gone.
+        // A short session would end before the files are removed.
         swept.recv_timeout(SWEEP_TIMEOUT).unwrap_or_default();
         // A process that was still exiting when this host started, and left its files, has ended by now.
         cordebug::startup::sweep_stale();

@@ -30,7 +30,7 @@ pub(super) fn begin_sweep() -> Receiver<()> {
     let (done, swept) = std::sync::mpsc::sync_channel(1);
     let work = move || {
         sweep();
-        // The receiver may be gone.
+        // The receiver may have been dropped.
         done.send(()).unwrap_or_default();
     };
     if let Err(error) = std::thread::Builder::new().name("sweep".into()).spawn(work) {

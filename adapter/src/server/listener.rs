@@ -291,7 +291,7 @@ async fn check_accept<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T
         Err(error) => error,
     };
     match Errno::from_io_error(&error) {
-        // The client is gone again.
+        // The client has already disconnected.
         Some(Errno::CONNABORTED | Errno::INTR) => Ok(None),
         // As many as this process may have: those that end make room.
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {

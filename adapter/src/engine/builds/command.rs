@@ -13,11 +13,11 @@ use crate::io::child::signal_group;
 
 /// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a command is looked at that says nothing.
+/// Interval between two checks of a command without output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Most bytes of a line; a longer one comes in pieces.
+/// Most bytes of a line; a longer one is split.
 const MAX_LINE_LEN: u64 = 64 << 10;
-/// Lines that wait to be looked at; the command waits when there are more.
+/// Lines in the queue; the command waits when there are more.
 const MAX_WAITING_LINES: usize = 1024;
 
 /// Runs a command without input to its end. `each` gets the lines of both its outputs as they come; bytes

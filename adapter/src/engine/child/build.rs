@@ -67,7 +67,7 @@ pub(super) fn build_target(
     })
 }
 
-/// It was built, but nothing says what to run.
+/// The failure of a launch that has built a project and does not know which program to run.
 fn unknown_program_failure(project: &Path) -> Failure {
     let message = format!("`{}` was built, but it is not known which program to run", project.display());
     Failure::new(ErrorCode::LaunchFailed, message)
@@ -197,7 +197,7 @@ impl Build<'_> {
             .hint("name the folder of a command as `program`, or a `_test.go` file"))
     }
 
-    /// One file, built into our folder beside it.
+    /// Builds one source file into our folder next to it.
     fn single(&self, compiler: &str, flags: &[&str]) -> Result<PathBuf, Failure> {
         let source = &self.target.program;
         let folder = source.parent().unwrap_or(source);

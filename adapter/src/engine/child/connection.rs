@@ -28,7 +28,7 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 const RETRY: Duration = Duration::from_millis(10);
 /// How often in a row it must be seen waiting.
 const READY_LOOKS: u32 = 4;
-/// How much is kept of what an adapter says on stderr.
+/// Length of the kept end of an adapter's stderr.
 const LAST_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;
 
@@ -57,7 +57,7 @@ impl LastLines {
         *self.2.borrow()
     }
 
-    /// Resolves when one comes, behind the first `after`, that is looked for. Never when none does.
+    /// Resolves when a wanted line arrives after the first `after` lines; never if none does.
     pub(super) async fn said(&self, after: u64, wanted: impl Fn(&str) -> bool) {
         let (mut news, mut seen) = (self.2.subscribe(), after);
         loop {
@@ -75,19 +75,19 @@ impl LastLines {
         }
     }
 
-    /// Waits, not long, until nothing more can come.
+    /// Waits, for a short time, until the output has ended.
     pub(super) async fn wait_for_output_end(&self) {
         drop(tokio::time::timeout(STDERR_TAIL_LIMIT, self.1.cancelled()).await);
     }
 
-    /// All that is kept, one text.
+    /// All kept lines, joined.
     pub(super) fn text(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n").trim().to_owned()
     }
 }
 
-/// An adapter that can be talked to.
+/// A connection to a running adapter, with its process.
 pub(super) struct AdapterConnection {
     pub(super) peer: Peer,
     /// The adapter, or the program that contains it.
@@ -153,7 +153,7 @@ impl AdapterProcess {
     }
 }
 
-/// Starts what the plan says and connects to it.
+/// Starts the process of the plan and connects to it.
 ///
 /// # Errors
 /// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with the end of its stderr when it ends or does

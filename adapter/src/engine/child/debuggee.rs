@@ -146,7 +146,7 @@ pub(super) fn name_of(pid: u32) -> String {
     program.map(|program| program.display().to_string()).unwrap_or_default()
 }
 
-/// The command line of a process, beginning with the program's name; empty when the process has gone.
+/// The command line of a process, beginning with the program's name; empty when the process has ended.
 pub(super) fn command_line_of(pid: u32) -> Vec<String> {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = words.strip_suffix(b"\0").unwrap_or(&words);

@@ -33,7 +33,7 @@ impl<'a> AdapterSearch<'a> {
         self
     }
 
-    /// The attribute `enginePath`: if it is there nothing else is looked at.
+    /// Uses the attribute `enginePath`; if it is set, no other location is searched.
     pub(super) fn given(mut self, target: &Target) -> Result<Self, Failure> {
         let Some(path) = target.text("enginePath")? else { return Ok(self) };
         let path = target.cwd.join(path);
@@ -52,7 +52,7 @@ impl<'a> AdapterSearch<'a> {
         Ok(self)
     }
 
-    /// The first of these files that is there; `place` says where they are.
+    /// The first of these files that exists; `place` names their location in messages.
     pub(super) fn files(mut self, files: Vec<PathBuf>, place: &str) -> Self {
         if self.found.is_none() {
             self.looked.push(place.to_owned());
@@ -99,7 +99,7 @@ impl<'a> AdapterSearch<'a> {
         self
     }
 
-    /// What else may know one; `place` says where that looks.
+    /// Another way to find the file; `place` names it in messages.
     pub(super) fn or_else(mut self, find: impl FnOnce() -> Option<PathBuf>, place: &str) -> Self {
         if self.found.is_none() {
             self.looked.push(place.to_owned());

@@ -20,7 +20,7 @@ const USUAL: u16 = 9229;
 const LIMIT: Duration = Duration::from_secs(3);
 const PROBE: Duration = Duration::from_millis(20);
 
-/// Finds the port, or has it opened, which is to be undone. Blocks for a moment.
+/// Finds the port, or makes the process open it; then the caller must close it. Blocks briefly.
 ///
 /// # Errors
 /// `NOT_DEBUGGABLE` for what is not Node, or one that opens no port.

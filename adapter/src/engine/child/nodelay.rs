@@ -38,7 +38,7 @@ pub(super) fn hasten(program: u32, adapter: Option<u32>) {
     }
 }
 
-/// Whether a word that a process was started with says that it is js-debug's own.
+/// Whether an argument of a process shows that js-debug started it.
 pub(super) fn is_watchdog(word: &str) -> bool {
     word.ends_with(WATCHDOG)
 }

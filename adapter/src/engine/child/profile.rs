@@ -52,7 +52,7 @@ pub(super) enum ProgramIo {
     Delegated(SpawnSpec),
     /// They belong to the session whose program started this one.
     Elsewhere,
-    /// The adapter keeps them: output comes as `output` events, and there is no stdin.
+    /// The adapter keeps them: it sends `output` events, and there is no stdin.
     Told,
 }
 
@@ -332,7 +332,7 @@ pub(super) trait Profile: Send + Sync {
         self.is_in_the_program()
     }
 
-    /// Whether `exited` only says that the program is about to become another one.
+    /// Whether `exited` only reports that the program will execute another one.
     fn says_it_is_replaced(&self, _exited: &Value) -> bool {
         false
     }
@@ -435,8 +435,8 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// An expression, evaluated once in a frame of the program, that makes the debugger inside it show objects
-    /// without a text by their fields.
+    /// An expression, evaluated once in a frame of the program, that makes the debugger inside it show the
+    /// fields of objects without a text.
     fn summaries(&self) -> Option<String> {
         None
     }
@@ -483,7 +483,7 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether a pause that comes while the program is only about to run is answered, and nothing stops.
+    /// Whether the adapter answers a pause while the program is about to run, and then does not stop it.
     fn misses_pauses(&self) -> bool {
         false
     }
@@ -493,7 +493,7 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether a value that announces elements (`indexedVariables`) may have other children beside them.
+    /// Whether a value that announces elements (`indexedVariables`) may also have other children.
     fn mixes_children(&self) -> bool {
         true
     }

@@ -25,7 +25,7 @@ pub(super) fn adapt_request(command: &str, arguments: &mut Value) {
 /// Takes out what misleads clients.
 pub(super) fn adapt_said(what: &str, body: &mut Value) {
     match what {
-        // It says so of each pause, and VS Code then shows no frame.
+        // It reports this for each pause, and VS Code then shows no frame.
         "stopped" => {
             if let Some(body) = body.as_object_mut() {
                 body.shift_remove("preserveFocusHint");

@@ -51,7 +51,7 @@ impl Page {
         self.start.saturating_add(self.count)
     }
 
-    /// The part of what comes after `skipped` others that come first.
+    /// The part of the page that lies after the first `skipped` rows.
     pub(super) fn after(self, skipped: usize) -> Self {
         let end = self.end();
         let start = self.start.saturating_sub(skipped);

@@ -77,7 +77,7 @@ const SILENCE: Duration = Duration::from_millis(300);
 /// it never reports this.
 const READY_LIMIT: Duration = Duration::from_secs(3);
 
-/// Between two looks at whether a program has opened its pipes.
+/// Interval between two checks whether a program has opened its pipes.
 const PROBE: Duration = Duration::from_millis(5);
 /// The answer to a launch waits for clients, who may take their time.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
@@ -89,7 +89,7 @@ struct LiveAdapter {
     capabilities: Arc<Value>,
     /// Started for a `runInTerminal`.
     program: Option<Child>,
-    /// Pipes the program is to open.
+    /// Pipes that the program opens.
     offer: Option<NamedPipes>,
     /// The process that the adapter reported, or that we know.
     debuggee: Option<DebuggeeProcess>,
@@ -116,13 +116,13 @@ pub(super) struct AdapterSession {
     events: mpsc::UnboundedSender<EngineEvent>,
     state: watch::Sender<ChildState>,
     live: Mutex<Option<LiveAdapter>>,
-    /// A connection that is there already, for a program another one has started.
+    /// An existing connection, for a program that another program has started.
     adopted: Mutex<Option<AdoptedConnection>>,
     /// Breakpoints as the adapter has them, for the programs that this one starts.
     marks: watch::Sender<BreakpointSnapshot>,
     /// Held by the task that sends `disconnect` until it is answered.
     disconnecting: tokio::sync::Mutex<()>,
-    /// The session is to end: a launch in progress gives up.
+    /// The session must end: a launch in progress gives up.
     give_up: CancellationToken,
     /// Threads of the launch, such as a build, which must not outlive the session.
     planning: TaskTracker,
@@ -158,14 +158,14 @@ impl AdapterSession {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the state an event, and carries out what it wants.
+    /// Passes an event to the state, and carries out its effects.
     fn handle(self: &Arc<Self>, event: ChildEvent) {
         for effect in self.decide(event) {
             self.carry_out(effect);
         }
     }
 
-    /// The same; what takes time is done when it returns.
+    /// The same, and completes effects that take time before it returns.
     async fn handle_in_place(self: &Arc<Self>, event: ChildEvent) {
         for effect in self.decide(event) {
             match effect {
@@ -184,7 +184,7 @@ impl AdapterSession {
         effects
     }
 
-    /// Events to a hub that has gone are lost: it ends the session anyway.
+    /// Events to a hub that has ended are lost: it ends the session anyway.
     fn carry_out(self: &Arc<Self>, effect: ChildEffect) {
         match effect {
             ChildEffect::SendEvent { event, body } => {

@@ -163,7 +163,7 @@ pub(super) fn describe(body: &mut Value) -> Option<Value> {
     let said: Vec<String> =
         ["text", "description"].iter().filter_map(|key| body[key].as_str().map(str::to_owned)).collect();
     let name = said.iter().find_map(|text| name_in(text))?.to_owned();
-    // The longer one says more, such as the address.
+    // The longer one has more details, such as the address.
     let text = said.into_iter().max_by_key(String::len)?;
     let is_fault = RULES.iter().any(|(of, rule)| *of == name && *rule == Stop);
     body["reason"] = json!(if is_fault { "exception" } else { "signal" });

@@ -18,7 +18,7 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::mpsc;
 
-/// A connection and what comes over it.
+/// A connection and its incoming messages.
 pub(super) type PeerConnection = (Peer, mpsc::UnboundedReceiver<Incoming>);
 
 /// The next connection of a process of our user, and the inode of its socket; connections of
@@ -45,7 +45,7 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(PeerConne
 pub(super) enum Endpoint {
     /// On a port of this machine, which must be our user's.
     Port(u16),
-    /// On a socket in our folder, or where the user said.
+    /// On a Unix socket in our folder, or at the path that the user gave.
     Folder(PathBuf),
     /// At the address in the user's `connect`.
     Named(SocketAddr),

@@ -30,12 +30,12 @@ const MAX_TRIES: u32 = 20;
 /// Replaces an exit code that is not known: a program's own is never negative.
 const NO_CODE: i64 = -1;
 
-/// What can change the state.
+/// An event that can change the state.
 #[derive(Debug)]
 pub(super) enum ChildEvent {
     /// `launch` or `attach` was sent.
     LaunchSent,
-    /// The adapter can be configured: it said so, or it never does.
+    /// The adapter can be configured: it sent `initialized`, or it never does.
     Initialized,
     /// The hub has configured.
     Configured,
@@ -49,13 +49,13 @@ pub(super) enum ChildEvent {
     Process(Value),
     /// A program that the adapter starts through our stub has ended, or could not be started.
     ProgramGone,
-    /// The adapter is sent a request that sets the program going, or is to stop it.
+    /// The adapter gets a request that resumes the program, or pauses it.
     RequestSent(Execution),
     /// The adapter answered `continue`.
     Resumed,
     /// The program stopped when we connected, which is reported when the hub has configured.
     StoppedAtConnection,
-    /// The adapter said `stopped`, with this body.
+    /// The adapter sent `stopped`, with this body.
     StopReported(Value),
     /// The program is stopped: the body of `stopped` as the hub gets it.
     Stopped(Value),
@@ -73,19 +73,19 @@ pub(super) enum ChildEvent {
     ClientAnswered { id: i64, result: Result<Value, Failure> },
     /// The adapter printed the exit code.
     ExitCode(i64),
-    /// The adapter said `exited`, with this body.
+    /// The adapter sent `exited`, with this body.
     Exited(Value),
-    /// The program says that it is about to become another one (`exec`), and the debugger in it goes with it.
+    /// The program reports that it will execute another one (`exec`), which also ends the debugger in it.
     Replaced,
-    /// The adapter said `terminated`, with this body.
+    /// The adapter sent `terminated`, with this body.
     Terminated(Value),
     /// The kernel reported the program's end, with this exit code, or [`NO_CODE`] if it was lost.
     KernelCode(i64),
     /// The adapter answered `disconnect` with success.
     Disconnected,
-    /// The connection to the adapter is gone.
+    /// The adapter has closed the connection.
     HungUp,
-    /// The program has ended, for a reason that is not the adapter's word.
+    /// The program has ended; the adapter has not reported it.
     EndNoticed,
     /// The adapter broke while the program was debugged. It is killed.
     AdapterBroke(Failure),
@@ -123,7 +123,7 @@ pub(super) enum ChildEffect {
 /// How far the handshake is. It only moves forward: the hub does not configure before it gets `initialized`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Handshake {
-    /// The adapter is started, and says what it can.
+    /// The adapter has started, and reports its capabilities.
     #[default]
     Connecting,
     LaunchSent,
@@ -192,7 +192,7 @@ struct EndReports {
 /// How the end is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndKind {
-    /// The adapter was gone before it or the kernel reported the program's end.
+    /// The adapter ended before it or the kernel reported the program's end.
     AdapterBroke,
     /// Some adapters report the exit code only after `disconnect`.
     NoExitCode,
@@ -216,7 +216,7 @@ pub(super) struct ChildState {
     /// The exit code that the kernel reported.
     kernel_code: Option<i64>,
     phase: EndProgress,
-    /// The program became another one, as far as the debugger in it says so.
+    /// The program has executed another one, according to the debugger in it.
     replaced: bool,
     pub(super) knowledge: Knowledge,
 }
@@ -399,7 +399,7 @@ impl ChildState {
         vec![ChildEffect::EndSession]
     }
 
-    /// `exited` and `terminated` are reported once, whatever the adapter said.
+    /// Reports `exited` and `terminated` once, however often the adapter sent them.
     fn ended(&mut self, code: Option<i64>) -> Vec<ChildEffect> {
         let mut effects = Vec::new();
         if let Some(code) = code {

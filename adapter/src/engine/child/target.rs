@@ -17,7 +17,7 @@ use crate::io::terminal::Pty;
 /// The folder that the client has open.
 pub(super) const WORKSPACE: &str = "__workspaceFolder";
 
-/// A person types into the terminal of `pty`, and is to see it.
+/// A user types into the terminal of `pty`, which echoes the input.
 pub(super) const ECHO: &str = "__ptyEcho";
 
 /// Attributes that mean something to Tandem alone.

@@ -13,7 +13,7 @@ use crate::engine::builds::command;
 
 /// Endings of sources, and of what they are compiled to.
 const ENDINGS: [(&str, &str); 4] = [("ts", "js"), ("tsx", "js"), ("mts", "mjs"), ("cts", "cjs")];
-/// Folders that projects compile into when nothing says otherwise.
+/// Usual output folders of projects, tried if the configuration names none.
 const USUAL: [&str; 4] = ["dist", "build", "out", "lib"];
 /// How much of a file is read to find its source map.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -106,7 +106,7 @@ fn compiled_ending(program: &Path) -> Option<&'static str> {
     ENDINGS.iter().find(|(source, _)| *source == ending).map(|(_, compiled)| *compiled)
 }
 
-/// The file that a source was compiled to, if its source map says so.
+/// The compiled file of a source, found by its source map.
 pub(super) fn compiled(program: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
     let name = program.with_extension(compiled_ending(program)?);
     let mut candidates = vec![name.clone()];

@@ -81,7 +81,7 @@ const fn row(
     Attribute { families, name, meaning }
 }
 
-/// The order in which they are looked at: what chooses an engine comes before what sets one.
+/// The order of the attributes: those that choose an engine come before those that configure one.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Attribute] = &[
     row(&[Coreclr, Python, Lldb, Cppdbg, Go, Node], "program", Same),

@@ -202,7 +202,7 @@ impl ClrSession {
         }
     }
 
-    /// Kills the program; its end is reported when it comes.
+    /// Kills the program; reports its end when it happens.
     pub(super) fn end_by_force(&mut self) -> Result<Value, Failure> {
         match &self.debuggee.child {
             Some(child) => {

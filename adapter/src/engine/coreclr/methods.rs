@@ -25,7 +25,7 @@ pub(super) struct SourceMethod {
 
 /// Finds the source names of a method.
 pub(super) fn find_source_name(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> SourceMethod {
-    // The `finally` of an iterator is a method beside its `MoveNext`.
+    // The `finally` of an iterator is a method next to its `MoveNext`.
     let step = match metadata.method_name(method).starts_with("<>m__Finally") {
         true => {
             metadata.methods(metadata.owner_of(method)).find(|at| metadata.method_name(*at) == "MoveNext")

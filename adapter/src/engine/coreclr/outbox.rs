@@ -20,7 +20,7 @@ impl Outbox {
         self.sender.clone()
     }
 
-    /// Sends a request to a client; the answer comes to the inbox.
+    /// Sends a request to a client; the inbox receives the answer.
     pub(super) fn ask_client(&self, command: &str, arguments: Value) {
         // A hub that has ended ends this engine, too.
         drop(self.sender.send(EngineEvent::ReverseRequest { id: 1, command: command.into(), arguments }));

@@ -69,7 +69,7 @@ impl EventPump {
         self.inbox.engine_event(self.engine, event).await;
     }
 
-    /// The text that says why the program stopped or ended, if it did so because of an error; else empty.
+    /// The reason why the program stopped or ended, if that was an error; else empty.
     fn complaint(&self, event: &str, body: &Value) -> String {
         let text = |key: &str| body[key].as_str().unwrap_or_default();
         match event {

@@ -96,7 +96,7 @@ impl MergedBreakpoint {
         self.evaluation = evaluation;
     }
 
-    /// Takes what the engine reports (DAP `Breakpoint`); says whether anything changed.
+    /// Stores the engine's report (DAP `Breakpoint`); returns whether anything changed.
     pub(super) fn update(&mut self, reported: &Value) -> bool {
         let new = reported.is_object().then(|| {
             let mut new = Breakpoint { id: None, ..types::read(reported) };

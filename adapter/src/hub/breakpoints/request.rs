@@ -85,7 +85,7 @@ impl BreakpointRequest {
         Self { filter_id: Some(filter_id.to_owned()), ..Self::default() }
     }
 
-    /// The part that says where it is, which is a plain breakpoint there.
+    /// The part with the location: a plain breakpoint there.
     pub fn location(&self, scope: &BreakpointScope) -> Self {
         let nowhere = Self::default();
         match scope {

@@ -224,7 +224,7 @@ impl ScopeBreakpoints {
         self.retired.contains(&engine_id)
     }
 
-    /// Removes a client and its breakpoints; says whether the union changed.
+    /// Removes a client and its breakpoints; returns whether the union changed.
     pub(super) fn remove_client(&mut self, client: ClientId) -> bool {
         let before = self.merged.len();
         self.lists.remove(&client);
@@ -241,7 +241,7 @@ impl ScopeBreakpoints {
         self.spellings.remove(&client);
     }
 
-    /// The engine is gone, with all it reported. Returns the requests that wait for its reply.
+    /// Forgets the engine and its reports. Returns the requests that wait for its reply.
     pub(super) fn forget_engine(&mut self) -> Vec<PendingReply> {
         for breakpoint in &mut self.merged {
             (breakpoint.engine_id, breakpoint.reported) = (None, None);
@@ -324,7 +324,7 @@ impl ScopeBreakpoints {
         self.spellings.get(&client).or(self.source.as_ref())
     }
 
-    /// The breakpoint as this client is to see it, if it knows the breakpoint.
+    /// The breakpoint as this client sees it, if it knows the breakpoint.
     pub(super) fn seen_by(&mut self, client: ClientId, id: i64) -> Option<Breakpoint> {
         let breakpoint = self.merged.iter().find(|breakpoint| breakpoint.id == id)?;
         let owns = breakpoint.owners.contains(&client);

@@ -31,7 +31,7 @@ pub struct Sync {
 }
 
 impl Sync {
-    /// Notes that a client set its list; `changed` says whether the union differs from before.
+    /// Records that a client set its list; `changed`: the union differs from before.
     pub fn set(&mut self, changed: bool) {
         if changed || self.unsure {
             self.mark_outdated();
@@ -89,7 +89,7 @@ impl Sync {
         now
     }
 
-    /// The engine is gone: nothing is under way, nothing is held. Returns all requests that wait.
+    /// The engine has ended: it holds no breakpoints. Returns all requests that wait for it.
     pub fn forget_engine(&mut self) -> Vec<PendingReply> {
         let pending = std::mem::take(&mut self.pending);
         // A new engine holds no breakpoints, so any list is a change.

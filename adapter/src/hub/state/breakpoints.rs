@@ -328,7 +328,7 @@ impl State {
         }
     }
 
-    /// The owners of a breakpoint and its conditions: DAP has no fields for them, but editors show the message.
+    /// The owners of a breakpoint and its conditions: DAP has no fields for them, but editors show a message.
     fn describe_owners(&self, id: i64) -> String {
         let Some(breakpoint) = self.breakpoints.find(id) else { return String::new() };
         let names: Vec<String> = breakpoint

@@ -263,7 +263,7 @@ impl State {
         }
     }
 
-    /// The engine stopped because it could not evaluate a condition, and says why.
+    /// The engine stopped because it could not evaluate a condition; it reports the reason.
     fn report_failed_condition(&mut self, mut stop: StoppedEventBody, failure: &Value) {
         let failure: ConditionFailure = types::read(failure);
         let hit = ids(&self.breakpoints.hit(stop.hit_breakpoint_ids.as_deref().unwrap_or_default()));
@@ -391,7 +391,7 @@ impl State {
         }
     }
 
-    /// A pause that comes while a stop is checked: the program is already stopped.
+    /// A pause during the check of a stop: the program is already stopped.
     pub(super) fn pause_during_check(&mut self) -> bool {
         self.checks.pause_wanted = true;
         self.checks.current.is_some()

@@ -15,7 +15,7 @@ use crate::hub::follow::FollowEnd;
 use crate::hub::pending::Waiter;
 
 impl State {
-    /// `continue`, the steps, and whatever else resumes the program.
+    /// `continue`, the steps, and other requests that resume the program.
     pub(super) fn resume(&mut self, request: ClientRequest, mut arguments: Value) {
         let first = match (self.pending.resume(), &self.phase, &self.resumed_by) {
             (Some((_, first)), _, _) => Some(self.name_of(first.client)),

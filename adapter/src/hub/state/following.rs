@@ -30,7 +30,7 @@ pub(super) struct FollowRequest {
     hit: Vec<i64>,
     /// A step is on its way: the engine will report a stop.
     steps: bool,
-    /// Why it is to end at the next stop.
+    /// The reason to end at the next stop, if there is one.
     ending: Option<FollowEnd>,
 }
 

@@ -156,7 +156,7 @@ impl State {
         }
     }
 
-    /// A launch or attach, in the words of whatever debugger its configuration was written for.
+    /// A launch or attach, with the attributes of any debugger that its configuration was written for.
     pub(super) fn configured(&mut self, request: ClientRequest, mut arguments: Value) {
         let remarks = match configurations::adopt(&mut arguments) {
             Ok(remarks) => remarks,

@@ -15,7 +15,7 @@ pub(super) struct CompilerOutput {
     pub(super) diagnostics: Vec<Value>,
     /// Programs that were built: name and path.
     pub(super) executables: Vec<(String, PathBuf)>,
-    /// The last line that said something.
+    /// The last line that was not empty.
     pub(super) last: String,
     /// The last diagnostic is CMake's, and its message continues on the next line.
     continues: bool,
@@ -51,7 +51,7 @@ pub(super) fn rustc(line: &str, folder: &Path, told: &mut CompilerOutput) -> Opt
     }
 }
 
-/// `file:line:column: error: message`, as compilers of C and C++ say it.
+/// `file:line:column: error: message`, as compilers of C and C++ print it.
 pub(super) fn gnu(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = gnu_diagnostic(line, folder)
         && !told.diagnostics.contains(&found)
@@ -82,7 +82,7 @@ pub(super) fn cmake(line: &str, folder: &Path, told: &mut CompilerOutput) -> Opt
     Some(line.to_owned())
 }
 
-/// `file.go:line:column: message`, as the Go compiler says it; indented lines belong to the one before.
+/// `file.go:line:column: message`, as the Go compiler prints it; indented lines belong to the one before.
 pub(super) fn go(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     if let Some(found) = go_diagnostic(line, folder) {
         told.diagnostics.push(found);

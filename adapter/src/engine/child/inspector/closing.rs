@@ -31,7 +31,7 @@ pub(in super::super) struct OpenedPort {
 }
 
 impl OpenedPort {
-    /// Closes it, unless the process has gone or another debugger is connected. Blocks for a moment.
+    /// Closes it, unless the process has ended or another debugger is connected. Blocks briefly.
     pub(in super::super) fn close(&self) {
         let (pid, port) = (self.process.pid(), self.port);
         // The adapter may be about to go.

@@ -161,7 +161,7 @@ impl Profile for Gdb {
         ConditionLanguage::NATIVE
     }
 
-    /// It says 0 of a program that a signal ended.
+    /// gdb reports 0 for a program that a signal ended.
     fn signal_expression(&self) -> Option<&'static str> {
         Some("$_exitsignal")
     }

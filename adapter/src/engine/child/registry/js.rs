@@ -225,7 +225,7 @@ fn explain(breakpoint: &mut Value) {
     }
 }
 
-/// Whether the launch says itself how TypeScript is loaded.
+/// Whether the launch itself sets a loader for TypeScript.
 fn loads_by_itself(target: &Target) -> bool {
     let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
     let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");

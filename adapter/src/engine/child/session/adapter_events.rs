@@ -16,7 +16,7 @@ use crate::engine::EngineEvent;
 use crate::io::Child;
 
 impl AdapterSession {
-    /// Takes all that the adapter says, until it hangs up.
+    /// Handles all messages of the adapter, until it hangs up.
     pub(super) async fn listen(
         self: Arc<Self>,
         link: Link,
@@ -192,7 +192,7 @@ impl AdapterSession {
         {
             *count = Value::Bool(false);
         }
-        // A hub that has gone needs no telling.
+        // A hub that has ended needs no report.
         drop(self.events.send(EngineEvent::Capabilities(known)));
     }
 

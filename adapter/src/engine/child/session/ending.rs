@@ -61,7 +61,7 @@ impl AdapterSession {
         self.handle_in_place(ChildEvent::EndNoticed).await;
     }
 
-    /// Sees to the end, whatever made it noticed.
+    /// Ends the session, however its end was noticed.
     pub(super) async fn end_session(self: Arc<Self>) {
         // A program that ends because its adapter was killed has not ended by itself, and one that does not
         // is not waited for.
@@ -161,7 +161,7 @@ impl AdapterSession {
         signal.map_or(code, |signal| Some(128 + signal))
     }
 
-    /// Nothing more comes out of the program.
+    /// All output of the program has arrived.
     fn program_ended(&self, code: Option<i64>) {
         self.broker.end_reported_output();
         if let Some(offer) = self.live().as_mut().and_then(|live| live.offer.as_mut()) {

@@ -182,7 +182,7 @@ impl AdapterSession {
         Ok(body)
     }
 
-    /// Waits until the adapter that was configured has started the program, or says that it cannot.
+    /// Waits until the configured adapter has started the program, or reports that it cannot.
     async fn until_started(&self) -> Result<(), Failure> {
         tokio::select! {
             _ = self.reached(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}

@@ -74,7 +74,7 @@ impl AdapterSession {
         Ok(answer)
     }
 
-    /// Gives a value that has parts and no text one that shows them; says whether it looked.
+    /// Adds a text with the parts to a value that has parts and no text; returns whether it requested them.
     async fn summarize(&self, row: &mut Value, key: &str, cancel: &CancellationToken) -> bool {
         let reference = row["variablesReference"].as_i64().unwrap_or(0);
         if self.profile.summarizes()

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::rows::{self, Filter, Page};
 use super::AdapterSession;
 
-/// How many elements are read for who does not say how many.
+/// Elements that are read for a request without a count.
 const MAX_ELEMENTS: usize = 10_000;
 
 impl AdapterSession {
@@ -38,7 +38,7 @@ impl AdapterSession {
     }
 }
 
-/// One request for a page.
+/// A request for one page of the children of a value.
 struct PageRequest<'a> {
     session: &'a AdapterSession,
     arguments: &'a Value,
@@ -66,7 +66,7 @@ impl PageRequest<'_> {
         Ok(rows)
     }
 
-    /// Elements that are there.
+    /// Elements of the page that exist.
     async fn elements(&self, start: usize, count: usize) -> Result<Vec<Value>, Failure> {
         if count == 0 {
             return Ok(Vec::new());

@@ -77,7 +77,7 @@ impl AdapterSession {
         }
     }
 
-    /// Adds our breakpoint to the clients' own; says whether it did.
+    /// Adds our breakpoint to those of the clients; returns whether it did.
     pub(super) fn add_panic_breakpoint(&self, arguments: &mut Value) -> bool {
         let Some(function) = self.may_panic() else { return false };
         self.learn(|known| known.panics.add_breakpoint(arguments, function))

@@ -101,7 +101,7 @@ impl AdapterSession {
         }
     }
 
-    /// The reason why a program that is to be paused keeps running.
+    /// The reason why a program keeps running after a pause request.
     async fn explain_missed_pause(&self, reason: &str) -> Failure {
         let program = self.live().as_ref().and_then(|live| {
             let ours = live.program.as_ref().map(Child::pid);

@@ -40,7 +40,7 @@ impl AdapterSession {
         self.live().as_ref().is_some_and(|live| !live.plan.launched && live.target.names_any(&["coreFile"]))
     }
 
-    /// Whether the adapter said so of itself.
+    /// Whether the adapter announced it as a capability.
     pub(super) fn can(&self, capability: &str) -> bool {
         self.live().as_ref().is_some_and(|live| live.capabilities[capability] == true)
     }
@@ -78,7 +78,7 @@ impl AdapterSession {
             live.plan.quirks.ends_silently || matches!(live.connection.process, AdapterProcess::Program(_))
         });
         match outcome {
-            // The program resumed, and the adapter was gone before it could answer.
+            // The program resumed, and the adapter ended before it could answer.
             Err(_) if silent && peer.is_closed() && resumes(command) => Ok(Value::Null),
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");

@@ -69,7 +69,7 @@ impl AdapterSession {
             }
             match place.connect().await {
                 Ok((peer, incoming)) if session.waits_for_first_child() => {
-                    // It runs none of its code before it is configured.
+                    // The program runs no code before it is configured.
                     session.record_image_of(pid);
                     session.become_child(command, configuration, peer, incoming).await;
                 }
@@ -153,7 +153,7 @@ impl AdapterSession {
             };
             Arc::new(ChildEngine(Arc::new(session)))
         });
-        // A hub that has gone needs no telling.
+        // A hub that has ended needs no report.
         drop(self.events.send(EngineEvent::ChildSession(spawned)));
     }
 
@@ -176,7 +176,7 @@ impl AdapterSession {
         });
     }
 
-    /// From now on requests go to the child, which says `initialized` when it can be configured.
+    /// From now on requests go to the child, which sends `initialized` when it can be configured.
     async fn become_child(
         self: Arc<Self>,
         command: &'static str,

@@ -16,7 +16,7 @@ pub(in super::super) struct Conditions {
     checked: HashMap<String, Option<String>>,
     /// By the adapter's id: the conditions of the breakpoints it holds, per place.
     held: HashMap<String, HashMap<i64, String>>,
-    /// The adapter said that one failed; the stop follows.
+    /// The adapter reported that one failed; the stop follows.
     failed: Option<FailedCondition>,
 }
 
@@ -38,7 +38,7 @@ impl Conditions {
         self.failed = Some(failed);
     }
 
-    /// The condition that the adapter said failed before this stop.
+    /// The condition whose failure the adapter reported before this stop.
     pub(in super::super) fn take_failed(&mut self) -> Option<FailedCondition> {
         self.failed.take()
     }

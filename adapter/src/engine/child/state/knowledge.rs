@@ -23,7 +23,7 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) correction: Correction,
     pub(in super::super) step: KeptStep,
     pub(in super::super) scopes: Scopes,
-    /// The thread that is stopped at a signal, and what `exceptionInfo` says of it.
+    /// The thread that is stopped at a signal, and its `exceptionInfo`.
     pub(in super::super) signal: Option<(Value, Value)>,
 }
 
@@ -79,7 +79,7 @@ impl KeptStep {
     }
 }
 
-/// Whether the debugger in a program that is attached to is to be corrected.
+/// Whether the debugger in an attached program needs corrections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) enum Correction {
     /// No correction is needed.

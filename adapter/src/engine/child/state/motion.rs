@@ -42,7 +42,7 @@ impl Motion {
         before.pausing
     }
 
-    /// The stop is reported: by us alone, or because the adapter said so.
+    /// The stop is reported, either by us alone or because the adapter reported it.
     pub(super) fn reported(&mut self, unsaid: bool) {
         (self.unsaid, self.stopped) = (unsaid, true);
     }

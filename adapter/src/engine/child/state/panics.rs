@@ -14,7 +14,7 @@ pub(in super::super) struct PanicFilter {
     functions: Value,
     /// The adapter's id of our breakpoint.
     id: Option<i64>,
-    /// The thread that panicked and what it said, while the program is stopped there.
+    /// The thread that panicked and its message, while the program is stopped there.
     last: Option<(Value, String)>,
 }
 
@@ -39,7 +39,7 @@ impl PanicFilter {
         })
     }
 
-    /// Adds our breakpoint, if it is wanted, to the clients' own; says whether it did.
+    /// Adds our breakpoint, if it is wanted, to those of the clients; returns whether it did.
     pub(in super::super) fn add_breakpoint(&mut self, arguments: &mut Value, function: &str) -> bool {
         self.id = None;
         match arguments["breakpoints"].as_array_mut().filter(|_| self.wanted == Some(true)) {
@@ -86,7 +86,7 @@ impl PanicFilter {
     }
 }
 
-/// The last panic that the program has printed: the line that says so, and the message below it.
+/// The last panic that the program has printed: its first line, and the message below it.
 fn message_in(words: &str) -> Option<String> {
     let at = words.rfind("panicked at ")?;
     let start = words.get(..at)?.rfind('\n').map_or(0, |line| line + 1);

@@ -67,7 +67,7 @@ impl ChildState {
         self.motion.is_stop_unsaid()
     }
 
-    /// The exit code that the adapter said.
+    /// The exit code that the adapter reported.
     pub(in super::super) fn exit_code(&self) -> Option<i64> {
         self.end_reports.exit_code
     }
@@ -99,7 +99,7 @@ impl ChildState {
         self.end_reports.terminated.is_some()
     }
 
-    /// Whether the adapter has detached from the program on request, or is gone.
+    /// Whether the adapter has detached from the program on request, or has hung up.
     pub(in super::super) fn is_disconnected(&self) -> bool {
         self.end_reports.connection >= ConnectionState::Disconnected
     }
@@ -108,17 +108,17 @@ impl ChildState {
         self.end_reports.connection == ConnectionState::HungUp
     }
 
-    /// Whether the adapter has gone, and said nothing of the program's end.
+    /// Whether the adapter hung up without a report of the program's end.
     pub(in super::super) fn hung_up_without_a_word(&self) -> bool {
         self.has_hung_up() && !self.is_terminated() && self.exit_code().is_none()
     }
 
-    /// Whether the debugger of the program is gone, or says that there is nothing left to debug.
+    /// Whether the debugger of the program has ended, or reports that nothing is left to debug.
     pub(in super::super) fn is_debugging_over(&self) -> bool {
         self.has_hung_up() || self.is_terminated()
     }
 
-    /// Whether the program said that it becomes another one.
+    /// Whether the program reported that it executes another one.
     pub(in super::super) fn is_replaced(&self) -> bool {
         self.replaced
     }

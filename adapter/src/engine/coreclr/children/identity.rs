@@ -81,7 +81,7 @@ pub(super) struct ProgramInfo {
 enum Executable {
     /// It finds a .NET runtime and starts it.
     Host,
-    /// It contains a runtime, or lies beside one, without the library that debugs it.
+    /// It contains a runtime, or lies next to one, without the library that debugs it.
     HostWithoutDebugger,
     Native,
 }
