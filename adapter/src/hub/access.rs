@@ -19,7 +19,7 @@ pub enum AgentAccess {
     Full,
 }
 
-/// The access of agents in a session, and who has set it.
+/// The access of agents in a session, and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccessPolicy {
     /// The access of agents.

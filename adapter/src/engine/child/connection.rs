@@ -28,7 +28,7 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 const RETRY: Duration = Duration::from_millis(10);
 /// How often in a row it must be seen waiting.
 const READY_LOOKS: u32 = 4;
-/// Length of the kept end of an adapter's stderr.
+/// Lines of an adapter's stderr that are kept, from its end.
 const LAST_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;
 
