@@ -77,7 +77,7 @@ pub fn exception_filters(name: &str) -> Option<Value> {
     registry::named(name).map(|profile| profile.exception_filters())
 }
 
-/// Where the adapter of this name, or the interpreter that has it inside, is for a program in `folder`.
+/// The path of the adapter of this name, or of the interpreter that contains it, for a program in `folder`.
 ///
 /// # Errors
 /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is

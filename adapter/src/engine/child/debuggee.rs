@@ -51,7 +51,8 @@ impl DebuggeeProcess {
         }
     }
 
-    /// Sends it a signal, and its group if it leads one. It is not an error if it is already gone.
+    /// Sends a signal to the process, and to its group if it leads one. It is not an error if the
+    /// process has already ended.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = self.reached() else { return };
         // Only "no such process" can happen to a process of our own user.
@@ -94,7 +95,7 @@ pub(super) fn is_traced(pid: u64) -> bool {
     tracer.is_some_and(|tracer| tracer.trim() != "0")
 }
 
-/// Whether no thread of a process has anything to do.
+/// Whether all threads of a process sleep.
 pub(super) fn is_asleep(pid: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let states = threads.map(|thread| {
@@ -134,8 +135,8 @@ fn processes_where(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
     pids.filter(|pid| is_wanted(pid).unwrap_or(false)).collect()
 }
 
-/// What tells the program that a process runs from another one that takes the process over later (`auxv` of
-/// proc(5): where it is in memory). Empty when that cannot be known, and when it has ended.
+/// Identifies the program that a process runs, to see later whether it has executed another one (`auxv` of
+/// proc(5): the program's place in memory). Empty if it is not readable, or the process has ended.
 pub(super) fn image_of(pid: u32) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
 }

@@ -12,7 +12,7 @@ use crate::io::SpawnSpec;
 /// How much of a script's first line the kernel reads.
 const SHEBANG_LIMIT: u64 = 256;
 
-/// A search for one file.
+/// A search for one file, with the locations for the error message.
 pub(super) struct AdapterSearch<'a> {
     engine: &'a str,
     what: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct AdapterSearch<'a> {
 }
 
 impl<'a> AdapterSearch<'a> {
-    /// Looks for `what`, which `engine` needs; `install` is the command that brings it.
+    /// Searches for `what`, which `engine` needs; `install` is the command that installs it.
     pub(super) fn new(engine: &'a str, what: &'a str, install: &'a str) -> Self {
         Self { engine, what, install, looked: Vec::new(), found: None }
     }
@@ -61,7 +61,7 @@ impl<'a> AdapterSearch<'a> {
         self
     }
 
-    /// These names in the folders of PATH, as the program sees it.
+    /// Searches the folders of the program's PATH for these names.
     pub(super) fn on_path(mut self, target: &Target, names: &[&str]) -> Self {
         if self.found.is_none() {
             self.looked.push(format!("PATH ({})", names.join(", ")));
@@ -214,7 +214,7 @@ pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Whether it is a file that may be run.
+/// Whether the path is an executable file.
 pub(super) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

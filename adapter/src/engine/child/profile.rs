@@ -25,7 +25,7 @@ const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];
 /// How DAP reaches the adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// On its stdin and stdout.
+    /// The adapter uses its stdin and stdout.
     Stdio,
     /// It connects to our port, which replaces `{port}` in its arguments.
     DialsBack,
@@ -34,7 +34,7 @@ pub(super) enum Transport {
     /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that
     /// only this user may enter.
     ListensLocally,
-    /// It runs already and listens there: nothing is started.
+    /// The adapter already runs and listens at this address: no process is started.
     Runs(Endpoint),
 }
 
@@ -78,34 +78,33 @@ pub(super) struct LaunchPlan {
     pub(super) opened: Option<OpenedPort>,
 }
 
-/// Habits of an adapter that its capabilities do not tell.
+/// Behaviour of an adapter that its capabilities do not announce.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Quirks {
-    /// The process that was started is not the program but passes its stdio on: its exit code
-    /// is not the program's.
+    /// The started process is not the program but passes its stdio on: its exit code is not the program's.
     pub(super) passes_stdio_on: bool,
     /// Its connection closes with the program, without an event.
     pub(super) ends_silently: bool,
     /// The launched process is not the program: the program is its first child.
     pub(super) first_child_is_program: bool,
-    /// The command it asks us to start runs the program in a new process group, before the
-    /// adapter reports its process.
+    /// The adapter makes us start a launcher, which runs the program in a new process group before the
+    /// adapter reports the process.
     pub(super) has_launcher: bool,
     /// Its `stdout` output is the adapter's (log points): the program's output comes through our pipes.
     pub(super) speaks_as_stdout: bool,
-    /// Its attributes say where the paths of the program's pipes go.
+    /// Its attributes contain the paths of the program's pipes.
     pub(super) takes_pipe_paths: bool,
-    /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer
-    /// to `configurationDone`.
+    /// It answers `launch` immediately, and starts the program when it is configured: the answer to
+    /// `configurationDone` reports the result.
     pub(super) starts_when_configured: bool,
-    /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized`
-    /// nor is to be configured.
+    /// Without a debugger (`noDebug`) it starts the program immediately, does not send `initialized`, and
+    /// must not be configured.
     pub(super) never_ready: bool,
     /// The program is Rust's: its panics are exceptions to stop at.
     pub(super) panics: bool,
     /// The contents of the file whose path replaces `{socket}.rb` in its arguments.
     pub(super) beside_socket: Option<&'static str>,
-    /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.
+    /// It leaves temporary files behind when it is killed: it gets a folder that is removed with the session.
     pub(super) leaves_temp_files: bool,
 }
 
@@ -116,7 +115,7 @@ pub(super) enum IdlePause {
     Comes,
     /// No thread runs the program's own code, and stacks are known; the adapter just never reports the stop.
     Unsaid,
-    /// It stops when the program's own code runs again; this is why it does not now.
+    /// It stops when the program's own code runs again; the reason why it does not stop now.
     Pends(&'static str),
 }
 
@@ -161,7 +160,7 @@ impl LaunchPlan {
     }
 }
 
-/// Strings that are nothing but the name of a pipe.
+/// Replaces strings that consist only of the name of a pipe.
 fn fill_whole(value: &mut Value, filled: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) if PIPES.contains(&text.as_str()) => *text = filled(text),
@@ -214,8 +213,8 @@ pub(super) trait Profile: Send + Sync {
         Value::Array(Vec::new())
     }
 
-    /// The attach attributes that tell the adapter that a debugger listens at this host and port (`connect`),
-    /// of one that does not read `connect`.
+    /// The attach attributes for a debugger that listens at this host and port (`connect`), for an adapter
+    /// that does not read `connect`.
     fn connect_attributes(&self, _host: &str, _port: &Value) -> Option<Value> {
         None
     }
@@ -246,39 +245,38 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether it says `initialized` once it can be configured, as DAP has it, however long that takes.
+    /// Whether it sends `initialized` when it can be configured, as DAP requires, however long that takes.
     fn says_initialized(&self) -> bool {
         true
     }
 
-    /// Whether it says `process`, at least in some versions, or whether clients must not see the program at
-    /// its very beginning: Delve shows no stack of one that has no goroutine yet, and bash-dap loses a
-    /// pause that comes so early.
+    /// Whether it sends `process`, at least in some versions, or whether clients must not see the
+    /// program at its very beginning: Delve shows no stack before the first goroutine, and bash-dap
+    /// loses an early pause.
     fn reports_process(&self) -> bool {
         true
     }
 
-    /// Works out how to launch. May look at files and run short commands: it is called
-    /// where blocking is fine.
+    /// Plans a launch. May read files and run short commands: the caller may block.
     ///
     /// # Errors
-    /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it,
+    /// `ENGINE_NOT_FOUND` with the locations that were searched and how to install it,
     /// `INVALID_PARAMETER`, `LAUNCH_FAILED`.
     fn launch(&self, target: &Target) -> Result<LaunchPlan, Failure>;
 
-    /// The requests it has beyond DAP's, of an adapter that does not survive others;
-    /// `None` where any may come.
+    /// The adapter's requests beyond DAP, if any other request crashes it; `None` if the
+    /// adapter may get any request.
     fn own_requests(&self) -> Option<&'static [&'static str]> {
         None
     }
 
-    /// The request it has just been sent and does not know, if this line of its stderr says so, of an adapter
-    /// that never answers those.
+    /// The unknown request that this line of the adapter's stderr names, for an adapter that never
+    /// answers unknown requests.
     fn unknown_request_in<'line>(&self, _line: &'line str) -> Option<&'line str> {
         None
     }
 
-    /// Whether the adapter survives a data breakpoint with this `dataId`, which is its own to understand.
+    /// Whether the adapter survives a data breakpoint with this `dataId`, which only the adapter can parse.
     fn takes_data_id(&self, _id: &str) -> bool {
         true
     }
@@ -288,7 +286,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// As [`Profile::launch`], with what must be built first built. `tell` gets the build's events.
+    /// As [`Profile::launch`], after building the program if necessary. `tell` gets the build's events.
     ///
     /// # Errors
     /// As [`Profile::launch`], and `BUILD_FAILED` with `data.diagnostics`.
@@ -316,18 +314,17 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether its own `terminate` lets the program end by itself; most kill it.
+    /// Whether the adapter's `terminate` lets the program end by itself; most adapters kill the program.
     fn ends_gently(&self, _arguments: &Value) -> bool {
         false
     }
 
-    /// Whether the debugger is code of the program's own language, in which handlers of
-    /// signals run as in any other.
+    /// Whether the debugger is code in the program's language, so that signal handlers also interrupt it.
     fn is_in_the_program(&self) -> bool {
         false
     }
 
-    /// Whether it loses a program that becomes another one (`exec`).
+    /// Whether it loses a program that executes another one (`exec`).
     fn loses_replaced_programs(&self) -> bool {
         self.is_in_the_program()
     }
@@ -337,20 +334,21 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// The correction of the debugger in a program that is attached to, if what it announces shows that it
-    /// needs this: it stops the program when a client connects, and reports that several times.
+    /// The correction of the debugger in an attached program, if its capabilities show that it needs one: it
+    /// stops the program when a client connects, and reports that stop several times.
     fn correction(&self, _capabilities: &Value) -> Option<AttachCorrection> {
         None
     }
 
-    /// Why it cannot step the thread `asked`, of one that keeps a step that a breakpoint in another thread
-    /// has interrupted, here that of the thread `stepping`. A `continue` resumes the kept step.
+    /// The reason why it cannot step the thread `asked`, for an adapter that keeps a step which a
+    /// breakpoint in another thread has interrupted, here that of the thread `stepping`. A `continue`
+    /// resumes the kept step.
     fn refusal_of_step(&self, _asked: i64, _stepping: i64) -> Option<Failure> {
         None
     }
 
-    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, of
-    /// one that does not report why a value cannot be evaluated.
+    /// An expression that evaluates a value to assign and keeps the result, and one for the kept result, for
+    /// an adapter that does not report why a value cannot be evaluated.
     fn kept_value(&self, _value: &str) -> Option<(String, &'static str)> {
         None
     }
@@ -361,22 +359,21 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether its `hitCondition` means what other adapters' do: `5` the fifth time alone, `> 5`, `>= 5`, `%
-    /// 5`. If not, the hub counts.
+    /// Whether its `hitCondition` has the usual meaning: `5` for only the fifth hit, `> 5`, `>= 5`, and `% 5`.
+    /// If not, the hub counts.
     fn counts_hits(&self) -> bool {
         true
     }
 
-    /// A short command that runs no code of the program and prints what is wrong with the text of
-    /// a condition, nothing when it is right; for adapters that do not say so themselves. Finding
-    /// it may look at files.
+    /// A short command that runs no code of the program and prints the error in the text of a condition, or
+    /// nothing if it is valid; for adapters that do not report such errors. Building it may read files.
     fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {
         None
     }
 
-    /// A breakpoint's condition as the adapter gets it. Of one that takes a condition that fails for one that
-    /// does not hold, an expression that is true as well when the condition fails; of one that does not find
-    /// every name, one with which it does.
+    /// A breakpoint's condition as the adapter gets it. For an adapter that treats a failing condition as
+    /// false, an expression that is also true when the condition fails; for one that does not find every name,
+    /// an expression in which it finds them.
     fn guarded_condition(&self, condition: &str) -> String {
         condition.to_owned()
     }
@@ -393,13 +390,13 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether it refuses a breakpoint whose condition it cannot read.
+    /// Whether it refuses a breakpoint whose condition it cannot parse.
     fn refuses_conditions(&self) -> bool {
         false
     }
 
-    /// Whether it stops where a condition fails without a word that comes before: then the condition is
-    /// evaluated once more at each of its stops.
+    /// Whether it stops where a condition fails without an earlier report: then the condition is evaluated
+    /// again at each of its stops.
     fn rechecks_conditions(&self) -> bool {
         false
     }
@@ -409,7 +406,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether it debugs machine code: its values have addresses, its frames sources that may
+    /// Whether it debugs machine code: its values have addresses, and the sources of its frames may
     /// be on another machine.
     fn is_native(&self) -> bool {
         false
@@ -449,8 +446,7 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Whether a process that was started with these words ends by itself when the program has gone,
-    /// and cleans up after it.
+    /// Whether a process with these arguments ends by itself after the program, and cleans up after it.
     fn is_helper(&self, _words: &[String]) -> bool {
         false
     }
@@ -464,13 +460,13 @@ pub(super) trait Profile: Send + Sync {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Changes a request to what this adapter understands by it.
+    /// Changes a request to the form that this adapter understands.
     fn adapt_request(&self, _command: &str, _arguments: &mut Value) {}
 
     /// Changes an answer, or the body of an event, that clients would misunderstand.
     fn adapt_said(&self, _what: &str, _body: &mut Value) {}
 
-    /// Adds what the adapter can but does not announce, and takes out what is its own business.
+    /// Adds capabilities that the adapter does not announce, and removes those that clients must not use.
     fn complete_capabilities(&self, _capabilities: &mut Value) {}
 
     /// Its behaviour on a `pause` of a program that runs none of its code.
@@ -478,7 +474,7 @@ pub(super) trait Profile: Send + Sync {
         IdlePause::Comes
     }
 
-    /// Whether the adapter speaks with the program over TCP, in pieces that wait for each other.
+    /// Whether the adapter sends the program small TCP segments that wait for acknowledgements.
     fn links_slowly(&self) -> bool {
         false
     }
@@ -503,15 +499,15 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Among the children of a value: the row that represents further elements, by its index.
+    /// The index of the row that represents further elements among the children of a value.
     fn further_elements(&self, _rows: &[Value]) -> Option<usize> {
         None
     }
 
-    /// Works out how to attach to a running process, mostly by `processId`.
+    /// Plans an attach to a running process, usually by `processId`.
     ///
     /// # Errors
-    /// As [`Profile::launch`]; `UNSUPPORTED` where the adapter cannot.
+    /// As [`Profile::launch`]; `UNSUPPORTED` if the adapter cannot attach.
     fn attach(&self, target: &Target) -> Result<LaunchPlan, Failure> {
         Err(find::unsupported(self.name(), target, "attach to a running process"))
     }

@@ -13,11 +13,11 @@ use super::target::Target;
 
 /// The prefix of the standard library's source paths in each program that rustc made: its panics name them.
 const MARK: &[u8] = b"/rustc/";
-/// How much of a program is looked through for it.
+/// How much of a program is searched for the prefix, bytes.
 const LOOKED_AT: u64 = 256 << 20;
-/// How long `rustc` may take to say where it is.
+/// How long `rustc` may take to print its folder.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Between two looks at whether it has.
+/// Interval between two checks whether `rustc` has ended.
 const PROBE: Duration = Duration::from_millis(5);
 
 /// The function that each panic calls after printing its message and before unwinding.
@@ -41,7 +41,7 @@ const MARKS: [(&str, &str); 14] = [
     ("$u7d$", "}"),
 ];
 
-/// The exception filter that stops there.
+/// The exception filter that stops at panics.
 pub(super) fn panic_filter() -> Value {
     json!({ "filter": PANIC, "label": "Rust: panics", "default": true,
         "description": "Stop where a panic has printed its message, before the stack is unwound." })

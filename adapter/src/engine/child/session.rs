@@ -79,7 +79,7 @@ const READY_LIMIT: Duration = Duration::from_secs(3);
 
 /// Interval between two checks whether a program has opened its pipes.
 const PROBE: Duration = Duration::from_millis(5);
-/// The answer to a launch waits for clients, who may take their time.
+/// Limit of the answer to a launch, which has to wait until clients have configured.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
 struct LiveAdapter {
@@ -91,7 +91,7 @@ struct LiveAdapter {
     program: Option<Child>,
     /// Pipes that the program opens.
     offer: Option<NamedPipes>,
-    /// The process that the adapter reported, or that we know.
+    /// The process that the adapter reported, or that Tandem knows otherwise.
     debuggee: Option<DebuggeeProcess>,
     /// The program's process, and what it ran at first, to see when it becomes another program
     /// (`debuggee::image_of`).
@@ -128,7 +128,7 @@ pub(super) struct AdapterSession {
     planning: TaskTracker,
     /// A debugger that Tandem opened in a running program and must still close.
     opened: Mutex<Option<OpenedPort>>,
-    /// No more connections are taken.
+    /// Set when no more connections are accepted.
     closing: CancellationToken,
 }
 

@@ -20,7 +20,7 @@ pub(super) const WORKSPACE: &str = "__workspaceFolder";
 /// A user types into the terminal of `pty`, which echoes the input.
 pub(super) const ECHO: &str = "__ptyEcho";
 
-/// Attributes that mean something to Tandem alone.
+/// Attributes that only Tandem reads.
 const OURS: [&str; 13] = [
     "engine",
     "enginePath",
@@ -148,7 +148,7 @@ impl Target {
         folders.map(|folder| folder.join(named)).find(|file| file.is_file())
     }
 
-    /// The same with another program: the one that was built.
+    /// The same target with another program: the one that was built.
     pub(super) fn with_program(self, program: PathBuf) -> Self {
         Self { program, ..self }
     }
@@ -231,7 +231,7 @@ impl Target {
         Ok(&self.program)
     }
 
-    /// `processId`, of a process that is there.
+    /// `processId` of a process that exists.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, `PROCESS_NOT_FOUND`.
@@ -247,7 +247,7 @@ impl Target {
         Ok(pid)
     }
 
-    /// Whether the attributes say in an adapter's own way what to attach to.
+    /// Whether the attributes name the target of an attach with one of the adapter's own `keys`.
     pub(super) fn names_any(&self, keys: &[&str]) -> bool {
         keys.iter().any(|key| !self.attribute(key).is_null())
     }
@@ -285,7 +285,7 @@ impl Target {
             .ok_or_else(|| unknown("it has no address".into()))
     }
 
-    /// A variable as the program will see it.
+    /// The value of an environment variable for the program.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         match self.env.iter().rev().find(|(key, _)| key == name) {
             Some((_, value)) => value.clone(),
@@ -310,7 +310,7 @@ impl Target {
         Value::Object(passed)
     }
 
-    /// Adds where sources lie here under the name the adapter has for it, unless its own attribute says so.
+    /// Adds the local paths of sources under the adapter's name for them, unless its own attribute is set.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` naming the attribute.
@@ -341,7 +341,7 @@ impl Target {
     }
 }
 
-/// An absolute path of what begins in a folder.
+/// The absolute form of a path that is relative to a folder.
 fn absolute_in(base: &Path, path: &str) -> PathBuf {
     let whole = base.join(path);
     std::path::absolute(&whole).unwrap_or(whole)

@@ -94,7 +94,7 @@ pub(super) fn take_data_breakpoints(
     taken
 }
 
-/// Puts the answers to what was taken out where they belong among the adapter's own.
+/// Inserts the answers to the removed breakpoints at their positions among the adapter's answers.
 pub(super) fn put_back(answer: &mut Value, taken: Vec<(usize, Value)>) {
     let Some(breakpoints) = answer["breakpoints"].as_array_mut() else { return };
     for (index, refused) in taken {

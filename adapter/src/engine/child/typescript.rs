@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::engine::builds::command;
 
-/// Endings of sources, and of what they are compiled to.
+/// Extensions of sources and of the files that they are compiled to.
 const ENDINGS: [(&str, &str); 4] = [("ts", "js"), ("tsx", "js"), ("mts", "mjs"), ("cts", "cjs")];
 /// Usual output folders of projects, tried if the configuration names none.
 const USUAL: [&str; 4] = ["dist", "build", "out", "lib"];
@@ -26,7 +26,7 @@ pub(super) struct NodeCommand {
     pub(super) runtime_args: Vec<String>,
 }
 
-/// Whether it is TypeScript.
+/// Whether the file is a TypeScript source.
 pub(super) fn is_source(program: &Path) -> bool {
     compiled_ending(program).is_some()
 }
@@ -35,7 +35,7 @@ pub(super) fn is_source(program: &Path) -> bool {
 /// Runs `node --version`.
 ///
 /// # Errors
-/// `LAUNCH_FAILED` when there is no way.
+/// `LAUNCH_FAILED` when Node cannot run the source.
 pub(super) fn run(program: &Path, folders: &[PathBuf], node: &Path) -> Result<NodeCommand, Failure> {
     let compiled = compiled(program, folders);
     if let Some(program) = compiled.clone().filter(|compiled| !is_older(compiled, program)) {
@@ -79,7 +79,7 @@ fn no_runner_failure(program: &Path, version: Option<(u64, u64)>) -> Failure {
     )
 }
 
-/// The arguments with which a Node of this version runs TypeScript by itself; `None` when it cannot.
+/// The arguments with which Node of this version runs TypeScript itself; `None` if it cannot.
 fn stripping(version: (u64, u64)) -> Option<Vec<String>> {
     match version {
         (24.., _) | (23, 6..) | (22, 18..) => Some(Vec::new()),
@@ -133,7 +133,7 @@ fn compiler_options(folder: &Path) -> Value {
     parsed["compilerOptions"].take()
 }
 
-/// JSON as tsconfig.json has it: with comments, and commas before a closing bracket.
+/// Parses JSON as in tsconfig.json: with comments, and commas before a closing bracket.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

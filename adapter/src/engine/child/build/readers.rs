@@ -21,7 +21,7 @@ pub(super) struct CompilerOutput {
     continues: bool,
 }
 
-/// Cargo's JSON messages (The Cargo Book, "External tools"); returns what a person is shown.
+/// Cargo's JSON messages (The Cargo Book, "External tools"); returns the text for the user.
 pub(super) fn rustc(line: &str, folder: &Path, told: &mut CompilerOutput) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
     match message["reason"].as_str() {

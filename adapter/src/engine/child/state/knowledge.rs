@@ -49,7 +49,7 @@ impl Scopes {
     }
 }
 
-/// The step that the adapter was last asked for, until it ends.
+/// The last step that was requested of the adapter, until it ends.
 #[derive(Debug, Default)]
 pub(in super::super) struct KeptStep {
     thread: Option<i64>,

@@ -64,19 +64,19 @@ impl Motion {
     }
 }
 
-/// The signal that asks the program to end, as far as the debugger makes it special.
+/// The signal that asks the program to end, if the debugger delays it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum EndSignal {
-    /// None was requested, or the program has got it.
+    /// No signal was requested, or the program has received it.
     #[default]
     Usual,
-    /// It is sent once the program runs and no thread is in the debugger; it waits for that as often.
+    /// It is sent when the program runs and no thread is in the debugger; `tries` limits how often it waits.
     Owed { tries: u32 },
 }
 
 impl EndSignal {
-    /// The resumed program has left the debugger, or stopped `again` before it could; returns whether the
-    /// signal is to be sent now.
+    /// The resumed program has left the debugger, or stopped `again` before it could; returns whether
+    /// to send the signal now.
     pub(super) fn take_due(&mut self, again: bool) -> bool {
         match self {
             Self::Owed { tries } if again && *tries > 1 => {

@@ -20,7 +20,7 @@ impl ChildState {
         self.handshake >= Handshake::Configured
     }
 
-    /// `launch` or `attach` was answered with success: until then its response says what is wrong.
+    /// `launch` or `attach` was answered with success: until then its response reports errors.
     pub(in super::super) fn is_launched(&self) -> bool {
         matches!(self.launch, LaunchReply::Succeeded)
     }
@@ -90,7 +90,7 @@ impl ChildState {
         self.kernel_code.is_some()
     }
 
-    /// Whether the adapter has reported the program's end, or something else was seen of it.
+    /// Whether the adapter has reported the program's end, or the end was observed otherwise.
     pub(in super::super) fn is_end_reported(&self) -> bool {
         self.is_terminated() || self.exit_code().is_some() || self.is_gone() || self.is_ending()
     }
@@ -132,7 +132,7 @@ impl ChildState {
         }
     }
 
-    /// Whether something sees to the end, or has.
+    /// Whether a task ends the session, or has ended it.
     pub(in super::super) fn is_ending(&self) -> bool {
         self.phase >= EndProgress::Ending
     }
