@@ -10,11 +10,11 @@ use crate::engine::StartedEngine;
 /// `agentAccess`, from nothing to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum AgentAccess {
-    /// Nothing but knowing that the session exists.
+    /// An agent may only know that the session exists.
     None,
-    /// Look, but change nothing and run nothing.
+    /// An agent may read, but not change or run anything.
     ReadOnly,
-    /// Whatever an editor may.
+    /// An agent has the same access as an editor.
     #[default]
     Full,
 }
@@ -55,7 +55,7 @@ impl AgentAccess {
         }
     }
 
-    /// Whether an agent may see an event: with `none` only what concerns its own place in the session.
+    /// Whether an agent may see an event: with `none`, only events about its own membership of the session.
     pub fn shows(self, event: &str) -> bool {
         const OWN: [&str; 5] = ["initialized", "capabilities", "terminated", "sessionChanged", "exited"];
         self != Self::None || OWN.contains(&event)
@@ -70,7 +70,7 @@ impl AgentAccess {
     /// Whether an agent may send this command to a session with this engine, once it is known.
     ///
     /// # Errors
-    /// `ACCESS_DENIED`, saying why, and who can allow it.
+    /// `ACCESS_DENIED` with the reason, and who can allow it.
     pub fn check(self, command: &str, engine: Option<&StartedEngine>) -> Result<(), Failure> {
         let allowed = match self {
             Self::Full => true,

@@ -82,7 +82,7 @@ pub struct Actor<H> {
     engine: Option<Arc<dyn Engine>>,
     /// Counts the engines: a restart makes another.
     engines: u64,
-    /// Takes the engine's reply to `disconnect`: it follows all events that the engine sent before.
+    /// Receives the engine's reply to `disconnect`, which follows all events that the engine sent before.
     disconnects: Option<mpsc::UnboundedSender<HubEvent>>,
     /// Requests to the engine and the broker that have no reply.
     in_flight: HashMap<Ticket, InFlight>,
@@ -133,7 +133,7 @@ impl<H: Host> Actor<H> {
         self.state.require_token(token);
     }
 
-    /// Sets what agents may do when the launch does not say.
+    /// Sets the access of agents for a launch that does not set it.
     pub fn allow_agents(&mut self, access: AgentAccess) {
         self.state.allow_agents(access);
     }

@@ -52,7 +52,7 @@ pub struct BreakpointUpdate {
 pub struct Candidate {
     /// The session's id of the breakpoint.
     pub id: i64,
-    /// The clients that ask for it.
+    /// The clients that requested it.
     pub owners: BTreeSet<ClientId>,
     /// The part of the request that the hub may have to evaluate.
     pub request: BreakpointRequest,

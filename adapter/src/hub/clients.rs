@@ -15,7 +15,7 @@ use super::ids::IdTable;
 /// Maximum length of a client's name, characters.
 const MAX_NAME: usize = 80;
 
-/// How far a client's handshake is. It moves down this list and never back, but after a launch that failed.
+/// The stage of a client's handshake. It moves down this list, and back only after a failed launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HandshakeStage {
     /// The client has sent nothing yet.
@@ -32,17 +32,17 @@ pub enum HandshakeStage {
     Leaving,
 }
 
-/// The kind of a client.
+/// The kind of a client, which decides whether `agentAccess` limits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientKind {
-    /// A person's editor, or any DAP client that does not say otherwise.
+    /// A user's editor, or any DAP client that does not name another kind.
     Editor,
     /// A program that acts for a language model; `agentAccess` binds it.
     Agent,
 }
 
 impl ClientKind {
-    /// As `sessionInfo` spells it.
+    /// The name of the kind in `sessionInfo`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Editor => "editor",
@@ -81,7 +81,7 @@ pub struct Client {
     pub subscribed: bool,
     /// Its ids of frames, variables and sources.
     pub ids: IdTable,
-    /// When it leaves, however it does, another client takes its role as the one that launched.
+    /// When it leaves in any way, another client takes over its role as the owner.
     pub hands_over: bool,
     /// Its breakpoints stay when it leaves.
     pub keeps_breakpoints: bool,
@@ -94,7 +94,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A connection over which nothing was sent yet.
+    /// A client that has not sent any message yet.
     pub fn new(id: ClientId, origin: Origin) -> Self {
         Self {
             id,

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use frames::{Caller, StepEnd, as_caller, locate};
 use record::{Call, Record, Row, ScopeRef, local_scopes, take_own, take_returned, visible};
 
-/// Statements unless a client requests another number, and the most of them.
+/// Default and maximum number of statements.
 const STEPS: (usize, usize) = (200, 5000);
-/// Milliseconds unless a client requests another time, and the most of them.
+/// Default and maximum time limit, milliseconds.
 const TIME: (u64, u64) = (10_000, 60_000);
 /// Deepest calls that are followed statement by statement.
 const MAX_DEPTH: usize = 5;
@@ -26,7 +26,7 @@ const CALLS: usize = 16;
 const MAX_BYTES: usize = 1 << 20;
 /// Most variables of one scope.
 const VARIABLES: usize = 60;
-/// Frames that tell where a step ended, in the usual case.
+/// Frames that are read to find out where a step ended, in the usual case.
 const LEVELS: usize = 3;
 /// The same where a callback may be below frames of a library.
 const MORE_LEVELS: usize = 60;
@@ -50,7 +50,7 @@ pub enum FollowAction {
     Query(&'static str, Value),
     /// A step request: its command.
     Step(&'static str),
-    /// Nothing: it has ended.
+    /// No further request: the call has ended.
     End(FollowEnd),
 }
 
@@ -61,7 +61,7 @@ pub enum FollowEnd {
     Returned,
     /// The program stopped at an exception.
     Exception,
-    /// The call is on the stack no more, and did not return to its caller: an exception left it.
+    /// The call is no longer on the stack and did not return to its caller: an exception left it.
     Unwound,
     /// The program stopped for another reason.
     Stopped,
@@ -103,7 +103,7 @@ struct FollowedFrame {
     caller: Option<Caller>,
     /// Number of frames of the stack with it on top, if frames are distinguished by it.
     height: usize,
-    /// Its variables, as they were last.
+    /// The latest values of its variables.
     rows: Vec<Row>,
     /// The index of its statement that is being executed.
     statement: Option<usize>,
@@ -119,7 +119,7 @@ enum AwaitedResponse {
     Variables { left: Vec<ScopeRef>, are_returned: bool, rows: Vec<Row> },
 }
 
-/// The life of one call, as far as it is known.
+/// A call that is followed: its statements, and the state of the search for the next one.
 #[derive(Debug)]
 pub struct Follow {
     thread: i64,
@@ -140,7 +140,7 @@ pub struct Follow {
     wanted: usize,
     /// Frames are distinguished by their number.
     recursive: bool,
-    /// They are from the next stack on.
+    /// Frames are distinguished by their number from the next stack on.
     counts: bool,
     /// The caller of the frame on top.
     caller: Option<Caller>,
@@ -199,7 +199,7 @@ impl Follow {
         self.thread
     }
 
-    /// The program has stopped, with this thread, in the call or on the way: looks where.
+    /// The program has stopped, with this thread, in the call or on the way there: requests the stack.
     pub fn stopped(&mut self, thread: Option<i64>) -> FollowAction {
         self.thread = thread.unwrap_or(self.thread);
         self.wanted = if self.recursive { ALL_LEVELS } else { LEVELS };
@@ -362,7 +362,7 @@ impl Follow {
         }
     }
 
-    /// The calls below have returned: so many levels are left.
+    /// The calls below have returned: `left` levels remain.
     fn pop_to(&mut self, left: usize) {
         while self.levels.len() > left {
             let own = self.levels.pop().and_then(|level| level.returns);
@@ -392,7 +392,7 @@ impl Follow {
         (self.within, self.entered) = (false, 0);
     }
 
-    /// The call is where it was entered or stepped: what has changed, and which statement is next.
+    /// A step has ended in the call: records the changes and the next statement.
     fn changed(&mut self, rows: Vec<Row>) {
         let depth = self.levels.len().saturating_sub(1);
         let Some(level) = self.levels.last_mut() else { return };
@@ -417,7 +417,7 @@ impl Follow {
     }
 }
 
-/// The refusal of a second `followCall` meanwhile.
+/// The refusal of a second `followCall` during the first.
 pub fn is_followed() -> Failure {
     Failure::new(ErrorCode::NotStopped, "a call is being followed").hint("wait for the next stop")
 }

@@ -28,10 +28,10 @@ pub trait Host {
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
 
-    /// Hosts the session of a child process. Agents may do in it what they may do here.
+    /// Hosts the session of a child process. Agents have the same access in it as here.
     ///
     /// # Errors
-    /// Why there is none; `UNSUPPORTED` from a host with room for one session.
+    /// The reason why the session cannot be hosted; `UNSUPPORTED` from a host for one session only.
     fn host_child(
         &mut self,
         child: ChildSession,
@@ -44,7 +44,7 @@ pub trait Host {
     /// Starts a host process for the session of a child process; otherwise as [`Host::host_child`].
     ///
     /// # Errors
-    /// Why there is none; `UNSUPPORTED` from a host that starts no others.
+    /// The reason why no host was started; `UNSUPPORTED` from a host that does not start others.
     fn start_child_host(
         &mut self,
         child: ChildProcess,

@@ -44,7 +44,7 @@ impl Inbox {
         self.send(InboxItem::Connected { origin, client }).await;
     }
 
-    /// Tells the hub that the host has to end.
+    /// Requests the end of the host.
     pub async fn shutdown(&self) {
         self.send(InboxItem::Event(HubEvent::ShutdownRequested)).await;
     }

@@ -20,7 +20,7 @@ pub fn allows(engine: Option<&StartedEngine>, command: &str) -> bool {
     }
 }
 
-/// Whether some engine answers it without running anything.
+/// Whether some engines answer it without running code of the program.
 pub fn is_read_only(command: &str) -> bool {
     column(command) == LookOnly::AskProfile
 }

@@ -13,7 +13,7 @@ use super::event::{ClientId, ClientRequest, Ticket};
 #[derive(Debug, Clone)]
 pub enum SideEffect {
     None,
-    /// Values of variables, perhaps: `change` and details for the others' `sessionChanged`.
+    /// It may change variables: `change` and details for the `sessionChanged` of other clients.
     Values(&'static str, Value),
     /// Memory; the count is known with the reply.
     Memory(MemoryEventBody),
@@ -75,7 +75,7 @@ pub enum Waiter {
 }
 
 impl Waiter {
-    /// The client's request behind it.
+    /// The client's request that waits for this reply.
     pub fn request(&self) -> Option<&ClientRequest> {
         match self {
             Self::Io(request)

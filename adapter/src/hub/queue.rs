@@ -12,7 +12,7 @@ use crate::io::{OutputCursor, StreamPositions};
 
 /// Maximum number of messages that wait for one client.
 pub const MAX_MESSAGES: usize = 4096;
-/// Maximum size of what waits, bytes. One message may be larger, if it waits alone.
+/// Maximum size of the queue, bytes. A message that is alone in the queue may be larger.
 pub const MAX_BYTES: usize = 64 << 20;
 
 /// Memory of a value besides its text, estimated, in bytes.
@@ -27,7 +27,7 @@ pub enum Outgoing {
     StartOutput(OutputCursor),
     /// No more output is sent.
     StopOutput,
-    /// Output up to here is sent before what follows.
+    /// All output up to here is sent before the next items.
     FlushOutput(StreamPositions),
 }
 
@@ -74,12 +74,12 @@ impl ClientQueue {
         }
     }
 
-    /// Whether it is half full: its client will not keep up with a burst of events.
+    /// Whether the queue is half full: its client will not keep up with a burst of events.
     pub fn is_congested(&self) -> bool {
         self.sender.capacity() < MAX_MESSAGES / 2
     }
 
-    /// Queues it when there is room for one more message; `false` when the writer has ended.
+    /// Waits for room, then queues the message; `false` when the writer has ended.
     pub async fn send(&self, outgoing: Outgoing) -> bool {
         self.bytes.fetch_add(size(&outgoing), Ordering::Relaxed);
         self.sender.send(outgoing).await.is_ok()

@@ -85,14 +85,14 @@ enum Phase {
     },
 }
 
-/// Whether the clients have configured, and the engine with them.
+/// Whether the clients, and the engine, are configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Configuration {
     /// The client that launched has not sent `configurationDone`.
     Open,
-    /// It has, and so has the engine got it.
+    /// The client has sent it, and the engine has received it.
     Done,
-    /// It has, but the engine of a restart is still to get it.
+    /// The client has sent it, but the engine of a restart has not received it yet.
     Repeat,
 }
 
@@ -102,9 +102,9 @@ pub struct State {
     session: String,
     clients: Clients,
     phase: Phase,
-    /// The engine, once it is made.
+    /// The engine, when it has been created.
     engine: Option<StartedEngine>,
-    /// Number of the engine, so that a reply of an earlier one is not mistaken for its own.
+    /// Counts engines, so that a reply of an earlier engine is recognised.
     engines: u64,
     capabilities: Capabilities,
     /// The engine sent `initialized`.
@@ -122,7 +122,7 @@ pub struct State {
     breakpoints: BreakpointStore,
     /// Clients that changed breakpoints to which the engine has not replied.
     changed_by: BTreeSet<ClientId>,
-    /// Data ids that do not outlive their stop, and the stop.
+    /// Data ids that are valid only at one stop, with the number of that stop.
     data_ids: BTreeMap<String, u64>,
     checks: ConditionChecks,
     following: Option<FollowRequest>,
@@ -133,9 +133,9 @@ pub struct State {
     restart: Option<Restart>,
     /// The program was asked to end.
     terminating: Option<Termination>,
-    /// Counts stops and resumes: a request at one stop means nothing at the next.
+    /// Counts stops and resumes: a request at one stop is invalid at the next.
     stops: u64,
-    /// The client that resumed the program last, for another that does so too late.
+    /// The client that resumed the program last, named to a client that resumes too late.
     resumed_by: Option<String>,
     /// The session ends; everything else is refused.
     ending: bool,
@@ -210,17 +210,18 @@ impl State {
         std::mem::take(&mut self.effects)
     }
 
-    /// Requires the first client to present this; the session's socket is private to its user and needs none.
+    /// Requires the first client to present this token; the session's socket is private to
+    /// the user and needs none.
     pub fn require_token(&mut self, token: Token) {
         self.token = Some(token);
     }
 
-    /// Sets what agents may do when the launch does not say.
+    /// Sets the access of agents for a launch that does not set it.
     pub fn allow_agents(&mut self, access: AgentAccess) {
         self.policy.agents = access;
     }
 
-    /// What agents may do now.
+    /// The current access of agents.
     pub fn agent_access(&self) -> AgentAccess {
         self.policy.agents
     }
@@ -331,7 +332,7 @@ impl State {
         }
     }
 
-    /// Calls the handler of a request; the engine knows or refuses what has none here.
+    /// Calls the handler of a request; a request without a handler here goes to the engine.
     fn dispatch(&mut self, request: ClientRequest, arguments: Value) {
         let spec = command::find(&request.command);
         if spec.is_some_and(CommandSpec::resumes) {
@@ -463,7 +464,7 @@ impl State {
         }
     }
 
-    /// The same, behind all output that the program printed before.
+    /// The same, after all output that the program printed before.
     fn broadcast_after_output(&mut self, event: &str, body: &Value) {
         for id in self.clients.ready() {
             self.effects.push(HubEffect::FlushOutput { client: id });
@@ -475,7 +476,7 @@ impl State {
         self.clients.get(id).map_or_else(|| id.to_string(), |client| client.name.clone())
     }
 
-    /// A program exists and has not ended.
+    /// Whether a program exists and has not ended.
     fn is_live(&self) -> bool {
         matches!(self.phase, Phase::Starting | Phase::Running | Phase::Stopped { .. })
     }

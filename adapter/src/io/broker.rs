@@ -35,7 +35,7 @@ const MAX_SETTLED_BLOCKS: usize = 64;
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteOutcome {
-    /// Bytes the program's pipe took.
+    /// The number of bytes that the program's pipe accepted.
     pub bytes_written: usize,
     /// Whether stdin is closed now.
     pub stdin_closed: bool,
@@ -69,12 +69,12 @@ impl Broker {
         }))
     }
 
-    /// Gets everything that is printed, and the end.
+    /// A receiver that is notified of new output, and of the end of the program.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.0.changed.subscribe()
     }
 
-    /// How many of them there are.
+    /// The number of receivers that `changes` has returned and that still exist.
     pub(super) fn followers(&self) -> usize {
         self.0.changed.receiver_count()
     }
@@ -83,12 +83,12 @@ impl Broker {
         self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turns of all who follow.
+    /// The rate limit of all clients that follow the output.
     pub(super) fn pace(&self) -> MutexGuard<'_, RateLimiter> {
         self.0.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes how much is kept; only before a program was started.
+    /// Changes how many bytes are kept; only before a program was started.
     pub fn set_buffer_bytes(&self, bytes: usize) {
         let mut streams = self.lock();
         if matches!(streams.ownership, Ownership::NoProgram) {
@@ -130,7 +130,8 @@ impl Broker {
         Ok(child)
     }
 
-    /// Makes a place where a program in a client's terminal is started from, held (see [`TerminalLaunch`]).
+    /// Prepares a socket for a runner that starts the program, held, in a client's terminal
+    /// (see [`TerminalLaunch`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was one before.
@@ -228,12 +229,12 @@ impl Broker {
         Child::spawn(&self.0.stub, spec)
     }
 
-    /// From now on output is what [`Broker::feed`] brings; there is no stdin.
+    /// From now on all output comes from [`Broker::feed`]; there is no stdin.
     pub fn expect_reported_output(&self) {
         self.lock().ownership = Ownership::Told { ended: false };
     }
 
-    /// Output of a program whose pipes are an adapter's.
+    /// Adds output of a program whose pipes belong to an adapter.
     pub fn feed(&self, to_stderr: bool, text: &str) {
         let mut streams = self.lock();
         let stream = if to_stderr { &mut streams.stderr } else { &mut streams.stdout };
@@ -250,7 +251,7 @@ impl Broker {
         self.0.changed.send_replace(());
     }
 
-    /// The process that reads stdin, when it is not the one that was started but one below it.
+    /// Sets the process that reads stdin, if it is not the started process but one below it.
     pub fn set_reader(&self, process: u32) {
         if let Ownership::Ours { reader, .. } = &mut self.lock().ownership {
             *reader = process;
@@ -262,12 +263,12 @@ impl Broker {
         &self.0.stub
     }
 
-    /// The runtime it lives in, for threads that wait.
+    /// The tokio runtime, for threads that wait.
     pub fn runtime(&self) -> tokio::runtime::Handle {
         self.0.runtime.clone()
     }
 
-    /// Kills what is left of the program's process group; used when nothing else does.
+    /// Kills the rest of the program's process group; used when no other owner does.
     pub fn kill(&self) {
         if let Ownership::Ours { pid, exit, .. } | Ownership::Terminal { pid, exit } = &self.lock().ownership
             && exit.borrow().is_none()
@@ -318,7 +319,7 @@ impl Broker {
         (has_pipes && needs_terminal::reports_missing_terminal(text)).then_some(needs_terminal::HINT)
     }
 
-    /// The same, once for each program: for a line on the console.
+    /// The same, at most once for each program: for a line on the console.
     pub fn first_terminal_hint(&self, text: &str) -> Option<&'static str> {
         let hint = self.terminal_hint(text)?;
         (!std::mem::replace(&mut self.lock().hinted, true)).then_some(hint)

@@ -73,7 +73,7 @@ pub struct ExitInfo {
 pub struct Child {
     pid: u32,
     gate: Option<File>,
-    /// Sent to once it is let through the gate.
+    /// Notified when the program passes the gate.
     released: Option<oneshot::Sender<()>>,
     exit: watch::Receiver<Option<ExitInfo>>,
     /// The path of its stdin in `/proc`; empty for a program in a client's terminal.
@@ -205,7 +205,7 @@ impl Child {
         Ok((Self { pid, gate: Some(gate), released: None, exit, stdin, terminal: None }, pipes))
     }
 
-    /// One that waits at `gate` in a client's terminal.
+    /// A program that waits at `gate` in a client's terminal.
     pub(super) fn in_terminal(
         pid: u32,
         gate: File,
@@ -246,7 +246,7 @@ impl Child {
         self.pid
     }
 
-    /// Lets it run its first instruction. Once.
+    /// Releases the program to run its first instruction. Call it once.
     ///
     /// # Errors
     /// `LAUNCH_FAILED` when it has already ended.
@@ -273,7 +273,7 @@ impl Child {
         receiver
     }
 
-    /// How it ended, once it has.
+    /// Exit code and signal; `None` while it runs.
     pub fn exited(&self) -> Option<ExitInfo> {
         *self.exit.borrow()
     }
@@ -365,7 +365,7 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
     }
 }
 
-/// From now on this process is killed when its parent is.
+/// Makes the kernel kill this process when its parent ends.
 ///
 /// # Errors
 /// Also when it has another parent by now: this one was killed before, perhaps after it had opened the gate.

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Members at a time; each costs a descriptor. Further processes, and what these start, are not seen.
+/// Members at a time; each costs a descriptor. Further processes and their children are not seen.
 const MAX_MEMBERS: usize = 256;
-/// More numbers than this between two looks are not tried one by one.
+/// If more process ids than this were assigned between two checks, they are not tried one by one.
 const MAX_GAP: usize = 4096;
-/// The largest number of a process, and one more, where the kernel does not say.
+/// The largest process id plus one, where the kernel does not report it.
 const DEFAULT_PID_LIMIT: u32 = 32_768;
 /// The first process id after that, when the kernel counts again (`RESERVED_PIDS`, kernel/pid.c).
 const FIRST_AGAIN: u32 = 300;
@@ -62,7 +62,7 @@ pub struct Descendants {
     strangers: VecDeque<(u32, Stat)>,
     /// The processes that were checked, where the kernel does not report the last process id.
     seen: BTreeSet<u32>,
-    /// Not every process could be taken in.
+    /// Not every process could be added.
     full: bool,
 }
 
@@ -142,7 +142,7 @@ impl Descendants {
         Ok(tree)
     }
 
-    /// The number that was given out last; 0 where the kernel does not say.
+    /// The process id that was assigned last; 0 where the kernel does not report it.
     fn newest(&self) -> u32 {
         let mut text = [0; 128];
         let count = self.numbers.read_at(&mut text, 0).unwrap_or_default();
@@ -150,7 +150,7 @@ impl Descendants {
         text.split_ascii_whitespace().nth(4).and_then(|last| last.parse().ok()).unwrap_or(0)
     }
 
-    /// The processes below the program that have begun since the last look, parents first.
+    /// The processes below the program that have started since the last check, parents first.
     pub fn look(&mut self) -> Vec<u32> {
         let newest = self.newest();
         if newest == 0 {
@@ -183,7 +183,7 @@ impl Descendants {
         found
     }
 
-    /// Looks at these numbers, and at those without a known process.
+    /// Checks these process ids, and those without a known process.
     fn look_at(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
         let now = Instant::now();
         self.looks = self.looks.wrapping_add(1);
@@ -206,7 +206,7 @@ impl Descendants {
         found
     }
 
-    /// Looks at each process there is, until no more are found below the program.
+    /// Checks all processes, until no more are found below the program.
     fn scan_all(&mut self) -> Vec<u32> {
         let mut found = Vec::new();
         loop {
@@ -226,7 +226,7 @@ impl Descendants {
         }
     }
 
-    /// Takes a process in that is below the program.
+    /// Adds a process if it is below the program.
     fn consider(&mut self, pid: u32, stat: Stat) -> Option<u32> {
         if self.members.contains_key(&pid) || !stat.is_alive() {
             return None;
@@ -258,7 +258,7 @@ impl Descendants {
         Some(pid)
     }
 
-    /// Whether a process could not be taken in because there were too many.
+    /// Whether a process could not be added because there were too many.
     pub fn is_full(&self) -> bool {
         self.full
     }
@@ -299,7 +299,7 @@ impl Descendants {
         self.members.remove(&pid);
     }
 
-    /// Ends a process of the tree, unless it has ended.
+    /// Kills a process of the tree, unless it has ended.
     pub fn kill(&self, pid: u32) {
         if let Some(member) = self.members.get(&pid) {
             // It has ended, or is not ours to end.
@@ -307,7 +307,7 @@ impl Descendants {
         }
     }
 
-    /// Ends all that is below the program, also what it starts meanwhile.
+    /// Kills all processes below the program, including those that start meanwhile.
     pub fn kill_all(&mut self) {
         let mut killed = BTreeSet::new();
         for _ in 0..MAX_ROUNDS {
@@ -320,7 +320,7 @@ impl Descendants {
         }
     }
 
-    /// Ends all that is below the program and waits for that, at most `limit`.
+    /// Kills all processes below the program and waits for their end, at most `limit`.
     pub fn end_all(&mut self, limit: Duration) {
         let until = Instant::now() + limit;
         // Processes that have ended are no longer anyone's parent.
@@ -332,14 +332,14 @@ impl Descendants {
         }
     }
 
-    /// Takes in a process that is known to be below the program.
+    /// Adds a process that is known to be below the program.
     pub fn add(&mut self, pid: u32) {
         if !self.members.contains_key(&pid) {
             self.take_in(pid);
         }
     }
 
-    /// How many processes there are below the program.
+    /// The number of processes below the program.
     pub fn count(&self) -> usize {
         self.members.keys().filter(|pid| **pid != self.root).count()
     }

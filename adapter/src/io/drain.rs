@@ -13,17 +13,17 @@ use super::terminal_answers::TerminalAnswers;
 /// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
 const READ_LEN: usize = 1024 * 1024;
 
-/// One stream of the program: its pipe and what is kept of it.
+/// One stream of the program: its pipe and the kept output.
 #[derive(Debug)]
 pub struct DrainedStream {
     pipe: Option<File>,
     attached: u64,
     block: Vec<u8>,
-    /// When something came last.
+    /// The time of the latest output.
     printed: Option<Instant>,
-    /// Of a terminal: answers what the program asks it.
+    /// For a terminal: the answers to the program's queries.
     answers: Option<TerminalAnswers>,
-    /// A file that has everything, too.
+    /// A file that also gets all output.
     copy: Option<File>,
     /// The newest output, which clients read.
     pub ring: RingBuffer,
@@ -80,7 +80,7 @@ impl DrainedStream {
         self.attached
     }
 
-    /// Whether something came that is not older than this.
+    /// Whether there was output within this time.
     pub fn has_printed_within(&self, time: Duration) -> bool {
         self.printed.is_some_and(|printed| printed.elapsed() < time)
     }
@@ -103,7 +103,7 @@ impl DrainedStream {
         }
     }
 
-    /// Whether nothing more will come.
+    /// Whether the stream has ended.
     pub fn at_end(&self) -> bool {
         self.pipe.is_none()
     }

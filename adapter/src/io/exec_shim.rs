@@ -32,7 +32,7 @@ use super::terminal::Pty;
 use super::terminal_launch::MAX_LINE;
 use super::watchdog;
 
-/// How long the stub may take from its coming to the program's first instruction.
+/// How long the stub may take from its connection to the program's first instruction.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest reason of a stub that cannot become the program, bytes.
 const MAX_REASON_LEN: u64 = 4096;
@@ -50,7 +50,7 @@ struct ShimProgram {
     terminal: bool,
 }
 
-/// A place for the stub to come to. Dropping it leaves nothing.
+/// A socket to which the stub connects. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct ExecShim {
     order: ShimProgram,
@@ -60,7 +60,7 @@ pub struct ExecShim {
     _scratch: ScratchFolder,
 }
 
-/// The program, begun by the adapter.
+/// The program that the adapter has started.
 #[derive(Debug)]
 pub struct StartedProgram {
     /// Its process id, which is also that of its process group.
@@ -212,7 +212,7 @@ impl StartedProgram {
         Ok(Self { pid, ended })
     }
 
-    /// Waits until it has ended. How it ended only the adapter knows, whose child it is.
+    /// Waits until the program has ended. Only the adapter, its parent, knows the exit code.
     pub async fn wait_for_end(self) {
         // The thread says so, or could not.
         self.ended.await.unwrap_or_default();

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::child::{ChildPipes, ExitInfo};
 use super::terminal::{self, PseudoTerminal, Pty};
 
-/// The offered pipes. Dropping them means that no process will open them any more.
+/// The offered pipes. Dropping them means that no process will open them.
 #[derive(Debug)]
 pub struct NamedPipes {
     /// The pipes to open as stdin, stdout and stderr.
@@ -69,7 +69,7 @@ impl NamedPipes {
         taken
     }
 
-    /// The program has ended, or will never be.
+    /// The program has ended, or will never start.
     pub fn report_end(&mut self, code: i32) {
         self.held.clear();
         self.exit.send_if_modified(|info| info.replace(ExitInfo { code, signal: None }).is_none());

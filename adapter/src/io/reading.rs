@@ -23,7 +23,7 @@ const SEARCH_BLOCK_LEN: usize = 64 * 1024;
 /// The newest bytes that a terminal's screen is rendered from: programs that draw the
 /// screen redraw it regularly.
 const MAX_SCREEN_LEN: u64 = 1024 * 1024;
-/// How often a waiting reader looks whether the program waits for input.
+/// How often a waiting reader checks whether the program waits for input.
 const INPUT_PROBE_INTERVAL: Duration = Duration::from_millis(15);
 /// The same when it does not wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -49,9 +49,9 @@ pub struct ReadRequest {
     pub wait_for: Option<Regex>,
     /// How long to wait; without `wait_for`, for anything new.
     pub timeout: Option<Duration>,
-    /// Also what the program's terminal shows.
+    /// Also return the screen of the program's terminal.
     pub screen: bool,
-    /// The program is stopped by the debugger: that it does nothing does not mean that it waits.
+    /// The program is stopped by the debugger, so an idle program does not wait for input.
     pub stopped: bool,
 }
 
@@ -72,12 +72,12 @@ pub struct OutputRead {
     pub matched: Option<String>,
     /// The program waits for input, and how.
     pub waiting_for_input: Option<InputWaitKind>,
-    /// Names this wait for input: another one when the program has printed something, or
+    /// Identifies this wait for input: another id when the program has printed something, or
     /// was given input, since.
     pub wait_id: Option<String>,
     /// Its terminal's screen, if requested.
     pub screen: Option<String>,
-    /// The program has ended and everything it printed is in.
+    /// The program has ended and all its output has arrived.
     pub exited: bool,
 }
 
@@ -211,7 +211,7 @@ impl Broker {
         take_text(stream, from, limit).0.trim().to_owned()
     }
 
-    /// A client left: its start is forgotten.
+    /// Forgets the start of a client that left.
     pub fn forget_client(&self, client: ClientKey) {
         self.lock().starts.remove(&client);
     }

@@ -13,7 +13,7 @@ use tandem_error::{ErrorCode, Failure};
 const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
 const WRITE: &str = "write the program's output to";
 
-/// The files of each stream; `None`: clients alone.
+/// The file of each stream; `None`: only clients read or write it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Redirection {
     stdin: Option<PathBuf>,

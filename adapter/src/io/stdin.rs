@@ -32,7 +32,7 @@ const MAX_KEPT_INPUT: usize = 1 << 20;
 pub struct InputRecord {
     /// The beginning, as far as it is kept.
     pub data: Vec<u8>,
-    /// How much it was in all.
+    /// The total number of bytes.
     pub bytes: u64,
     /// A client has closed it.
     pub closed: bool,
@@ -57,7 +57,7 @@ pub struct ProgramStdin {
     pipe: tokio::sync::Mutex<Option<InputSink>>,
     name: PathBuf,
     input: InputFile,
-    /// When something was written last.
+    /// The time of the latest write.
     typed: Mutex<Option<Instant>>,
     given: Mutex<InputRecord>,
 }
@@ -142,7 +142,7 @@ impl ProgramStdin {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
-    /// Whether something was written that is not older than this.
+    /// Whether there was a write within this time.
     pub fn was_typed_within(&self, time: Duration) -> bool {
         let typed = *self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed.is_some_and(|typed| typed.elapsed() < time)

@@ -31,7 +31,7 @@ use super::child::{Child, ExitInfo, SpawnSpec, signal_group};
 
 /// How long a runner that has connected may take to start the stub.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a runner may take to tell how a program ended whose end we have seen.
+/// How long a runner may take to report the exit code of a program whose end we have seen.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a killed program may take to end.
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
@@ -52,13 +52,13 @@ pub(super) struct RunnerProgram {
 pub(super) enum RunnerReport {
     /// The stub waits for its byte.
     Started { pid: u32 },
-    /// There is no stub, and why.
+    /// The stub could not be started, with the reason.
     Failed { reason: String },
     /// The program has ended; `hung_up` when its terminal went first.
     Ended { code: i32, signal: Option<i32>, hung_up: bool },
 }
 
-/// A place for a runner to come to. Dropping it, before or after one came, leaves nothing.
+/// A socket to which a runner connects. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct TerminalLaunch {
     spec: SpawnSpec,

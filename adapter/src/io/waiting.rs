@@ -24,11 +24,11 @@ pub enum InputWaitKind {
 
 /// How many processes below the program are checked.
 const MAX_DESCENDANTS: usize = 64;
-/// How many threads of them are.
+/// How many threads of these processes are checked.
 const MAX_THREADS: usize = 512;
-/// The shortest time between two looks.
+/// The shortest time between two samples.
 const LOOK_INTERVAL: Duration = Duration::from_millis(4);
-/// How long each look has to find a program blocked on its input.
+/// How long each sample has to find a program blocked on its input.
 const WAIT_PROBE_TIMEOUT: Duration = Duration::from_millis(20);
 /// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads
 /// have slept nearly all of the time between the first and the last. Looks, not time: on a machine that was
@@ -40,7 +40,7 @@ const MAX_POLL_TURN: Duration = Duration::from_millis(1);
 /// A thread that runs less than one part in so many of the time sleeps.
 const SLEEPS_TO_RUNS: u32 = 10;
 
-/// Looks at the threads of process `pid`, and at those of the processes below it that share this input.
+/// Samples the threads of process `pid`, and of the processes below it that share this input.
 pub(super) fn look(pid: u32, input: &InputFile) -> ProgramSample {
     let mut found = ProgramSample { awaits_input: false, moment: ThreadActivity::Idle };
     let mut is_there = false;
@@ -59,7 +59,7 @@ pub(super) fn look(pid: u32, input: &InputFile) -> ProgramSample {
     if is_there { found } else { ProgramSample { awaits_input: false, moment: ThreadActivity::Runs } }
 }
 
-/// One look at a program.
+/// One sample of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProgramSample {
     /// A thread waits until it can read the input.
@@ -166,11 +166,11 @@ pub(super) struct WaitDetector {
     polls: u32,
     idle: u32,
     on_disk: u32,
-    /// At the first look of the row.
+    /// The times at the first sample of the row.
     earlier: Option<CpuTimes>,
 }
 
-/// The program to look at, with its facts that `/proc` does not have.
+/// The program to sample, with facts that `/proc` does not have.
 #[derive(Debug)]
 pub(super) struct ObservedProgram {
     /// The process that reads what is written.
@@ -185,7 +185,7 @@ pub(super) struct ObservedProgram {
 }
 
 impl WaitDetector {
-    /// Looks once more. Without a subject the row begins again.
+    /// Takes one more sample. Without a program the row begins again.
     pub(super) fn look(&mut self, subject: Option<&ObservedProgram>) -> Option<InputWaitKind> {
         // Output may come in many pieces. One look at several of them is enough.
         if self.last.is_some_and(|last| last.elapsed() < LOOK_INTERVAL) {
@@ -209,7 +209,7 @@ impl WaitDetector {
         None
     }
 
-    /// Whether there is nothing more to find out by one more look.
+    /// Whether another sample cannot change the result.
     pub(super) fn is_over(&self) -> bool {
         self.count > MIN_LOOKS * 2 || self.waits == 0 && (self.polls == 0 || self.polls == MIN_LOOKS)
     }

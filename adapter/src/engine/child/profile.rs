@@ -359,7 +359,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Whether its `hitCondition` has the usual meaning: `5` for only the fifth hit, `> 5`, `>= 5`, and `% 5`.
+    /// Whether its `hitCondition` has the usual meaning: `5` for only the fifth hit, `> 5`, `>= 5`, `% 5`.
     /// If not, the hub counts.
     fn counts_hits(&self) -> bool {
         true
@@ -372,8 +372,8 @@ pub(super) trait Profile: Send + Sync {
     }
 
     /// A breakpoint's condition as the adapter gets it. For an adapter that treats a failing condition as
-    /// false, an expression that is also true when the condition fails; for one that does not find every name,
-    /// an expression in which it finds them.
+    /// false, an expression that is also true when the condition fails; for one that does not find every
+    /// name, an expression in which it finds them.
     fn guarded_condition(&self, condition: &str) -> String {
         condition.to_owned()
     }

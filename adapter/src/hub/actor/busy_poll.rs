@@ -56,7 +56,7 @@ impl BusyPoll {
         self.start_at(Instant::now(), by);
     }
 
-    /// Returns when the sockets have been polled once more; never when the moment is over.
+    /// Returns when the sockets have been polled once more; never after the polling time.
     pub(super) async fn poll(&mut self) {
         if !self.polls_at(Instant::now()) {
             return std::future::pending().await;

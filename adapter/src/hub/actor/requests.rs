@@ -50,7 +50,7 @@ impl<H: Host> Actor<H> {
         engine.request(EngineRequest { command, arguments }, cancel, reply);
     }
 
-    /// The engine has not replied in time: that is the reply, and it may give up.
+    /// The engine has not replied in time: replies with `TIMEOUT`, and cancels the request.
     pub(super) fn time_out(&mut self, request: TimedOutRequest) {
         let TimedOutRequest { ticket, command, limit } = request;
         let cancel = self.in_flight.get(&ticket).map(|request| request.cancel.clone());
@@ -194,7 +194,7 @@ async fn read_output(
     Ok(body)
 }
 
-/// Takes the place of an engine that could not be made, and replies to every request with the reason.
+/// Replaces an engine that could not be created: replies to every request with the reason.
 pub(super) struct FailedEngine(pub(super) Failure);
 
 impl Engine for FailedEngine {

@@ -15,7 +15,7 @@ use crate::engine::condition_language::ConditionLanguage;
 /// The properties of breakpoints that an engine evaluates itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakpointSupport {
-    /// Several at one location, each with its own condition.
+    /// Several breakpoints at one location, each with its own condition.
     pub several: bool,
     pub conditions: bool,
     pub hit_conditions: bool,
@@ -26,7 +26,7 @@ pub struct BreakpointSupport {
     pub language: ConditionLanguage,
 }
 
-/// One position of the list an engine is sent.
+/// One position of the list that the engine gets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineBreakpoint {
     /// The merged breakpoints that it represents; none for an engine's default.
@@ -88,7 +88,7 @@ impl ScopeBreakpoints {
     }
 }
 
-/// The engine's one breakpoint for these at one location.
+/// The single breakpoint of the engine for all of these at one location.
 fn merge(
     location: BreakpointRequest,
     members: Vec<&mut MergedBreakpoint>,

@@ -14,7 +14,7 @@ pub(super) enum Evaluation {
     /// The engine: it has the whole request.
     #[default]
     Engine,
-    /// The engine its condition, the hub the rest: the engine stops only where the condition holds.
+    /// The engine evaluates the condition, the hub the rest: the engine stops only where the condition holds.
     EngineCondition,
     /// The hub: the engine stops each time.
     Hub,
@@ -26,7 +26,7 @@ pub struct MergedBreakpoint {
     /// The session's id for it.
     pub id: i64,
     pub request: BreakpointRequest,
-    /// The clients that ask for it.
+    /// The clients that requested it.
     pub owners: BTreeSet<ClientId>,
     /// The engine's id, once it knows the breakpoint; several may share one.
     pub(super) engine_id: Option<i64>,
@@ -37,12 +37,12 @@ pub struct MergedBreakpoint {
     /// The engine has the condition now and did not before: a stop from before may be on its way, so the
     /// hub evaluates it again.
     pub(super) recheck: bool,
-    /// How often the program passed it, where the hub counts.
+    /// The number of hits, if the hub counts them.
     pub(super) hits: u64,
 }
 
 impl MergedBreakpoint {
-    /// A new one, without owners.
+    /// A new breakpoint without owners.
     pub(super) fn new(id: i64, request: BreakpointRequest) -> Self {
         Self {
             id,

@@ -55,7 +55,7 @@ pub struct BreakpointRequest {
     /// One of the capability's `breakpointModes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Tandem's own: what is evaluated at each hit.
+    /// Tandem's own field: expressions to evaluate at each hit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// Fields that Tandem does not know.
@@ -117,7 +117,7 @@ impl BreakpointRequest {
         self.filter_id.is_some() && *self == self.location(&BreakpointScope::Exceptions)
     }
 
-    /// Reads one of a request for this command.
+    /// Parses one breakpoint of a request with this command.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when a field has another type than the schema's.
@@ -147,14 +147,14 @@ pub struct SetBreakpoints {
     pub source: Option<types::Source>,
     /// The breakpoints in the client's order.
     pub breakpoints: Vec<BreakpointRequest>,
-    /// Positions of breakpoints that mean nothing any more: they are answered, and no engine gets them.
+    /// Positions of breakpoints that are no longer valid: they are answered, and no engine gets them.
     pub stale: BTreeSet<usize>,
 }
 
 /// Reads and validates a request that sets breakpoints.
 ///
 /// # Errors
-/// `INVALID_PARAMETER`, saying what is missing or wrong.
+/// `INVALID_PARAMETER` with the field that is missing or wrong.
 pub fn parse(command: &str, arguments: &Value) -> Result<SetBreakpoints, Failure> {
     match command {
         "setFunctionBreakpoints" => parse_list(BreakpointScope::Functions, arguments, "name"),

@@ -33,7 +33,7 @@ pub(super) struct ListedBreakpoint {
 pub struct BreakpointChanges {
     /// New in the client's own list.
     pub added: Vec<(ClientId, Value)>,
-    /// Gone from it, or taken from others.
+    /// Removed from the client's list, or from another client.
     pub removed: Vec<(ClientId, Value)>,
 }
 
@@ -48,11 +48,11 @@ pub struct SetOutcome {
     pub changed: bool,
     /// Breakpoints that were taken from their owners, because the client removed what it was shown of them.
     pub lost: Vec<(ClientId, i64)>,
-    /// The client sent back what it was shown.
+    /// The client sent back mirrors that it was shown.
     pub echoed: bool,
 }
 
-/// Everything about one scope.
+/// The breakpoints of one scope: lists of clients, their union, and the engine's part.
 #[derive(Debug)]
 pub struct ScopeBreakpoints {
     pub(super) scope: BreakpointScope,
@@ -64,7 +64,7 @@ pub struct ScopeBreakpoints {
     pub(super) merged: Vec<MergedBreakpoint>,
     pub(super) lists: BTreeMap<ClientId, Vec<ListedBreakpoint>>,
     mirrors: BTreeMap<ClientId, Vec<Mirror>>,
-    /// Engine ids that mean nothing any more: a stop that names one may be on its way.
+    /// Engine ids that are no longer valid: a stop that names one may still arrive.
     retired: VecDeque<i64>,
     /// The part of the list that the engine has.
     pub sync: Sync,

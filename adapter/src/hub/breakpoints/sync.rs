@@ -10,7 +10,7 @@ pub struct PendingReply {
     pub request: ClientRequest,
     /// Ids in the client's order; an id may repeat.
     pub list: Vec<i64>,
-    /// The version that it made.
+    /// The version of the union that the request made.
     pub version: u64,
     /// Breakpoints of the list that another client removed meanwhile: reported after the
     /// response that names them.
@@ -49,7 +49,7 @@ impl Sync {
         self.under_way.is_none() && self.held == self.version
     }
 
-    /// Whether a list has to go out now; if so, it counts as on its way from here on.
+    /// Whether to send a list now; if so, it counts as sent from now on.
     pub fn start(&mut self) -> bool {
         let due = self.under_way.is_none() && self.held != self.version;
         if due {
@@ -77,7 +77,7 @@ impl Sync {
         self.pending.iter_mut().find(names).map(|pending| pending.lost.push(id)).is_some()
     }
 
-    /// Takes the reply to the list under way; returns the requests that are answered with it.
+    /// Handles the reply to the list that was sent; returns the requests that this answers.
     pub fn finish(&mut self, accepted: bool) -> Vec<PendingReply> {
         let Some(version) = self.under_way.take() else { return Vec::new() };
         // A refused list is not sent again by itself, only with the next change.

@@ -24,7 +24,7 @@ pub(super) enum StepEnd {
     Caller,
     /// In a library below the call.
     Library,
-    /// In none of these: the followed call has been left.
+    /// In none of these: the program has left the followed call.
     Gone,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn as_caller(frame: &StackFrame) -> Caller {
     (frame.name.clone(), path(frame), frame.line)
 }
 
-/// Whether a frame, or that there is none, is the caller of a level.
+/// Whether a frame, or the absence of one, is the caller of a level.
 fn calls(frame: Option<&StackFrame>, level: &FollowedFrame) -> bool {
     frame.map(as_caller) == level.caller
 }

@@ -10,7 +10,7 @@ const VALUE: usize = 200;
 /// Scopes of a frame that are read.
 const SCOPES: usize = 8;
 
-/// A variable: its name and what the engine shows of it.
+/// A variable: its name and the engine's text for its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     pub(super) name: String,
@@ -69,7 +69,7 @@ pub(super) struct Record {
     path: Option<String>,
     statements: Vec<Statement>,
     returned: Option<String>,
-    /// Bytes of its values, about.
+    /// Approximate size of its values, bytes.
     pub(super) bytes: usize,
 }
 
@@ -104,7 +104,7 @@ impl Record {
         self.statements.len()
     }
 
-    /// Takes back the last statement: it is not executed.
+    /// Removes the last statement, which was not executed.
     pub(super) fn unfinished(&mut self) {
         self.statements.pop();
     }

@@ -42,7 +42,7 @@ pub(super) struct ConditionChecks {
     pub(super) stopped_at: BTreeSet<i64>,
     /// The command with which a client resumed the program last.
     pub(super) last_resume: String,
-    /// A stop that no owner wants, until all that came with it are checked.
+    /// A stop that no owner wants, until all simultaneous stops are checked.
     unwanted: Option<StoppedEventBody>,
     /// Counts queries: a reply that comes after its stop is over belongs to no check.
     queries: u64,

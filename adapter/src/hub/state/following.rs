@@ -15,7 +15,7 @@ use crate::hub::event::{ClientId, ClientRequest, HubEffect, Timer};
 use crate::hub::follow::{Follow, FollowAction, FollowEnd, is_followed};
 use crate::hub::pending::Waiter;
 
-/// How long a program may take to stop once the time is up.
+/// How long a program may take to stop after the time limit.
 const PAUSE_TIME: Duration = Duration::from_secs(5);
 
 /// A call that is followed.
@@ -151,7 +151,7 @@ impl State {
         None
     }
 
-    /// It is over: clients see where the program is stopped, and the one that followed has its response.
+    /// Ends it: clients see where the program is stopped, and the requesting client gets its response.
     fn end_following(&mut self, ended: FollowEnd, failure: Option<&Failure>) {
         let Some(following) = self.following.take() else { return };
         let FollowRequest { request, follow, stop, hit, .. } = following;
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// The time is up: the program is to stop where it is.
+    /// The time limit has passed: pauses the program.
     pub(super) fn time_out_following(&mut self, number: u64) {
         if self.followed != number {
             return;

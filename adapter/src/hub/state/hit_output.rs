@@ -47,7 +47,7 @@ pub(super) enum HitRecord {
 }
 
 impl HitOutput {
-    /// The output that a breakpoint wants of the hit with this number; `None` when it wants a stop.
+    /// The output of a breakpoint for the hit with this number; `None` without a log message or trace.
     pub(super) fn of(request: &BreakpointRequest, hit: u64) -> Option<Self> {
         if let Some(message) = &request.log_message {
             return Some(Self { pieces: message_parts(message), values: Vec::new(), kind: OutputKind::Log });

@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// The session ends first.
+    /// Gives up the restart because the session ends first.
     pub(super) fn abandon_restart(&mut self) {
         if let Some(restart) = self.restart.take() {
             let failure =
