@@ -11,7 +11,7 @@ const SOME: usize = 64;
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("fuzzed.dll");
     let parsed = PeImage::parse(path, bytes);
-    let Ok(image) = parsed.or_else(|_| PeImage::of_metadata(path, bytes.to_vec())) else { return };
+    let Ok(image) = parsed.or_else(|_| PeImage::from_metadata(path, bytes.to_vec())) else { return };
     let metadata = &image.metadata;
     for token in metadata.type_tokens().take(SOME) {
         metadata.find_type(&metadata.type_name(token));

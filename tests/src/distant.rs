@@ -160,7 +160,7 @@ pub fn line(marker: &str) -> i64 {
 pub fn with_id_of(own: &[u8], other: &[u8]) -> anyhow::Result<Vec<u8>> {
     let parse = |bytes: &[u8]| clr_metadata::pdb::Pdb::parse(bytes.to_vec()).context("no PDB");
     let place =
-        |bytes: &[u8]| Ok::<_, anyhow::Error>(parse(bytes)?.around_id(bytes).context("no id")?.0.len());
+        |bytes: &[u8]| Ok::<_, anyhow::Error>(parse(bytes)?.parts_around_id(bytes).context("no id")?.0.len());
     let (to, from) = (place(own)?, place(other)?);
     let id = other.get(from..from + 20).context("no id")?;
     let mut changed = own.to_vec();

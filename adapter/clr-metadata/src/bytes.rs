@@ -1,6 +1,6 @@
 //! Checked little-endian reading, and the compressed integers of ECMA-335 II.23.2.
 
-/// A place in bytes. Every read is checked; a failed read gives `None` and stays where it is.
+/// A position in a byte slice. Every read is checked; a failed read returns `None` and does not move it.
 #[derive(Debug, Clone, Copy)]
 pub struct ByteReader<'a> {
     bytes: &'a [u8],
@@ -13,7 +13,7 @@ impl<'a> ByteReader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Whether nothing is left.
+    /// Whether no byte is left to read.
     pub fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
@@ -30,7 +30,7 @@ impl<'a> ByteReader<'a> {
         Some(taken)
     }
 
-    /// Reads one byte.
+    /// Reads one byte, as an unsigned number.
     pub fn u8(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()
     }
@@ -50,7 +50,7 @@ impl<'a> ByteReader<'a> {
         self.take(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
-    /// An unsigned compressed integer.
+    /// Reads an unsigned compressed integer of one, two or four bytes.
     pub fn compressed(&mut self) -> Option<u32> {
         let first = u32::from(self.u8()?);
         if first & 0x80 == 0 {
@@ -64,7 +64,7 @@ impl<'a> ByteReader<'a> {
         Some((first & 0x1f) << 24 | second << 16 | rest)
     }
 
-    /// A signed compressed integer: the sign bit is rotated to the end.
+    /// Reads a signed compressed integer, whose sign bit is rotated to the lowest bit.
     pub fn compressed_signed(&mut self) -> Option<i32> {
         let start = self.at;
         let raw = self.compressed()?;

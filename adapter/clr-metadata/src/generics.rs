@@ -1,14 +1,14 @@
-//! Generic parameters with what must hold of their arguments (ECMA-335 II.22.20 and II.22.21), and how
-//! parameters of methods are passed.
+//! Generic parameters and the constraints on their arguments (ECMA-335 II.22.20 and II.22.21), and how
+//! methods receive their parameters.
 
-use crate::members::decode;
+use crate::members::type_def_or_ref;
 use crate::metadata::{Metadata, row};
 use crate::tables::table;
 
 /// A generic parameter of a type or method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GenericParam {
-    /// Its name in the source.
+    /// The name of the parameter in the source.
     pub name: String,
     /// GenericParamAttributes, II.23.1.7.
     pub flags: u32,
@@ -17,22 +17,22 @@ pub struct GenericParam {
 }
 
 impl GenericParam {
-    /// `out T`.
+    /// Whether it is declared `out T`: Covariant of GenericParamAttributes.
     pub fn is_covariant(&self) -> bool {
         self.flags & 3 == 1
     }
 
-    /// `in T`.
+    /// Whether it is declared `in T`: Contravariant of GenericParamAttributes.
     pub fn is_contravariant(&self) -> bool {
         self.flags & 3 == 2
     }
 
-    /// `where T : class`.
+    /// Whether it has the constraint `where T : class`.
     pub fn is_class(&self) -> bool {
         self.flags & 4 != 0
     }
 
-    /// `where T : struct`.
+    /// Whether it has the constraint `where T : struct`.
     pub fn is_struct(&self) -> bool {
         self.flags & 8 != 0
     }
@@ -40,11 +40,11 @@ impl GenericParam {
 
 impl Metadata {
     /// Generic parameters of a type or method.
-    pub fn generics(&self, token: u32) -> Vec<GenericParam> {
+    pub fn generic_params(&self, token: u32) -> Vec<GenericParam> {
         // TypeOrMethodDef: tag 0 is a TypeDef, 1 a MethodDef.
         let owner = row(token) << 1 | u32::from(token >> 24 == 6);
         let cell = |at, column| self.tables.cell(table::GENERIC_PARAM, at, column);
-        let from = self.first(table::GENERIC_PARAM, 2, owner);
+        let from = self.first_row(table::GENERIC_PARAM, 2, owner);
         let all = from..=self.tables.rows(table::GENERIC_PARAM);
         all.take_while(|at| cell(*at, 2) == owner)
             .map(|at| GenericParam {
@@ -57,15 +57,15 @@ impl Metadata {
 
     fn constraints(&self, parameter: u32) -> Vec<u32> {
         let cell = |at, column| self.tables.cell(table::GENERIC_PARAM_CONSTRAINT, at, column);
-        let all = self.first(table::GENERIC_PARAM_CONSTRAINT, 0, parameter)
+        let all = self.first_row(table::GENERIC_PARAM_CONSTRAINT, 0, parameter)
             ..=self.tables.rows(table::GENERIC_PARAM_CONSTRAINT);
-        all.take_while(|at| cell(*at, 0) == parameter).filter_map(|at| decode(cell(at, 1))).collect()
+        all.take_while(|at| cell(*at, 0) == parameter).filter_map(|at| type_def_or_ref(cell(at, 1))).collect()
     }
 
     /// Whether a method or its class has generic parameters.
     pub fn is_in_generic(&self, method: u32) -> bool {
         let has_some = |owner: u32| {
-            let at = self.first(table::GENERIC_PARAM, 2, owner);
+            let at = self.first_row(table::GENERIC_PARAM, 2, owner);
             at <= self.tables.rows(table::GENERIC_PARAM)
                 && self.tables.cell(table::GENERIC_PARAM, at, 2) == owner
         };
@@ -74,13 +74,13 @@ impl Metadata {
 
     /// ParamAttributes (II.23.1.13) of a method's parameter, from 0: 1 is `in`, 2 is `out`.
     pub fn parameter_flags(&self, method: u32, position: u32) -> u32 {
-        self.parameter(method, position).map_or(0, |at| self.tables.cell(table::PARAM, at, 0))
+        self.parameter_row(method, position).map_or(0, |at| self.tables.cell(table::PARAM, at, 0))
     }
 
-    /// The value of a method's parameter, from 0, that its attribute says is a decimal: sign and scale, and
+    /// The default value of a method's parameter (from 0) by its `DecimalConstantAttribute`: scale, sign, and
     /// the high, middle and low 32 bits.
     pub fn decimal_default(&self, method: u32, position: u32) -> Option<(u8, u8, [u32; 3])> {
-        let token = 0x0800_0000 | self.parameter(method, position)?;
+        let token = 0x0800_0000 | self.parameter_row(method, position)?;
         let name = "System.Runtime.CompilerServices.DecimalConstantAttribute";
         let (_, blob) = self.attributes(token).find(|(found, _)| found == name)?;
         let (scale, sign) = (*blob.get(2)?, *blob.get(3)?);

@@ -1,5 +1,5 @@
-//! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads; and what a
-//! method catches.
+//! Calls and branches in IL (ECMA-335 III), by which a step knows where a statement may continue, and the
+//! `catch` clauses of a method.
 
 use crate::bytes::ByteReader;
 
@@ -8,31 +8,32 @@ use crate::bytes::ByteReader;
 pub struct CallInstruction {
     /// IL offset of the instruction.
     pub il: u32,
-    /// MethodDef, MemberRef or MethodSpec token of what it calls.
+    /// MethodDef, MemberRef or MethodSpec token of the called method.
     pub token: u32,
 }
 
-/// An instruction after which control may continue elsewhere than at the next one.
+/// An instruction after which execution may continue at another one than the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BranchInstruction {
     /// IL offset of the instruction.
     pub il: u32,
-    /// The IL offset where it leads.
+    /// IL offset of the instruction to which it branches.
     pub target: u32,
 }
 
-/// A `catch` clause with a type.
+/// A `catch` clause that catches exceptions of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Catch {
-    /// The IL offset where it begins.
+pub struct CatchClause {
+    /// IL offset of the first instruction of the handler.
     pub il: u32,
-    /// The IL offset behind it.
+    /// IL offset after the last instruction of the handler.
     pub end: u32,
-    /// TypeDef, TypeRef or TypeSpec token of what it catches.
+    /// TypeDef, TypeRef or TypeSpec token of the exception type.
     pub class: u32,
 }
 
-/// Bytes of the fat header before a method's IL, the only kind with which it catches anything (II.25.4.3).
+/// Size of the fat header before a method's IL, in bytes. Only a method with this header has
+/// exception clauses (II.25.4.3).
 pub const FAT_HEADER: u32 = 12;
 
 /// Whether a section with a method's exception clauses follows its IL, by its fat header.
@@ -41,7 +42,7 @@ pub fn has_clauses(header: &[u8]) -> bool {
     header.first().is_some_and(|flags| flags & 0x0b == 0x0b)
 }
 
-/// Bytes of a section of exception clauses, by its first four; none for another section.
+/// Size of a section of exception clauses in bytes, by its first four bytes; `None` for another section.
 pub fn section_size(begin: &[u8]) -> Option<u32> {
     let begin = ByteReader::new(begin).u32()?;
     // CorILMethod_Sect_EHTable, CorILMethod_Sect_FatFormat
@@ -53,7 +54,7 @@ pub fn section_size(begin: &[u8]) -> Option<u32> {
 }
 
 /// The typed `catch` clauses of a method, from the section of its exception clauses (II.25.4.5), in order.
-pub fn catches(section: &[u8]) -> Vec<Catch> {
+pub fn catch_clauses(section: &[u8]) -> Vec<CatchClause> {
     let mut reader = ByteReader::new(section);
     let is_fat = reader.u32().is_some_and(|begin| begin & 0x40 != 0);
     let mut found = Vec::new();
@@ -70,7 +71,7 @@ pub fn catches(section: &[u8]) -> Vec<Catch> {
         }
         // COR_ILEXCEPTION_CLAUSE_EXCEPTION
         if flags == 0 {
-            found.push(Catch { il, end: il.saturating_add(length), class });
+            found.push(CatchClause { il, end: il.saturating_add(length), class });
         }
         Some(())
     };
@@ -90,8 +91,8 @@ pub fn calls(body: &[u8]) -> Vec<CallInstruction> {
     found
 }
 
-/// The methods of which a body takes the address, as for a delegate, in order. Ends at the first byte that is
-/// not an instruction.
+/// The methods whose address a body loads, for example for a delegate, in order. Ends at the first byte that
+/// is not an instruction.
 pub fn method_pointers(body: &[u8]) -> Vec<CallInstruction> {
     let mut found = Vec::new();
     // ldftn, ldvirtftn
@@ -103,7 +104,7 @@ pub fn method_pointers(body: &[u8]) -> Vec<CallInstruction> {
     found
 }
 
-/// Whether what begins at an offset and ends before `end` returns from the method, and leads nowhere else.
+/// Whether the code from an offset up to `end` returns from the method, and branches to no other code.
 pub fn only_returns(body: &[u8], from: u32, end: u32) -> bool {
     let mut last = None;
     instructions(body, |il, opcode, _| {
@@ -126,7 +127,7 @@ pub fn branches(body: &[u8]) -> Vec<BranchInstruction> {
         match opcode {
             // br.s to blt.un.s, leave.s; br to blt.un, leave
             0x2b..=0x37 | 0xde | 0x38..=0x44 | 0xdd => {}
-            // switch: behind the count
+            // switch: after the count
             0x45 => drop(reader.u32()),
             _ => return,
         }
@@ -141,8 +142,8 @@ pub fn branches(body: &[u8]) -> Vec<BranchInstruction> {
     found
 }
 
-/// Whether what begins at an offset and ends before `end` does nothing but lead elsewhere.
-pub fn only_leads_on(body: &[u8], from: u32, end: u32) -> bool {
+/// Whether the code from an offset up to `end` has only branches.
+pub fn only_branches(body: &[u8], from: u32, end: u32) -> bool {
     let mut only = true;
     instructions(body, |il, opcode, _| {
         // nop; br.s, br; leave, leave.s
@@ -151,7 +152,7 @@ pub fn only_leads_on(body: &[u8], from: u32, end: u32) -> bool {
     only
 }
 
-/// Shows each instruction: its IL offset, its opcode and its operand.
+/// Passes each instruction to `show`: its IL offset, its opcode and its operand.
 fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
     let mut reader = ByteReader::new(body);
     let mut next = || -> Option<()> {
@@ -172,8 +173,8 @@ fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
     while next().is_some() {}
 }
 
-/// The number of the state in which a state machine yields here: what is stored right before it,
-/// `ldarg.0; ldc.i4 state; dup; stloc; stfld`. `None` for any other instructions.
+/// The number of the state in which a state machine yields at this offset. The code before it stores that
+/// number: `ldarg.0; ldc.i4 state; dup; stloc; stfld`. `None` for any other instructions.
 pub fn state_at_yield(body: &[u8], yield_il: u32) -> Option<i32> {
     let before = body.get(..usize::try_from(yield_il).ok()?)?;
     let (&[store, ..], before) =
@@ -194,7 +195,7 @@ pub fn state_at_yield(body: &[u8], yield_il: u32) -> Option<i32> {
     }
 }
 
-/// Size of an instruction's operand, bytes; none for what is not an instruction.
+/// Size of an instruction's operand, in bytes; `None` for an invalid opcode.
 fn operand(opcode: u16) -> Option<usize> {
     Some(match opcode {
         0x0e..=0x13 | 0x1f | 0x2b..=0x37 | 0xde | 0xfe12 | 0xfe19 => 1,
@@ -247,14 +248,14 @@ mod tests {
             &[0, 0, 1, 0, 9, 0x20, 1, 5, 7, 0, 0, 1],
         ]
         .concat();
-        let catch = Catch { il: 0x120, end: 0x125, class: 0x0100_0007 };
-        assert_eq!((section_size(&small), catches(&small)), (Some(28), vec![catch]));
+        let catch = CatchClause { il: 0x120, end: 0x125, class: 0x0100_0007 };
+        assert_eq!((section_size(&small), catch_clauses(&small)), (Some(28), vec![catch]));
         let words = [0u32, 1, 0x200, 0x120, 5, 0x0100_0007];
         let mut fat = vec![0x41, 28, 0, 0];
         fat.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        assert_eq!((section_size(&fat), catches(&fat)), (Some(28), vec![catch]));
+        assert_eq!((section_size(&fat), catch_clauses(&fat)), (Some(28), vec![catch]));
         fat.truncate(20);
-        assert_eq!(catches(&fat), []);
+        assert_eq!(catch_clauses(&fat), []);
         assert_eq!(section_size(&[0x02, 28, 0, 0]), None);
         assert!(has_clauses(&[0x1b, 0x30]) && !has_clauses(&[0x13, 0x30]) && !has_clauses(&[]));
     }
@@ -267,7 +268,7 @@ mod tests {
             0xff, 0xff, 0xde, 0, 0x2a,
         ];
         let branch = |il, target| BranchInstruction { il, target };
-        assert!(only_leads_on(&body, 22, 24) && only_leads_on(&body, 0, 4) && !only_leads_on(&body, 0, 5));
+        assert!(only_branches(&body, 22, 24) && only_branches(&body, 0, 4) && !only_branches(&body, 0, 5));
         assert_eq!(
             branches(&body),
             [branch(1, 4), branch(4, 2), branch(9, 22), branch(9, 21), branch(22, 24)]

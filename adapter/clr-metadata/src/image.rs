@@ -1,4 +1,5 @@
-//! An assembly's file: the PE frame around its metadata (ECMA-335 II.25), and where its symbols are.
+//! The file of an assembly: the PE headers around its metadata (ECMA-335 II.25), and the location of its
+//! symbols.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,12 @@ const CODE_VIEW: u32 = 2;
 const EMBEDDED: u32 = 17;
 /// IMAGE_DEBUG_TYPE_PDBCHECKSUM.
 const PDB_CHECKSUM: u32 = 19;
-/// Most checksums of one assembly, and the longest name of an algorithm, bytes.
+/// Maximum number of checksums of one assembly, and maximum length of the name of an algorithm, in bytes.
 const MAX_CHECKSUMS: usize = 8;
 const MAX_ALGORITHM_LEN: usize = 32;
 /// MinorVersion of a code view entry for a portable PDB.
 const PORTABLE: u16 = 0x504d;
-/// Largest embedded PDB, bytes unpacked.
+/// Maximum size of an unpacked embedded PDB, in bytes.
 const MAX_PDB_LEN: u32 = 256 * 1024 * 1024;
 
 /// A checksum of an assembly's PDB, as the compiler wrote it.
@@ -34,17 +35,17 @@ pub struct PdbChecksum {
 /// An assembly's metadata and its debug directory.
 #[derive(Debug)]
 pub struct PeImage {
-    /// Where it was read from.
+    /// The path from which the assembly was read.
     pub path: PathBuf,
-    /// Its types and methods.
+    /// The types and methods of the assembly.
     pub metadata: Metadata,
-    /// Token of its entry method; 0 for a library.
+    /// Token of the entry point; 0 for a library.
     pub entry_point: u32,
-    /// Path and id (16 bytes of GUID) of its PDB, as the compiler wrote them.
+    /// Path and id (a GUID of 16 bytes) of the PDB, as the compiler wrote them.
     pub code_view: Option<(String, [u8; 16])>,
-    /// Checksums of its PDB (see [`Pdb::around_id`](crate::pdb::Pdb::around_id)).
+    /// Checksums of its PDB (see [`Pdb::parts_around_id`](crate::pdb::Pdb::parts_around_id)).
     pub pdb_checksums: Vec<PdbChecksum>,
-    /// The PDB inside it, unpacked.
+    /// The embedded PDB, unpacked; `None` if the assembly has none.
     pub embedded_pdb: Option<Vec<u8>>,
 }
 
@@ -69,17 +70,17 @@ impl PeImage {
                 "it does not begin like a Windows executable, as assemblies do on every system",
             ));
         }
-        // Either the file, or what a loader made of it in memory, where each section is at its own address.
+        // Either the bytes of the file, or its image in memory, where each section is at its own address.
         Self::sections(path, bytes, false)
             .or_else(|| Self::sections(path, bytes, true))
             .ok_or_else(|| malformed("it has no valid .NET header"))
     }
 
-    /// Bare metadata (II.24), of an assembly that is made at run time and never had a file.
+    /// Reads bare metadata (II.24) of an assembly that is created at run time and has no file.
     ///
     /// # Errors
-    /// When it is not valid.
-    pub fn of_metadata(path: &Path, metadata: Vec<u8>) -> Result<Self, FileError> {
+    /// When the metadata is not valid.
+    pub fn from_metadata(path: &Path, metadata: Vec<u8>) -> Result<Self, FileError> {
         let malformed = FileError::Malformed { what: "metadata of .NET", reason: "it has no valid tables" };
         let metadata = Metadata::new(Tables::parse(metadata).ok_or(malformed)?);
         Ok(Self {
@@ -142,7 +143,7 @@ impl PeImage {
         if kind == CODE_VIEW && data.starts_with(b"RSDS") {
             let path = data.get(24..)?.split(|byte| *byte == 0).next()?;
             let id = data.get(4..20)?.try_into().ok()?;
-            // One may be for a Windows PDB beside the portable one.
+            // Another entry may be for a Windows PDB.
             let is_portable = u16_at(bytes, at + 10)? == PORTABLE;
             if self.code_view.is_some() && !is_portable {
                 return Some(());

@@ -1,4 +1,5 @@
-//! Source data of methods in a portable PDB beyond lines: `using` directives, and names of tuples' elements.
+//! Source data of methods in a portable PDB other than lines: `using` directives, and names of tuple
+//! elements.
 
 use crate::bytes::ByteReader;
 use crate::pdb::Pdb;
@@ -14,19 +15,19 @@ const DYNAMIC_PARTS: [u8; 16] =
 /// Kind of CustomDebugInformation with the compiler's options: {B5FEEC05-8CD0-4A83-96DA-466284BB4BD8}.
 const COMPILER_OPTIONS: [u8; 16] =
     [0x05, 0xec, 0xfe, 0xb5, 0xd0, 0x8c, 0x83, 0x4a, 0x96, 0xda, 0x46, 0x62, 0x84, 0xbb, 0x4b, 0xd8];
-/// Deepest nesting of namespaces and files.
+/// Maximum depth of nested import scopes.
 const MAX_DEPTH: usize = 64;
 
-/// What `using` directives make visible in a method.
+/// The names that `using` directives make visible in a method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imports {
-    /// `using A.B;`
+    /// Namespaces of `using A.B;` directives.
     pub namespaces: Vec<String>,
     /// `using static T;`: TypeDef, TypeRef or TypeSpec tokens.
     pub types: Vec<u32>,
-    /// `using X = A.B;`
+    /// Aliases and namespaces of `using X = A.B;` directives.
     pub namespace_aliases: Vec<(String, String)>,
-    /// `using X = T;`
+    /// Aliases and type tokens of `using X = T;` directives.
     pub type_aliases: Vec<(String, u32)>,
 }
 
@@ -43,8 +44,8 @@ impl Pdb {
         all
     }
 
-    /// The same, for each namespace and the file by itself: the innermost first. Of the two methods that an
-    /// async method or iterator is compiled to, either may have them; `method` is either.
+    /// The same for each namespace and for the file, the innermost first. An async method or iterator is
+    /// compiled to two methods; either may have the directives, and `method` may be either.
     pub fn import_scopes(&self, method: u32) -> Vec<Imports> {
         let own = |method: u32| {
             let row = method & 0x00ff_ffff;
@@ -79,8 +80,8 @@ impl Pdb {
         None
     }
 
-    /// Which parts of a local's type are `dynamic`, from the row of its LocalVariable: a flag for each part,
-    /// outer ones first; empty when none is.
+    /// A flag for each part of a local's type whether it is `dynamic`, outer parts first; empty if no part
+    /// is. `variable` is a row of LocalVariable.
     pub fn dynamic_parts(&self, variable: u32) -> Vec<bool> {
         // HasCustomDebugInformation: tag 24 is a LocalVariable, in 5 bits.
         let blob = self.debug_information(variable << 5 | 24, DYNAMIC_PARTS).next().unwrap_or_default();
@@ -128,8 +129,8 @@ impl Pdb {
         Some(())
     }
 
-    /// Names of the elements of a local that is a tuple, from the row of its LocalVariable; empty when it has
-    /// none.
+    /// Names of the elements of a local whose type is a tuple; empty if they have no names. `variable` is a
+    /// row of LocalVariable.
     pub fn tuple_names(&self, variable: u32) -> Vec<Option<String>> {
         // HasCustomDebugInformation: tag 24 is a LocalVariable, in 5 bits.
         let blob = self.debug_information(variable << 5 | 24, TUPLE_NAMES).next();

@@ -2,11 +2,11 @@
 //! PDBs.
 //!
 //! In reading order: [`bytes`] (checked reading), [`tables`] (the tables of both file kinds), [`image`] (an
-//! assembly), [`metadata`] (types, methods, fields), [`signature`] and [`members`] (what evaluating needs of
-//! them), [`pdb`] and [`imports`] (source lines, local names, usings).
+//! assembly), [`metadata`] (types, methods, fields), [`signature`] and [`members`] (their data for
+//! evaluations), [`pdb`] and [`imports`] (source lines, local names, usings).
 //!
-//! Pure and safe: no process, no debugger; whatever the bytes are, reading them neither panics nor takes
-//! unbounded memory. Used by the .NET engine.
+//! Pure and safe: no process, no debugger. Reading any bytes neither panics nor needs unbounded memory. Used
+//! by the .NET engine.
 
 pub mod bytes;
 pub mod generics;
@@ -22,15 +22,15 @@ pub mod tables;
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// From the file system.
+    /// The file system returned an error.
     #[error("cannot read `{path}`: {reason}")]
     Io {
-        /// Path of the file.
+        /// Path of the file that cannot be read.
         path: std::path::PathBuf,
         /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// Not what it should be.
+    /// The file has another format, or is damaged.
     #[error("not {what}: {reason}")]
     Malformed {
         /// For example `a .NET assembly`.

@@ -1,6 +1,5 @@
-//! Type data for the evaluator beyond names: attributes, bases and interfaces, signatures, flags, and the
-//! bodies of
-//! getters that only read a field.
+//! Data of types and members for the evaluator: attributes, bases and interfaces, signatures, flags, default
+//! values and constants.
 
 use crate::bytes::ByteReader;
 use crate::metadata::{Metadata, row};
@@ -9,12 +8,12 @@ use crate::signature::{
 };
 use crate::tables::table;
 
-/// Who may see a member: MemberAccess of II.23.1.5 and II.23.1.10.
+/// The accessibility of a member: MemberAccess of II.23.1.5 and II.23.1.10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Visible in this type only.
     Private,
-    /// This assembly, or types that derive.
+    /// Visible in this assembly; with `protected internal` also in derived types.
     Internal,
     /// Visible in derived types.
     Protected,
@@ -38,18 +37,18 @@ impl Access {
 pub enum AttributeArgument {
     /// A string or the name of a type; `None` for null.
     Text(Option<String>),
-    /// An integer argument.
+    /// A `bool`, `byte`, `int` or enum argument.
     Number(i64),
-    /// An array of strings.
+    /// An array of strings, with `None` for null; empty also for a null array.
     Texts(Vec<Option<String>>),
 }
 
-/// A property with all that is needed to use it.
+/// A property with its accessors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyInfo {
-    /// Its Property token.
+    /// The Property token of the property.
     pub token: u32,
-    /// Its name; for an explicit implementation, prefixed with the interface's.
+    /// The name of the property; an explicit implementation has the name of the interface as a prefix.
     pub name: String,
     /// MethodDef token of its getter; `None` if it has none.
     pub getter: Option<u32>,
@@ -60,7 +59,7 @@ pub struct PropertyInfo {
 impl Metadata {
     /// Extends of a TypeDef: a TypeDef, TypeRef or TypeSpec token.
     pub fn base_token(&self, type_token: u32) -> Option<u32> {
-        decode(self.tables.cell(table::TYPE_DEF, row(type_token), 3))
+        type_def_or_ref(self.tables.cell(table::TYPE_DEF, row(type_token), 3))
     }
 
     /// TypeAttributes of a TypeDef, II.23.1.15.
@@ -73,17 +72,17 @@ impl Metadata {
         self.type_flags(type_token) & 0x20 != 0
     }
 
-    /// Tokens of the interfaces a TypeDef declares itself.
+    /// Tokens of the interfaces that a TypeDef itself declares.
     pub fn interfaces(&self, type_token: u32) -> Vec<u32> {
         let cell = |at, column| self.tables.cell(table::INTERFACE_IMPL, at, column);
-        let from = self.first(table::INTERFACE_IMPL, 0, row(type_token));
+        let from = self.first_row(table::INTERFACE_IMPL, 0, row(type_token));
         (from..=self.tables.rows(table::INTERFACE_IMPL))
             .take_while(|at| cell(*at, 0) == row(type_token))
-            .filter_map(|at| decode(cell(at, 1)))
+            .filter_map(|at| type_def_or_ref(cell(at, 1)))
             .collect()
     }
 
-    /// The type that a TypeSpec token means.
+    /// The type to which a TypeSpec token refers.
     pub fn type_spec(&self, token: u32) -> Option<Signature> {
         type_signature(self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0)))
     }
@@ -125,7 +124,7 @@ impl Metadata {
         Some(0x2300_0001 + u32::try_from(at).ok()?)
     }
 
-    /// The type of a field.
+    /// The type of a field, from its FieldSig.
     pub fn field_type(&self, field: u32) -> Option<Signature> {
         field_signature(self.tables.blob(self.tables.cell(table::FIELD, row(field), 2)))
     }
@@ -150,7 +149,7 @@ impl Metadata {
         method_signature(self.signature_bytes(method))
     }
 
-    /// The same as it is written.
+    /// The bytes of a method's signature, as the metadata has them.
     pub fn signature_bytes(&self, method: u32) -> &[u8] {
         self.tables.blob(self.tables.cell(table::METHOD, row(method), 4))
     }
@@ -160,7 +159,7 @@ impl Metadata {
         local_signature(self.tables.blob(self.tables.cell(table::STAND_ALONE_SIG, row(token), 0)))
     }
 
-    /// Who may see a method.
+    /// The accessibility of a method.
     pub fn method_access(&self, method: u32) -> Access {
         Access::of(self.tables.cell(table::METHOD, row(method), 2))
     }
@@ -181,28 +180,28 @@ impl Metadata {
         self.tables.cell(table::METHOD, row(method), 2) & 0x100 != 0
     }
 
-    /// The name that a MemberRef token means.
+    /// The name of the member to which a MemberRef token refers.
     pub fn member_ref_name(&self, token: u32) -> &str {
         self.tables.text(self.tables.cell(table::MEMBER_REF, row(token), 1))
     }
 
-    /// Tokens of a method's parameters by position from 0, where they have a row.
-    pub(crate) fn parameter(&self, method: u32, position: u32) -> Option<u32> {
+    /// The Param row of a method's parameter (from 0); `None` if it has no row.
+    pub(crate) fn parameter_row(&self, method: u32, position: u32) -> Option<u32> {
         let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
         rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == position + 1)
     }
 
-    /// Whether a method's parameter (from 0) takes any number of arguments.
+    /// Whether a method's parameter (from 0) is a `params` array.
     pub fn is_params(&self, method: u32, position: u32) -> bool {
-        self.parameter(method, position).is_some_and(|parameter| {
+        self.parameter_row(method, position).is_some_and(|parameter| {
             self.attributes(0x0800_0000 | parameter).any(|(name, _)| name == "System.ParamArrayAttribute")
         })
     }
 
-    /// The value of a parameter that may be left out: its element type and bytes; `None` when it must be
-    /// given.
-    pub fn default_of(&self, method: u32, position: u32) -> Option<(u32, &[u8])> {
-        let parameter = self.parameter(method, position)?;
+    /// The default value of a method's parameter (from 0), as element type and bytes; `None` if the
+    /// argument is required.
+    pub fn default_value(&self, method: u32, position: u32) -> Option<(u32, &[u8])> {
+        let parameter = self.parameter_row(method, position)?;
         (self.tables.cell(table::PARAM, parameter, 0) & 0x1000 != 0).then_some(())?;
         self.constant_bytes(parameter << 2 | 1)
     }
@@ -213,15 +212,15 @@ impl Metadata {
     }
 
     fn constant_bytes(&self, parent: u32) -> Option<(u32, &[u8])> {
-        let at = self.first(table::CONSTANT, 1, parent);
+        let at = self.first_row(table::CONSTANT, 1, parent);
         (self.tables.cell(table::CONSTANT, at, 1) == parent).then(|| {
             let kind = self.tables.cell(table::CONSTANT, at, 0) & 0xff;
             (kind, self.tables.blob(self.tables.cell(table::CONSTANT, at, 2)))
         })
     }
 
-    /// First row of a sorted table whose column is not below `value`.
-    pub(crate) fn first(&self, table: usize, column: usize, value: u32) -> u32 {
+    /// The first row of a sorted table whose column is at least `value`.
+    pub(crate) fn first_row(&self, table: usize, column: usize, value: u32) -> u32 {
         let (mut low, mut high) = (1, self.tables.rows(table) + 1);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -230,15 +229,15 @@ impl Metadata {
         low
     }
 
-    /// The size that a struct was given, bytes (II.22.8).
+    /// The declared size of a struct, in bytes (II.22.8).
     pub fn class_size(&self, type_token: u32) -> Option<u32> {
-        let at = self.first(table::CLASS_LAYOUT, 2, row(type_token));
+        let at = self.first_row(table::CLASS_LAYOUT, 2, row(type_token));
         let cell = |column| self.tables.cell(table::CLASS_LAYOUT, at, column);
         let is_its = at <= self.tables.rows(table::CLASS_LAYOUT) && cell(2) == row(type_token);
         is_its.then(|| cell(1)).filter(|size| *size > 0)
     }
 
-    /// The properties a type declares itself.
+    /// The properties that a type itself declares.
     pub fn property_infos(&self, type_token: u32) -> Vec<PropertyInfo> {
         self.property_rows(type_token)
             .map(|property| {
@@ -247,7 +246,7 @@ impl Metadata {
                 // HasSemantics: tag 1 is a property.
                 let parent = property << 1 | 1;
                 let cell = |at, column| self.tables.cell(table::METHOD_SEMANTICS, at, column);
-                let from = self.first(table::METHOD_SEMANTICS, 2, parent);
+                let from = self.first_row(table::METHOD_SEMANTICS, 2, parent);
                 let all = from..=self.tables.rows(table::METHOD_SEMANTICS);
                 for at in all.take_while(|at| cell(*at, 2) == parent) {
                     let method = Some(crate::metadata::method_token(cell(at, 1)));
@@ -267,15 +266,15 @@ impl Metadata {
         // TypeOrMethodDef: tag 0 is a TypeDef, 1 a MethodDef.
         let owner = row(token) << 1 | u32::from(token >> 24 == 6);
         let cell = |at, column| self.tables.cell(table::GENERIC_PARAM, at, column);
-        let from = self.first(table::GENERIC_PARAM, 2, owner);
+        let from = self.first_row(table::GENERIC_PARAM, 2, owner);
         (from..=self.tables.rows(table::GENERIC_PARAM))
             .take_while(|at| cell(*at, 2) == owner)
             .map(|at| self.tables.text(cell(at, 3)).to_owned())
             .collect()
     }
 
-    /// Attributes of a field, method, type, parameter, property or assembly: their types' full names and raw
-    /// values.
+    /// Attributes of a field, method, type, parameter, property or assembly: the full name of each attribute
+    /// type, and its raw value.
     pub fn attributes(&self, token: u32) -> impl Iterator<Item = (String, &[u8])> {
         // HasCustomAttribute, II.24.2.6.
         let tag = match token >> 24 {
@@ -287,7 +286,7 @@ impl Metadata {
             _ => 14,
         };
         let parent = row(token) << 5 | tag;
-        let from = self.first(table::CUSTOM_ATTRIBUTE, 0, parent);
+        let from = self.first_row(table::CUSTOM_ATTRIBUTE, 0, parent);
         (from..=self.tables.rows(table::CUSTOM_ATTRIBUTE))
             .take_while(move |at| self.tables.cell(table::CUSTOM_ATTRIBUTE, *at, 0) == parent)
             .filter_map(|at| {
@@ -311,20 +310,20 @@ impl Metadata {
         }
     }
 
-    /// The first argument and the named ones of an attribute whose fixed argument is of the kind `first`.
+    /// The first argument and the named arguments of an attribute whose first argument is a string or a type.
     pub fn attribute_text(
         &self,
         token: u32,
         name: &str,
     ) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
         let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
-        attribute(blob, 0x0e)
+        parse_attribute(blob, 0x0e)
     }
 
-    /// The one number of an attribute such as `DebuggerBrowsable`.
+    /// The integer argument of an attribute such as `DebuggerBrowsable`.
     pub fn attribute_number(&self, token: u32, name: &str) -> Option<i64> {
         let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
-        match attribute(blob, 0x08)?.0 {
+        match parse_attribute(blob, 0x08)?.0 {
             AttributeArgument::Number(number) => Some(number),
             _ => None,
         }
@@ -335,13 +334,13 @@ impl Metadata {
         let blob = self
             .attributes(token)
             .find(|(found, _)| found == "System.Runtime.CompilerServices.TupleElementNamesAttribute");
-        match blob.and_then(|(_, blob)| attribute(blob, 0x1d)) {
+        match blob.and_then(|(_, blob)| parse_attribute(blob, 0x1d)) {
             Some((AttributeArgument::Texts(names), _)) => names,
             _ => Vec::new(),
         }
     }
 
-    /// The names of a tuple that a method takes (`Some(position)`) or gives (`None`).
+    /// The names of a tuple's elements, of a method's parameter (`Some(position)`) or result (`None`).
     pub fn tuple_names_of_parameter(&self, method: u32, position: Option<u32>) -> Vec<Option<String>> {
         let wanted = position.map_or(0, |position| position + 1);
         let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
@@ -355,7 +354,8 @@ impl Metadata {
         self.attributes(token).any(|(found, _)| found == name)
     }
 
-    /// Static methods marked as extensions, in static classes marked so: by method name.
+    /// Extension methods by name: static methods with `ExtensionAttribute`, in static
+    /// classes with that attribute.
     pub fn extensions(&self) -> &std::collections::HashMap<String, Vec<u32>> {
         self.extensions.get_or_init(|| {
             const NAME: &str = "System.Runtime.CompilerServices.ExtensionAttribute";
@@ -385,13 +385,13 @@ impl Metadata {
         self.tables.text(self.tables.cell(table::TYPE_DEF, row(type_token), 2))
     }
 
-    /// Tokens of all types.
+    /// TypeDef tokens of all types in the assembly.
     pub fn type_tokens(&self) -> impl Iterator<Item = u32> + use<> {
         (1..=self.tables.rows(table::TYPE_DEF)).map(|row| 0x0200_0000 | row)
     }
 
-    /// Where the types that moved to another assembly went: the assembly's name.
-    pub fn forwarded(&self, full_name: &str) -> Option<&str> {
+    /// The name of the assembly to which a type was moved (ExportedType, II.22.14).
+    pub fn forwarding_assembly(&self, full_name: &str) -> Option<&str> {
         let (space, name) = full_name.rsplit_once('.').unwrap_or(("", full_name));
         let cell = |at, column| self.tables.cell(table::EXPORTED_TYPE, at, column);
         let at = (1..=self.tables.rows(table::EXPORTED_TYPE))
@@ -407,8 +407,8 @@ impl Metadata {
     }
 }
 
-/// TypeDefOrRef of a coded column.
-pub(crate) fn decode(coded: u32) -> Option<u32> {
+/// The token of a coded TypeDefOrRef (II.24.2.6); `None` for 0.
+pub(crate) fn type_def_or_ref(coded: u32) -> Option<u32> {
     (coded >> 2 > 0).then_some(match coded & 3 {
         0 => 0x0200_0000 | coded >> 2,
         1 => 0x0100_0000 | coded >> 2,
@@ -416,23 +416,23 @@ pub(crate) fn decode(coded: u32) -> Option<u32> {
     })
 }
 
-/// A custom attribute's blob with one fixed argument, which is a string or type name (`0x0e`), a number of
-/// four bytes (`0x08`), or an array of strings (`0x1d`); then named ones.
-fn attribute(blob: &[u8], first: u8) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
+/// Reads the blob of a custom attribute with one fixed argument: a string or type name (`0x0e`), a number of
+/// four bytes (`0x08`), or an array of strings (`0x1d`). Named arguments follow it.
+fn parse_attribute(blob: &[u8], first: u8) -> Option<(AttributeArgument, Vec<(String, AttributeArgument)>)> {
     let mut reader = ByteReader::new(blob);
     (reader.u16()? == 1).then_some(())?;
-    let fixed = value(&mut reader, first)?;
+    let fixed = parse_argument(&mut reader, first)?;
     let mut named = Vec::new();
     for _ in 0..reader.u16().unwrap_or(0) {
         let mut read = || {
             reader.u8()?;
             let mut kind = reader.u8()?;
             if kind == 0x55 {
-                text(&mut reader)?;
+                parse_string(&mut reader)?;
                 kind = 0x08;
             }
-            let name = text(&mut reader)??;
-            Some((name, value(&mut reader, kind)?))
+            let name = parse_string(&mut reader)??;
+            Some((name, parse_argument(&mut reader, kind)?))
         };
         match read() {
             Some(pair) => named.push(pair),
@@ -442,22 +442,22 @@ fn attribute(blob: &[u8], first: u8) -> Option<(AttributeArgument, Vec<(String, 
     Some((fixed, named))
 }
 
-fn value(reader: &mut ByteReader<'_>, kind: u8) -> Option<AttributeArgument> {
+fn parse_argument(reader: &mut ByteReader<'_>, kind: u8) -> Option<AttributeArgument> {
     Some(match kind {
-        0x0e | 0x50 => AttributeArgument::Text(text(reader)?),
+        0x0e | 0x50 => AttributeArgument::Text(parse_string(reader)?),
         0x02 | 0x05 => AttributeArgument::Number(i64::from(reader.u8()?)),
         0x08 => AttributeArgument::Number(i64::from(reader.u32()? as i32)),
         0x1d => {
             let count = reader.u32()?;
             let count = if count == u32::MAX { 0 } else { count.min(4096) };
-            AttributeArgument::Texts((0..count).map(|_| text(reader)).collect::<Option<_>>()?)
+            AttributeArgument::Texts((0..count).map(|_| parse_string(reader)).collect::<Option<_>>()?)
         }
         _ => return None,
     })
 }
 
 /// SerString: 0xff is null.
-fn text(reader: &mut ByteReader<'_>) -> Option<Option<String>> {
+fn parse_string(reader: &mut ByteReader<'_>) -> Option<Option<String>> {
     let mut look = *reader;
     if look.u8()? == 0xff {
         *reader = look;
@@ -479,7 +479,7 @@ mod tests {
         blob.extend(b"Name");
         blob.extend([1, b'n']);
         assert_eq!(
-            attribute(&blob, 0x0e),
+            parse_attribute(&blob, 0x0e),
             Some((
                 AttributeArgument::Text(Some("{X,h}".into())),
                 vec![("Name".into(), AttributeArgument::Text(Some("n".into())))]
@@ -487,7 +487,7 @@ mod tests {
         );
         let names = [1, 0, 2, 0, 0, 0, 1, b'a', 0xff, 0, 0];
         assert_eq!(
-            attribute(&names, 0x1d),
+            parse_attribute(&names, 0x1d),
             Some((AttributeArgument::Texts(vec![Some("a".into()), None]), Vec::new()))
         );
     }

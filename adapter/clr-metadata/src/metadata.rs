@@ -20,29 +20,29 @@ const LITERAL: u32 = 0x40;
 /// MethodSemanticsAttributes: getter.
 const GETTER: u32 = 2;
 
-/// A field of a type.
+/// A field that a type declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldDef {
-    /// Its Field token.
+    /// The Field token of the field.
     pub token: u32,
-    /// Its name in the source.
+    /// The name in the source.
     pub name: String,
-    /// Belongs to the type, not to an object.
+    /// Whether it belongs to the type, not to an object.
     pub is_static: bool,
-    /// A constant: it has a value but no storage.
+    /// Whether it is a constant, with a value but without storage.
     pub is_literal: bool,
 }
 
 /// A property that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadableProperty {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: String,
-    /// MethodDef token of its getter.
+    /// MethodDef token of the getter.
     pub getter: u32,
-    /// Belongs to the type, not to an object.
+    /// Whether it belongs to the type, not to an object.
     pub is_static: bool,
-    /// Whether it takes an index.
+    /// Whether it is an indexer, whose getter has parameters.
     pub is_indexer: bool,
 }
 
@@ -67,7 +67,7 @@ pub fn method_token(row: u32) -> u32 {
 }
 
 impl Metadata {
-    /// Metadata read from these tables.
+    /// Wraps the tables of an assembly.
     pub fn new(tables: Tables) -> Self {
         Self {
             tables,
@@ -90,7 +90,7 @@ impl Metadata {
     pub fn type_name(&self, token: u32) -> String {
         let mut name = self.simple_name(token).to_owned();
         let mut outer = row(token);
-        // A ring of nested classes would be malformed; real nesting is shallow.
+        // A cycle of nested classes is malformed; valid nesting is shallow.
         for _ in 0..32 {
             match self.nesting().get(&outer) {
                 Some(enclosing) => {
@@ -132,7 +132,7 @@ impl Metadata {
         types.get(full_name).copied()
     }
 
-    /// Full name of the type a TypeDef extends, if it is spelled out as a name.
+    /// Full name of the base type of a TypeDef, if it is a TypeDef or TypeRef.
     pub fn base_name(&self, token: u32) -> Option<String> {
         let coded = self.tables.cell(table::TYPE_DEF, row(token), 3);
         match coded & 3 {
@@ -145,10 +145,10 @@ impl Metadata {
         }
     }
 
-    /// The type a method belongs to.
+    /// TypeDef token of the type that declares a method.
     pub fn owner_of(&self, method: u32) -> u32 {
         let (mut low, mut high) = (1, self.tables.rows(table::TYPE_DEF));
-        let place = self.tables.place(table::METHOD, row(method));
+        let place = self.tables.position_of_row(table::METHOD, row(method));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if self.tables.cell(table::TYPE_DEF, middle, 5) <= place {
@@ -199,7 +199,7 @@ impl Metadata {
         if generic {
             reader.compressed();
         }
-        // No real method has more; a corrupt count must not become a long list.
+        // No valid method has more; a corrupt count must not become a long list.
         reader.compressed().unwrap_or(0).min(1024)
     }
 
@@ -208,12 +208,12 @@ impl Metadata {
         self.tables.list(table::TYPE_DEF, row(type_token), 5, table::METHOD).map(method_token)
     }
 
-    /// Tokens of all methods.
+    /// MethodDef tokens of all methods in the assembly.
     pub fn all_methods(&self) -> impl Iterator<Item = u32> + use<> {
         (1..=self.tables.rows(table::METHOD)).map(method_token)
     }
 
-    /// The fields a type declares itself.
+    /// The fields that a type itself declares.
     pub fn fields(&self, type_token: u32) -> Vec<FieldDef> {
         let rows = self.tables.list(table::TYPE_DEF, row(type_token), 4, table::FIELD);
         rows.map(|row| {
@@ -249,7 +249,7 @@ impl Metadata {
         None
     }
 
-    /// The readable properties a type declares itself.
+    /// The readable properties that a type itself declares.
     pub fn properties(&self, type_token: u32) -> Vec<ReadableProperty> {
         self.property_rows(type_token).filter_map(|property| self.property(type_token, property)).collect()
     }
@@ -296,8 +296,8 @@ impl Metadata {
             .any(|at| cell(at, 1) == row(method) && cell(at, 0) & GETTER != 0)
     }
 
-    /// Whether the compiler optimised the assembly: its DebuggableAttribute does not disable the JIT's
-    /// optimiser.
+    /// Whether the compiler optimised the assembly: its DebuggableAttribute does not disable
+    /// optimisation by the JIT compiler.
     pub fn is_optimized(&self) -> bool {
         const ASSEMBLY: u32 = 1 << 5 | 14;
         const DISABLE_OPTIMIZATIONS: u32 = 0x100;

@@ -17,19 +17,19 @@ use crate::image::PeImage;
 use crate::metadata::method_token;
 use crate::tables::{Tables, table};
 
-/// The line number that means "no source".
+/// The line number of code without source (0xfeefee).
 const HIDDEN_LINE: u32 = 0xfeefee;
 
-/// Why an assembly has no symbols.
+/// The reason why an assembly has no symbols.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PdbProblem {
     /// No PDB was found at the paths `looked`.
-    #[error("no PDB found{}", listed(.looked))]
+    #[error("no PDB found{}", list_paths(.looked))]
     NotFound {
         /// The paths that were searched.
         looked: Vec<PathBuf>,
     },
-    /// One, but of another build.
+    /// The PDB belongs to another build of the assembly.
     #[error("`{0}` belongs to another build of the assembly")]
     IdMismatch(PathBuf),
     /// A PDB in the Windows format, which is not supported.
@@ -40,25 +40,25 @@ pub enum PdbProblem {
     Malformed(PathBuf),
 }
 
-fn listed(looked: &[PathBuf]) -> String {
+fn list_paths(looked: &[PathBuf]) -> String {
     let paths: Vec<String> = looked.iter().map(|path| format!("`{}`", path.display())).collect();
     if paths.is_empty() { String::new() } else { format!("; looked for {}", paths.join(", ")) }
 }
 
-/// Where a statement is: IL offsets to lines and columns, all from 1.
+/// The code and the source of a statement: an IL offset, and lines and columns from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequencePoint {
-    /// IL offset at which its code begins.
+    /// IL offset at which the code of the statement begins.
     pub il: u32,
-    /// Row of its document in the Document table.
+    /// Row of the document in the Document table.
     pub document: u32,
-    /// First line; 0 for code without source.
+    /// First line of the statement, from 1; 0 for code without source.
     pub line: u32,
-    /// First column, from 1.
+    /// First column of the statement, from 1.
     pub column: u32,
-    /// Last line, from 1.
+    /// Last line of the statement, from 1.
     pub end_line: u32,
-    /// Column behind its last character.
+    /// Column after the last character.
     pub end_column: u32,
 }
 
@@ -69,12 +69,12 @@ impl SequencePoint {
     }
 }
 
-/// A place a breakpoint can bind to.
+/// A location to which a breakpoint can bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// MethodDef token of the method.
     pub method: u32,
-    /// Its sequence point.
+    /// The sequence point in that method.
     pub point: SequencePoint,
 }
 
@@ -83,7 +83,7 @@ type LineIndex = HashMap<u32, Vec<Location>>;
 /// An assembly's symbols.
 #[derive(Debug)]
 pub struct Pdb {
-    /// Where it was read from; none when it is embedded.
+    /// The path from which it was read; `None` if it was embedded in the assembly.
     pub path: Option<PathBuf>,
     pub(crate) tables: Tables,
     documents: Vec<String>,
@@ -94,10 +94,11 @@ pub struct Pdb {
 }
 
 impl Pdb {
-    /// Finds the symbols of an assembly: inside it, where the compiler put them, beside it, in `search`.
+    /// Finds the symbols of an assembly: embedded in it, next to it, at the compiler's path, or in
+    /// a folder of `search`.
     ///
     /// # Errors
-    /// The reason why no PDB fits.
+    /// The reason why no PDB matches.
     pub fn open_for(image: &PeImage, search: &[PathBuf]) -> Result<Self, PdbProblem> {
         if let Some(bytes) = &image.embedded_pdb {
             return Self::parse(bytes.clone()).ok_or_else(|| PdbProblem::Malformed(image.path.clone()));
@@ -106,9 +107,10 @@ impl Pdb {
             return Err(PdbProblem::NotFound { looked: vec![image.path.with_extension("pdb")] });
         };
         let name = written.rsplit(['/', '\\']).next().unwrap_or_default();
-        // An assembly from memory has a name only.
+        // An assembly from memory has only a name.
         let beside = image.path.parent().filter(|_| image.path.is_absolute()).map(|folder| folder.join(name));
-        // A folder of PDBs, or a symbol server's folders: name, then id (SSQP, portable PDBs), then name.
+        // A folder of PDBs, or the folders of a symbol server: name, then id (SSQP, portable PDBs), then
+        // name.
         let key = symbol_key(written, id);
         let elsewhere = search.iter().flat_map(|folder| {
             // Some caches use lower-case names, as requests to symbol servers do.
@@ -128,7 +130,7 @@ impl Pdb {
                 }
                 Ok(bytes) => match Self::parse(bytes) {
                     None => problem = Some(PdbProblem::Malformed(path)),
-                    Some(mut pdb) if pdb.is_of(id) => {
+                    Some(mut pdb) if pdb.matches_id(id) => {
                         pdb.path = Some(path);
                         return Ok(pdb);
                     }
@@ -139,14 +141,15 @@ impl Pdb {
         Err(problem.unwrap_or(PdbProblem::NotFound { looked }))
     }
 
-    /// Whether it belongs to the assembly with this id.
-    pub fn is_of(&self, id: &[u8; 16]) -> bool {
+    /// Whether the PDB belongs to the assembly with this id.
+    pub fn matches_id(&self, id: &[u8; 16]) -> bool {
         self.tables.pdb_id().starts_with(id)
     }
 
-    /// The parts of a PDB's file around its id: an assembly has the checksum of the file with zeros in the
-    /// place of the id (PE/COFF, "PDB Checksum Debug Directory Entry"). `file` is what this was parsed from.
-    pub fn around_id<'a>(&self, file: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    /// The parts of a PDB's file before and after its id. An assembly contains the checksum of the file with
+    /// zeros instead of the id (PE/COFF, "PDB Checksum Debug Directory Entry"). `file` must be the bytes from
+    /// which this was parsed.
+    pub fn parts_around_id<'a>(&self, file: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let id = self.tables.pdb_id_range();
         Some((file.get(..id.start)?, file.get(id.end..)?))
     }
@@ -170,13 +173,13 @@ impl Pdb {
         })
     }
 
-    /// The path of a document, as the compiler saw it.
+    /// The path of a document on the machine of the compiler.
     pub fn document(&self, row: u32) -> &str {
         self.documents.get(row as usize).map_or("", String::as_str)
     }
 
-    /// The document a path means: the same path, else the one whose path ends alike in most parts, the file
-    /// name at least.
+    /// The document for a path: the one with the same path, or the one whose path has the most equal parts at
+    /// its end. At least the file name must be equal.
     pub fn find_document(&self, path: &str) -> Option<u32> {
         let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
         let wanted = parts(path);
@@ -191,11 +194,11 @@ impl Pdb {
                 (best, most) = (u32::try_from(row).ok(), common);
             }
         }
-        // An absolute path of another folder with the same file name is another file, unless nothing says so.
+        // The folder may differ, because the sources may have been built elsewhere.
         best
     }
 
-    /// The statements of a method, by IL offset.
+    /// The sequence points of a method, by IL offset.
     pub fn points(&self, method: u32) -> std::sync::Arc<[SequencePoint]> {
         let mut cache = self.points.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         cache.entry(method).or_insert_with(|| self.read_points(method).into()).clone()
@@ -262,7 +265,7 @@ impl Pdb {
         points
     }
 
-    /// The statement an IL offset belongs to: the last visible one at or before it.
+    /// The statement of an IL offset: the last visible one at or before it.
     pub fn point_at(&self, method: u32, il: u32) -> Option<SequencePoint> {
         self.points(method).iter().rev().find(|point| point.il <= il && !point.is_hidden()).copied()
     }
@@ -283,17 +286,17 @@ impl Pdb {
         })
     }
 
-    /// Where a breakpoint on this line of a document binds: the first statement that begins there, in each
-    /// method that has one; else on the nearest later line with code. With `column`, the statement that
-    /// covers it.
+    /// The locations to which a breakpoint on this line of a document binds. They are the first statements
+    /// that begin there, one for each method, or those on the nearest later line with code. With `column`, it
+    /// is the statement that covers the column.
     pub fn locations(&self, document: u32, line: u32, column: Option<u32>) -> Vec<Location> {
         let Some(all) = self.line_index().get(&document) else { return Vec::new() };
-        // A line in the middle of a statement means that statement.
+        // A line in the middle of a statement binds to that statement.
         let inside = all.iter().filter(|at| at.point.line < line && line <= at.point.end_line);
         let spanning = inside.min_by_key(|at| at.point.end_line - at.point.line);
         let from = all.partition_point(|at| at.point.line < line);
         let Some(next) = all.get(from) else { return spanning.copied().into_iter().collect() };
-        // A line without code in the body of a lambda is none of the statement around that.
+        // A line without code in the body of a lambda does not belong to the statement around the lambda.
         let is_inner = |spanning: &Location| {
             let end = (spanning.point.end_line, spanning.point.end_column);
             let has_begun = all.get(..from).unwrap_or_default().iter().any(|at| {
@@ -318,7 +321,7 @@ impl Pdb {
             point.column <= column && (column < point.end_column || point.end_line > point.line)
         };
         if let Some(column) = column.filter(|_| next.point.line == line) {
-            // The innermost statement there, in each method that has it; else the next one on the line.
+            // The innermost statement there, in each method that has it; otherwise the next one on the line.
             let inner =
                 on_line.iter().filter(|at| covers(&at.point, column)).min_by_key(|at| size(&at.point));
             let chosen = inner.or_else(|| on_line.iter().find(|at| at.point.column >= column));
@@ -329,7 +332,7 @@ impl Pdb {
                 return first_of_each_method(on_line.iter().filter(same).map(|at| **at));
             }
         }
-        // A lambda inside a statement of the same line is reached by its column, or from the statement.
+        // A lambda inside a statement of the same line needs its column, or a step from the statement.
         let is_inside = |at: &Location| {
             on_line.iter().any(|other| {
                 other.method != at.method
@@ -340,12 +343,12 @@ impl Pdb {
             })
         };
         let found = first_of_each_method(on_line.iter().filter(|at| !is_inside(at)).map(|at| **at));
-        // Slid to a later line: only the method whose code comes first there.
+        // On a later line: only the method whose code is first there.
         let limit = if next.point.line > line { 1 } else { found.len() };
         found.into_iter().take(limit).collect()
     }
 
-    /// The blobs of a kind of CustomDebugInformation that a row has, by its coded index
+    /// The blobs of one kind of CustomDebugInformation for a row, which is a coded index
     /// (HasCustomDebugInformation).
     pub(crate) fn debug_information(&self, parent: u32, kind: [u8; 16]) -> impl Iterator<Item = &[u8]> {
         let cell = move |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
@@ -362,7 +365,7 @@ impl Pdb {
             .map(move |at| self.tables.blob(cell(at, 2)))
     }
 
-    /// The method in the source whose state machine's `MoveNext` this is.
+    /// The method in the source to whose state machine a `MoveNext` belongs.
     pub fn kickoff(&self, move_next: u32) -> Option<u32> {
         let all = self.kickoffs.get_or_init(|| {
             let rows = 1..=self.tables.rows(table::STATE_MACHINE);
@@ -372,7 +375,7 @@ impl Pdb {
         all.get(&move_next).copied()
     }
 
-    /// The `MoveNext` of the state machine behind a method of the source.
+    /// The `MoveNext` of the state machine of a method in the source.
     pub fn move_next(&self, kickoff: u32) -> Option<u32> {
         let rows = 1..=self.tables.rows(table::STATE_MACHINE);
         let cell = |row, column| self.tables.cell(table::STATE_MACHINE, row, column);
@@ -381,7 +384,7 @@ impl Pdb {
             .map(|(move_next, _)| move_next)
     }
 
-    /// Every statement of a document that begins on these lines, by place.
+    /// All statements of a document that begin on these lines, in their order.
     pub fn statements(&self, document: u32, lines: std::ops::RangeInclusive<u32>) -> Vec<Location> {
         let all = self.line_index().get(&document).map(Vec::as_slice).unwrap_or_default();
         let from = all.partition_point(|at| at.point.line < *lines.start());
@@ -407,9 +410,8 @@ fn first_of_each_method(places: impl Iterator<Item = Location>) -> Vec<Location>
     found
 }
 
-/// What symbol servers know the PDB of an assembly by (SSQP, "Portable-Pdb-Signature"):
-/// `name/idffffffff/name`, relative, its names as they are in `written`, the path in the assembly. `None`
-/// when that has no file name.
+/// The key of an assembly's PDB on symbol servers (SSQP, "Portable-Pdb-Signature"): `name/idffffffff/name`.
+/// The name is the one in `written`, the path in the assembly. `None` if that has no file name.
 pub fn symbol_key(written: &str, id: &[u8; 16]) -> Option<String> {
     let name = written.rsplit(['/', '\\']).next()?;
     let is_name = !matches!(name, "" | "." | "..") && !name.contains(['\0', ':']);

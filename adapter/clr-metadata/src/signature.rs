@@ -1,11 +1,11 @@
-//! Signatures of fields, methods, properties and locals (ECMA-335 II.23.2): types as the metadata writes
-//! them, not yet looked up anywhere.
+//! Signatures of fields, methods, properties and locals (ECMA-335 II.23.2). Their types are unresolved
+//! tokens.
 
 use crate::bytes::ByteReader;
 
-/// Deepest nesting of a type that is read.
+/// Maximum depth of a type in a signature.
 const MAX_DEPTH: usize = 32;
-/// Most parameters, locals or generic arguments that are read.
+/// Maximum number of parameters, locals or generic arguments.
 const MAX_ITEMS: u32 = 4096;
 
 /// A type in a signature.
@@ -19,35 +19,35 @@ pub enum Signature {
         token: u32,
         /// Whether it is a struct.
         is_value: bool,
-        /// Its generic arguments, in order.
+        /// The generic arguments, in order.
         arguments: Vec<Signature>,
     },
-    /// An array with one dimension from 0.
+    /// An array with one dimension that begins at 0.
     Vector(Box<Signature>),
     /// Any other array, with its rank.
     Array(Box<Signature>, u32),
-    /// `T*`.
+    /// A pointer to a type: `T*`.
     Pointer(Box<Signature>),
-    /// `ref T`.
+    /// A reference to a variable: `ref T`.
     Reference(Box<Signature>),
-    /// Generic parameter of the class.
+    /// A generic parameter of the class, by number.
     Var(u32),
-    /// Generic parameter of the method.
+    /// A generic parameter of the method, by number.
     MethodVar(u32),
-    /// Something without a name in C#, such as a function pointer.
+    /// A type without a name in C#, such as a function pointer.
     Other,
 }
 
-/// A method's, or a property's getter.
+/// The signature of a method, or of the getter of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodSignature {
-    /// Whether it has a `this`.
+    /// Whether the method has a `this`.
     pub has_this: bool,
-    /// How many generic parameters it has of its own.
+    /// Number of generic parameters of the method.
     pub generic: u32,
-    /// The type of its result.
+    /// The type of the result.
     pub result: Signature,
-    /// Types of its parameters.
+    /// The types of the parameters, in order.
     pub parameters: Vec<Signature>,
 }
 
@@ -88,7 +88,7 @@ impl Signature {
                 method(reader, deeper)?;
                 Self::Other
             }
-            // Modifiers, pinned, sentinel: about the type behind them.
+            // Modifiers, pinned, sentinel: the type follows them.
             0x1f | 0x20 => {
                 reader.compressed()?;
                 return Self::read(reader, deeper);
@@ -118,7 +118,7 @@ fn method(reader: &mut ByteReader<'_>, deeper: usize) -> Option<MethodSignature>
     Some(MethodSignature { has_this: convention & 0x20 != 0, generic, result, parameters })
 }
 
-/// MethodDefSig, MethodRefSig and PropertySig: all alike.
+/// Parses a MethodDefSig, MethodRefSig or PropertySig, which have the same form.
 pub fn method_signature(blob: &[u8]) -> Option<MethodSignature> {
     method(&mut ByteReader::new(blob), MAX_DEPTH)
 }
@@ -135,7 +135,7 @@ pub fn type_signature(blob: &[u8]) -> Option<Signature> {
     Signature::read(&mut ByteReader::new(blob), MAX_DEPTH)
 }
 
-/// LocalVarSig: types by slot.
+/// Parses a LocalVarSig: the types of the locals by slot.
 pub fn local_signature(blob: &[u8]) -> Vec<Signature> {
     let mut reader = ByteReader::new(blob);
     if reader.u8() != Some(0x07) {

@@ -1,9 +1,9 @@
-//! The metadata tables, ECMA-335 II.22 and II.24, and those a portable PDB adds. Rows and columns as numbers;
-//! what they mean is `metadata`'s and `pdb`'s.
+//! The metadata tables, ECMA-335 II.22 and II.24, and those that a portable PDB adds. Rows and columns are
+//! numbers; `metadata` and `pdb` interpret them.
 
 use crate::bytes::{ByteReader, u16_at, u32_at};
 
-/// Numbers of the tables we read.
+/// Numbers of the tables that are read.
 pub mod table {
     #![allow(missing_docs, reason = "the names of ECMA-335 and the portable PDB format")]
     pub const TYPE_REF: usize = 0x01;
@@ -139,10 +139,10 @@ fn columns(table: usize) -> &'static [Column] {
     }
 }
 
-/// In the sizes of the heaps: four more bytes precede the rows.
+/// Flag in HeapSizes: four more bytes precede the rows.
 const EXTRA_DATA: u8 = 0x40;
-/// Tables that must be sorted (II.24.2.6), and by which column. While code is being made at run time they are
-/// not.
+/// Tables that must be sorted (II.24.2.6), and the column by which they are. They are not sorted in a module
+/// that is created at run time.
 const SORTED: [(usize, usize); 8] = [
     (table::INTERFACE_IMPL, 0),
     (table::CONSTANT, 1),
@@ -154,9 +154,9 @@ const SORTED: [(usize, usize); 8] = [
     (table::GENERIC_PARAM_CONSTRAINT, 0),
 ];
 
-/// The table that says in which order list columns count the rows of another. Only metadata in the making has
-/// any.
-fn pointers(target: usize) -> Option<usize> {
+/// The pointer table of a table, with the order in which list columns count its rows. Only a module that is
+/// created at run time has pointer tables.
+fn pointer_table(target: usize) -> Option<usize> {
     match target {
         table::FIELD => Some(0x03),
         table::METHOD => Some(0x05),
@@ -169,7 +169,7 @@ fn pointers(target: usize) -> Option<usize> {
 /// Rows that a list column owns.
 #[derive(Debug, Clone)]
 pub enum RowList {
-    /// Consecutive rows.
+    /// Consecutive rows of the table.
     InOrder(std::ops::Range<u32>),
     /// Rows in any order, through a pointer table.
     OutOfOrder(std::vec::IntoIter<u32>),
@@ -195,7 +195,7 @@ struct TableLayout {
     columns: Vec<(usize, usize)>,
 }
 
-/// Tables and heaps over their bytes.
+/// The tables and heaps of a file, read from its bytes.
 #[derive(Debug)]
 pub struct Tables {
     bytes: Vec<u8>,
@@ -203,7 +203,7 @@ pub struct Tables {
     text: (usize, usize),
     blob: (usize, usize),
     guid: (usize, usize),
-    /// The `#Pdb` stream, of a portable PDB.
+    /// The `#Pdb` stream of a portable PDB.
     pdb: (usize, usize),
 }
 
@@ -216,7 +216,7 @@ impl Tables {
         let mut reader = ByteReader::new(bytes.get(16usize.checked_add(version)?..)?);
         reader.u16()?;
         let streams = reader.u16()?;
-        let mut is_in_the_making = false;
+        let mut is_uncompressed = false;
         let mut end = 0;
         let (mut tables_at, mut text, mut blob, mut guid, mut pdb) = (None, (0, 0), (0, 0), (0, 0), (0, 0));
         for _ in 0..streams {
@@ -232,7 +232,7 @@ impl Tables {
             }
             match name.split(|byte| *byte == 0).next().unwrap_or_default() {
                 b"#~" => tables_at = Some(place.0),
-                b"#-" => (tables_at, is_in_the_making) = (Some(place.0), true),
+                b"#-" => (tables_at, is_uncompressed) = (Some(place.0), true),
                 b"#Strings" => text = place,
                 b"#Blob" => blob = place,
                 b"#GUID" => guid = place,
@@ -240,7 +240,7 @@ impl Tables {
                 _ => {}
             }
         }
-        // The streams of a PDB are the whole file: one that ends before them was cut off.
+        // The streams of a PDB fill its file: a file that ends before them is truncated.
         (pdb.1 == 0 || end <= bytes.len()).then_some(())?;
         let start = tables_at?;
         let heap_sizes = *bytes.get(start + 6)?;
@@ -299,18 +299,18 @@ impl Tables {
             at = at.checked_add(layout.width.checked_mul(*count as usize)?)?;
             tables.push(layout);
         }
-        // All rows must be there: a count that lies would make every loop over it endless in practice.
+        // All rows must exist: with a wrong count every loop over the rows would be endless in practice.
         (at <= bytes.len()).then_some(())?;
-        let mut made = Self { bytes, tables, text, blob, guid, pdb };
-        if is_in_the_making {
+        let mut tables = Self { bytes, tables, text, blob, guid, pdb };
+        if is_uncompressed {
             for (table, column) in SORTED {
-                made.sort(table, column);
+                tables.sort(table, column);
             }
         }
-        Some(made)
+        Some(tables)
     }
 
-    /// Puts the rows of a table into the order that readers search by.
+    /// Sorts the rows of a table by a column, because readers use binary search.
     fn sort(&mut self, table: usize, column: usize) {
         let mut keyed: Vec<(u32, Vec<u8>)> = Vec::new();
         let Some(layout) = self.tables.get(table) else { return };
@@ -327,17 +327,17 @@ impl Tables {
         }
     }
 
-    /// All of it, as it was read.
+    /// All bytes of the file, as they were read.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many rows a table has. Rows are counted from 1.
+    /// The number of rows of a table. Rows are counted from 1.
     pub fn rows(&self, table: usize) -> u32 {
         self.tables.get(table).map_or(0, |layout| layout.rows)
     }
 
-    /// A cell; 0 where there is none.
+    /// The value of a cell; 0 if the cell does not exist.
     pub fn cell(&self, table: usize, row: u32, column: usize) -> u32 {
         let read = || {
             let layout = self.tables.get(table)?;
@@ -349,9 +349,9 @@ impl Tables {
         read().unwrap_or(0)
     }
 
-    /// Rows of `target` that a list column owns: up to where the next row's begin.
+    /// Rows of `target` that a list column owns, up to the first one of the next row.
     pub fn list(&self, table: usize, row: u32, column: usize, target: usize) -> RowList {
-        let through = pointers(target).filter(|through| self.rows(*through) > 0);
+        let through = pointer_table(target).filter(|through| self.rows(*through) > 0);
         let end = self.rows(through.unwrap_or(target)) + 1;
         let start = self.cell(table, row, column).clamp(1, end);
         let next = if row < self.rows(table) { self.cell(table, row + 1, column) } else { end };
@@ -364,10 +364,10 @@ impl Tables {
         }
     }
 
-    /// Position of a row in the order that list columns count in: its own number, except in tables with
-    /// pointers.
-    pub(crate) fn place(&self, target: usize, row: u32) -> u32 {
-        let through = pointers(target).filter(|through| self.rows(*through) > 0);
+    /// Position of a row in the order in which list columns count; the row's number, except in tables
+    /// with a pointer table.
+    pub(crate) fn position_of_row(&self, target: usize, row: u32) -> u32 {
+        let through = pointer_table(target).filter(|through| self.rows(*through) > 0);
         let found =
             through.and_then(|through| (1..=self.rows(through)).find(|at| self.cell(through, *at, 0) == row));
         found.unwrap_or(row)
@@ -378,7 +378,7 @@ impl Tables {
         self.bytes.get(start.saturating_add(offset as usize)..end).unwrap_or_default()
     }
 
-    /// A text of the string heap.
+    /// The string at an offset of the string heap.
     pub fn text(&self, offset: u32) -> &str {
         let bytes = self.heap(self.text, offset).split(|byte| *byte == 0).next().unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or("?")
@@ -390,7 +390,7 @@ impl Tables {
         reader.compressed().and_then(|length| reader.take(length as usize)).unwrap_or_default()
     }
 
-    /// A GUID; indexes count from 1.
+    /// The GUID with this index, from 1.
     pub fn guid(&self, index: u32) -> &[u8] {
         let offset = index.saturating_sub(1).saturating_mul(16);
         self.heap(self.guid, offset).get(..16).filter(|_| index > 0).unwrap_or_default()
@@ -401,7 +401,7 @@ impl Tables {
         self.heap(self.pdb, 0).get(..20).unwrap_or_default()
     }
 
-    /// Where that is in the file; empty where there is none.
+    /// The range of the id in the file; empty if there is none.
     pub fn pdb_id_range(&self) -> std::ops::Range<usize> {
         let length = self.pdb_id().len();
         self.pdb.0..self.pdb.0.saturating_add(length)

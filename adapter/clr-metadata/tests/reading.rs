@@ -146,8 +146,8 @@ fn a_pdb_has_a_key_for_symbol_servers_and_its_checksum_is_of_the_file_without_th
     }
     let file = std::fs::read(data("Sample.pdb")).unwrap();
     let pdb = Pdb::parse(file.clone()).unwrap();
-    let (before, after) = pdb.around_id(&file).unwrap();
+    let (before, after) = pdb.parts_around_id(&file).unwrap();
     assert_eq!(before.len() + 20 + after.len(), file.len());
-    assert!(pdb.is_of(&file[before.len()..][..16].try_into().unwrap()));
+    assert!(pdb.matches_id(&file[before.len()..][..16].try_into().unwrap()));
     assert_eq!(pdb.source_link(), None);
 }

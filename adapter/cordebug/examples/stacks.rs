@@ -1,6 +1,6 @@
 //! The managed stacks of a running .NET process: `cargo run -p cordebug --example stacks PID`. It attaches,
 //! prints each thread with the module and the metadata token of each method on its stack, and detaches; the
-//! process runs on.
+//! process continues.
 //!
 //! Names and lines are not here: they are in the module's metadata and symbols, which the crate
 //! `clr-metadata` reads.
@@ -11,8 +11,8 @@ use std::time::Duration;
 use cordebug::callback::Callback;
 use cordebug::runtime;
 
-/// Attaching reports what is there already (modules, threads) as callbacks; without one for this long, all
-/// have come.
+/// Attaching reports existing modules and threads as callbacks. After this time without a callback,
+/// all have been reported.
 const QUIET_TIMEOUT: Duration = Duration::from_millis(500);
 const MAX_FRAMES: usize = 100;
 
@@ -22,8 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = runtime::find(pid)?.into_iter().next().ok_or("no .NET runtime is in this process")?;
     let (callbacks, received) = mpsc::channel();
     let debugger = runtime::create_debugger(pid, &runtime)?;
-    // A callback comes on a thread of the debugging library, and the process stays stopped until it is
-    // answered.
+    // The library reports a callback on one of its threads. The process stays stopped until it is answered.
     debugger.start(move |callback| drop(callbacks.send(callback)))?;
     let process = debugger.attach(pid)?;
     loop {

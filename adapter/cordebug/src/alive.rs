@@ -1,25 +1,25 @@
-//! Whether a process is still alive, from the kernel: proc(5), `/proc/PID/stat`. Not how it ended:
-//! [`crate::exits`].
+//! Whether a process is still alive, from the kernel: proc(5), `/proc/PID/stat`. [`crate::exits`] says how it
+//! ended.
 
-/// Of the flags of a thread: it is on its way out (PF_EXITING, include/linux/sched.h).
+/// Flag of a thread that is exiting (PF_EXITING, include/linux/sched.h).
 const EXITING: u32 = 0x4;
 
-/// Whether there is nothing of this process any more but what its parent may ask for. A main thread may end
-/// before the others.
+/// Whether the process has ended; its parent may not have reaped it yet. A process whose main thread ended
+/// before other threads is still alive.
 pub fn has_ended(pid: u32) -> bool {
     let Some(fields) = fields(pid) else { return true };
     let is_zombie = fields.first().is_some_and(|state| matches!(state.as_str(), "Z" | "X"));
     is_zombie && fields.get(17).is_some_and(|threads| matches!(threads.as_str(), "0" | "1"))
 }
 
-/// Whether it has ended, or is about to: its memory may be gone before it is.
+/// Whether the process has ended or is exiting. The kernel frees its memory before the process ends.
 pub fn is_ending(pid: u32) -> bool {
     let Some(fields) = fields(pid) else { return true };
     fields.get(6).and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & EXITING != 0)
 }
 
-/// What follows the name, which may have spaces and brackets in it: state, parent, … None when there is no
-/// such process.
+/// The fields after the name, which may contain spaces and brackets: state, parent, … `None` if the
+/// process does not exist.
 fn fields(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;

@@ -1,21 +1,20 @@
-//! How much freed memory the C library keeps, for a process that debugs one program after the other.
+//! Limits how much freed memory the C library keeps, for a process that debugs one program after the other.
 //!
-//! By default glibc learns from large blocks: once one was freed, it takes others of that size from a heap of
-//! the thread's and keeps them there, for as many threads as it has heaps. Each session is a thread, and
-//! reads whole assemblies.
+//! By default glibc adapts to large blocks: once a large block was freed, it allocates blocks of that size
+//! from a heap of the thread and keeps them there, in every heap. Each session is a thread that reads whole
+//! assemblies.
 
-/// Blocks from here on are the system's own, and go back to it at once, bytes.
+/// Minimum size of blocks that are mapped separately and returned to the system immediately, in bytes.
 const MIN_MAPPED_LEN: i32 = 1024 * 1024;
-/// Free bytes that may stay at the end of a heap.
+/// Maximum number of free bytes at the end of a heap.
 const MAX_FREE_LEN: i32 = 2 * 1024 * 1024;
 
-/// Sets these limits for the whole process, before its threads start.
+/// Sets both limits for the whole process. Call it before threads start.
 pub fn give_back_large_blocks() {
     for (parameter, bytes) in
         [(libc::M_MMAP_THRESHOLD, MIN_MAPPED_LEN), (libc::M_TRIM_THRESHOLD, MAX_FREE_LEN)]
     {
-        // SAFETY: changes a limit; memory that is in use stays as it is.
-        // Where it is refused, more is kept.
+        // SAFETY: changes a limit; memory in use is not affected. If glibc refuses, it keeps more memory.
         let _accepted = unsafe { libc::mallopt(parameter, bytes) };
     }
 }

@@ -1,7 +1,7 @@
 //! Callbacks of the runtime: our callback object turns each call into a [`Callback`] and passes it on.
 //!
-//! Calls come on a thread of the debugging library. Nothing happens there but counting a reference and
-//! passing the message; the engine's thread does the work and answers every one with `Process::resume`.
+//! The library calls it on a thread of the library. That thread only adds references and passes the message
+//! on; the engine's thread does the work and answers each callback with `Process::resume`.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -22,17 +22,17 @@ pub mod exception {
     pub const FIRST_CHANCE: u32 = 1;
     /// The search for a handler reached user code.
     pub const USER_FIRST_CHANCE: u32 = 2;
-    /// A handler was found.
+    /// The search ended: a handler will catch the exception.
     pub const CATCH_HANDLER_FOUND: u32 = 3;
-    /// No handler was found.
+    /// The search ended without a handler.
     pub const UNHANDLED: u32 = 4;
 }
 
 /// Where a step ended, in [`Callback::StepComplete`]: CorDebugStepReason.
 pub mod step {
-    /// In the frame where it began.
+    /// The step ended in the frame in which it began.
     pub const NORMAL: u32 = 0;
-    /// It stopped in a caller of the stepped function.
+    /// The step ended in a caller of the stepped function.
     pub const RETURN: u32 = 1;
 }
 
@@ -53,8 +53,8 @@ pub enum Callback {
     Break {
         thread: Thread,
     },
-    /// `frame`: where it was thrown, or where the handler is; none in native code. `il`: the IL offset there;
-    /// of a handler, where it begins.
+    /// `frame`: the frame that threw the exception, or the one with the handler; `None` in native code. `il`:
+    /// the IL offset there; of a handler, its first offset.
     Exception {
         thread: Thread,
         frame: Option<Frame>,
@@ -94,7 +94,7 @@ pub enum Callback {
     DebuggerError {
         hresult: u32,
     },
-    /// Any other: only to be answered.
+    /// Any other callback, by its name: it only needs an answer.
     Other(&'static str),
 }
 
@@ -116,7 +116,7 @@ struct CallbackObject {
     sink: Sink,
 }
 
-/// Makes the object, with one reference, as its first interface.
+/// Creates the object, with one reference, as a pointer to its first interface.
 pub(crate) fn object(sink: Sink) -> Result<ComPtr<ICorDebugManagedCallback>> {
     let object = Box::new(CallbackObject {
         first: &FIRST,
@@ -187,7 +187,7 @@ const fn unknown<const N: usize>() -> IUnknownVtbl {
     IUnknownVtbl { QueryInterface: query_interface::<N>, AddRef: add_ref::<N>, Release: release::<N> }
 }
 
-/// Adds a reference to what the runtime lends us for the call.
+/// Adds a reference to an object that the runtime passes for the duration of the call.
 ///
 /// # Safety
 /// `pointer` must be null or live.
@@ -212,8 +212,8 @@ unsafe fn text(text: *const u16) -> String {
     }
 }
 
-/// One method: `tell!(interface index, Interface, (parameters) => message)`.
-macro_rules! tell {
+/// One method: `forward!(interface index, Interface, (parameters) => message)`.
+macro_rules! forward {
     ($index:literal, $interface:ident, ($($name:ident : $kind:ty),*) => $message:expr) => {{
         unsafe extern "C" fn method(this: *mut $interface, $($name: $kind),*) -> i32 {
             // SAFETY: the runtime calls the method on the object it was given, with live arguments.
@@ -229,10 +229,10 @@ macro_rules! tell {
     }};
 }
 
-/// A callback that we ignore.
+/// A method whose callback only gets an answer.
 macro_rules! ignore {
     ($index:literal, $interface:ident, $name:literal, ($($argument:ident : $kind:ty),*)) => {
-        tell!($index, $interface, ($($argument: $kind),*) => {
+        forward!($index, $interface, ($($argument: $kind),*) => {
             $(let _ = $argument;)*
             Some(Callback::Other($name))
         })
@@ -247,38 +247,38 @@ type Second = ICorDebugManagedCallback2;
 
 static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     base: unknown::<0>(),
-    Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
+    Breakpoint: forward!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
         retain(thread).zip(retain(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
             thread: Thread(thread), breakpoint: RuntimeBreakpoint(breakpoint) })),
-    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper,
+    StepComplete: forward!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper,
         reason: u32) =>
         retain(thread).zip(retain(stepper)).map(|(thread, stepper)| Callback::StepComplete {
             thread: Thread(thread), stepper: Stepper(stepper), reason })),
-    Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
+    Break: forward!(0, First, (_domain: Domain, thread: Threads) =>
         retain(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
     // The older form of ICorDebugManagedCallback2::Exception, which has more details.
     Exception: ignore!(0, First, "Exception", (_domain: Domain, _thread: Threads, _unhandled: i32)),
-    EvalComplete: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
+    EvalComplete: forward!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
         retain(thread).zip(retain(eval)).map(|(thread, eval)| Callback::EvalComplete {
             thread: Thread(thread), eval: Eval(eval) })),
-    EvalException: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
+    EvalException: forward!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
         retain(thread).zip(retain(eval)).map(|(thread, eval)| Callback::EvalException {
             thread: Thread(thread), eval: Eval(eval) })),
     CreateProcess: ignore!(0, First, "CreateProcess", (_process: Processes)),
-    ExitProcess: tell!(0, First, (_process: Processes) => Some(Callback::ExitProcess)),
-    CreateThread: tell!(0, First, (_domain: Domain, thread: Threads) =>
+    ExitProcess: forward!(0, First, (_process: Processes) => Some(Callback::ExitProcess)),
+    CreateThread: forward!(0, First, (_domain: Domain, thread: Threads) =>
         retain(thread).map(|thread| Callback::CreateThread { thread: Thread(thread) })),
-    ExitThread: tell!(0, First, (_domain: Domain, thread: Threads) =>
+    ExitThread: forward!(0, First, (_domain: Domain, thread: Threads) =>
         retain(thread).map(|thread| Callback::ExitThread { thread: Thread(thread) })),
-    LoadModule: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
+    LoadModule: forward!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
         retain(module).map(|module| Callback::LoadModule { module: Module(module) })),
-    UnloadModule: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
+    UnloadModule: forward!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
         retain(module).map(|module| Callback::UnloadModule { module: Module(module) })),
     LoadClass: ignore!(0, First, "LoadClass", (_domain: Domain, _class: *mut ICorDebugClass)),
     UnloadClass: ignore!(0, First, "UnloadClass", (_domain: Domain, _class: *mut ICorDebugClass)),
-    DebuggerError: tell!(0, First, (_process: Processes, hresult: i32, _code: u32) =>
+    DebuggerError: forward!(0, First, (_process: Processes, hresult: i32, _code: u32) =>
         Some(Callback::DebuggerError { hresult: hresult as u32 })),
-    LogMessage: tell!(0, First,
+    LogMessage: forward!(0, First,
         (_domain: Domain, _thread: Threads, _level: i32, category: *mut u16, message: *mut u16) =>
         Some(Callback::LogMessage { category: text(category), message: text(message) })),
     LogSwitch: ignore!(0, First, "LogSwitch",
@@ -289,7 +289,7 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     UnloadAssembly: ignore!(0, First, "UnloadAssembly", (_domain: Domain, _assembly: *mut ICorDebugAssembly)),
     ControlCTrap: ignore!(0, First, "ControlCTrap", (_process: Processes)),
     NameChange: ignore!(0, First, "NameChange", (_domain: Domain, _thread: Threads)),
-    UpdateModuleSymbols: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule,
+    UpdateModuleSymbols: forward!(0, First, (_domain: Domain, module: *mut ICorDebugModule,
         stream: *mut c_void) =>
         retain(module).zip(retain(stream.cast())).map(|(module, stream)| Callback::UpdateModuleSymbols {
             module: Module(module), symbols: ComStream(stream) })),
@@ -308,7 +308,7 @@ static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
         _name: *mut u16)),
     ChangeConnection: ignore!(1, Second, "ChangeConnection", (_process: Processes, _id: u32)),
     DestroyConnection: ignore!(1, Second, "DestroyConnection", (_process: Processes, _id: u32)),
-    Exception: tell!(1, Second,
+    Exception: forward!(1, Second,
         (_domain: Domain, thread: Threads, frame: *mut ICorDebugFrame, il: u32, kind: u32, _flags: u32) =>
         retain(thread).map(|thread| Callback::Exception {
             thread: Thread(thread), frame: retain(frame).map(Frame), il, kind })),
@@ -345,8 +345,8 @@ mod tests {
 
     #[test]
     fn each_interface_is_the_same_object_and_reports_to_the_same_sink() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let listener = told.clone();
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let listener = received.clone();
         let first = object(Box::new(move |callback| {
             listener.lock().unwrap().push(match callback {
                 Callback::Other(name) => name.to_owned(),
@@ -375,10 +375,10 @@ mod tests {
         // Without a thread there is nothing to act upon, but the call must still be answered.
         call!(first, ICorDebugManagedCallback.Break(null(), null())).unwrap();
         assert_eq!(
-            *told.lock().unwrap(),
+            *received.lock().unwrap(),
             ["exit", "hé", "ExceptionUnwind", "CustomNotification", "AfterGarbageCollection", "incomplete"]
         );
         drop((first, second, third, fourth, back));
-        assert_eq!(Arc::strong_count(&told), 1, "the last reference frees the object");
+        assert_eq!(Arc::strong_count(&received), 1, "the last reference frees the object");
     }
 }

@@ -1,41 +1,41 @@
-//! Machine code that the runtime made of a method: ICorDebugCode, ICorDebugCode2, ICorDebugCode3,
-//! ICorDebugNativeFrame. Where it lies and what of the IL it is; not its instructions.
+//! Machine code that the runtime compiled from a method: ICorDebugCode, ICorDebugCode2, ICorDebugCode3,
+//! ICorDebugNativeFrame. Its addresses and its map to the IL; not its instructions.
 
 use crate::com::{ComPtr, call, get};
 use crate::frame::{Frame, Function, RuntimeBreakpoint};
 use crate::hresult::CORDBG_E_CODE_NOT_AVAILABLE;
 use crate::{CorError, Result, raw};
 
-/// Longest map from IL to machine code, entries.
+/// Maximum number of entries of a map from IL to machine code.
 const MAX_MAP_LEN: u32 = 256 * 1024;
-/// Most places where what one call returned can be read.
+/// Maximum number of offsets at which the value that one call returned can be read.
 const MAX_OFFSETS: u32 = 16;
-/// Most pieces of one method's code.
+/// Maximum number of chunks of one method's code.
 const MAX_CHUNKS: u32 = 64;
 
-/// A piece of the machine code: CodeChunkInfo. Most methods are one piece.
+/// A contiguous part of the machine code: CodeChunkInfo. Most methods have one chunk.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CodeChunk {
-    /// Address of its first byte.
+    /// Address of the first byte.
     pub start: u64,
     /// The length of the code, in bytes.
     pub size: u32,
 }
 
-/// Part of the machine code and the IL it was made of: COR_DEBUG_IL_TO_NATIVE_MAP.
+/// A range of the machine code and the IL offset that it was compiled from: COR_DEBUG_IL_TO_NATIVE_MAP.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IlToNative {
     il: u32,
-    /// Offset of its first byte, counted through all chunks.
+    /// Offset of the first byte, counted through all chunks.
     pub start: u32,
-    /// Offset behind its last byte.
+    /// Offset after the last byte, counted through all chunks.
     pub end: u32,
 }
 
 impl IlToNative {
-    /// Offset of the IL; none for what the compiler added: prologue, epilogue.
+    /// The IL offset; `None` for code that the compiler added: prologue, epilogue.
     pub fn il(&self) -> Option<u32> {
         (i32::try_from(self.il).is_ok()).then_some(self.il)
     }
@@ -46,26 +46,26 @@ impl IlToNative {
 pub struct NativeCode(ComPtr<raw::ICorDebugCode>);
 
 impl NativeCode {
-    /// Of a function, when it has been compiled.
+    /// The code of a function that has been compiled.
     ///
     /// # Errors
-    /// From the runtime; `CORDBG_E_CODE_NOT_AVAILABLE` when it was not compiled yet.
+    /// From `ICorDebugFunction::GetNativeCode`; `CORDBG_E_CODE_NOT_AVAILABLE` before it is compiled.
     pub fn of(function: &Function) -> Result<Self> {
         get!(function.0, ICorDebugFunction.GetNativeCode()).map(Self)
     }
 
-    /// The function that this code belongs to.
+    /// The function from which the code was compiled.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::GetFunction`.
     pub fn function(&self) -> Result<Function> {
         get!(self.0, ICorDebugCode.GetFunction()).map(Function)
     }
 
-    /// Its pieces, in the order in which offsets count.
+    /// The chunks of the code, in the order in which offsets count.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode2::GetCodeChunks`.
     pub fn chunks(&self) -> Result<Vec<CodeChunk>> {
         let second: ComPtr<raw::ICorDebugCode2> = self.0.cast()?;
         let mut count = 0;
@@ -77,10 +77,11 @@ impl NativeCode {
         Ok(chunks)
     }
 
-    /// An active breakpoint at an offset, counted through all chunks, where an instruction begins.
+    /// Sets an active breakpoint at the beginning of an instruction. The offset is
+    /// counted through all chunks.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::CreateBreakpoint` or `ICorDebugBreakpoint::Activate`.
     pub fn set_breakpoint(&self, offset: u32) -> Result<RuntimeBreakpoint> {
         let breakpoint: ComPtr<raw::ICorDebugFunctionBreakpoint> =
             get!(self.0, ICorDebugCode.CreateBreakpoint(offset))?;
@@ -89,11 +90,11 @@ impl NativeCode {
     }
 
     /// The offsets where the value that the call at an IL offset returned can be read, by
-    /// [`Frame::return_value`]: behind each copy of the call. GetReturnValueLiveOffset.
+    /// [`Frame::return_value`]: after each copy of the call. GetReturnValueLiveOffset.
     ///
     /// # Errors
-    /// From the runtime: for a call that returns nothing, or a value that fits in no register, and in
-    /// optimised code.
+    /// From `ICorDebugCode3::GetReturnValueLiveOffset`: for a call that returns nothing, or a value that fits
+    /// in no register, and in optimised code.
     pub fn return_value_offsets(&self, call_il: u32) -> Result<Vec<u32>> {
         let third: ComPtr<raw::ICorDebugCode3> = self.0.cast()?;
         let (mut count, none) = (0, core::ptr::null_mut());
@@ -105,10 +106,10 @@ impl NativeCode {
         Ok(offsets)
     }
 
-    /// What of the IL became which part, in the compiler's order.
+    /// The map from IL to machine code, in the compiler's order.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::GetILToNativeMapping`.
     pub fn map(&self) -> Result<Vec<IlToNative>> {
         let mut count = 0;
         call!(self.0, ICorDebugCode.GetILToNativeMapping(0, &raw mut count, core::ptr::null_mut()))?;
@@ -121,10 +122,11 @@ impl NativeCode {
 }
 
 impl Frame {
-    /// The machine code that it runs, and its current address.
+    /// The machine code that the frame runs, and its current address.
     ///
     /// # Errors
-    /// From the runtime; frames of the runtime's own have none.
+    /// From `ICorDebugNativeFrame::GetIP`, `ICorDebugFrame::GetCode` or [`NativeCode::chunks`]; also for an
+    /// internal frame, which has no code.
     pub fn native(&self) -> Result<(NativeCode, u64)> {
         let frame: ComPtr<raw::ICorDebugNativeFrame> = self.0.cast()?;
         let mut offset = 0;
@@ -133,7 +135,8 @@ impl Frame {
         let chunks = code.chunks()?;
         let mut rest = offset;
         for (index, chunk) in chunks.iter().enumerate() {
-            // A call that never returns may be the last instruction: its frame's address is after it.
+            // A call that never returns may be the last instruction. The address of its frame is then after
+            // the code.
             if rest < chunk.size || index + 1 == chunks.len() {
                 return Ok((code, chunk.start.wrapping_add(u64::from(rest))));
             }

@@ -1,4 +1,4 @@
-//! Reference-counted COM pointers, and the two macros every wrapper is made of.
+//! Reference-counted COM pointers, and the two macros that every wrapper uses.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -18,7 +18,7 @@ pub(crate) unsafe trait Interface {
     const IID: Guid;
 }
 
-/// What every interface begins with.
+/// The base of every COM interface.
 #[repr(C)]
 pub(crate) struct IUnknown {
     pub(crate) vtbl: *const IUnknownVtbl,
@@ -62,7 +62,7 @@ impl<T: Interface> ComPtr<T> {
         Some(Self(pointer))
     }
 
-    /// The pointer, valid as long as `self`.
+    /// The raw pointer, which is valid as long as `self`.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.0.as_ptr()
     }
@@ -77,7 +77,7 @@ impl<T: Interface> ComPtr<T> {
     pub(crate) fn cast<U: Interface>(&self) -> Result<ComPtr<U>, CorError> {
         let unknown = self.0.as_ptr().cast::<IUnknown>();
         let mut found: *mut c_void = core::ptr::null_mut();
-        // SAFETY: `unknown` is live; the object writes a counted reference of the asked type or null.
+        // SAFETY: `unknown` is live; the object writes a counted reference of the requested type or null.
         let hresult = unsafe { ((*(*unknown).vtbl).QueryInterface)(unknown, &U::IID, &raw mut found) };
         CorError::check("QueryInterface", hresult)?;
         // SAFETY: as above.
@@ -97,13 +97,13 @@ impl<T: Interface> Clone for ComPtr<T> {
 impl<T: Interface> Drop for ComPtr<T> {
     fn drop(&mut self) {
         let unknown = self.0.as_ptr().cast::<IUnknown>();
-        // SAFETY: gives back the one reference `self` holds.
+        // SAFETY: releases the one reference of `self`.
         unsafe { ((*(*unknown).vtbl).Release)(unknown) };
     }
 }
 
 /// `call!(pointer, Interface.Method(arguments))`: calls a method of the pointer's interface or one it
-/// inherits from. Once the program has ended it only says so.
+/// inherits from. Once the program has ended, it returns `CORDBG_E_PROCESS_TERMINATED` without a call.
 macro_rules! call {
     ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();

@@ -10,52 +10,53 @@ use crate::thread::Thread;
 use crate::value::Value;
 use crate::{CorError, Result};
 
-/// ICorDebug of one process; whether its runtime is older than .NET 5.
+/// ICorDebug for one process, and whether its runtime is older than .NET 5.
 pub struct Debugger(pub(crate) ComPtr<raw::ICorDebug>, pub(crate) bool);
 
 impl Debugger {
-    /// Initialises it and sends every callback to `sink`, on a thread of the debugging library.
+    /// Initialises the library, which sends each callback to `sink` on a thread of the library.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebug::Initialize` or `ICorDebug::SetManagedHandler`.
     pub fn start(&self, sink: impl Fn(Callback) + Send + Sync + 'static) -> Result<()> {
-        // The end of an earlier program is none of this one's.
-        end::debugs_nothing();
+        // An earlier program may have ended; this one has not.
+        end::clear_debugged();
         call!(self.0, ICorDebug.Initialize())?;
         let object = callback::object(Box::new(sink))?;
         call!(self.0, ICorDebug.SetManagedHandler(object.as_ptr())).map(drop)
     }
 
-    /// Whether the runtime is .NET Core, older than .NET 5.
+    /// Whether the runtime is .NET Core, which is older than .NET 5.
     pub fn is_core(&self) -> bool {
         self.1
     }
 
-    /// Attaches to the process. Callbacks begin; each must be answered by [`Process::resume`].
+    /// Attaches to the process. Callbacks begin, and [`Process::resume`] must answer each of them.
     ///
     /// # Errors
-    /// From the runtime; `CORDBG_E_TIMEOUT` when its debugging pipes cannot be reached.
+    /// From `ICorDebug::DebugActiveProcess`; `CORDBG_E_TIMEOUT` when the debugging pipes of the
+    /// process cannot be reached.
     pub fn attach(&self, pid: u32) -> Result<Process> {
-        end::debugs(pid);
+        end::set_debugged(pid);
         let process: ComPtr<raw::ICorDebugProcess> = get!(self.0, ICorDebug.DebugActiveProcess(pid, 0))?;
-        long_strings::debugs(Some(process.clone()));
+        long_strings::set_process(Some(process.clone()));
         Ok(Process(process, core::cell::Cell::new(0)))
     }
 
-    /// Releases everything, after the process has ended or was detached from.
+    /// Releases all objects of the library, after the process has ended or was detached.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebug::Terminate`.
     pub fn terminate(&self) -> Result<()> {
         let this = self.0.as_ptr();
-        // Also when the program has ended, which no other call is made after.
+        // Allowed after the program has ended, as the only call.
         // SAFETY: `this` is a live ICorDebug.
         let hresult = unsafe { ((*(*this).vtbl).Terminate)(this) };
         CorError::check("ICorDebug::Terminate", hresult).map(drop)
     }
 }
 
-/// Reads memory of a process; returns what could be read, from the start.
+/// Reads memory of a process. Returns the readable bytes from the start, which may be fewer.
 pub(crate) fn read_memory(
     process: &ComPtr<raw::ICorDebugProcess>,
     address: u64,
@@ -72,47 +73,47 @@ pub struct Process(pub(crate) ComPtr<raw::ICorDebugProcess>, core::cell::Cell<u6
 
 impl Drop for Process {
     fn drop(&mut self) {
-        long_strings::debugs(None);
+        long_strings::set_process(None);
     }
 }
 
 impl Process {
-    /// Answers one callback, or undoes one [`Process::stop`]. All values, frames and steppers' results become
-    /// stale.
+    /// Answers one callback, or undoes one [`Process::stop`]. All values and frames become stale.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugController::Continue`.
     pub fn resume(&self) -> Result<()> {
         self.1.set(self.1.get() + 1);
         call!(self.0, ICorDebugController.Continue(0)).map(drop)
     }
 
-    /// Suspends all threads but one for the next resume, or undoes that. The process must be stopped.
+    /// Suspends all threads but one for the next resume, or undoes this. The process must be stopped.
     ///
     /// # Errors
-    /// From the runtime.
-    pub fn hold_others(&self, but: &Thread, hold: bool) -> Result<()> {
+    /// From `ICorDebugController::SetAllThreadsDebugState`.
+    pub fn suspend_others(&self, but: &Thread, suspend: bool) -> Result<()> {
         // CorDebugThreadState: THREAD_RUN is 0, THREAD_SUSPEND 1.
-        call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(hold), but.0.as_ptr())).map(drop)
+        call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(suspend), but.0.as_ptr()))
+            .map(drop)
     }
 
-    /// Lets every thread run at the next resume. The process must be stopped.
+    /// Undoes [`Process::suspend_others`]: every thread runs at the next resume. The process must be stopped.
     ///
     /// # Errors
-    /// From the runtime.
-    pub fn hold_nobody(&self) -> Result<()> {
+    /// From `ICorDebugController::SetAllThreadsDebugState`.
+    pub fn unsuspend_all(&self) -> Result<()> {
         call!(self.0, ICorDebugController.SetAllThreadsDebugState(0, core::ptr::null_mut())).map(drop)
     }
 
-    /// How often it was resumed: frames and values of an earlier count are stale.
-    pub fn resumes(&self) -> u64 {
+    /// Number of times that the process was resumed. Frames and values of an earlier count are stale.
+    pub fn resume_count(&self) -> u64 {
         self.1.get()
     }
 
-    /// Reads memory; returns what could be read, from the start.
+    /// Reads memory. Returns the readable bytes from the start, which may be fewer.
     ///
     /// # Errors
-    /// From the runtime, when nothing can be read there.
+    /// From `ICorDebugProcess::ReadMemory`, when no byte can be read there.
     pub fn read_memory(&self, address: u64, count: u32) -> Result<Vec<u8>> {
         read_memory(&self.0, address, count)
     }
@@ -120,27 +121,28 @@ impl Process {
     /// The object at this address, good until the next resume.
     ///
     /// # Errors
-    /// From the runtime; also when there is none.
+    /// From `ICorDebugProcess5::GetObject`; also when no object is at this address.
     pub fn object_at(&self, address: u64) -> Result<Value> {
         let process: ComPtr<raw::ICorDebugProcess5> = self.0.cast()?;
         let object: ComPtr<raw::ICorDebugObjectValue> = get!(process, ICorDebugProcess5.GetObject(address))?;
         object.cast().map(Value::from)
     }
 
-    /// The type behind the handle that a `System.RuntimeType` keeps (`ICorDebugProcess5::GetTypeForTypeID`).
+    /// The type of a handle that a `System.RuntimeType` keeps (`ICorDebugProcess5::GetTypeForTypeID`).
     ///
     /// # Errors
-    /// From the runtime; also when the handle is of no type, or of one with open generic parameters.
+    /// From `ICorDebugProcess5::GetTypeForTypeID`; also when the handle is not that of a type, or the type
+    /// has open generic parameters.
     pub fn type_at(&self, handle: u64) -> Result<crate::types::Type> {
         let process: ComPtr<raw::ICorDebugProcess5> = self.0.cast()?;
         let id = raw::COR_TYPEID { token1: handle, token2: 0 };
         get!(process, ICorDebugProcess5.GetTypeForTypeID(id)).map(crate::types::Type)
     }
 
-    /// Writes bytes to the process's memory.
+    /// Writes bytes to the memory of the process. Returns how many were written.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugProcess::WriteMemory`.
     pub fn write_memory(&self, address: u64, bytes: &[u8]) -> Result<usize> {
         let (mut copy, mut done) = (bytes.to_vec(), 0usize);
         call!(
@@ -150,18 +152,18 @@ impl Process {
         Ok(done)
     }
 
-    /// Stops the process, wherever it is, and waits until it is stopped.
+    /// Stops the process and waits until it is stopped.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugController::Stop`.
     pub fn stop(&self) -> Result<()> {
         call!(self.0, ICorDebugController.Stop(0)).map(drop)
     }
 
-    /// Whether callbacks wait that happened before the stop.
+    /// Whether callbacks are queued that happened before the stop.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugController::HasQueuedCallbacks`.
     pub fn has_queued_callbacks(&self) -> Result<bool> {
         let mut queued = 0;
         call!(self.0, ICorDebugController.HasQueuedCallbacks(core::ptr::null_mut(), &raw mut queued))?;
@@ -171,7 +173,7 @@ impl Process {
     /// All managed threads of the process.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugController::EnumerateThreads` or `ICorDebugThreadEnum::Next`.
     pub fn threads(&self) -> Result<Vec<Thread>> {
         let list: ComPtr<raw::ICorDebugThreadEnum> = get!(self.0, ICorDebugController.EnumerateThreads())?;
         let mut threads = Vec::new();
@@ -186,20 +188,21 @@ impl Process {
         }
     }
 
-    /// Sets whether exceptions are reported that no user code has thrown or seen, and where each is thrown.
-    /// The default is yes; exceptions that user code sees, and uncaught ones, are reported either way. The
-    /// process must be stopped.
+    /// Sets whether the runtime reports exceptions that user code neither throws nor sees, and the throw of
+    /// each exception. The default is yes. The runtime always reports exceptions that user code sees, and
+    /// uncaught ones. The process must be stopped.
     ///
-    /// Returns the address of the runtime's own note of it, a number of four bytes in the program's memory;
-    /// none where the library could not be seen to write it.
+    /// Returns the address of the setting in the program's memory, a number of four bytes; `None` if the
+    /// library was not seen to write it.
     ///
     /// # Errors
-    /// From the runtime.
-    pub fn tell_exceptions_outside_user_code(&self, told: bool) -> Result<Option<u64>> {
+    /// From `ICorDebugProcess8::EnableExceptionCallbacksOutsideOfMyCode`.
+    pub fn report_exceptions_outside_user_code(&self, enabled: bool) -> Result<Option<u64>> {
         let process: ComPtr<raw::ICorDebugProcess8> = self.0.cast()?;
-        let told = i32::from(told);
-        let (done, written) =
-            record_writes(|| call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(told)));
+        let enabled = i32::from(enabled);
+        let (done, written) = record_writes(|| {
+            call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(enabled))
+        });
         done?;
         Ok(match written[..] {
             [WrittenRange { address, length: 4 }] => Some(address),
@@ -207,18 +210,18 @@ impl Process {
         })
     }
 
-    /// Lets it run on without a debugger. It must be stopped.
+    /// Detaches from the process, which continues without a debugger. It must be stopped.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugController::Detach`.
     pub fn detach(&self) -> Result<()> {
         call!(self.0, ICorDebugController.Detach()).map(drop)
     }
 
-    /// Ends the process with this exit code.
+    /// Terminates the process with this exit code.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugController::Terminate`.
     pub fn terminate(&self, exit_code: u32) -> Result<()> {
         call!(self.0, ICorDebugController.Terminate(exit_code)).map(drop)
     }

@@ -1,5 +1,5 @@
-//! Running code of the program: ICorDebugEval. Set up at a stop, it runs after `Process::resume` until a
-//! callback says it is complete.
+//! Evaluations, which run code of the program: ICorDebugEval. One that is set up at a stop runs after
+//! `Process::resume` until a callback reports its end.
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};
@@ -18,10 +18,12 @@ impl Eval {
         self.0.cast()
     }
 
-    /// Calls a method: generic arguments of its class first, then its own; `this` first among the arguments.
+    /// Calls a method. `types` are the generic arguments of its class, then those of the method; `this`
+    /// is the first argument.
     ///
     /// # Errors
-    /// From the runtime, for example when no evaluation is safe at the thread's current location.
+    /// From `ICorDebugEval2::CallParameterizedFunction`, for example when no evaluation is safe at the
+    /// thread's current location.
     pub fn call(&self, function: &Function, types: &[Type], arguments: &[Value]) -> Result<()> {
         let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
         let mut values: Vec<_> = arguments.iter().map(|value| value.0.as_ptr()).collect();
@@ -38,10 +40,10 @@ impl Eval {
         .map(drop)
     }
 
-    /// Makes an object with a constructor: generic arguments of its class, then the constructor's arguments.
+    /// Creates an object with a constructor. `types` are the generic arguments of the class.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval2::NewParameterizedObject`.
     pub fn new_object(&self, constructor: &Function, types: &[Type], arguments: &[Value]) -> Result<()> {
         let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
         let mut values: Vec<_> = arguments.iter().map(|value| value.0.as_ptr()).collect();
@@ -58,10 +60,10 @@ impl Eval {
         .map(drop)
     }
 
-    /// Makes an object of zeros without running a constructor; a struct comes in a box.
+    /// Creates an object of zeros without running a constructor. A struct is boxed.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval2::NewParameterizedObjectNoConstructor`.
     pub fn new_zeroed(&self, class: &Class, types: &[Type]) -> Result<()> {
         let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
         call!(
@@ -75,10 +77,10 @@ impl Eval {
         .map(drop)
     }
 
-    /// Makes an array of zeros with one dimension.
+    /// Creates an array of zeros with one dimension.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval2::NewParameterizedArray`.
     pub fn new_array(&self, element: &Type, length: u32) -> Result<()> {
         let (mut length, mut lowest) = (length, 0);
         call!(
@@ -91,39 +93,40 @@ impl Eval {
     /// Creates a string in the program.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval2::NewStringWithLength`.
     pub fn new_string(&self, text: &str) -> Result<()> {
         let units: Vec<u16> = text.encode_utf16().collect();
         call!(self.second()?, ICorDebugEval2.NewStringWithLength(units.as_ptr(), units.len() as u32))
             .map(drop)
     }
 
-    /// A zero of a primitive type, to be filled with `Value::set_bytes`; for `CLASS` a null reference. Runs
-    /// nothing.
+    /// Creates a zero of a primitive type, to be filled with `Value::set_bytes`; for `CLASS` a null
+    /// reference. The program runs no code for this.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval::CreateValue`.
     pub fn create_value(&self, element_type: u32) -> Result<Value> {
         get!(self.0, ICorDebugEval.CreateValue(element_type, core::ptr::null_mut())).map(Value::from)
     }
 
-    /// The result: the value, or the exception that was thrown. `None` for void.
+    /// The returned value, or the exception that was thrown. `None` for void.
     pub fn result(&self) -> Option<Value> {
         get!(self.0, ICorDebugEval.GetResult()).ok().map(Value::from)
     }
 
-    /// Requests the evaluation to abort; its callback still comes.
+    /// Requests the evaluation to abort. Its callback still follows.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval::Abort`.
     pub fn abort(&self) -> Result<()> {
         call!(self.0, ICorDebugEval.Abort()).map(drop)
     }
 
-    /// Ends it without running its handlers. The program may be left in disorder.
+    /// Aborts the evaluation without running `catch` and `finally` blocks. The program may be left in
+    /// an inconsistent state.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugEval2::RudeAbort`.
     pub fn rude_abort(&self) -> Result<()> {
         call!(self.second()?, ICorDebugEval2.RudeAbort()).map(drop)
     }

@@ -1,8 +1,8 @@
-//! How our child processes ended, also those whose status another caller has taken.
+//! Records how child processes ended, even if another caller has taken their status.
 //!
 //! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; the second
-//! caller learns nothing. The kernel sends SIGCHLD with the status before anyone can take it, so we record it
-//! there. Not for waiting: a thread in `waitid` is quicker, and uses this when it was too late.
+//! caller gets nothing. The kernel sends SIGCHLD with the status before any caller can take it, so a handler
+//! records it. Not for waiting: a thread in `waitid` is quicker, and uses this if it was too late.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,33 +11,33 @@ use std::time::{Duration, Instant};
 /// The way in which a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildExit {
-    /// By itself, with this exit code.
+    /// The process exited with this code.
     Exited(i32),
-    /// It was killed by this signal.
+    /// This signal killed the process.
     Killed(i32),
 }
 
-/// Ends that are remembered; a session has a handful of children.
+/// Maximum number of recorded exits; a session has a handful of children.
 const MAX_EXITS: usize = 64;
-/// One end each: process id, how, and the code or signal; 0 is none.
-static NOTED: [AtomicU64; MAX_EXITS] = [const { AtomicU64::new(0) }; MAX_EXITS];
+/// One exit each: process id, kind, and the code or signal; 0 is an empty slot.
+static RECORDED: [AtomicU64; MAX_EXITS] = [const { AtomicU64::new(0) }; MAX_EXITS];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static WATCH: Once = Once::new();
 
-/// Begins to note how children end. Call it before a child whose end matters is started; again does nothing.
+/// Begins to record how children end. Call it before starting a child whose end matters.
+/// Later calls do nothing.
 pub fn watch() {
     WATCH.call_once(|| {
         // SAFETY: the handler does nothing but atomic stores and loads, which a signal may interrupt
         // anywhere.
-        let registered = unsafe { signal_hook_registry::register_sigaction(libc::SIGCHLD, note) };
-        // Without it only the second chance is missing.
+        let registered = unsafe { signal_hook_registry::register_sigaction(libc::SIGCHLD, record) };
+        // Without the handler only the fallback is missing.
         drop(registered);
     });
 }
 
-fn note(info: &libc::siginfo_t) {
-    // SAFETY: the kernel fills these fields for SIGCHLD; from another sender they are numbers that fit no
-    // child.
+fn record(info: &libc::siginfo_t) {
+    // SAFETY: the kernel fills these fields for SIGCHLD; from another sender they are numbers of no child.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
     let killed = match info.si_code {
         libc::CLD_EXITED => false,
@@ -46,20 +46,19 @@ fn note(info: &libc::siginfo_t) {
     };
     let entry = (pid as u32 as u64) << 32 | u64::from(killed) << 16 | (status as u16 as u64);
     let at = NEXT.fetch_add(1, Ordering::Relaxed) % MAX_EXITS;
-    if let Some(slot) = NOTED.get(at) {
+    if let Some(slot) = RECORDED.get(at) {
         slot.store(entry, Ordering::Release);
     }
 }
 
-/// How the child with this id ended, if that was noted; waits at most `limit` for a signal that is on its
-/// way.
+/// How the child with this id ended, if that was recorded. Waits at most `limit` for a pending signal.
 pub fn await_exit(pid: u32, limit: Duration) -> Option<ChildExit> {
     let deadline = Instant::now() + limit;
     loop {
         let next = NEXT.load(Ordering::Acquire);
-        // The newest first: ids are used again.
+        // The newest first, because the kernel reuses ids.
         let found = (1..=MAX_EXITS)
-            .filter_map(|back| NOTED.get(next.wrapping_sub(back) % MAX_EXITS))
+            .filter_map(|back| RECORDED.get(next.wrapping_sub(back) % MAX_EXITS))
             .map(|slot| slot.load(Ordering::Acquire))
             .find(|entry| *entry != 0 && entry >> 32 == u64::from(pid));
         if let Some(entry) = found {

@@ -9,7 +9,7 @@ use crate::raw;
 use crate::types::{Type, types_of};
 use crate::value::Value;
 
-/// A frame of a managed stack; stale after the process ran.
+/// A frame of a managed stack. It is stale after the process ran.
 #[derive(Clone)]
 pub struct Frame(pub(crate) ComPtr<raw::ICorDebugFrame>);
 
@@ -17,7 +17,7 @@ impl Frame {
     /// The function that runs in this frame.
     ///
     /// # Errors
-    /// From the runtime; native frames have none.
+    /// From `ICorDebugFrame::GetFunction`; native frames have no function.
     pub fn function(&self) -> Result<Function> {
         get!(self.0, ICorDebugFrame.GetFunction()).map(Function)
     }
@@ -26,20 +26,20 @@ impl Frame {
         self.0.cast()
     }
 
-    /// Offset of its current IL instruction.
+    /// Offset of the current IL instruction.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugILFrame::GetIP`.
     pub fn il_offset(&self) -> Result<u32> {
         let (mut offset, mut mapping) = (0, 0);
         call!(self.il()?, ICorDebugILFrame.GetIP(&raw mut offset, &raw mut mapping))?;
         Ok(offset)
     }
 
-    /// Whether [`Frame::il_offset`] is exact, and not just before the current instruction.
+    /// Whether [`Frame::il_offset`] is exact, and not an earlier offset than the current instruction's.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugILFrame::GetIP`.
     pub fn is_exactly_mapped(&self) -> Result<bool> {
         let (mut offset, mut mapping) = (0, 0);
         call!(self.il()?, ICorDebugILFrame.GetIP(&raw mut offset, &raw mut mapping))?;
@@ -47,35 +47,36 @@ impl Frame {
         Ok(matches!(mapping, 1 | 0x10))
     }
 
-    /// Whether the next instruction may be set to this IL offset.
+    /// Checks whether the next instruction may be set to this IL offset.
     ///
     /// # Errors
-    /// From the runtime, with the reason why not.
+    /// From `ICorDebugILFrame::CanSetIP`, with the reason why not.
     pub fn can_set_il_offset(&self, offset: u32) -> Result<()> {
         call!(self.il()?, ICorDebugILFrame.CanSetIP(offset)).map(drop)
     }
 
-    /// Sets the next instruction. Every frame of the thread is stale then.
+    /// Sets the next instruction. All frames of the thread are stale then.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugILFrame::SetIP`.
     pub fn set_il_offset(&self, offset: u32) -> Result<()> {
         call!(self.il()?, ICorDebugILFrame.SetIP(offset)).map(drop)
     }
 
-    /// Whether it runs code the runtime compiled; without a function, of a method that was made at run time.
+    /// Whether the frame runs code that the runtime compiled. If it has no function, the method
+    /// was created at run time.
     pub fn is_compiled(&self) -> bool {
         self.0.cast::<raw::ICorDebugNativeFrame>().is_ok()
     }
 
-    /// Whether it runs a handler (`catch`, `finally`), which has a frame apart from its method's.
+    /// Whether the frame runs a handler (`catch`, `finally`), which has a frame apart from its method's.
     pub fn is_handler(&self) -> bool {
         let Ok(frame) = self.0.cast::<raw::ICorDebugNativeFrame2>() else { return false };
         let mut is_child = 0;
         call!(frame, ICorDebugNativeFrame2.IsChild(&raw mut is_child)).is_ok() && is_child != 0
     }
 
-    /// Whether this is a handler of the call that the other frame runs.
+    /// Whether the frame runs a handler of the call that the other frame runs.
     pub(crate) fn is_handler_of(&self, method: &Self) -> bool {
         let (own, other) = (self.0.cast(), method.0.cast());
         let (Ok(own), Ok(other)): (Result<ComPtr<raw::ICorDebugNativeFrame2>>, Result<_>) = (own, other)
@@ -89,16 +90,16 @@ impl Frame {
         asked.is_ok() && is_parent != 0
     }
 
-    /// What kind of frame of the runtime's own it is; none for code.
-    pub fn internal(&self) -> Option<Internal> {
+    /// The kind of an internal frame of the runtime; `None` for a frame with code.
+    pub fn internal(&self) -> Option<InternalFrame> {
         let frame: ComPtr<raw::ICorDebugInternalFrame> = self.0.cast().ok()?;
-        Internal::of(&frame).ok()
+        InternalFrame::of(&frame).ok()
     }
 
     /// The argument with this index; `this` is the first.
     ///
     /// # Errors
-    /// From the runtime; `CORDBG_E_IL_VAR_NOT_AVAILABLE` when the code was optimised.
+    /// From `ICorDebugILFrame::GetArgument`; `CORDBG_E_IL_VAR_NOT_AVAILABLE` when the code was optimised.
     pub fn argument(&self, index: u32) -> Result<Value> {
         get!(self.il()?, ICorDebugILFrame.GetArgument(index)).map(Value::from)
     }
@@ -106,7 +107,7 @@ impl Frame {
     /// The local variable in this slot.
     ///
     /// # Errors
-    /// As [`Frame::argument`].
+    /// From `ICorDebugILFrame::GetLocalVariable`, as for [`Frame::argument`].
     pub fn local(&self, slot: u32) -> Result<Value> {
         get!(self.il()?, ICorDebugILFrame.GetLocalVariable(slot)).map(Value::from)
     }
@@ -117,26 +118,26 @@ impl Frame {
     /// [`NativeCode::return_value_offsets`]: crate::code::NativeCode::return_value_offsets
     ///
     /// # Errors
-    /// From the runtime; anywhere else, too.
+    /// From `ICorDebugILFrame3::GetReturnValueForILOffset`; also at any other location.
     pub fn return_value(&self, call_il: u32) -> Result<Value> {
         let frame: ComPtr<raw::ICorDebugILFrame3> = self.0.cast()?;
         get!(frame, ICorDebugILFrame3.GetReturnValueForILOffset(call_il)).map(Value::from)
     }
 
-    /// Generic arguments of its class, then of its method.
+    /// Generic arguments of the class, then of the method.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugILFrame2::EnumerateTypeParameters`.
     pub fn type_parameters(&self) -> Result<Vec<Type>> {
         let frame: ComPtr<raw::ICorDebugILFrame2> = self.0.cast()?;
         types_of(&get!(frame, ICorDebugILFrame2.EnumerateTypeParameters())?)
     }
 
-    /// Where it lies on the stack: its identity while it lives. Of compiled code, runtimes give its lowest
-    /// address as both ends.
+    /// The addresses of the frame on the stack, which identify it while it exists. For compiled code, the
+    /// runtime returns the lowest address as both ends.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugFrame::GetStackRange`.
     pub fn stack_range(&self) -> Result<(u64, u64)> {
         let (mut start, mut end) = (0, 0);
         call!(self.0, ICorDebugFrame.GetStackRange(&raw mut start, &raw mut end))?;
@@ -144,30 +145,30 @@ impl Frame {
     }
 }
 
-/// Frames of the runtime's own: CorDebugInternalFrameType.
+/// The kind of an internal frame of the runtime: CorDebugInternalFrameType.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Internal {
-    /// A call out of managed code.
+pub enum InternalFrame {
+    /// A call from managed code to native code.
     ManagedToNative,
-    /// A call into managed code.
+    /// A call from native code to managed code.
     NativeToManaged,
-    /// A method made at run time, without metadata.
+    /// A method that was created at run time and has no metadata.
     LightweightFunction,
-    /// An evaluation of the debugger's.
+    /// An evaluation by a debugger.
     FunctionEvaluation,
     /// A call of the runtime itself.
     InternalCall,
-    /// A static constructor is run.
+    /// The runtime runs a static constructor.
     ClassInitialization,
-    /// An exception is dispatched.
+    /// The runtime dispatches an exception.
     Exception,
-    /// A method is compiled.
+    /// The runtime compiles a method.
     Compilation,
-    /// A kind that is not known here, by its number.
+    /// Any other kind, by its number in CorDebugInternalFrameType.
     Other(u32),
 }
 
-impl Internal {
+impl InternalFrame {
     fn of(frame: &ComPtr<raw::ICorDebugInternalFrame>) -> Result<Self> {
         let mut kind = 0;
         call!(frame, ICorDebugInternalFrame.GetFrameType(&raw mut kind))?;
@@ -184,8 +185,8 @@ impl Internal {
         })
     }
 
-    /// Its kind, and the address of its frame on the stack.
-    pub(crate) fn placed(frame: &ComPtr<raw::ICorDebugInternalFrame2>) -> Result<(Self, u64)> {
+    /// The kind of an internal frame, and its address on the stack.
+    pub(crate) fn with_address(frame: &ComPtr<raw::ICorDebugInternalFrame2>) -> Result<(Self, u64)> {
         let mut address = 0;
         call!(frame, ICorDebugInternalFrame2.GetAddress(&raw mut address))?;
         Ok((Self::of(&frame.cast()?)?, address))
@@ -196,20 +197,20 @@ impl Internal {
 pub struct Function(pub(crate) ComPtr<raw::ICorDebugFunction>);
 
 impl Function {
-    /// Its MethodDef token.
+    /// The MethodDef token of the method.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugFunction::GetToken`.
     pub fn token(&self) -> Result<u32> {
         let mut token = 0;
         call!(self.0, ICorDebugFunction.GetToken(&raw mut token))?;
         Ok(token)
     }
 
-    /// The module it is in.
+    /// The module that defines the method.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugFunction::GetModule`.
     pub fn module(&self) -> Result<Module> {
         get!(self.0, ICorDebugFunction.GetModule()).map(Module)
     }
@@ -218,30 +219,30 @@ impl Function {
         get!(self.0, ICorDebugFunction.GetILCode())
     }
 
-    /// Size of its IL, bytes.
+    /// Size of the IL, in bytes.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::GetSize`.
     pub fn il_size(&self) -> Result<u32> {
         let mut size = 0;
         call!(self.il_code()?, ICorDebugCode.GetSize(&raw mut size))?;
         Ok(size)
     }
 
-    /// StandAloneSig token of its locals' types; 0 when it has none.
+    /// StandAloneSig token of the types of the locals; 0 for a method without locals.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugFunction::GetLocalVarSigToken`.
     pub fn locals_token(&self) -> Result<u32> {
         let mut token = 0;
         call!(self.0, ICorDebugFunction.GetLocalVarSigToken(&raw mut token))?;
         Ok(token)
     }
 
-    /// Its IL, at most 64 KiB.
+    /// The bytes of the IL, at most 64 KiB.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::GetCode`.
     pub fn il_bytes(&self) -> Result<Vec<u8>> {
         let code = self.il_code()?;
         let size = self.il_size()?.min(64 * 1024);
@@ -251,26 +252,27 @@ impl Function {
         Ok(bytes)
     }
 
-    /// The address of its IL in the program.
+    /// The address of the IL in the program.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::GetAddress`.
     pub fn il_address(&self) -> Result<u64> {
         let mut address = 0;
         call!(self.il_code()?, ICorDebugCode.GetAddress(&raw mut address))?;
         Ok(address)
     }
 
-    /// Says whether it is the user's code, for steps in just-my-code.
+    /// Marks the method as user code or not, for steps with Just My Code.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugFunction2::SetJMCStatus`.
     pub fn set_user_code(&self, user: bool) -> Result<()> {
         let second: ComPtr<raw::ICorDebugFunction2> = self.0.cast()?;
         call!(second, ICorDebugFunction2.SetJMCStatus(i32::from(user))).map(drop)
     }
 
-    /// The IL offset of an address in its machine code, by the compiler's map; none when it is not in there.
+    /// The IL offset of an address in the machine code, by the compiler's map; `None` if the
+    /// address is outside it.
     pub fn il_offset_of(&self, address: u64) -> Option<u32> {
         let code = NativeCode::of(self).ok()?;
         let chunk = *code.chunks().ok()?.first()?;
@@ -281,10 +283,10 @@ impl Function {
         before.max_by_key(|entry| entry.start)?.il()
     }
 
-    /// An active breakpoint at an IL offset.
+    /// Sets an active breakpoint at an IL offset.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugCode::CreateBreakpoint` or `ICorDebugBreakpoint::Activate`.
     pub fn set_breakpoint(&self, il_offset: u32) -> Result<RuntimeBreakpoint> {
         let breakpoint: ComPtr<raw::ICorDebugFunctionBreakpoint> =
             get!(self.il_code()?, ICorDebugCode.CreateBreakpoint(il_offset))?;
@@ -298,10 +300,10 @@ impl Function {
 pub struct RuntimeBreakpoint(pub(crate) ComPtr<raw::ICorDebugBreakpoint>);
 
 impl RuntimeBreakpoint {
-    /// Removes it from the program.
+    /// Removes the breakpoint from the program.
     ///
     /// # Errors
-    /// From the runtime; harmless when the process has ended.
+    /// From `ICorDebugBreakpoint::Activate`; harmless when the process has ended.
     pub fn remove(&self) -> Result<()> {
         call!(self.0, ICorDebugBreakpoint.Activate(0)).map(drop)
     }

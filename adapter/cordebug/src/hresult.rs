@@ -27,7 +27,7 @@ macro_rules! hresults {
         $(#[doc = $sentence] pub const $name: u32 = $value;)*
 
         impl CorError {
-            /// Its symbolic name and what it means, where known.
+            /// The symbolic name and the meaning, if known.
             pub fn meaning(&self) -> Option<(&'static str, &'static str)> {
                 match self.hresult { $($value => Some((stringify!($name), $sentence)),)* _ => None }
             }
@@ -81,8 +81,8 @@ hresults! {
 }
 
 impl CorError {
-    /// Whether it says that a thread is at a place where no code can be run on it.
-    pub fn is_unsafe_place(&self) -> bool {
+    /// Whether the error means that a thread is at a location where it cannot run an evaluation.
+    pub fn is_unsafe_location(&self) -> bool {
         matches!(
             self.hresult,
             CORDBG_E_FUNC_EVAL_BAD_START_POINT
@@ -94,7 +94,7 @@ impl CorError {
         )
     }
 
-    /// Passes success codes on.
+    /// Returns success codes, which are not negative; any other becomes an error.
     pub(crate) fn check(call: &'static str, hresult: i32) -> Result<i32, Self> {
         if hresult < 0 { Err(Self { call, hresult: hresult as u32 }) } else { Ok(hresult) }
     }

@@ -1,10 +1,10 @@
 //! Replacements for system functions that the debugging library and its data access library import, where
-//! ours are faster or safer: [`blocks`] keeps memory that they would otherwise map again at each stop,
-//! [`memory`] gathers their reads of the program's memory, [`end`] reports the program's end to them
-//! correctly, [`waits`] makes them check for it, and holds them where their next action would crash calls
-//! under way, and [`pipes`] has their transport end with the program.
+//! ours are faster or safer. [`blocks`] keeps memory that they would otherwise map again at each stop.
+//! [`memory`] gathers their reads of the program's memory. [`end`] reports the program's end to them
+//! correctly. [`waits`] makes them check for it, and holds them while their next action would crash calls
+//! under way. [`pipes`] closes their transport when the program ends.
 //!
-//! Only calls from these two libraries come here: only their import tables are changed.
+//! Only the import tables of these two libraries are changed, so only their calls arrive here.
 
 mod blocks;
 pub(crate) mod end;
@@ -23,15 +23,15 @@ use plthook::ObjectFile;
 /// The data access library, in a runtime's folder.
 const DATA_ACCESS: &str = "libmscordaccore.so";
 
-/// Libraries that are done, and whether all that is needed of them could be replaced.
+/// Handles of the libraries that were changed, and whether all needed functions could be replaced.
 static DONE: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
 
-/// Changes the imports of the libraries in a runtime's folder; once, however often it is called.
+/// Changes the imports of the libraries in a runtime's folder. Later calls for the same folder do nothing.
 ///
-/// A library that lacks one of the imports works as it did: it only gains less.
+/// A library that lacks one of the imports works as before, without the gain.
 ///
 /// # Safety
-/// Nothing of the libraries may run yet, unless this was called before.
+/// No code of the libraries may run yet, unless this was called before.
 pub(crate) unsafe fn replace(folder: &Path) {
     let data_access = [
         ("mmap", blocks::mmap as *const c_void),
@@ -46,8 +46,8 @@ pub(crate) unsafe fn replace(folder: &Path) {
         ("unlink", pipes::unlink as *const c_void),
     ];
     let messages = [("read", memory::read as *const c_void), ("write", memory::write as *const c_void)];
-    // Without the messages, nothing says when what was read is out of date.
-    // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as
+    // Without counted messages, nothing shows when a page that was read is out of date.
+    // SAFETY: the caller's promise; the functions have the types of those they replace, and exist as long as
     // the process.
     unsafe {
         let library = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
@@ -59,21 +59,21 @@ pub(crate) unsafe fn replace(folder: &Path) {
     }
 }
 
-/// Whether all that are `needed` are replaced.
+/// Replaces functions of a library. Returns whether all that are `needed` were replaced.
 ///
 /// # Safety
-/// As [`replace`]; each function replaces the one of this name.
+/// As for [`replace`]. Each function must have the type of the one with its name.
 unsafe fn replace_in(path: &Path, functions: &[(&str, *const c_void)], needed: &[&str]) -> bool {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the runtime's own libraries; a library that is loaded already is only found.
+    // SAFETY: the libraries of the runtime; one that is loaded already is only found.
     let Ok(library) = (unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }) else { return false };
-    // Stays loaded: a changed library must not be unmapped while it is in use.
+    // The library stays loaded: a changed one must not be unmapped while it is in use.
     let handle = library.into_raw();
     if let Some(outcome) = done.get(&(handle as usize)) {
         return *outcome;
     }
     let mut replaced = Vec::new();
-    // SAFETY: a handle that the loader gave.
+    // SAFETY: a handle that the loader returned.
     if let Ok(object) = unsafe { ObjectFile::open_by_handle(handle) } {
         for (name, function) in functions {
             // SAFETY: the caller's promise.

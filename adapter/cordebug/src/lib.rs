@@ -4,14 +4,13 @@
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a
 //! process and loading its debugging library), [`debugger`] (debugger and process), [`callback`] (events of
 //! the runtime), then one module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`],
-//! [`value`], [`eval`]. [`hresult`] says what failures mean, [`alive`] whether the program lives, [`exits`]
-//! how it ended, [`imports`] what of the system the library is given faster or more truly, [`activity`] when
-//! something passed between us and the runtime; [`signals`] is for the process in a client's terminal,
-//! [`descriptors`] for the one that becomes the program of another adapter.
+//! [`value`], [`eval`]. [`hresult`] explains failures, [`alive`] checks whether the program is alive, and
+//! [`exits`] records how it ended. [`imports`] replaces system functions of the library, and [`activity`]
+//! counts calls and messages. [`signals`] is for the process in a client's terminal, [`descriptors`] for the
+//! one that becomes the program of another adapter.
 //!
-//! Objects are not `Send`: they stay on one thread, the engine's. A [`callback::Callback`] is, and is the one
-//! place where
-//! COM pointers cross threads.
+//! Objects are not `Send`: they stay on the engine's thread. Only a [`callback::Callback`] moves COM pointers
+//! to another thread.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the .NET engine runs on Linux x86-64 so far");
@@ -42,5 +41,5 @@ pub mod value;
 
 pub use hresult::CorError;
 
-/// What every call gives.
+/// The result of a call of the debugging library.
 pub type Result<T> = std::result::Result<T, CorError>;

@@ -6,12 +6,12 @@ use crate::frame::Function;
 use crate::hresult::CorError;
 use crate::raw;
 
-/// CORDEBUG_JIT_DISABLE_OPTIMIZATION.
+/// CorDebugJITCompilerFlags: CORDEBUG_JIT_DISABLE_OPTIMIZATION.
 const NO_OPTIMIZATION: u32 = 3;
-/// Longest name we ask for, UTF-16 units.
+/// Maximum length of a module's name, in UTF-16 units.
 const MAX_NAME_LEN: usize = 32 * 1024;
 
-/// Largest metadata that is read, bytes.
+/// Maximum size of metadata that is read, in bytes.
 const MAX_METADATA_LEN: u32 = 256 * 1024 * 1024;
 
 /// A module that the program has loaded.
@@ -19,10 +19,10 @@ const MAX_METADATA_LEN: u32 = 256 * 1024 * 1024;
 pub struct Module(pub(crate) ComPtr<raw::ICorDebugModule>);
 
 impl Module {
-    /// Its path; a made-up name for modules without a file.
+    /// The path of the module; a made-up name for a module without a file.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::GetName`.
     pub fn name(&self) -> Result<String> {
         let mut length = 0;
         call!(self.0, ICorDebugModule.GetName(0, &raw mut length, core::ptr::null_mut()))?;
@@ -31,51 +31,52 @@ impl Module {
         Ok(String::from_utf16_lossy(name.split(|unit| *unit == 0).next().unwrap_or_default()))
     }
 
-    /// Address at which it is loaded.
+    /// Address at which the module is loaded.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::GetBaseAddress`.
     pub fn base_address(&self) -> Result<u64> {
         let mut address = 0;
         call!(self.0, ICorDebugModule.GetBaseAddress(&raw mut address))?;
         Ok(address)
     }
 
-    /// How many bytes are loaded there.
+    /// Number of bytes that are loaded there.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::GetSize`.
     pub fn size(&self) -> Result<u32> {
         let mut size = 0;
         call!(self.0, ICorDebugModule.GetSize(&raw mut size))?;
         Ok(size)
     }
 
-    /// Whether it is made at run time, by `AssemblyBuilder`: types may still come.
+    /// Whether the program creates the module at run time, by `AssemblyBuilder`. Types may still be added.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::IsDynamic`.
     pub fn is_dynamic(&self) -> Result<bool> {
         let mut dynamic = 0;
         call!(self.0, ICorDebugModule.IsDynamic(&raw mut dynamic))?;
         Ok(dynamic != 0)
     }
 
-    /// Whether it was made at run time, or has no file.
+    /// Whether the module was created at run time, or was loaded from memory.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::IsInMemory` or `ICorDebugModule::IsDynamic`.
     pub fn is_without_file(&self) -> Result<bool> {
         let mut in_memory = 0;
         call!(self.0, ICorDebugModule.IsInMemory(&raw mut in_memory))?;
         Ok(in_memory != 0 || self.is_dynamic()?)
     }
 
-    /// Its metadata as the runtime has it now (ECMA-335 II.24.2): of a module made at run time, which has no
-    /// file.
+    /// The current metadata in the runtime (ECMA-335 II.24.2), for a module that was created at run
+    /// time and has no file.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::GetMetaDataInterface` or `IMetaDataTables2::GetMetaDataStorage`; also if the
+    /// metadata is larger than 256 MiB.
     pub fn metadata(&self) -> Result<Vec<u8>> {
         let wanted = raw::IMetaDataTables2::IID;
         let unknown: ComPtr<IUnknown> =
@@ -93,7 +94,7 @@ impl Module {
     /// The method with this MethodDef token.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::GetFunctionFromToken`.
     pub fn function(&self, token: u32) -> Result<Function> {
         get!(self.0, ICorDebugModule.GetFunctionFromToken(token)).map(Function)
     }
@@ -101,34 +102,35 @@ impl Module {
     /// The class with this TypeDef token.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule::GetClassFromToken`.
     pub fn class(&self, token: u32) -> Result<Class> {
         get!(self.0, ICorDebugModule.GetClassFromToken(token)).map(Class)
     }
 
-    /// Keeps its code from being optimised; only while it is being loaded.
+    /// Turns optimisation of the module's code off. Only possible while the module is being loaded.
     ///
     /// # Errors
-    /// From the runtime; `CORDBG_E_CANNOT_BE_ON_ATTACH` after attaching.
+    /// From `ICorDebugModule2::SetJITCompilerFlags`; `CORDBG_E_CANNOT_BE_ON_ATTACH` after attaching.
     pub fn disable_optimization(&self) -> Result<()> {
         let module: ComPtr<raw::ICorDebugModule2> = self.0.cast()?;
         call!(module, ICorDebugModule2.SetJITCompilerFlags(NO_OPTIMIZATION)).map(drop)
     }
 
-    /// Says whether its code is the user's, for steps in just-my-code.
+    /// Marks the code of the module as user code or not, for steps with Just My Code.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugModule2::SetJMCStatus`.
     pub fn set_user_code(&self, user: bool) -> Result<()> {
         let module: ComPtr<raw::ICorDebugModule2> = self.0.cast()?;
         call!(module, ICorDebugModule2.SetJMCStatus(i32::from(user), 0, core::ptr::null_mut())).map(drop)
     }
 
-    /// Whether the runtime has bound a reference of this module (an AssemblyRef token) to the assembly of
-    /// another.
+    /// Whether the runtime has bound a reference of this module (an AssemblyRef token) to
+    /// the assembly of another.
     ///
     /// # Errors
-    /// From the runtime, also where the reference is not bound yet.
+    /// From `ICorDebugModule2::ResolveAssembly` or `ICorDebugModule::GetAssembly`; also if the
+    /// reference is not bound yet.
     pub fn refers_to(&self, reference: u32, other: &Self) -> Result<bool> {
         let module: ComPtr<raw::ICorDebugModule2> = self.0.cast()?;
         let bound = get!(module, ICorDebugModule2.ResolveAssembly(reference))?;
@@ -146,30 +148,31 @@ impl Module {
 pub struct Class(pub(crate) ComPtr<raw::ICorDebugClass>);
 
 impl Class {
-    /// Its TypeDef token.
+    /// The TypeDef token of the class.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugClass::GetToken`.
     pub fn token(&self) -> Result<u32> {
         let mut token = 0;
         call!(self.0, ICorDebugClass.GetToken(&raw mut token))?;
         Ok(token)
     }
 
-    /// The module it is in.
+    /// The module that defines the class.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugClass::GetModule`.
     pub fn module(&self) -> Result<Module> {
         get!(self.0, ICorDebugClass.GetModule()).map(Module)
     }
 }
 
 impl Class {
-    /// A static field of a class without generic arguments. `frame` says which thread's, for thread statics.
+    /// A static field of a class without generic arguments. For a thread static, `frame` selects the thread.
     ///
     /// # Errors
-    /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
+    /// From `ICorDebugClass::GetStaticFieldValue`; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the
+    /// class is initialised.
     pub fn static_field(&self, token: u32, frame: &crate::frame::Frame) -> Result<crate::value::Value> {
         get!(self.0, ICorDebugClass.GetStaticFieldValue(token, frame.0.as_ptr()))
             .map(crate::value::Value::from)

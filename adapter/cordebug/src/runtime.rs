@@ -1,6 +1,7 @@
-//! Finding the runtime in a process, and loading the debugging library that belongs to it.
+//! Finds the runtime in a process, and loads the debugging library that belongs to it.
 //!
-//! The library must be the one beside the process's `libcoreclr.so`: it knows that build's data structures.
+//! The library must be the one next to the process's `libcoreclr.so`: it depends on the data structures of
+//! that build.
 
 pub mod inside;
 
@@ -17,27 +18,27 @@ use crate::hresult::CorError;
 use crate::imports;
 use crate::startup::temporary;
 
-/// What we ask for; understood by all runtimes from 3.1 on.
+/// The requested version of the interface. All runtimes since 3.1 support it.
 const INTERFACE_VERSION: i32 = 4;
-/// Between two looks at the map of a starting process.
+/// Time between two reads of the memory map of a starting process.
 const PRELOAD_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// DllMain's DLL_PROCESS_ATTACH.
+/// DLL_PROCESS_ATTACH, the reason passed to `DllMain`.
 const PROCESS_ATTACH: u32 = 1;
 
 /// A runtime in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClrRuntime {
-    /// Its folder; of one inside the executable that of the libraries which debug it.
+    /// The folder of the runtime. For one inside the executable, the folder of the libraries that debug it.
     pub folder: PathBuf,
-    /// Where `libcoreclr.so`, or the executable that has it inside, is loaded.
+    /// Address of `libcoreclr.so`, or of the executable that contains it.
     pub base: u64,
-    /// It is linked into the executable.
+    /// Whether the runtime is linked into the executable.
     pub inside: bool,
 }
 
 impl ClrRuntime {
-    /// The name of its folder, which is its version where it is installed as usual. Of one inside the
-    /// executable, what its libraries' path says of that; empty when it says nothing.
+    /// The name of the runtime's folder, which is the version in a usual installation. For a runtime inside
+    /// the executable, the version in the path of its libraries; empty if the path has none.
     pub fn version(&self) -> String {
         if self.inside {
             let names = self.folder.iter().rev().map(|name| name.to_string_lossy());
@@ -50,13 +51,13 @@ impl ClrRuntime {
     }
 }
 
-/// Why no debugger could be made.
+/// The reason why no debugger could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// The process cannot be looked at.
+    /// The memory map of the process cannot be read.
     #[error("cannot read the memory map of process {pid}: {reason}")]
     Maps {
-        /// The process id.
+        /// Id of the process whose memory map was to be read.
         pid: u32,
         /// The error of the operating system.
         reason: std::io::Error,
@@ -64,12 +65,12 @@ pub enum RuntimeError {
     /// A library could not be loaded.
     #[error("cannot load `{path}`: {reason}")]
     Library {
-        /// Path of the library.
+        /// Path of the library that was to be loaded.
         path: PathBuf,
         /// The error of the loader.
         reason: libloading::Error,
     },
-    /// Loaded, but it does not start.
+    /// The library is loaded, but its initialisation failed.
     #[error("`{0}` refused to start")]
     Refused(PathBuf),
     /// An error of the debugging library.
@@ -77,18 +78,19 @@ pub enum RuntimeError {
     Cor(#[from] CorError),
 }
 
-/// The runtimes in a process; none when it is not a .NET program, or its runtime has not started.
+/// Finds the runtimes in a process. The list is empty if the process is not a .NET program, or its
+/// runtime has not started.
 ///
 /// # Errors
-/// When the process is gone or not ours.
+/// When the process has ended or belongs to another user.
 pub fn find(pid: u32) -> Result<Vec<ClrRuntime>, RuntimeError> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
-    maps.map(|maps| in_maps(&maps)).map_err(|reason| RuntimeError::Maps { pid, reason })
+    maps.map(|maps| runtimes_in(&maps)).map_err(|reason| RuntimeError::Maps { pid, reason })
 }
 
-/// proc(5): `address-address perms offset device inode path`, ascending; the first mapping of a file is its
-/// base.
-fn in_maps(maps: &str) -> Vec<ClrRuntime> {
+/// The runtimes in a memory map. proc(5): `address-address perms offset device inode path`, ascending. The
+/// first mapping of a file is its base.
+fn runtimes_in(maps: &str) -> Vec<ClrRuntime> {
     let mut found: Vec<ClrRuntime> = Vec::new();
     for line in maps.lines() {
         let Some(path) = line.find('/').and_then(|start| line.get(start..)) else { continue };
@@ -103,11 +105,11 @@ fn in_maps(maps: &str) -> Vec<ClrRuntime> {
     found
 }
 
-/// The runtime inside the executable of a process, to be debugged with the libraries in `folder`.
+/// Finds the runtime inside the executable of a process, to be debugged with the libraries in `folder`.
 ///
 /// # Errors
-/// When the process is gone or not ours.
-pub fn inside(pid: u32, folder: &Path) -> Result<Option<ClrRuntime>, RuntimeError> {
+/// When the process has ended or belongs to another user.
+pub fn find_inside(pid: u32, folder: &Path) -> Result<Option<ClrRuntime>, RuntimeError> {
     let failed = |reason| RuntimeError::Maps { pid, reason };
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).map_err(failed)?;
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).map_err(failed)?;
@@ -115,8 +117,8 @@ pub fn inside(pid: u32, folder: &Path) -> Result<Option<ClrRuntime>, RuntimeErro
     Ok(base.map(|base| ClrRuntime { folder: folder.to_path_buf(), base, inside: true }))
 }
 
-/// Where a file begins in memory. Assemblies inside an executable are mapped from it too, anywhere: it begins
-/// where its first byte is.
+/// The address of the first byte of a file in memory. Assemblies inside an executable are mapped from
+/// it too, at any address.
 fn base_of(file: &Path, maps: &str) -> Option<u64> {
     let first = maps.lines().find(|line| {
         let path = line.find('/').and_then(|start| line.get(start..));
@@ -127,11 +129,11 @@ fn base_of(file: &Path, maps: &str) -> Option<u64> {
 }
 
 /// Maps the debugging library and its data access library as soon as the starting process has mapped its
-/// runtime, which is long before that can be debugged: their loading then costs a launch nothing. Gives up
-/// when `wanted` turns false. Whether the process has a runtime.
+/// runtime, which is long before the runtime can be debugged. Their loading then does not delay a launch.
+/// Gives up when `wanted` turns false. Returns whether the process has a runtime.
 ///
-/// Only mapping and relocation: nothing of theirs runs. [`create_debugger`] says what is wrong, if anything
-/// is.
+/// This only maps and relocates the libraries; none of their code is called.
+/// [`create_debugger`] reports failures.
 pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
     while wanted.load(Ordering::Relaxed) {
         let Ok(found) = find(pid) else { return false };
@@ -148,18 +150,17 @@ pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
     false
 }
 
-/// Loads the runtime's debugging library and makes a debugger for this process.
+/// Loads the runtime's debugging library and creates a debugger for this process.
 ///
 /// The library stays loaded for the life of our process: its threads never end.
 ///
 /// # Errors
-/// When it is missing, cannot be loaded, or refuses.
+/// When the library is missing, cannot be loaded, or does not start.
 pub fn create_debugger(pid: u32, runtime: &ClrRuntime) -> Result<Debugger, RuntimeError> {
     temporary::remember(pid);
     let path = runtime.folder.join("libmscordbi.so");
     let load = |reason| RuntimeError::Library { path: path.clone(), reason };
-    // SAFETY: loading runs the library's initialisers; it is the runtime's own, from the folder the program
-    // runs from.
+    // SAFETY: loading runs the library's initialisers; the library is part of the program's runtime.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }.map_err(load)?;
     type DllMain = unsafe extern "C" fn(*mut c_void, u32, *mut c_void) -> i32;
     type CreateEx = unsafe extern "C" fn(i32, u32, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
@@ -170,7 +171,7 @@ pub fn create_debugger(pid: u32, runtime: &ClrRuntime) -> Result<Debugger, Runti
     // arguments are valid for the calls, and a successful creation writes a reference that we own.
     let (created, is_core) = unsafe {
         imports::replace(&runtime.folder);
-        // It must run once before anything else: it starts the library's platform layer.
+        // It must run before any other function: it starts the library's platform layer.
         let main = library.get::<DllMain>(symbol(c"DllMain")).map_err(load)?;
         let create3 = library.get::<Create3>(symbol(c"CoreCLRCreateCordbObject3")).map(|symbol| *symbol).ok();
         let create = library.get::<CreateEx>(symbol(c"CoreCLRCreateCordbObjectEx")).map(|symbol| *symbol);
@@ -181,7 +182,7 @@ pub fn create_debugger(pid: u32, runtime: &ClrRuntime) -> Result<Debugger, Runti
         }
         let (base, mut out) = (runtime.base as *mut c_void, core::ptr::null_mut());
         let none = core::ptr::null();
-        // Beside the executable it would not find it.
+        // The library would look for it next to the executable.
         let data_access = runtime.folder.join("libmscordaccore.so");
         let words: Vec<u16> = data_access.to_string_lossy().encode_utf16().chain([0]).collect();
         let data_access = if runtime.inside { words.as_ptr() } else { none };
@@ -206,10 +207,10 @@ mod tests {
             7f10-7f20 r-xp 0 08:01 5 /usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so\n\
             7f20-7f30 r-xp 0 08:01 6 /usr/lib/libc.so.6\n\
             7f30-7f40 rw-p 0 00:00 0 [heap]\n";
-        let found = in_maps(maps);
+        let found = runtimes_in(maps);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].base, found[0].version().as_str()), (0x7f00, "9.0.1"));
-        assert!(in_maps("nonsense\n\n").is_empty());
+        assert!(runtimes_in("nonsense\n\n").is_empty());
     }
 
     #[test]

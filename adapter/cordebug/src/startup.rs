@@ -1,5 +1,5 @@
-//! Objects that a starting runtime provides and leaves for a debugger: the hold on it ([`hold`]), its pipes,
-//! its sockets.
+//! Objects through which a debugger reaches a starting runtime: the hold on it ([`hold`]), its pipes, its
+//! sockets.
 //!
 //! Not here: the debugging library ([`crate::runtime`]).
 
@@ -14,26 +14,26 @@ mod asleep;
 mod hold;
 pub mod temporary;
 
-pub use hold::{HoldResult, StartupHold, run_promptly};
+pub use hold::{HoldResult, StartupHold, raise_thread_priority};
 
-/// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never
-/// does.
+/// Maximum time to wait until the threads of a held runtime are at rest. A thread that a start-up
+/// hook keeps busy never is.
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How old a process is whose runtime may still be starting.
+/// Maximum age of a process whose runtime may still be starting.
 const MAX_STARTUP_AGE: Duration = Duration::from_secs(10);
 
-/// Waits until a process that is not held can be attached to, at most half a second. Only one that has just
-/// begun needs it, for the reason that [`StartupHold::rest`] gives: until its helper thread rests. It runs on
-/// meanwhile, so its other threads need not.
+/// Waits until a debugger can attach to a process that is not held, at most half a second. Only a process
+/// that has just started needs this, for the reason at [`StartupHold::wait_for_rest`]. The process runs in
+/// the meantime, so only its helper thread must be at rest.
 pub fn wait_until_ready(pid: u32) {
     if age(pid).is_some_and(|age| age < MAX_STARTUP_AGE) {
         asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_TIMEOUT);
     }
 }
 
-/// How long ago a process began. proc(5), `/proc/uptime`: seconds; a tick is a hundredth of one (sysconf(3),
-/// `_SC_CLK_TCK`).
+/// Time since a process started. proc(5), `/proc/uptime` is in seconds; a tick is 10 ms
+/// (sysconf(3), `_SC_CLK_TCK`).
 fn age(pid: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let up: f64 = std::fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
@@ -42,19 +42,21 @@ fn age(pid: u32) -> Option<Duration> {
         .checked_sub(Duration::from_millis(start_time(&stat)?.checked_mul(10)?))
 }
 
-/// proc(5): field 22 of `stat`, clock ticks; counted behind the program's name, which may hold anything.
+/// Start time in clock ticks. proc(5): field 22 of `stat`. Fields are counted after the program's name, which
+/// may contain any character.
 fn start_time(stat: &str) -> Option<u64> {
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Removes what crashed debuggers and killed runtimes of this user left behind for processes that are gone.
+/// Removes the files that crashed debuggers and killed runtimes of this user left, if their
+/// processes have ended.
 pub fn sweep_stale() {
     sweep_semaphores();
     sweep_pipes(&std::env::temp_dir());
 }
 
-/// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder.
-/// Removes those of a process that has ended.
+/// Removes the debugging pipes and the diagnostics socket of a process that has ended. A runtime that was
+/// killed leaves them in the temporary folder.
 pub fn remove_leftovers(pid: u32) {
     for (file, left) in leftovers(&temporary::folder_of(pid)) {
         if left.pid == pid {
@@ -63,28 +65,28 @@ pub fn remove_leftovers(pid: u32) {
     }
 }
 
-/// Whether a debugger can reach the runtime of a process: its debugging pipes are in the process's temporary
-/// folder.
+/// Whether a debugger can reach the runtime of a process: its debugging pipes exist in the
+/// process's temporary folder.
 pub fn has_pipes(pid: u32) -> bool {
     temporary::remember(pid);
     let found = leftovers(&temporary::folder_of(pid));
     found.iter().any(|(file, left)| left.pid == pid && is_pipe(file))
 }
 
-/// Where a runtime has the pipe that the debugging library looks for at this path, in the temporary folder of
-/// our process.
+/// The path of a pipe that the debugging library looks for in the temporary folder of our process. The
+/// runtime creates it in the temporary folder of its own process.
 pub(crate) fn pipe_at(path: &Path) -> Option<PathBuf> {
     let name = path.file_name().filter(|_| is_pipe(path))?;
     Some(temporary::folder_of(Leftover::parse(name.to_str()?)?.pid).join(name))
 }
 
-/// Waits until no debugger is connected to the runtime of a process, at most `limit`; whether that is so now.
-/// One that has just released is still closing its connection, and a connection made meanwhile would be
-/// mistaken for the old one.
+/// Waits until no debugger is connected to the runtime of a process, at most `limit`. Returns whether none is
+/// connected. A debugger that has just released the process is still closing its connection. A connection
+/// made in the meantime would be mistaken for the old one.
 pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     let ours = format!("clr-debug-pipe-{pid}-");
-    // The runtime's own ends may stay open behind a debugger that has gone; a debugger's do not.
+    // The runtime's ends may stay open after a debugger has gone; a debugger's ends do not.
     let others = || {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         processes.filter(|entry| {
@@ -106,8 +108,7 @@ pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
     true
 }
 
-/// The process a file of a runtime belongs to: `clr-debug-pipe-PID-KEY-in`,
-/// `dotnet-diagnostic-PID-KEY-socket`.
+/// The process of a runtime's file: `clr-debug-pipe-PID-KEY-in`, `dotnet-diagnostic-PID-KEY-socket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Leftover {
     pid: u32,
@@ -123,15 +124,15 @@ impl Leftover {
         Some(Self { pid: parts.next()?.parse().ok()?, key: parts.next()?.parse().ok()? })
     }
 
-    fn lives(self) -> bool {
+    fn is_process_alive(self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid));
         stat.is_ok_and(|stat| !has_ended(&stat) && start_time(&stat).is_none_or(|key| key == self.key))
     }
 }
 
-/// Files of runtimes of this user. A link is not a file of a runtime.
+/// Files that runtimes of this user created. A symbolic link is not one.
 fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
-    // SAFETY: only asks who we are.
+    // SAFETY: only returns the id of the user.
     let user = unsafe { libc::getuid() };
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files
@@ -146,19 +147,19 @@ fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
 
 fn sweep_pipes(folder: &Path) {
     let found = leftovers(folder);
-    // A process that cannot be seen may live in another pid namespace that shares this folder: then a process
-    // listens.
+    // A process that cannot be seen may run in another pid namespace that shares this folder. In this case a
+    // process listens on the socket.
     let answers =
         |left: Leftover| found.iter().any(|(file, other)| *other == left && accepts_connections(file));
     for (file, left) in &found {
-        if !left.lives() && !answers(*left) {
+        if !left.is_process_alive() && !answers(*left) {
             release_and_remove(file);
         }
     }
 }
 
-/// Whether a process listens on this Unix socket, also one that is suspended and whose queue of connections
-/// is full: a plain `connect` would wait until that process takes one.
+/// Whether a process listens on this Unix socket. Does not wait for a suspended process whose queue of
+/// connections is full, as a plain `connect` would.
 fn accepts_connections(socket: &Path) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let connected = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
@@ -167,21 +168,21 @@ fn accepts_connections(socket: &Path) -> bool {
 }
 
 fn release_and_remove(file: &Path) {
-    let held = released(file);
+    let held = open_to_release(file);
     // The runtime, or another process, may have removed it by now.
     drop(std::fs::remove_file(file));
     drop(held);
 }
 
-/// Whether a file has the name of a runtime's debugging pipe.
+/// Whether the name of a file is that of a runtime's debugging pipe.
 pub(crate) fn is_pipe(file: &Path) -> bool {
     file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("clr-debug-pipe-"))
 }
 
-/// The debugging library blocks forever in `open` on a pipe whose runtime has died. Opening it for both ends
-/// that wait, and while it is open no other wait can begin: remove its name then. Nothing when it is not a
-/// pipe of a runtime's.
-pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
+/// Opens a pipe of a runtime for reading and writing, which releases a library that waits for the other end.
+/// The library blocks forever in `open` on a pipe whose runtime has died. While the file is open no other
+/// wait can begin: remove the name in this time. `None` if the file is not a pipe of a runtime.
+pub(crate) fn open_to_release(file: &Path) -> Option<std::fs::File> {
     if !is_pipe(file) {
         return None;
     }
@@ -189,14 +190,14 @@ pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(file).ok()
 }
 
-/// Whether `/proc/PID/stat` is of a zombie: it has no files open any more.
+/// Whether this `/proc/PID/stat` is that of a zombie, which has no open files.
 fn has_ended(stat: &str) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 fn sweep_semaphores() {
     let Ok(files) = std::fs::read_dir("/dev/shm") else { return };
-    // SAFETY: only asks who we are.
+    // SAFETY: only returns the id of the user.
     let user = unsafe { libc::getuid() };
     for file in files.flatten() {
         let name = file.file_name();
@@ -212,7 +213,7 @@ fn sweep_semaphores() {
             && ours
             && !std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !has_ended(&stat))
         {
-            // Another process may have been faster.
+            // Another process may have removed it first.
             drop(std::fs::remove_file(file.path()));
         }
     }
@@ -237,7 +238,7 @@ mod tests {
         let key = start_time(&std::fs::read_to_string("/proc/self/stat").unwrap()).unwrap();
         // No process can have this number (proc(5), pid_max).
         let (gone, living) = ("clr-debug-pipe-4194305-7-out", format!("clr-debug-pipe-{own}-{key}-in"));
-        // The number is taken, by another process than the one that made it.
+        // Another process than the one that created it has this number now.
         let reused = format!("clr-debug-pipe-{own}-{}-in", key + 1);
         [gone, &living, &reused, "unrelated-4194305-7"].into_iter().for_each(fifo);
         // A process of another pid namespace.
@@ -274,7 +275,7 @@ mod tests {
     fn a_listener_that_takes_no_more_connections_keeps_no_sweep_waiting() {
         let folder = std::env::temp_dir().join(format!("tandem-full-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        // The process that made it has ended, and a child that inherited it is suspended.
+        // The process that created it has ended, and a child that inherited it is suspended.
         let socket = folder.join("dotnet-diagnostic-4194307-7-socket");
         let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         rustix::net::listen(&listener, 0).unwrap();

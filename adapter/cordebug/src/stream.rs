@@ -1,25 +1,25 @@
-//! IStream, in which the runtime hands over symbols: only how to read one to its end. Its vtable in `raw`
-//! ends with the last method that is called.
+//! IStream, in which the runtime passes symbols. It can only be read to its end. Its vtable in `raw` ends
+//! with the last method that is called.
 
 use crate::Result;
 use crate::com::{ComPtr, call};
 use crate::raw::IStream;
 
-/// Largest stream that is read, bytes.
+/// Maximum size of a stream that is read, in bytes.
 const MAX_STREAM_LEN: usize = 256 * 1024 * 1024;
-/// Bytes read per call.
+/// Number of bytes that one call reads.
 const READ_LEN: usize = 64 * 1024;
-/// STREAM_SEEK_SET.
+/// STREAM_SEEK: STREAM_SEEK_SET.
 const FROM_START: u32 = 0;
 
-/// A stream of the debugging library's.
+/// A stream of the debugging library.
 pub struct ComStream(pub(crate) ComPtr<IStream>);
 
 impl ComStream {
-    /// All of it; what is beyond 256 MiB is left out.
+    /// Reads the whole stream, without bytes after the first 256 MiB.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `IStream::Seek` or `IStream::Read`.
     pub fn read(&self) -> Result<Vec<u8>> {
         call!(self.0, IStream.Seek(0, FROM_START, core::ptr::null_mut()))?;
         let (mut bytes, mut piece) = (Vec::new(), vec![0u8; READ_LEN]);

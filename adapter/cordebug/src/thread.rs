@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::com::{ComPtr, call, get};
 use crate::eval::Eval;
-use crate::frame::{Frame, Internal};
+use crate::frame::{Frame, InternalFrame};
 use crate::raw;
 use crate::value::Value;
 
@@ -13,31 +13,31 @@ pub struct Thread(pub(crate) ComPtr<raw::ICorDebugThread>);
 
 /// CORDBG_S_AT_END_OF_STACK.
 const END_OF_STACK: i32 = 0x0013_1324;
-/// Of CorDebugUserState.
+/// CorDebugUserState: USER_WAIT_SLEEP_JOIN.
 const WAIT_SLEEP_JOIN: u32 = 0x20;
-/// Of CorDebugUnmappedStop and CorDebugIntercept: nothing.
+/// CorDebugUnmappedStop: STOP_NONE; CorDebugIntercept: INTERCEPT_NONE.
 const NONE: u32 = 0;
-/// Of CorDebugUnmappedStop: prologue, epilogue, code without a map, other code without IL. Native code is
-/// refused.
+/// CorDebugUnmappedStop: prologue, epilogue, code without a map, other code without IL. The
+/// library refuses native code.
 const ALL_MANAGED: u32 = 0x0f;
 
 impl Thread {
-    /// The operating system's thread id.
+    /// The id of the thread in the operating system.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugThread::GetID`.
     pub fn id(&self) -> Result<u32> {
         let mut id = 0;
         call!(self.0, ICorDebugThread.GetID(&raw mut id))?;
         Ok(id)
     }
 
-    /// Managed frames from the top, at most `limit`. A handler (`catch`, `finally`) has a frame of its own on
-    /// the stack, and its method another: the first represents both, and frames that the exception left
-    /// between them are omitted. A filter (`when`) runs while all of them still exist.
+    /// Managed frames from the top, at most `limit`. A handler (`catch`, `finally`) has a frame on the stack,
+    /// and its method has another. The first represents both, and frames that the exception left between them
+    /// are omitted. A filter (`when`) runs while all of them still exist.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugThread3::CreateStackWalk` or `ICorDebugStackWalk::Next`.
     pub fn frames(&self, limit: usize) -> Result<Vec<Frame>> {
         let thread: ComPtr<raw::ICorDebugThread3> = self.0.cast()?;
         let walk: ComPtr<raw::ICorDebugStackWalk> = get!(thread, ICorDebugThread3.CreateStackWalk())?;
@@ -51,7 +51,7 @@ impl Thread {
                         handler = frame.is_handler().then(|| frame.clone());
                         frames.push(frame);
                     }
-                    // Its method may be a handler of another one itself.
+                    // Its method may itself be a handler of another method.
                     Some(own) if own.is_handler_of(&frame) => {
                         handler = frame.is_handler().then_some(frame);
                     }
@@ -66,12 +66,12 @@ impl Thread {
         Ok(frames)
     }
 
-    /// The runtime's own frames, from the top: what they are and where on the stack they lie. None when there
-    /// are more than `limit`: the runtime gives all or nothing.
+    /// Internal frames of the runtime from the top, with their addresses on the stack. Empty if there are
+    /// more than `limit`, because the runtime returns all or none.
     ///
     /// # Errors
-    /// From the runtime.
-    pub fn internal_frames(&self, limit: u32) -> Result<Vec<(Internal, u64)>> {
+    /// From `ICorDebugThread3::GetActiveInternalFrames`.
+    pub fn internal_frames(&self, limit: u32) -> Result<Vec<(InternalFrame, u64)>> {
         let thread: ComPtr<raw::ICorDebugThread3> = self.0.cast()?;
         let (mut count, none) = (0, core::ptr::null_mut());
         call!(thread, ICorDebugThread3.GetActiveInternalFrames(0, &raw mut count, none))?;
@@ -83,17 +83,17 @@ impl Thread {
         call!(thread, ICorDebugThread3.GetActiveInternalFrames(room, &raw mut count, out))?;
         list.truncate(count as usize);
         let what = "ICorDebugThread3::GetActiveInternalFrames";
-        // SAFETY: the call gave us one reference to each of them, or null.
+        // SAFETY: the call returned one reference to each of them, or null.
         let frames = list.into_iter().map(|frame| unsafe { ComPtr::own(what, frame) });
-        // Each is taken over before one that cannot be read ends this.
+        // All references are owned before the first frame that cannot be read ends the loop.
         let frames: Vec<Result<ComPtr<raw::ICorDebugInternalFrame2>>> = frames.collect();
-        frames.into_iter().map(|frame| Internal::placed(&frame?)).collect()
+        frames.into_iter().map(|frame| InternalFrame::with_address(&frame?)).collect()
     }
 
-    /// The exception it is throwing.
+    /// The exception that the thread is throwing.
     ///
     /// # Errors
-    /// From the runtime; also when there is none.
+    /// From `ICorDebugThread::GetCurrentException`; also if the thread throws no exception.
     pub fn current_exception(&self) -> Result<Value> {
         get!(self.0, ICorDebugThread.GetCurrentException()).map(Value::from)
     }
@@ -101,33 +101,34 @@ impl Thread {
     /// The managed `Thread` object.
     ///
     /// # Errors
-    /// From the runtime; also when it has none yet.
+    /// From `ICorDebugThread::GetObject`; also if the thread has no object yet.
     pub fn object(&self) -> Result<Value> {
         get!(self.0, ICorDebugThread.GetObject()).map(Value::from)
     }
 
-    /// Whether it waits in the runtime: sleeps, joins another thread, waits for a lock or an event.
+    /// Whether the thread waits in the runtime: it sleeps, joins another thread, or waits
+    /// for a lock or an event.
     ///
     /// # Errors
-    /// From the runtime.
-    pub fn waits(&self) -> Result<bool> {
+    /// From `ICorDebugThread::GetUserState`.
+    pub fn is_waiting(&self) -> Result<bool> {
         let mut state = 0;
         call!(self.0, ICorDebugThread.GetUserState(&raw mut state))?;
         Ok(state & WAIT_SLEEP_JOIN != 0)
     }
 
-    /// An evaluation on this thread.
+    /// Creates an evaluation on this thread.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugThread::CreateEval`.
     pub fn create_eval(&self) -> Result<Eval> {
         get!(self.0, ICorDebugThread.CreateEval()).map(Eval)
     }
 
-    /// A stepper that stops at mapped code only, and with `just_my_code` in user code only.
+    /// Creates a stepper that stops only at mapped code, and with `just_my_code` only in user code.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugThread::CreateStepper`, or from a method that configures the stepper.
     pub fn create_stepper(&self, just_my_code: bool) -> Result<Stepper> {
         let stepper: ComPtr<raw::ICorDebugStepper> = get!(self.0, ICorDebugThread.CreateStepper())?;
         call!(stepper, ICorDebugStepper.SetInterceptMask(NONE))?;
@@ -138,7 +139,7 @@ impl Thread {
     }
 }
 
-/// A step in preparation or under way.
+/// A step that is being prepared or under way.
 #[derive(Clone)]
 pub struct Stepper(pub(crate) ComPtr<raw::ICorDebugStepper>);
 
@@ -149,10 +150,10 @@ struct StepRange {
 }
 
 impl Stepper {
-    /// Steps until the thread leaves these IL ranges, each `[start, end)`; into calls when `into`.
+    /// Steps until the thread leaves these IL ranges, each `[start, end)`. With `into`, it steps into calls.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugStepper::StepRange`.
     pub fn step_ranges(&self, into: bool, ranges: &[(u32, u32)]) -> Result<()> {
         let mut ranges: Vec<StepRange> =
             ranges.iter().map(|(start, end)| StepRange { start: *start, end: *end }).collect();
@@ -160,10 +161,10 @@ impl Stepper {
         call!(self.0, ICorDebugStepper.StepRange(i32::from(into), list, count)).map(drop)
     }
 
-    /// Steps one machine instruction, into calls when `into`; comes to rest anywhere.
+    /// Steps one machine instruction. With `into`, it steps into calls. The step may end in any managed code.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugStepper::SetUnmappedStopMask` or `ICorDebugStepper::Step`.
     pub fn step_instruction(&self, into: bool) -> Result<()> {
         call!(self.0, ICorDebugStepper.SetUnmappedStopMask(ALL_MANAGED))?;
         call!(self.0, ICorDebugStepper.Step(i32::from(into))).map(drop)
@@ -172,7 +173,7 @@ impl Stepper {
     /// Steps out of the current function.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugStepper::StepOut`.
     pub fn step_out(&self) -> Result<()> {
         call!(self.0, ICorDebugStepper.StepOut()).map(drop)
     }
@@ -182,10 +183,10 @@ impl Stepper {
         self.0.is_same(&other.0)
     }
 
-    /// Abandons the current step.
+    /// Cancels the current step.
     ///
     /// # Errors
-    /// From the runtime; harmless when the step is over.
+    /// From `ICorDebugStepper::Deactivate`; harmless when the step is over.
     pub fn deactivate(&self) -> Result<()> {
         call!(self.0, ICorDebugStepper.Deactivate()).map(drop)
     }

@@ -1,5 +1,5 @@
-//! Types with their generic arguments: ICorDebugType, and how to make one. They stay good when the process
-//! runs.
+//! Types with their generic arguments, and how to construct them: ICorDebugType. They stay valid when the
+//! process runs.
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};
@@ -14,10 +14,10 @@ use crate::value::{Value, element};
 pub struct Type(pub(crate) ComPtr<raw::ICorDebugType>);
 
 impl Type {
-    /// One of [`element`].
+    /// The CorElementType of the type, one of [`element`].
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugType::GetType`.
     pub fn element_type(&self) -> Result<u32> {
         let mut kind = 0;
         call!(self.0, ICorDebugType.GetType(&raw mut kind))?;
@@ -27,7 +27,7 @@ impl Type {
     /// The class of the type.
     ///
     /// # Errors
-    /// From the runtime; primitives and arrays have none.
+    /// From `ICorDebugType::GetClass`; primitive types and arrays have no class.
     pub fn class(&self) -> Result<Class> {
         get!(self.0, ICorDebugType.GetClass()).map(Class)
     }
@@ -35,47 +35,48 @@ impl Type {
     /// The base type of the type.
     ///
     /// # Errors
-    /// From the runtime; `object` has none.
+    /// From `ICorDebugType::GetBase`; `object` has no base type.
     pub fn base(&self) -> Result<Type> {
         get!(self.0, ICorDebugType.GetBase()).map(Type)
     }
 
-    /// Element type of an array or pointer.
+    /// The element type of an array or pointer.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugType::GetFirstTypeParameter`.
     pub fn first_parameter(&self) -> Result<Type> {
         get!(self.0, ICorDebugType.GetFirstTypeParameter()).map(Type)
     }
 
-    /// Its generic arguments, in order.
+    /// The generic arguments of the type, in order.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugType::EnumerateTypeParameters`.
     pub fn parameters(&self) -> Result<Vec<Type>> {
         types_of(&get!(self.0, ICorDebugType.EnumerateTypeParameters())?)
     }
 
-    /// Dimensions of an array.
+    /// The number of dimensions of an array.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugType::GetRank`.
     pub fn rank(&self) -> Result<u32> {
         let mut rank = 0;
         call!(self.0, ICorDebugType.GetRank(&raw mut rank))?;
         Ok(rank)
     }
 
-    /// A static field. `frame` says which thread's, for thread statics.
+    /// A static field of the type. For a thread static, `frame` selects the thread.
     ///
     /// # Errors
-    /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
+    /// From `ICorDebugType::GetStaticFieldValue`; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the
+    /// class is initialised.
     pub fn static_field(&self, token: u32, frame: &Frame) -> Result<Value> {
         get!(self.0, ICorDebugType.GetStaticFieldValue(token, frame.0.as_ptr())).map(Value::from)
     }
 }
 
-/// The types in an enumerator.
+/// Collects the types of an enumerator.
 pub(crate) fn types_of(list: &ComPtr<raw::ICorDebugTypeEnum>) -> Result<Vec<Type>> {
     let mut types = Vec::new();
     loop {
@@ -84,7 +85,7 @@ pub(crate) fn types_of(list: &ComPtr<raw::ICorDebugTypeEnum>) -> Result<Vec<Type
         if count == 0 {
             return Ok(types);
         }
-        // SAFETY: the enumerator gave us one reference.
+        // SAFETY: the enumerator returned one reference.
         types.push(Type(unsafe { ComPtr::own("ICorDebugTypeEnum::Next", next) }?));
     }
 }
@@ -93,8 +94,8 @@ impl Class {
     /// The type of this class with these generic arguments (those of its enclosing classes first).
     ///
     /// # Errors
-    /// From the runtime.
-    pub fn with(&self, is_value: bool, arguments: &[Type]) -> Result<Type> {
+    /// From `ICorDebugClass2::GetParameterizedType`.
+    pub fn parameterized(&self, is_value: bool, arguments: &[Type]) -> Result<Type> {
         let class: ComPtr<raw::ICorDebugClass2> = self.0.cast()?;
         let kind = if is_value { element::VALUETYPE } else { element::CLASS };
         let mut list: Vec<_> = arguments.iter().map(|argument| argument.0.as_ptr()).collect();
@@ -105,10 +106,11 @@ impl Class {
 }
 
 impl Thread {
-    /// An array of this element type: `SZARRAY` with rank 1, `ARRAY`, or a pointer (`PTR`, `BYREF`; rank 0).
+    /// An array type with this element type (`SZARRAY` with rank 1, `ARRAY`), or a pointer type (`PTR`,
+    /// `BYREF`, with rank 0).
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugThread::GetAppDomain` or `ICorDebugAppDomain2::GetArrayOrPointerType`.
     pub fn array_of(&self, kind: u32, rank: u32, of: &Type) -> Result<Type> {
         let domain: ComPtr<raw::ICorDebugAppDomain> = get!(self.0, ICorDebugThread.GetAppDomain())?;
         let domain: ComPtr<raw::ICorDebugAppDomain2> = domain.cast()?;

@@ -1,4 +1,5 @@
-//! Values: ICorDebugValue and its kin. All stale after the process ran, but for handles.
+//! Values: ICorDebugValue and the interfaces derived from it. All but handles are stale after the process
+//! ran.
 
 use core::ffi::c_void;
 
@@ -11,7 +12,7 @@ use crate::raw;
 
 pub use crate::types::Type;
 
-/// CorElementType, ECMA-335 II.23.1.16: the ones the wrappers tell apart.
+/// CorElementType, ECMA-335 II.23.1.16: the types that the wrappers distinguish.
 pub mod element {
     #![allow(missing_docs, reason = "the names of ECMA-335")]
     pub const VOID: u32 = 0x01;
@@ -41,30 +42,30 @@ pub mod element {
     pub const SZARRAY: u32 = 0x1d;
 }
 
-/// CorDebugHandleType HANDLE_STRONG.
+/// CorDebugHandleType: HANDLE_STRONG.
 const STRONG: u32 = 1;
-/// CorDebugHandleType HANDLE_WEAK_TRACK_RESURRECTION.
+/// CorDebugHandleType: HANDLE_WEAK_TRACK_RESURRECTION.
 const WEAK: u32 = 2;
 
-/// Longest stack of an exception.
-const MAX_PLACES: usize = 1000;
+/// Maximum number of frames that are read of an exception's stack.
+const MAX_EXCEPTION_FRAMES: usize = 1000;
 
 /// CorDebugExceptionObjectStackFrame.
 #[repr(C)]
-struct ExceptionPlace {
+struct ExceptionFrame {
     module: *mut raw::ICorDebugModule,
     address: u64,
     method: u32,
     is_last_foreign: i32,
 }
 
-impl Default for ExceptionPlace {
+impl Default for ExceptionFrame {
     fn default() -> Self {
         Self { module: core::ptr::null_mut(), address: 0, method: 0, is_last_foreign: 0 }
     }
 }
 
-/// Something in the program.
+/// A value in the program: of a variable, a field, an element, or a result.
 #[derive(Clone)]
 pub struct Value(pub(crate) ComPtr<raw::ICorDebugValue>, Option<LongString>);
 
@@ -75,10 +76,10 @@ impl From<ComPtr<raw::ICorDebugValue>> for Value {
 }
 
 impl Value {
-    /// One of [`element`].
+    /// The CorElementType of the value, one of [`element`].
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugValue::GetType`.
     pub fn element_type(&self) -> Result<u32> {
         if self.1.is_some() {
             return Ok(element::STRING);
@@ -88,20 +89,20 @@ impl Value {
         Ok(kind)
     }
 
-    /// Its size in the program, bytes.
+    /// Size of the value in the program, in bytes.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugValue::GetSize`.
     pub fn size(&self) -> Result<u32> {
         let mut size = 0;
         call!(self.0, ICorDebugValue.GetSize(&raw mut size))?;
         Ok(size)
     }
 
-    /// Where it is; 0 when it is in a register.
+    /// Address of the value; 0 for a value in a register.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugValue::GetAddress`.
     pub fn address(&self) -> Result<u64> {
         if let Some(long) = &self.1 {
             return Ok(long.address());
@@ -111,10 +112,11 @@ impl Value {
         Ok(address)
     }
 
-    /// Its type with generic arguments: of a reference the declared one, of an object its own.
+    /// The type with its generic arguments: for a reference the declared type, for an
+    /// object its run-time type.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugValue2::GetExactType`.
     pub fn exact_type(&self) -> Result<Type> {
         if self.1.is_some() {
             return Err(crate::hresult::CorError::null("ICorDebugValue2::GetExactType"));
@@ -123,7 +125,7 @@ impl Value {
         get!(value, ICorDebugValue2.GetExactType()).map(Type)
     }
 
-    /// As a reference, if it is one.
+    /// The value as a reference, if it is one.
     pub fn as_reference(&self) -> Option<Reference> {
         if self.1.is_some() {
             return None;
@@ -131,54 +133,55 @@ impl Value {
         self.0.cast().ok().map(Reference)
     }
 
-    /// The value in the box, if it is one.
-    pub fn unboxed(&self) -> Option<Result<Value>> {
+    /// The content of a boxed value; `None` if the value is not boxed.
+    pub fn unbox(&self) -> Option<Result<Value>> {
         let boxed: ComPtr<raw::ICorDebugBoxValue> = self.0.cast().ok()?;
         let object: Result<ComPtr<raw::ICorDebugObjectValue>> = get!(boxed, ICorDebugBoxValue.GetObject());
         Some(object.and_then(|object| object.cast()).map(Value::from))
     }
 
-    /// Where an exception came along, innermost first: module, method and machine address of each frame.
-    /// Empty for what is not an exception, or was not thrown.
-    pub fn exception_places(&self) -> Vec<(crate::module::Module, u32, u64)> {
+    /// The stack of an exception, innermost frame first: module, method token and machine address. Empty if
+    /// the value is not an exception, or was not thrown.
+    pub fn exception_frames(&self) -> Vec<(crate::module::Module, u32, u64)> {
         let read = || -> Result<Vec<_>> {
             let exception: ComPtr<raw::ICorDebugExceptionObjectValue> = self.0.cast()?;
             let list: ComPtr<raw::ICorDebugExceptionObjectCallStackEnum> =
                 get!(exception, ICorDebugExceptionObjectValue.EnumerateExceptionCallStack())?;
-            let mut places = Vec::new();
-            while places.len() < MAX_PLACES {
-                let (mut place, mut count) = (ExceptionPlace::default(), 0);
-                let out = (&raw mut place).cast();
+            let mut frames = Vec::new();
+            while frames.len() < MAX_EXCEPTION_FRAMES {
+                let (mut frame, mut count) = (ExceptionFrame::default(), 0);
+                let out = (&raw mut frame).cast();
                 call!(list, ICorDebugExceptionObjectCallStackEnum.Next(1, out, &raw mut count))?;
                 if count == 0 {
                     break;
                 }
-                // SAFETY: the enumerator gave us one reference to the module.
-                let module = unsafe { ComPtr::own("exception frame", place.module) }?;
-                places.push((crate::module::Module(module), place.method, place.address));
+                // SAFETY: the enumerator returned one reference to the module.
+                let module = unsafe { ComPtr::own("exception frame", frame.module) }?;
+                frames.push((crate::module::Module(module), frame.method, frame.address));
             }
-            Ok(places)
+            Ok(frames)
         };
         read().unwrap_or_default()
     }
 
-    /// Sets whether the runtime reports each handler that catches this exception, even if no user code sees
-    /// it.
+    /// Sets whether the runtime reports each handler that catches this exception, even if
+    /// no user code sees it.
     ///
     /// # Errors
-    /// From the runtime; also when it is not an exception, and before .NET 9.
-    pub fn tell_each_handler(&self, told: bool) -> Result<()> {
+    /// From `ICorDebugExceptionObjectValue2::ForceCatchHandlerFoundEvents`; also if the value is not an
+    /// exception, and before .NET 9.
+    pub fn report_each_handler(&self, enabled: bool) -> Result<()> {
         let exception: ComPtr<raw::ICorDebugExceptionObjectValue2> = self.0.cast()?;
-        let told = i32::from(told);
-        call!(exception, ICorDebugExceptionObjectValue2.ForceCatchHandlerFoundEvents(told)).map(drop)
+        let enabled = i32::from(enabled);
+        call!(exception, ICorDebugExceptionObjectValue2.ForceCatchHandlerFoundEvents(enabled)).map(drop)
     }
 
-    /// Whether it is a string that is read where it lies: the library knows no type of it.
+    /// Whether this is a string that Tandem reads from the program's memory. The library knows no type of it.
     pub fn is_long_string(&self) -> bool {
         self.1.is_some()
     }
 
-    /// As a string, if it is one.
+    /// The value as a string, if it is one.
     pub fn as_string(&self) -> Option<StringValue> {
         match &self.1 {
             Some(long) => Some(StringValue(StringContents::Long(long.clone()))),
@@ -186,7 +189,7 @@ impl Value {
         }
     }
 
-    /// As an array, if it is one.
+    /// The value as an array, if it is one.
     pub fn as_array(&self) -> Option<Array> {
         self.0.cast().ok().map(Array)
     }
@@ -194,13 +197,13 @@ impl Value {
     /// A field of an object or struct; `class` is the one that declares the field.
     ///
     /// # Errors
-    /// From the runtime; also when it is not an object.
+    /// From `ICorDebugObjectValue::GetFieldValue`; also if the value is not an object.
     pub fn field(&self, class: &Class, token: u32) -> Result<Value> {
         let object: ComPtr<raw::ICorDebugObjectValue> = self.0.cast()?;
         get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value::from)
     }
 
-    /// Target and method of a delegate; `None` if the runtime does not tell (before .NET 8) or it is not one.
+    /// Target and method of a delegate; `None` if the value is not a delegate, or before .NET 8.
     pub fn as_delegate(&self) -> Option<(Result<Value>, Result<Function>)> {
         let delegate: ComPtr<raw::ICorDebugDelegateObjectValue> = self.0.cast().ok()?;
         let target: Result<ComPtr<raw::ICorDebugReferenceValue>> =
@@ -212,7 +215,7 @@ impl Value {
     /// The bytes of a primitive or struct, at most 64 KiB.
     ///
     /// # Errors
-    /// From the runtime; also when it is larger or no such value.
+    /// From `ICorDebugGenericValue::GetValue`; also if the value is larger or of another kind.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         if self.1.is_some() {
             return Err(crate::hresult::CorError::null("ICorDebugGenericValue::GetValue"));
@@ -231,7 +234,7 @@ impl Value {
     /// Overwrites a primitive or struct; `bytes` must have its size.
     ///
     /// # Errors
-    /// From the runtime; also when the size differs.
+    /// From `ICorDebugGenericValue::SetValue`; also if the size differs.
     pub fn set_bytes(&self, bytes: &[u8]) -> Result<()> {
         let generic: ComPtr<raw::ICorDebugGenericValue> = self.0.cast()?;
         if bytes.len() != self.size()? as usize {
@@ -244,22 +247,22 @@ impl Value {
     /// A handle to this object on the heap that survives resumes; release it with [`Handle::dispose`].
     ///
     /// # Errors
-    /// From the runtime; also when it is not on the heap.
+    /// From `ICorDebugHeapValue2::CreateHandle`; also if the object is not on the heap.
     pub fn handle(&self) -> Result<Handle> {
         self.handle_of(STRONG)
     }
 
-    /// The same, but the program may collect the object: then the handle's value refers to nothing.
+    /// The same, but the program may collect the object. The value of the handle is null then.
     ///
     /// # Errors
-    /// From the runtime; also when it is not on the heap.
+    /// From `ICorDebugHeapValue2::CreateHandle`; also if the object is not on the heap.
     pub fn weak_handle(&self) -> Result<Handle> {
         self.handle_of(WEAK)
     }
 
     fn handle_of(&self, kind: u32) -> Result<Handle> {
         let object: ComPtr<raw::ICorDebugValue> = match &self.1 {
-            // Only the object itself makes a handle; then it is copied after all.
+            // Only a dereferenced object can create a handle, so the library copies the string.
             Some(_) => get!(self.0, ICorDebugReferenceValue.Dereference())?,
             None => self.0.clone(),
         };
@@ -272,20 +275,20 @@ impl Value {
 pub struct Reference(ComPtr<raw::ICorDebugReferenceValue>);
 
 impl Reference {
-    /// Whether it refers to nothing.
+    /// Whether the reference is null.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugReferenceValue::IsNull`.
     pub fn is_null(&self) -> Result<bool> {
         let mut null = 0;
         call!(self.0, ICorDebugReferenceValue.IsNull(&raw mut null))?;
         Ok(null != 0)
     }
 
-    /// The value that it refers to.
+    /// The object that it refers to. A long string is not copied.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugValue::GetType` or `ICorDebugReferenceValue::Dereference`.
     pub fn dereference(&self) -> Result<Value> {
         let mut kind = 0;
         call!(self.0, ICorDebugValue.GetType(&raw mut kind))?;
@@ -297,20 +300,20 @@ impl Reference {
         get!(self.0, ICorDebugReferenceValue.Dereference()).map(Value::from)
     }
 
-    /// The address it holds.
+    /// The address of the object that it refers to; 0 for null.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugReferenceValue::GetValue`.
     pub fn target(&self) -> Result<u64> {
         let mut target = 0;
         call!(self.0, ICorDebugReferenceValue.GetValue(&raw mut target))?;
         Ok(target)
     }
 
-    /// Makes it refer to what is at this address, which must be a fitting object or 0.
+    /// Makes it refer to the object at this address, which must have a matching type, or to null (0).
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugReferenceValue::SetValue`.
     pub fn set_target(&self, target: u64) -> Result<()> {
         call!(self.0, ICorDebugReferenceValue.SetValue(target)).map(drop)
     }
@@ -320,10 +323,10 @@ impl Reference {
 pub struct Handle(ComPtr<raw::ICorDebugHandleValue>);
 
 impl Handle {
-    /// The object as a reference value, good until the next resume.
+    /// The object as a reference value, which is valid until the next resume.
     ///
     /// # Errors
-    /// From the runtime.
+    /// `E_NOINTERFACE` from `QueryInterface`.
     pub fn value(&self) -> Result<Value> {
         self.0.cast().map(Value::from)
     }
@@ -331,26 +334,26 @@ impl Handle {
     /// Lets the program collect the object.
     ///
     /// # Errors
-    /// From the runtime; harmless when the process has ended.
+    /// From `ICorDebugHandleValue::Dispose`; harmless when the process has ended.
     pub fn dispose(&self) -> Result<()> {
         call!(self.0, ICorDebugHandleValue.Dispose()).map(drop)
     }
 }
 
-/// A .NET string, whose text can be read.
+/// A string of the program, short or long.
 pub struct StringValue(StringContents);
 
 enum StringContents {
-    /// The debugging library has a copy.
+    /// A string that the debugging library has copied.
     Copied(ComPtr<raw::ICorDebugStringValue>),
     Long(LongString),
 }
 
 impl StringValue {
-    /// Its length, UTF-16 units.
+    /// Length in UTF-16 units.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugStringValue::GetLength`.
     pub fn length(&self) -> Result<u32> {
         match &self.0 {
             StringContents::Long(long) => Ok(long.length()),
@@ -362,18 +365,18 @@ impl StringValue {
         }
     }
 
-    /// Its text from the start, at most `limit` UTF-16 units.
+    /// The text from the start, at most `limit` UTF-16 units. Unpaired surrogates become U+FFFD.
     ///
     /// # Errors
-    /// From the runtime.
+    /// As for [`StringValue::units`].
     pub fn text(&self, limit: u32) -> Result<String> {
         Ok(String::from_utf16_lossy(&self.units(limit)?))
     }
 
-    /// Its UTF-16 units from the start, at most `limit`.
+    /// The UTF-16 units from the start, at most `limit`.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugStringValue::GetString`.
     pub fn units(&self, limit: u32) -> Result<Vec<u16>> {
         let string = match &self.0 {
             StringContents::Long(long) => return long.units(0, limit),
@@ -387,10 +390,10 @@ impl StringValue {
         Ok(units)
     }
 
-    /// The UTF-16 unit at a position; none behind the end.
+    /// The UTF-16 unit at a position; `None` at or after the end.
     ///
     /// # Errors
-    /// From the runtime.
+    /// As for [`StringValue::units`].
     pub fn unit(&self, at: u32) -> Result<Option<u16>> {
         match &self.0 {
             StringContents::Long(long) => Ok(long.units(at, 1)?.first().copied()),
@@ -403,20 +406,20 @@ impl StringValue {
 pub struct Array(ComPtr<raw::ICorDebugArrayValue>);
 
 impl Array {
-    /// The total number of elements.
+    /// The number of elements in all dimensions.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugArrayValue::GetCount`.
     pub fn count(&self) -> Result<u32> {
         let mut count = 0;
         call!(self.0, ICorDebugArrayValue.GetCount(&raw mut count))?;
         Ok(count)
     }
 
-    /// Length of each dimension.
+    /// Number of elements in each dimension.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugArrayValue::GetRank` or `ICorDebugArrayValue::GetDimensions`.
     pub fn dimensions(&self) -> Result<Vec<u32>> {
         let mut rank = 0;
         call!(self.0, ICorDebugArrayValue.GetRank(&raw mut rank))?;
@@ -425,10 +428,10 @@ impl Array {
         Ok(dimensions)
     }
 
-    /// Lowest index of each dimension; 0 for almost all.
+    /// Lowest index of each dimension, which is 0 for almost all arrays.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugArrayValue::HasBaseIndicies` or `ICorDebugArrayValue::GetBaseIndicies`.
     pub fn lowest(&self) -> Result<Vec<u32>> {
         let mut has = 0;
         call!(self.0, ICorDebugArrayValue.HasBaseIndicies(&raw mut has))?;
@@ -439,10 +442,10 @@ impl Array {
         Ok(lowest)
     }
 
-    /// An element, counted in row-major order.
+    /// The element at a position, counted in row-major order.
     ///
     /// # Errors
-    /// From the runtime.
+    /// From `ICorDebugArrayValue::GetElementAtPosition`.
     pub fn element(&self, position: u32) -> Result<Value> {
         get!(self.0, ICorDebugArrayValue.GetElementAtPosition(position)).map(Value::from)
     }

@@ -10,7 +10,7 @@ const SPECIAL_NAME: u32 = 0x800;
 const EXTENSION_GROUP: &str = "<G>$";
 
 impl Metadata {
-    /// Methods that steps skip: those that have one of `attributes` (simple names), or whose type has one.
+    /// Methods that have one of `attributes` (simple names), or whose type has one. Steps skip them.
     pub fn methods_with_attribute(&self, attributes: &[&str]) -> Vec<u32> {
         let mut found = Vec::new();
         for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
@@ -29,14 +29,14 @@ impl Metadata {
         found
     }
 
-    /// The method in the source whose state machine this `MoveNext` belongs to, as its `AsyncStateMachine`,
-    /// `IteratorStateMachine` or `AsyncIteratorStateMachine` attribute says: none when nothing says so. For
-    /// assemblies without symbols, which say it shorter.
+    /// The method in the source to whose state machine this `MoveNext` belongs, by its `AsyncStateMachine`,
+    /// `IteratorStateMachine` or `AsyncIteratorStateMachine` attribute; `None` without such an attribute. For
+    /// assemblies without symbols; symbols contain this directly.
     pub fn kickoff(&self, move_next: u32) -> Option<u32> {
         (self.method_name(move_next) == "MoveNext").then_some(())?;
         let machine = self.owner_of(move_next);
         let name = self.simple_name(machine);
-        // The compiler's classes alone have such names: `<Method>d__5`.
+        // Only classes from the compiler have such names: `<Method>d__5`.
         let (method, _) = name.strip_prefix('<')?.rsplit_once(">d")?;
         let fits = |at: &u32| self.method_name(*at) == method;
         let named: Vec<u32> = self.methods(self.enclosing_type(machine)?).filter(fits).collect();
@@ -51,7 +51,7 @@ impl Metadata {
     fn has_state_machine(&self, method: u32, machine: &str) -> bool {
         self.attributes(method).any(|(attribute, value)| {
             attribute.ends_with("StateMachineAttribute")
-                && named_type(value).and_then(|name| name.rsplit('+').next()) == Some(machine)
+                && type_argument(value).and_then(|name| name.rsplit('+').next()) == Some(machine)
         })
     }
 
@@ -73,17 +73,17 @@ impl Metadata {
         }
     }
 
-    /// Whether a method is what a step into calls leaves out: an accessor of a property or an operator.
+    /// Whether a method is an accessor of a property or an operator. A step into calls skips it.
     pub fn is_accessor_or_operator(&self, method: u32) -> bool {
         let special = self.tables.cell(table::METHOD, row(method), 2) & SPECIAL_NAME != 0;
-        // An explicit implementation is named after its interface too.
+        // The name of an explicit implementation contains the interface.
         let own = self.method_name(method).rsplit('.').next().unwrap_or_default();
         let is_named = ["get_", "set_", "op_"].iter().any(|prefix| own.starts_with(prefix));
         is_named && (special || self.is_extension_accessor(method))
     }
 
-    /// Whether a static method is an accessor or operator of an extension block: it has no such mark itself,
-    /// but the declaration of the same name in a group of the block has.
+    /// Whether a static method is an accessor or operator of an extension block. The method has no
+    /// SpecialName flag, but the declaration of the same name in a group of the block has.
     fn is_extension_accessor(&self, method: u32) -> bool {
         let (owner, name) = (self.owner_of(method), self.method_name(method));
         let groups =
@@ -94,11 +94,12 @@ impl Metadata {
         })
     }
 
-    /// Which parts of the type of a field or parameter are `dynamic`: a flag for each part, outer ones first;
-    /// empty when none is.
+    /// A flag for each part of the type of a field or parameter whether it is `dynamic`, outer parts
+    /// first; empty if no part is.
     pub fn dynamic_parts(&self, token: u32) -> Vec<bool> {
         const NAME: &str = "System.Runtime.CompilerServices.DynamicAttribute";
-        // II.23.3: a prolog; without an argument it is the whole type; else a count and a byte for each part.
+        // II.23.3: a prolog; without an argument the whole type is `dynamic`; otherwise a count and a byte
+        // for each part.
         match self.attributes(token).find(|(found, _)| found == NAME) {
             None => Vec::new(),
             Some((_, blob)) => match blob.get(6..).filter(|_| blob.len() > 6) {
@@ -132,9 +133,9 @@ impl Metadata {
     }
 }
 
-/// The type that is an attribute's first argument, without its assembly: a prolog of two bytes, then a string
-/// of which the first byte or bytes say the length (II.23.3, II.23.2).
-fn named_type(value: &[u8]) -> Option<&str> {
+/// The type that is an attribute's first argument, without its assembly. The blob has a prolog of two bytes,
+/// then the string with its length before it (II.23.3, II.23.2).
+fn type_argument(value: &[u8]) -> Option<&str> {
     let (length, text) = match value.strip_prefix(&[1, 0])? {
         [high, low, text @ ..] if high & 0xc0 == 0x80 => {
             (usize::from(high & 0x3f) << 8 | usize::from(*low), text)

@@ -1,29 +1,29 @@
-//! Method signatures as C# spells them (ECMA-335 II.23.2), for names of frames and for breakpoints by
-//! signature.
+//! Method signatures in C# syntax (ECMA-335 II.23.2), for names of frames and for breakpoints by signature.
 
 use super::{Metadata, row};
 use crate::bytes::ByteReader;
 use crate::tables::table;
 
-/// Deepest nesting of a type in a signature; deeper ones are malformed.
+/// Maximum depth of a type in a signature. A deeper one is malformed.
 const MAX_DEPTH: usize = 16;
-/// No real method has more parameters or a type more arguments; a corrupt count must not become a long list.
+/// Maximum number of parameters of a method, and of arguments of a type. A corrupt count must
+/// not become a long list.
 const MAX_ARGUMENTS: u32 = 1024;
 
-/// A method's own part of its C# declaration.
+/// The C# declaration of a method, without its name and its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spelled {
-    /// Its generic parameters by name.
+pub struct MethodSpelling {
+    /// The names of the generic parameters.
     pub generics: Vec<String>,
-    /// Types of its parameters, without `this`.
+    /// The types of the parameters, without `this`.
     pub parameters: Vec<String>,
-    /// The name of its return type.
+    /// The name of the return type.
     pub returns: String,
 }
 
-/// How type names are written.
+/// Whether type names include their namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum NameStyle {
     /// Without namespaces: `List<int>`.
     Short,
     /// `System.Collections.Generic.List<int>`.
@@ -31,9 +31,10 @@ pub enum Names {
 }
 
 impl Metadata {
-    /// A method's signature; what cannot be read is `?`. `actual`: the arguments for the generic parameters
-    /// of its class, then its own; where one is missing, the parameter's name stays.
-    pub fn spelled(&self, method: u32, names: Names, actual: &[String]) -> Spelled {
+    /// Spells a method's signature; `?` replaces a type that cannot be read. `actual` has the arguments for
+    /// the generic parameters of the class, then for those of the method. Without an argument the
+    /// parameter's name stays.
+    pub fn spell_method(&self, method: u32, names: NameStyle, actual: &[String]) -> MethodSpelling {
         let blob = self.tables.blob(self.tables.cell(table::METHOD, row(method), 4));
         let class = self.generic_parameters(self.owner_of(method));
         let own = self.generic_parameters(method);
@@ -48,15 +49,16 @@ impl Metadata {
         let (class, generics) = (stand_in(0, class), stand_in(skip, own));
         let reading = SignatureSpeller { metadata: self, names, class: &class, own: &generics };
         let mut reader = ByteReader::new(blob);
-        let mut spelled = Spelled { generics: generics.clone(), parameters: Vec::new(), returns: "?".into() };
+        let mut spelled =
+            MethodSpelling { generics: generics.clone(), parameters: Vec::new(), returns: "?".into() };
         let mut read = || -> Option<()> {
             if reader.u8()? & 0x10 != 0 {
                 reader.compressed()?;
             }
             let count = reader.compressed()?.min(MAX_ARGUMENTS);
-            spelled.returns = reading.kind(&mut reader, MAX_DEPTH)?;
+            spelled.returns = reading.spell(&mut reader, MAX_DEPTH)?;
             for _ in 0..count {
-                spelled.parameters.push(reading.kind(&mut reader, MAX_DEPTH)?);
+                spelled.parameters.push(reading.spell(&mut reader, MAX_DEPTH)?);
             }
             Some(())
         };
@@ -65,13 +67,13 @@ impl Metadata {
         spelled
     }
 
-    /// A type's C# name with its own and its enclosing types' generic parameters, or the arguments for them:
-    /// `Outer<T>.Inner`.
-    pub fn spelled_type(&self, token: u32, names: Names, actual: &[String]) -> String {
+    /// Spells a type's C# name with the generic parameters of the type and its enclosing types, or with the
+    /// arguments for them: `Outer<T>.Inner`.
+    pub fn spell_type(&self, token: u32, names: NameStyle, actual: &[String]) -> String {
         let full = self.type_name(token);
         let full = match names {
-            Names::Full => full,
-            Names::Short => self.without_namespace(token, full),
+            NameStyle::Full => full,
+            NameStyle::Short => self.without_namespace(token, full),
         };
         let declared = self.generic_parameters(token).into_iter().enumerate();
         let arguments: Vec<String> =
@@ -94,9 +96,9 @@ impl Metadata {
         }
     }
 
-    /// The full name of the type and the name of the method a call's token means, and the method itself when
-    /// it is one of this assembly.
-    pub fn called(&self, token: u32) -> Option<(String, &str, Option<u32>)> {
+    /// The full name of the type, the name of the method, and the MethodDef token for the token of a call;
+    /// the last is `None` for a method of another assembly.
+    pub fn call_target(&self, token: u32) -> Option<(String, &str, Option<u32>)> {
         match token >> 24 {
             0x06 => Some((self.type_name(self.owner_of(token)), self.method_name(token), Some(token))),
             0x0a => {
@@ -111,25 +113,25 @@ impl Metadata {
                 Some((self.referenced_type(kind | cell(0) >> 3), self.tables.text(cell(1)), None))
             }
             0x2b => {
-                // MethodDefOrRef: tag 0 is a method, 1 a reference. No deeper than that: an instantiation is
-                // of neither.
+                // MethodDefOrRef: tag 0 is a method, 1 a reference. So this recurses only once.
                 let coded = self.tables.cell(table::METHOD_SPEC, row(token), 0);
                 let kind = if coded & 1 == 0 { 0x0600_0000 } else { 0x0a00_0000 };
-                self.called(kind | coded >> 1)
+                self.call_target(kind | coded >> 1)
             }
             _ => None,
         }
     }
 
-    /// The name of a TypeDef, TypeRef or TypeSpec token; for the last, of the type it instantiates.
+    /// The name of a TypeDef, TypeRef or TypeSpec token; for a TypeSpec, of the type that it instantiates.
     pub fn referenced_type(&self, token: u32) -> String {
         match token >> 24 {
             0x01 => self.type_reference(token & 0x00ff_ffff, MAX_DEPTH),
             0x02 => self.type_name(token),
             0x1b => {
                 let blob = self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0));
-                let reading = SignatureSpeller { metadata: self, names: Names::Full, class: &[], own: &[] };
-                reading.kind(&mut ByteReader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
+                let reading =
+                    SignatureSpeller { metadata: self, names: NameStyle::Full, class: &[], own: &[] };
+                reading.spell(&mut ByteReader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
             }
             _ => "?".into(),
         }
@@ -148,13 +150,13 @@ impl Metadata {
 
 struct SignatureSpeller<'a> {
     metadata: &'a Metadata,
-    names: Names,
+    names: NameStyle,
     class: &'a [String],
     own: &'a [String],
 }
 
 impl SignatureSpeller<'_> {
-    fn kind(&self, reader: &mut ByteReader<'_>, deeper: usize) -> Option<String> {
+    fn spell(&self, reader: &mut ByteReader<'_>, deeper: usize) -> Option<String> {
         let deeper = deeper.checked_sub(1)?;
         let element = reader.u8()?;
         Some(match element {
@@ -172,16 +174,16 @@ impl SignatureSpeller<'_> {
             0x0c => "float".into(),
             0x0d => "double".into(),
             0x0e => "string".into(),
-            0x0f => format!("{}*", self.kind(reader, deeper)?),
-            0x10 => format!("ref {}", self.kind(reader, deeper)?),
-            0x11 | 0x12 => self.named(reader.compressed()?, &[]),
+            0x0f => format!("{}*", self.spell(reader, deeper)?),
+            0x10 => format!("ref {}", self.spell(reader, deeper)?),
+            0x11 | 0x12 => self.spell_named(reader.compressed()?, &[]),
             0x13 | 0x1e => {
                 let number = reader.compressed()? as usize;
                 let names = if element == 0x13 { self.class } else { self.own };
                 names.get(number).cloned().unwrap_or_else(|| format!("T{number}"))
             }
             0x14 => {
-                let inner = self.kind(reader, deeper)?;
+                let inner = self.spell(reader, deeper)?;
                 let rank = reader.compressed()?.clamp(1, 32) as usize;
                 for _ in 0..2 {
                     for _ in 0..reader.compressed()?.min(MAX_ARGUMENTS) {
@@ -195,28 +197,28 @@ impl SignatureSpeller<'_> {
                 let token = reader.compressed()?;
                 let mut arguments = Vec::new();
                 for _ in 0..reader.compressed()?.min(MAX_ARGUMENTS) {
-                    arguments.push(self.kind(reader, deeper)?);
+                    arguments.push(self.spell(reader, deeper)?);
                 }
-                self.named(token, &arguments)
+                self.spell_named(token, &arguments)
             }
             0x16 => "TypedReference".into(),
             0x18 => "nint".into(),
             0x19 => "nuint".into(),
             0x1b => "delegate*".into(),
             0x1c => "object".into(),
-            0x1d => format!("{}[]", self.kind(reader, deeper)?),
-            // Modifiers, a sentinel, pinned: about the type that follows.
+            0x1d => format!("{}[]", self.spell(reader, deeper)?),
+            // Modifiers, a sentinel, pinned: the type follows.
             0x1f | 0x20 => {
                 reader.compressed()?;
-                self.kind(reader, deeper)?
+                self.spell(reader, deeper)?
             }
-            0x41 | 0x45 => self.kind(reader, deeper)?,
+            0x41 | 0x45 => self.spell(reader, deeper)?,
             _ => return None,
         })
     }
 
     /// A TypeDefOrRef (II.24.2.6) with its arguments.
-    fn named(&self, coded: u32, arguments: &[String]) -> String {
+    fn spell_named(&self, coded: u32, arguments: &[String]) -> String {
         let kind = match coded & 3 {
             0 => 0x0200_0000,
             1 => 0x0100_0000,
@@ -233,10 +235,10 @@ impl SignatureSpeller<'_> {
             _ => {}
         }
         let name = match (self.names, token >> 24) {
-            (Names::Full, _) | (_, 0x1b) => full,
-            (Names::Short, 0x02) => self.metadata.without_namespace(token, full),
+            (NameStyle::Full, _) | (_, 0x1b) => full,
+            (NameStyle::Short, 0x02) => self.metadata.without_namespace(token, full),
             // A nested reference keeps the types around it, which its scope distinguishes from its namespace.
-            (Names::Short, _) => {
+            (NameStyle::Short, _) => {
                 let mut scope = coded >> 2;
                 for _ in 0..MAX_DEPTH {
                     match self.metadata.tables.cell(table::TYPE_REF, scope, 0) {
@@ -256,7 +258,7 @@ impl SignatureSpeller<'_> {
     }
 }
 
-/// Replaces the arities by generic arguments: `` Outer`1.Inner`1 `` and `T, U` give `Outer<T>.Inner<U>`.
+/// Replaces arities by generic arguments: `` Outer`1.Inner`1 `` and `T, U` become `Outer<T>.Inner<U>`.
 pub fn with_arguments(name: &str, arguments: &[String]) -> String {
     let mut arguments = arguments.iter();
     let mut spelled = String::with_capacity(name.len());

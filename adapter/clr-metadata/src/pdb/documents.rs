@@ -1,4 +1,4 @@
-//! Source files a PDB names: their checksums, and their text where it is embedded.
+//! The source files of a PDB: their checksums, and their text if it is embedded.
 
 use std::io::Read;
 
@@ -15,15 +15,15 @@ const SHA256: [u8; 16] =
 /// Kind of CustomDebugInformation with a source text: {0E8A571B-6926-466E-B4AD-8AB04611F5FE}.
 const EMBEDDED_SOURCE: [u8; 16] =
     [0x1b, 0x57, 0x8a, 0x0e, 0x26, 0x69, 0x6e, 0x46, 0xb4, 0xad, 0x8a, 0xb0, 0x46, 0x11, 0xf5, 0xfe];
-/// Largest source text, bytes unpacked.
+/// Maximum size of an unpacked source text, in bytes.
 const MAX_SOURCE_LEN: u32 = 64 * 1024 * 1024;
 
-/// The checksum of a source file as the compiler saw it.
+/// The checksum of a source file when it was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checksum {
-    /// SHA-1: 20 bytes.
+    /// A SHA-1 hash of 20 bytes.
     Sha1(Vec<u8>),
-    /// SHA-256: 32 bytes.
+    /// A SHA-256 hash of 32 bytes.
     Sha256(Vec<u8>),
 }
 
@@ -33,14 +33,14 @@ impl Pdb {
         (0u32..).zip(self.documents.iter().map(String::as_str)).skip(1)
     }
 
-    /// Puts documents with relative names into a folder, as a decompiler's have them.
+    /// Puts a folder before relative document names, which PDBs of a decompiler have.
     pub fn place_documents(&mut self, folder: &str) {
         for document in self.documents.iter_mut().skip(1).filter(|document| !document.starts_with('/')) {
             *document = format!("{folder}/{document}");
         }
     }
 
-    /// A document's checksum; none when it has none, or one of another kind.
+    /// The checksum of a document; `None` if it has none, or one of another algorithm.
     pub fn checksum(&self, document: u32) -> Option<Checksum> {
         let cell = |column| self.tables.cell(table::DOCUMENT, document, column);
         let (kind, hash) = (self.tables.guid(cell(1)), self.tables.blob(cell(2)).to_vec());
@@ -65,8 +65,8 @@ impl Pdb {
         self.embedded_blob(document).is_some()
     }
 
-    /// A document's text, if it is in the PDB. Format: 0 and the bytes, or their number and the bytes
-    /// deflated.
+    /// The text of a document, if it is embedded in the PDB. The blob has 0 and the bytes, or the size
+    /// and the deflated bytes.
     pub fn embedded_source(&self, document: u32) -> Option<String> {
         let blob = self.embedded_blob(document)?;
         let mut reader = ByteReader::new(blob);

@@ -1,19 +1,18 @@
-//! The scope at a place in a method: local variables, local constants, and variables that a state machine
-//! keeps in
-//! its fields.
+//! The scopes of a method: local variables, local constants, and variables that a state machine keeps in its
+//! fields.
 
 use super::Pdb;
 use crate::bytes::ByteReader;
 use crate::signature::type_token;
 use crate::tables::table;
 
-/// LocalVariableAttributes: not for the user's eyes.
+/// LocalVariableAttributes: DebuggerHidden, a variable that debuggers do not show.
 const DEBUGGER_HIDDEN: u32 = 1;
-/// Kind of CustomDebugInformation with the scopes of what a state machine keeps:
+/// Kind of CustomDebugInformation with the scopes of variables in a state machine:
 /// {6DA9A61E-F8C7-4874-BE62-68BC5630DF71}.
 const HOISTED_SCOPES: [u8; 16] =
     [0x1e, 0xa6, 0xa9, 0x6d, 0xc7, 0xf8, 0x74, 0x48, 0xbe, 0x62, 0x68, 0xbc, 0x56, 0x30, 0xdf, 0x71];
-/// ELEMENT_TYPE_STRING.
+/// ELEMENT_TYPE_STRING of II.23.1.16.
 const STRING: u8 = 0x0e;
 
 /// A local variable of a method.
@@ -27,26 +26,26 @@ pub struct LocalVariable {
     pub name: String,
 }
 
-/// A local `const`: the compiler leaves nothing of it but this.
+/// A local `const`, which exists only in the symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalConstant {
     /// Its name in the source.
     pub name: String,
-    /// Its constant value.
+    /// The value of the constant.
     pub literal: Literal,
 }
 
 /// The value of a local constant (portable PDB format, "LocalConstantSig").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
-    /// A number, `bool` or `char`: its element type (II.23.1.16), its bytes, and its enum's token if it is
-    /// one's.
+    /// A number, `bool` or `char`: its element type (II.23.1.16), its bytes, and the
+    /// token of its enum, if any.
     Number(u32, Vec<u8>, Option<u32>),
-    /// A string constant.
+    /// A string, from its UTF-16 units.
     Text(String),
-    /// The constant `null`.
+    /// `null`, of any reference type.
     Null,
-    /// Any other struct, a decimal say: its token, and its bytes.
+    /// A struct such as `decimal`: its token and its bytes.
     Struct(u32, Vec<u8>),
 }
 
@@ -99,8 +98,8 @@ impl Pdb {
         constants
     }
 
-    /// IL ranges, from and up to, in which the variables a state machine keeps are in scope, by the number
-    /// behind their names less one. None when the compiler did not say.
+    /// IL ranges, start and end, in which the variables in the fields of a state machine are in scope. Their
+    /// index is the number at the end of the field's name, less one. `None` if the compiler wrote none.
     pub fn hoisted_scopes(&self, move_next: u32) -> Option<Vec<(u32, u32)>> {
         // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
         let parent = (move_next & 0x00ff_ffff) << 5;
@@ -145,7 +144,7 @@ fn literal(blob: &[u8]) -> Option<Literal> {
             let token = type_token(reader.compressed()?);
             Literal::Struct(token, rest(&reader))
         }
-        // A class, or object: no constant of these is anything but null.
+        // A class, or object: a constant of these types is null.
         0x12 | 0x1c => Literal::Null,
         _ => return None,
     })

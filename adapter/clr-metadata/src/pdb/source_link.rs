@@ -1,6 +1,6 @@
 //! Source Link: where the sources of an assembly can be fetched, by rules that its compiler put into the PDB
-//! (<https://github.com/dotnet/designs/blob/main/accepted/2020/diagnostics/source-link.md>). It names
-//! addresses; nothing is fetched here, and whether an address may be is the caller's to decide.
+//! (<https://github.com/dotnet/designs/blob/main/accepted/2020/diagnostics/source-link.md>). Only computes
+//! addresses: the caller decides whether to fetch from them.
 
 use super::Pdb;
 use crate::tables::table;
@@ -8,19 +8,20 @@ use crate::tables::table;
 /// Kind of CustomDebugInformation with the rules: {CC110556-A091-4D38-9FEC-25AB9A351A6A}.
 const SOURCE_LINK: [u8; 16] =
     [0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d, 0x9f, 0xec, 0x25, 0xab, 0x9a, 0x35, 0x1a, 0x6a];
-/// Largest record that is read, bytes.
+/// Maximum size of a record, in bytes.
 const MAX_JSON_LEN: usize = 4 * 1024 * 1024;
-/// Most rules of one PDB.
+/// Maximum number of rules of one PDB.
 const MAX_RULES: usize = 10_000;
-/// Longest address, bytes.
+/// Maximum length of an address, in bytes.
 const MAX_URL_LEN: usize = 8 * 1024;
 
-/// One rule: the path of a document, or what such paths begin with, and the address.
+/// One rule: the path of a document or a prefix of such paths, and the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SourceLinkRule {
-    /// Without its `*`.
+    /// The path or prefix, without the `*`.
     path: String,
-    /// Around its `*`; the second part is absent when the rule is for one document.
+    /// The parts of the address before and after the `*`. The second part is absent in a
+    /// rule for one document.
     url: (String, Option<String>),
 }
 
@@ -32,8 +33,8 @@ pub struct SourceLink {
 }
 
 impl SourceLink {
-    /// Reads the JSON of a record: `{ "documents": { "C:\\src\\*": "https://host/commit/*" } }`. Rules that
-    /// are not sound are left out; `None` when nothing is left.
+    /// Reads the JSON of a record: `{ "documents": { "C:\\src\\*": "https://host/commit/*" } }`. Ignores
+    /// invalid rules; `None` if no rule is valid.
     pub fn parse(json: &[u8]) -> Option<Self> {
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
         (json.len() <= MAX_JSON_LEN).then_some(())?;
@@ -41,19 +42,19 @@ impl SourceLink {
         let documents = read.get("documents")?.as_object()?;
         let sound = documents.iter().filter_map(|(path, url)| SourceLinkRule::parse(path, url.as_str()?));
         let mut rules: Vec<SourceLinkRule> = sound.take(MAX_RULES).collect();
-        // A rule for one document is more specific than any with a `*`; of those the longest is. Of equal
-        // ones the first holds.
+        // A rule for one document is more specific than one with a `*`, and a longer one is more specific
+        // than a shorter one. Of equal rules the first applies.
         rules.sort_by_key(|rule| (rule.url.1.is_some(), std::cmp::Reverse(rule.path.len())));
         (!rules.is_empty()).then_some(Self { rules })
     }
 
-    /// The address of a document, by its path as the compiler saw it. `None` when no rule fits, or the path
-    /// would lead out of the rule's folder by `..`.
+    /// The address of a document, by its path on the machine of the compiler. `None` if no rule matches, or
+    /// if `..` in the path would leave the folder of the rule.
     pub fn url(&self, document: &str) -> Option<String> {
         let (rule, rest) = self.rules.iter().find_map(|rule| Some((rule, rule.rest_of(document)?)))?;
         let url = match &rule.url {
             (url, None) => url.clone(),
-            (before, Some(after)) => format!("{before}{}{after}", relative(rest)?),
+            (before, Some(after)) => format!("{before}{}{after}", percent_encode_path(rest)?),
         };
         (url.len() <= MAX_URL_LEN).then_some(url)
     }
@@ -71,7 +72,7 @@ impl SourceLinkRule {
         }
     }
 
-    /// The part of a document's path that the rule's `*` matches; case does not count.
+    /// The part of a document's path that the `*` of the rule matches. Ignores case.
     fn rest_of<'a>(&self, document: &'a str) -> Option<&'a str> {
         let mut rest = document.chars();
         for wanted in self.path.chars() {
@@ -85,9 +86,9 @@ impl SourceLinkRule {
     }
 }
 
-/// A relative path as a part of an address: `/` between its names, and each name percent-encoded (RFC 3986,
-/// unreserved). `None` where a name is `.` or `..`.
-pub fn relative(path: &str) -> Option<String> {
+/// Converts a relative path to a part of an address: `/` between its names, and each name percent-encoded
+/// (RFC 3986, unreserved). `None` if a name is `.` or `..`.
+pub fn percent_encode_path(path: &str) -> Option<String> {
     let mut url = String::with_capacity(path.len());
     for (at, name) in path.split(['/', '\\']).enumerate() {
         if matches!(name, "." | "..") {

@@ -13,7 +13,7 @@ const ASYNC_STEPS: [u8; 16] =
 pub struct AwaitStep {
     /// IL offset at which the method yields.
     pub yield_il: u32,
-    /// The offset at which it resumes.
+    /// IL offset at which the method resumes.
     pub resume_il: u32,
     /// MethodDef token of the method that resumes.
     pub method: u32,
@@ -29,7 +29,7 @@ impl Pdb {
         (start.map_or(0, |point| point.il), end.map_or(code_size, |point| point.il))
     }
 
-    /// The IL range of the statement at an offset without the code behind it that has no source.
+    /// The IL range of the statement at an offset, without the code after it that has no source.
     pub fn visible_part(&self, method: u32, il: u32, code_size: u32) -> (u32, u32) {
         let points = self.points(method);
         let start =
@@ -43,7 +43,7 @@ impl Pdb {
         ranges.into_iter().find(|(start, end)| (*start..*end).contains(&il))
     }
 
-    /// The IL ranges without source in a method, wherever they are: a step that gets there continues.
+    /// All IL ranges without source in a method. A step that reaches one continues.
     pub fn hidden_ranges(&self, method: u32, code_size: u32) -> Vec<(u32, u32)> {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         let mut open = None;
@@ -71,8 +71,8 @@ impl Pdb {
         self.points(method).iter().find(|point| !point.is_hidden()).copied()
     }
 
-    /// The last statement of a method that has source: of an async method its closing brace, behind which it
-    /// completes.
+    /// The last statement of a method that has source; for an async method its closing brace,
+    /// after which it completes.
     pub fn last_statement(&self, method: u32) -> Option<SequencePoint> {
         self.points(method).iter().rfind(|point| !point.is_hidden()).copied()
     }
@@ -84,7 +84,7 @@ impl Pdb {
         let mut steps = Vec::new();
         for blob in self.debug_information(parent, ASYNC_STEPS) {
             let mut reader = ByteReader::new(blob);
-            // Where the exceptions of an `async void` are caught.
+            // The offset of the handler that catches exceptions of an `async void` method.
             reader.u32();
             while let (Some(yield_il), Some(resume_il), Some(method)) =
                 (reader.u32(), reader.u32(), reader.compressed())

@@ -2,8 +2,8 @@
 //!
 //! It maps two blocks of 4 MiB at every stop, writes to every page and unmaps them when the program resumes:
 //! two thousand page faults, which are most of the cost of a stop. So a block of that size and kind is kept
-//! and given out again, as zeros. All other calls go to the kernel unchanged; only blocks that were given out
-//! here are kept.
+//! and returned again, filled with zeros. All other calls reach the kernel unchanged. Only blocks that were
+//! returned here are kept.
 
 use core::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 const BLOCK_LEN: usize = 4 << 20;
 /// Maximum number of blocks that are kept.
 const MAX_KEPT_BLOCKS: usize = 4;
-/// How many in use are known; one more is not kept later.
+/// Maximum number of blocks in use that are known. Any further one is not kept later.
 const MAX_KNOWN_BLOCKS: usize = 16;
 
 /// Addresses of blocks in use and of free ones.
@@ -25,15 +25,15 @@ struct Blocks {
 static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { free: Vec::new(), given: Vec::new() });
 
 impl Blocks {
-    /// Notes a block that is given out.
-    fn give(&mut self, block: usize) {
+    /// Records a block that the library uses from now on.
+    fn note_given(&mut self, block: usize) {
         if self.given.len() < MAX_KNOWN_BLOCKS {
             self.given.push(block);
         }
     }
 
-    /// Whether this is a whole block that was given out. One that is touched in part, or mapped over, is none
-    /// any more.
+    /// Whether this is a whole block that the library used. A block that is unmapped in part, or mapped over,
+    /// no longer counts as one.
     fn take_back(&mut self, start: usize, length: usize) -> bool {
         let end = start.saturating_add(length);
         let is_whole = length == BLOCK_LEN && self.given.contains(&start);
@@ -63,12 +63,11 @@ pub(super) unsafe extern "C" fn mmap(
     if is_block && let Some(kept) = blocks.free.pop() {
         let block = kept as *mut c_void;
         // SAFETY: our own mapping of this length, which is not in use: it was unmapped and is no longer in
-        // the list. Readable and writable is more than was asked for; a caller that reserves a block makes it
-        // so before using it.
+        // the list. The caller requested no access; it makes a block readable and writable before it uses it.
         unsafe {
             if libc::mprotect(block, BLOCK_LEN, libc::PROT_READ | libc::PROT_WRITE) == 0 {
                 core::ptr::write_bytes(block.cast::<u8>(), 0, BLOCK_LEN);
-                blocks.give(kept);
+                blocks.note_given(kept);
                 return block;
             }
             libc::munmap(block, BLOCK_LEN);
@@ -80,7 +79,7 @@ pub(super) unsafe extern "C" fn mmap(
     // SAFETY: the caller's own request.
     let mapped = unsafe { libc::mmap(address, length, protection, flags, file, offset) };
     if is_block && mapped != libc::MAP_FAILED {
-        blocks.give(mapped as usize);
+        blocks.note_given(mapped as usize);
     }
     mapped
 }

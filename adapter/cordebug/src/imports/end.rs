@@ -1,13 +1,13 @@
-//! How the debugging library learns of the program's end: it calls waitpid(2) for our child, and kill(2)
-//! without a signal for other processes.
+//! The calls by which the debugging library learns that the program has ended: waitpid(2) for a child process
+//! of ours, and kill(2) without a signal for other processes.
 //!
 //! The kernel reports a process as present when it has ended and its parent has not reaped it, which some
 //! parents do late or never. The library would wait forever for such a program: its end would not be
 //! reported, and a pending stop or detach would not return.
 //!
-//! Once it has learned of the end, the library takes apart what it knows of the program, and calls of it then
-//! crash now and then. So no call is made any more from then on ([`knows_end`]), and the library is held
-//! until those under way have come back ([`await_calls`]).
+//! Once it knows the end, the library frees its data about the program, and calls may crash. So no call is
+//! made from then on ([`knows_end`]), and the library is held until those under way have returned
+//! ([`await_calls`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,74 +15,75 @@ use std::time::{Duration, Instant};
 use crate::activity::{self, Activity};
 use crate::alive;
 
-/// How long the library is held for calls under way, which take that long on a machine that has much to do.
+/// How long the library is held for calls under way, which take that long on a busy machine.
 const CALL_END_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same if nothing shows whether a call waits for the library itself.
+/// The same if it is unknown whether a call waits for the library itself.
 const BLIND_CALL_END_TIMEOUT: Duration = Duration::from_millis(200);
-/// Interval between two checks.
+/// Time between two checks for calls under way.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The debugged process, and the one whose end was reported to the library; 0 means none.
 static DEBUGGED: AtomicU32 = AtomicU32::new(0);
-static TOLD: AtomicU32 = AtomicU32::new(0);
+static REPORTED: AtomicU32 = AtomicU32::new(0);
 
-/// The library's waits go through our functions, which show whether a call waits for the library.
-static SEES_WAITS: AtomicBool = AtomicBool::new(false);
+/// Whether the library waits through our functions, which show if a call waits for the library.
+static WAITS_SEEN: AtomicBool = AtomicBool::new(false);
 /// Number of our calls that wait for another thread of the library.
 static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 
-/// The library is about to debug this process.
-pub(crate) fn debugs(pid: u32) {
-    TOLD.store(0, Ordering::SeqCst);
+/// Records the process that the library is about to debug.
+pub(crate) fn set_debugged(pid: u32) {
+    REPORTED.store(0, Ordering::SeqCst);
     DEBUGGED.store(pid, Ordering::SeqCst);
 }
 
-/// The library starts again, and debugs no process yet.
-pub(crate) fn debugs_nothing() {
-    debugs(0);
+/// Records that the library starts again and debugs no process yet.
+pub(crate) fn clear_debugged() {
+    set_debugged(0);
 }
 
-/// Whether the library knows that the program has ended. Ask when the call counts as begun already: then
-/// either this says so, or the library waits for the call.
+/// Whether the library knows that the program has ended. Ask after the call is counted as begun: then either
+/// this returns true, or the library waits for the call.
 pub(crate) fn knows_end() -> bool {
-    let told = TOLD.load(Ordering::SeqCst);
-    told != 0 && told == DEBUGGED.load(Ordering::SeqCst)
+    let reported = REPORTED.load(Ordering::SeqCst);
+    reported != 0 && reported == DEBUGGED.load(Ordering::SeqCst)
 }
 
-/// Reports to the library that this process has ended. It checks while it holds what calls under way may
-/// need, so it is not held here, but when it has waited; unless it waits without us.
-fn tell(pid: u32) {
-    if pid != DEBUGGED.load(Ordering::SeqCst) || TOLD.swap(pid, Ordering::SeqCst) == pid {
+/// Records that the library learns the end of this process now. At this moment it may hold locks that
+/// calls under way need. So it is held later, after its wait; only if its waits do not go through our
+/// functions, it is held here.
+fn report_end(pid: u32) {
+    if pid != DEBUGGED.load(Ordering::SeqCst) || REPORTED.swap(pid, Ordering::SeqCst) == pid {
         return;
     }
     if !are_waits_seen() {
-        hold(BLIND_CALL_END_TIMEOUT);
+        hold_library(BLIND_CALL_END_TIMEOUT);
     }
 }
 
-/// When the end is known: comes back when no call is under way any more, or only one that waits for the
-/// library. At once on a thread that makes a call itself.
+/// If the library knows the end, waits until no call is under way, or only one that waits for the library.
+/// Returns immediately on a thread that makes a call itself.
 pub(super) fn await_calls() {
-    if knows_end() && !activity::calls_here() {
-        hold(CALL_END_TIMEOUT);
+    if knows_end() && !activity::is_inside_call() {
+        hold_library(CALL_END_TIMEOUT);
     }
 }
 
-fn hold(patience: Duration) {
+fn hold_library(patience: Duration) {
     let deadline = Instant::now() + patience;
     while Activity::now().is_inside() && !is_call_blocked() && Instant::now() < deadline {
         std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// From now on each wait of the library goes through our functions.
-pub(super) fn sees_waits() {
-    SEES_WAITS.store(true, Ordering::SeqCst);
+/// Records that the library waits through our functions from now on.
+pub(super) fn set_waits_seen() {
+    WAITS_SEEN.store(true, Ordering::SeqCst);
 }
 
-/// Whether each wait of the library goes through our functions.
+/// Whether the library waits through our functions.
 pub(super) fn are_waits_seen() -> bool {
-    SEES_WAITS.load(Ordering::SeqCst)
+    WAITS_SEEN.load(Ordering::SeqCst)
 }
 
 /// Whether one of our calls waits for another thread of the library.
@@ -90,13 +91,13 @@ pub(super) fn is_call_blocked() -> bool {
     BLOCKED.load(Ordering::SeqCst) > 0
 }
 
-/// One of our calls waits, while this exists.
+/// A call of ours that waits for the library while this exists.
 pub(super) struct BlockedCall(());
 
 impl BlockedCall {
-    /// None on a thread of the library's own.
+    /// Counts a call that waits; `None` on a thread of the library.
     pub(super) fn begin() -> Option<Self> {
-        activity::calls_here().then(|| {
+        activity::is_inside_call().then(|| {
             BLOCKED.fetch_add(1, Ordering::SeqCst);
             Self(())
         })
@@ -119,7 +120,7 @@ pub(super) unsafe extern "C" fn kill(pid: libc::pid_t, signal: i32) -> i32 {
         && asked > 0
         && alive::has_ended(asked)
     {
-        tell(asked);
+        report_end(asked);
         // SAFETY: the calling thread's own error number.
         unsafe { *libc::__errno_location() = libc::ESRCH };
         return -1;
@@ -141,7 +142,7 @@ pub(super) unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut i32, opti
     if let Ok(asked) = u32::try_from(pid)
         && (found == pid || (found < 0 && error == libc::ECHILD && alive::has_ended(asked)))
     {
-        tell(asked);
+        report_end(asked);
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = error };
     }
@@ -159,20 +160,20 @@ mod tests {
         Command::new("sleep").arg("60").spawn().unwrap()
     }
 
-    /// Waits until it has ended, without reaping it.
+    /// Kills the child and waits until it has ended, without reaping it.
     fn end(child: &mut Child) {
         child.kill().unwrap();
         // SAFETY: the result has room; the child is not reaped.
         unsafe {
-            let mut told = core::mem::zeroed();
+            let mut status = core::mem::zeroed();
             let how = libc::WEXITED | libc::WNOWAIT;
-            assert_eq!(libc::waitid(libc::P_PID, child.id(), &raw mut told, how), 0);
+            assert_eq!(libc::waitid(libc::P_PID, child.id(), &raw mut status, how), 0);
         }
     }
 
-    /// The result that the library gets for a process that is not a child.
+    /// Whether the library sees that a process exists that is not a child.
     fn is_there(pid: u32) -> bool {
-        // SAFETY: signal 0 is none.
+        // SAFETY: signal 0 only checks the process.
         unsafe { kill(pid.cast_signed(), 0) == 0 }
     }
 
@@ -181,7 +182,7 @@ mod tests {
         let mut other = sleeper();
         assert!(is_there(other.id()) && is_there(std::process::id()));
         end(&mut other);
-        // SAFETY: signal 0 is none.
+        // SAFETY: signal 0 only checks the process.
         assert_eq!(unsafe { libc::kill(other.id().cast_signed(), 0) }, 0, "the kernel says that it is there");
         assert!(!is_there(other.id()));
         assert!(!knows_end(), "it was not debugged");
@@ -189,7 +190,7 @@ mod tests {
         assert!(!is_there(other.id()));
 
         let mut debugged = sleeper();
-        debugs(debugged.id());
+        set_debugged(debugged.id());
         let pid = debugged.id().cast_signed();
         // SAFETY: no status is wanted.
         assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, 0);
@@ -210,7 +211,7 @@ mod tests {
         std::thread::sleep(20 * POLL_INTERVAL);
         drop(call);
         assert!(!held.join().unwrap(), "it comes back when the call has");
-        debugs(1);
+        set_debugged(1);
         assert!(!knows_end(), "the next program is another");
     }
 }

@@ -9,9 +9,9 @@
 //!
 //! The library's own threads read, too: for each exception they look for its frame, some 1,300 reads of fewer
 //! than 60 pages. There a page is valid from the end of one wait to the beginning of the next
-//! ([`library_works`]). The thread of the program that the event is about is stopped then. Others may still
-//! run for a moment, so such a thread sees their writes up to one event late, as the library itself does,
-//! which keeps its own reads for as long.
+//! ([`set_library_working`]). The thread of the program that the event is about is stopped then. Others may
+//! still run for a moment, so such a thread sees their writes up to one event late, as the library itself
+//! does, which keeps its own reads for as long.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -20,34 +20,34 @@ use std::collections::HashMap;
 use crate::activity;
 
 /// A page of the program, in bytes.
-const PAGE: u64 = 4096;
+const PAGE_LEN: u64 = 4096;
 /// Longer reads are not gathered, in bytes.
-const MAX_READ: usize = 2 * PAGE as usize;
+const MAX_READ: usize = 2 * PAGE_LEN as usize;
 /// More pages than this are not kept at a time.
 const MAX_PAGES: usize = 1024;
 
 /// Kind of a message of the library's transport that writes to the program's memory, and the length of every
-/// message's head, in bytes: `MT_WriteMemory` and `MessageHeader` in the runtime's dbgtransportsession.h. The
-/// kind is the first word, the address is at byte 24 and the length of the data at byte 32.
+/// message's header, in bytes: `MT_WriteMemory` and `MessageHeader` in the runtime's dbgtransportsession.h.
+/// The kind is at byte 0, the address at byte 24 and the length of the data at byte 32.
 const WRITES_MEMORY: [u8; 4] = 7_u32.to_le_bytes();
-const HEAD: usize = 48;
+const HEADER_LEN: usize = 48;
 
 thread_local! {
     static PAGES: RefCell<Pages> = RefCell::default();
     static WRITTEN: RefCell<Option<Vec<WrittenRange>>> = const { RefCell::new(None) };
 }
 
-/// A place in the program's memory that the library has written to.
+/// A range of the program's memory that the library has written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenRange {
     /// Address of the first byte.
     pub address: u64,
-    /// Number of bytes.
+    /// Number of bytes that were written.
     pub length: u32,
 }
 
-/// Does this work, and returns with its result where the library wrote to the program's memory for it, on
-/// this thread.
+/// Runs `work` and returns its result, with the ranges of the program's memory that the library
+/// wrote to on this thread.
 pub fn record_writes<T>(work: impl FnOnce() -> T) -> (T, Vec<WrittenRange>) {
     WRITTEN.set(Some(Vec::new()));
     let result = work();
@@ -59,28 +59,28 @@ fn record(message: &[u8]) {
     let noted = WRITTEN.try_with(|written| {
         let mut written = written.try_borrow_mut().ok()?;
         let written = written.as_mut()?;
-        if message.len() == HEAD && message.starts_with(&WRITES_MEMORY) {
+        if message.len() == HEADER_LEN && message.starts_with(&WRITES_MEMORY) {
             let address = u64::from_le_bytes(message.get(24..32)?.try_into().ok()?);
             let length = u32::from_le_bytes(message.get(32..36)?.try_into().ok()?);
             written.push(WrittenRange { address, length });
         }
         Some(())
     });
-    // At the end of a thread recording is over.
+    // Recording is over when the thread ends.
     noted.unwrap_or_default().unwrap_or_default();
 }
 
-type Page = Box<[u8; PAGE as usize]>;
+type Page = Box<[u8; PAGE_LEN as usize]>;
 
 /// The pages read so far, by file and number.
 #[derive(Default)]
 struct Pages {
     /// Number of [`AssumedStopped`] of this thread.
     assumed: usize,
-    /// A thread of the library deals with what it has waited for.
+    /// Whether this is a thread of the library that handles an event.
     works: bool,
-    /// [`activity::words`] when they were read.
-    words: u64,
+    /// [`activity::messages`] when the pages were read.
+    messages: u64,
     read: HashMap<(i32, u64), Page>,
     /// Free pages for reuse.
     spare: Vec<Page>,
@@ -91,18 +91,18 @@ impl Pages {
         self.spare.extend(self.read.drain().map(|(_, page)| page));
     }
 
-    /// Fills `bytes` from this address on; false if any of it cannot be had as whole pages.
+    /// Fills `bytes` with the memory at this address; false if a page of it cannot be read as a whole.
     fn fill(&mut self, file: i32, address: u64, bytes: &mut [u8]) -> bool {
-        let words = activity::words();
-        if self.words != words || self.read.len() >= MAX_PAGES {
+        let messages = activity::messages();
+        if self.messages != messages || self.read.len() >= MAX_PAGES {
             self.forget();
-            self.words = words;
+            self.messages = messages;
         }
         let (mut at, mut rest) = (address, bytes);
         while !rest.is_empty() {
-            let (number, within) = (at / PAGE, (at % PAGE) as usize);
+            let (number, within) = (at / PAGE_LEN, (at % PAGE_LEN) as usize);
             let Some(page) = self.page(file, number) else { return false };
-            let length = rest.len().min(PAGE as usize - within);
+            let length = rest.len().min(PAGE_LEN as usize - within);
             let (now, later) = core::mem::take(&mut rest).split_at_mut(length);
             let Some(part) = page.get(within..within + length) else { return false };
             now.copy_from_slice(part);
@@ -118,11 +118,12 @@ impl Pages {
         match self.read.entry((file, number)) {
             Entry::Occupied(known) => Some(known.into_mut()),
             Entry::Vacant(new) => {
-                let mut page = self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE as usize]));
-                let offset = i64::try_from(number.checked_mul(PAGE)?).ok()?;
+                let mut page = self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE_LEN as usize]));
+                let offset = i64::try_from(number.checked_mul(PAGE_LEN)?).ok()?;
                 // SAFETY: we own the page, and it has this length.
-                let read = unsafe { libc::pread64(file, page.as_mut_ptr().cast(), PAGE as usize, offset) };
-                if read == PAGE as isize {
+                let read =
+                    unsafe { libc::pread64(file, page.as_mut_ptr().cast(), PAGE_LEN as usize, offset) };
+                if read == PAGE_LEN as isize {
                     Some(new.insert(page))
                 } else {
                     self.spare.push(page);
@@ -153,10 +154,10 @@ impl Drop for AssumedStopped {
     }
 }
 
-/// A thread of the library begins to wait for the program, or deals from now on with what it has waited for.
-/// Not for a thread that calls the library.
-pub(super) fn library_works(works: bool) {
-    // At the end of a thread there is nothing to say any more.
+/// Records that a thread of the library begins to wait for the program, or handles an event from now on. Not
+/// for a thread that calls the library.
+pub(super) fn set_library_working(works: bool) {
+    // The pages are gone when the thread ends.
     let told = PAGES.try_with(|pages| {
         if let Ok(mut pages) = pages.try_borrow_mut() {
             pages.works = works;
@@ -166,7 +167,7 @@ pub(super) fn library_works(works: bool) {
     told.unwrap_or_default();
 }
 
-/// pread(2), for the data access library, which reads the program's memory so.
+/// pread(2), with which the data access library reads the program's memory.
 ///
 /// # Safety
 /// The same as for the system call.
@@ -194,24 +195,24 @@ pub(super) unsafe extern "C" fn pread(
     unsafe { libc::pread64(file, bytes, count, offset) }
 }
 
-/// read(2), for the debugging library, which hears the runtime so.
+/// read(2), with which the debugging library receives messages of the runtime.
 ///
 /// # Safety
 /// The same as for the system call.
 pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize) -> isize {
     // SAFETY: the caller's own request.
     let read = unsafe { libc::read(file, bytes, count) };
-    activity::word();
+    activity::count_message();
     read
 }
 
-/// write(2), for the debugging library, which speaks to the runtime so.
+/// write(2), with which the debugging library sends messages to the runtime.
 ///
 /// # Safety
 /// The same as for the system call.
 pub(super) unsafe extern "C" fn write(file: i32, bytes: *const c_void, count: usize) -> isize {
-    activity::word();
-    if count == HEAD {
+    activity::count_message();
+    if count == HEADER_LEN {
         // SAFETY: the caller gives memory of this length to be read from.
         record(unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), count) });
     }
@@ -235,12 +236,12 @@ mod tests {
         Some(bytes)
     }
 
-    /// A file of pages full of ones, without a name any more.
+    /// An unlinked file of pages full of ones.
     fn pages(name: &str, count: usize) -> std::fs::File {
         let path = std::env::temp_dir().join(format!("tandem-{name}-{}", std::process::id()));
         let mut file = std::fs::File::options().create_new(true).read(true).write(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        file.write_all(&vec![1; count * PAGE as usize]).unwrap();
+        file.write_all(&vec![1; count * PAGE_LEN as usize]).unwrap();
         file
     }
 
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn writes_of_the_library_to_the_program_are_noted_during_a_recording() {
         let file = pages("memory-written", 1);
-        let mut head = [0; HEAD];
+        let mut head = [0; HEADER_LEN];
         head[..4].copy_from_slice(&WRITES_MEMORY);
         head[24..32].copy_from_slice(&0x1234_5678_9abc_u64.to_le_bytes());
         head[32..36].copy_from_slice(&4_u32.to_le_bytes());
@@ -306,16 +307,16 @@ mod tests {
         };
 
         assert_eq!((changed(1), changed(2)), (1, 2), "it waits");
-        library_works(true);
+        set_library_working(true);
         assert_eq!((changed(3), changed(4)), (3, 3));
-        activity::word();
-        assert_eq!((changed(5), changed(6)), (5, 5), "a word was exchanged");
+        activity::count_message();
+        assert_eq!((changed(5), changed(6)), (5, 5), "a message was exchanged");
         std::thread::scope(|scope| {
             assert_eq!(scope.spawn(|| changed(7)).join().unwrap(), 7, "not for others")
         });
-        library_works(true);
+        set_library_working(true);
         assert_eq!((changed(8), changed(9)), (8, 8), "another wait has ended");
-        library_works(false);
+        set_library_working(false);
         assert_eq!((changed(10), changed(11)), (10, 11), "it waits again");
     }
 
@@ -325,7 +326,7 @@ mod tests {
         let mut file =
             std::fs::File::options().create(true).read(true).write(true).truncate(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let bytes: Vec<u8> = (0..2 * PAGE as usize + 100).map(|n| (n % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..2 * PAGE_LEN as usize + 100).map(|n| (n % 251) as u8).collect();
         file.write_all(&bytes).unwrap();
         let _stopped = assume_stopped();
         for (offset, count) in

@@ -1,16 +1,16 @@
-//! The debugging library's waits: those that would never end, and those behind which it takes its program
-//! apart.
+//! The debugging library's waits: those that would never end, and those after which it frees its data about
+//! the program.
 //!
 //! Its platform layer checks whether a process has ended only when a wait for it begins. A thread that has
-//! asked the program for something waits without a limit, and a program that is killed meanwhile never
-//! answers: when that is the thread that listens to the program, its end is never noticed, and calls that
-//! need what the thread holds never come back. So a wait without a limit is begun again and again.
+//! sent a request to the program waits without a limit, and a program that is killed in the meantime never
+//! answers. If this is the thread that listens to the program, the library never notices the end, and calls
+//! that need the thread's locks never return. So a wait without a limit is split into short waits.
 //!
-//! Between two waits a thread of the library deals with one event, and what it reads of the program is
-//! gathered ([`memory`]).
+//! Between two waits a thread of the library handles one event, and its reads of the program are gathered
+//! ([`memory`]).
 //!
-//! The thread that listens looks again every few milliseconds. When it learns of the end there, it is held
-//! until no call is under way that it could crash ([`end`]).
+//! The thread that listens checks every few milliseconds. When it learns that the program has ended, it is
+//! held until no call is under way that it could crash ([`end`]).
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -20,12 +20,12 @@ use libloading::os::unix::Library;
 use super::{end, memory};
 use crate::activity;
 
-/// Windows API: no limit; what comes back when a wait was too short.
+/// Windows API: the limit of a wait without one, and the result of a wait whose limit has passed.
 const INFINITE: u32 = u32::MAX;
 const WAIT_TIMEOUT: u32 = 0x102;
-/// A piece of a wait without a limit, in ms.
+/// Length of one part of a wait without a limit, in ms.
 const WAIT_INTERVAL_MS: u32 = 50;
-/// More runtimes than this are never debugged by one process.
+/// Maximum number of runtimes that one process debugs.
 const MAX_RUNTIMES: usize = 4;
 
 /// Functions of the data access library that the debugging library calls.
@@ -37,24 +37,26 @@ type Multiple = unsafe extern "C" fn(u32, *const *mut c_void, i32, u32, i32) -> 
 type SingleEx = unsafe extern "C" fn(*mut c_void, u32, i32) -> u32;
 type Single = unsafe extern "C" fn(*mut c_void, u32) -> u32;
 
-/// The functions of a library, as [`NAMES`] has them.
-type Theirs = [AtomicPtr<c_void>; NAMES.len()];
-/// Those of the libraries that were met.
-static FOUND: [Theirs; MAX_RUNTIMES] =
+/// The functions of a library, in the order of [`NAMES`].
+type WaitFunctions = [AtomicPtr<c_void>; NAMES.len()];
+/// The functions of each data access library that was loaded.
+static FOUND: [WaitFunctions; MAX_RUNTIMES] =
     [const { [const { AtomicPtr::new(core::ptr::null_mut()) }; NAMES.len()] }; MAX_RUNTIMES];
 
-/// Replacements for the functions of this data access library. None when it lacks one, or too many libraries
-/// were met.
+/// Replacements for the functions of this data access library. `None` if it lacks one, or if too many
+/// libraries were loaded.
 pub(super) fn replacements(data_access: &Library) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
     let [multiple, single_ex, single] = NAMES.map(|name| {
         // SAFETY: only its address is used.
         unsafe { data_access.get::<*mut c_void>(name) }.map(|symbol| symbol.into_raw()).ok()
     });
-    ours_for([multiple?, single_ex?, single?])
+    replacements_for([multiple?, single_ex?, single?])
 }
 
-fn ours_for(theirs: [*mut c_void; NAMES.len()]) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
-    let take = |found: &Theirs| {
+fn replacements_for(
+    theirs: [*mut c_void; NAMES.len()],
+) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
+    let take = |found: &WaitFunctions| {
         let is_free = |(slot, address): (&AtomicPtr<c_void>, *mut c_void)| {
             let before =
                 slot.compare_exchange(core::ptr::null_mut(), address, Ordering::SeqCst, Ordering::SeqCst);
@@ -68,7 +70,7 @@ fn ours_for(theirs: [*mut c_void; NAMES.len()]) -> Option<[(&'static str, *const
         2 => ours::<2>(),
         _ => ours::<{ MAX_RUNTIMES - 1 }>(),
     };
-    end::sees_waits();
+    end::set_waits_seen();
     let [multiple, single_ex, single] = NAMES;
     Some([(multiple, ours[0]), (single_ex, ours[1]), (single, ours[2])])
 }
@@ -80,7 +82,7 @@ fn ours<const AT: usize>() -> [*const c_void; NAMES.len()] {
 }
 
 /// # Safety
-/// As `WaitForMultipleObjectsEx` of the Windows API; only called in place of the function found.
+/// The same as for `WaitForMultipleObjectsEx` of the Windows API. Only called in place of the function found.
 unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     count: u32,
     handles: *const *mut c_void,
@@ -92,18 +94,18 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     // SAFETY: the function of this name in a library that stays loaded.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Multiple>(found) };
     let piece = if limit == INFINITE { WAIT_INTERVAL_MS } else { limit };
-    let is_from_library = !activity::calls_here();
+    let is_from_library = !activity::is_inside_call();
     loop {
         if is_from_library {
-            memory::library_works(false);
+            memory::set_library_working(false);
         }
-        // SAFETY: the caller's own arguments, but for the limit.
+        // SAFETY: the caller's own arguments, except the limit.
         let outcome = unsafe { theirs(count, handles, all, piece, alertable) };
         if is_from_library {
-            memory::library_works(true);
+            memory::set_library_working(true);
         }
         if limit != INFINITE {
-            // Who waits without a limit has more to do before it sees that the program has ended.
+            // A thread that waits without a limit has more to do before it sees that the program has ended.
             end::await_calls();
             return outcome;
         }
@@ -114,7 +116,7 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
 }
 
 /// # Safety
-/// As `WaitForSingleObjectEx` of the Windows API; only called in place of the function found.
+/// The same as for `WaitForSingleObjectEx` of the Windows API. Only called in place of the function found.
 unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
     handle: *mut c_void,
     limit: u32,
@@ -129,7 +131,7 @@ unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
 }
 
 /// # Safety
-/// As `WaitForSingleObject` of the Windows API; only called in place of the function found.
+/// The same as for `WaitForSingleObject` of the Windows API. Only called in place of the function found.
 unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit: u32) -> u32 {
     let found = const { &FOUND[AT][2] }.load(Ordering::SeqCst);
     // SAFETY: as above.
@@ -148,7 +150,7 @@ mod tests {
 
     static LIMITS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-    /// Signalled, by its second handle, when it was waited for the third time.
+    /// Its third wait returns the index of the second handle.
     unsafe extern "C" fn third(_: u32, _: *const *mut c_void, _: i32, limit: u32, _: i32) -> u32 {
         let mut limits = LIMITS.lock().unwrap();
         limits.push(limit);
@@ -169,7 +171,8 @@ mod tests {
 
     fn ours(multiple: Multiple) -> Option<(Multiple, SingleEx, Single)> {
         let theirs = [multiple as *mut c_void, single_ex as *mut c_void, single as *mut c_void];
-        let [ours_of_multiple, ours_of_single_ex, ours_of_single] = ours_for(theirs)?.map(|(_, ours)| ours);
+        let [ours_of_multiple, ours_of_single_ex, ours_of_single] =
+            replacements_for(theirs)?.map(|(_, ours)| ours);
         // SAFETY: ours, in this order.
         unsafe {
             Some((
@@ -183,7 +186,7 @@ mod tests {
     #[test]
     fn a_wait_without_a_limit_is_begun_again_and_a_call_that_waits_is_known() {
         let wait = |ours: Multiple, limit| {
-            // SAFETY: those it stands for look at nothing.
+            // SAFETY: the functions it replaces read no argument.
             unsafe { ours(2, core::ptr::null(), 0, limit, 0) }
         };
         let (multiple, single_ex, single) = ours(third).unwrap();
@@ -202,12 +205,12 @@ mod tests {
         drop(call);
         assert!(!end::is_call_blocked());
 
-        // Another library's are other functions, and the same library is met again.
+        // Another library has other functions. The same library gets the same replacements again.
         assert_eq!(wait(ours(other).unwrap().0, INFINITE), 7);
         assert_eq!(ours(third).unwrap().0 as usize, multiple as usize);
         for more in 1..=MAX_RUNTIMES - 2 {
-            assert!(ours_for([more as *mut c_void; 3]).is_some());
+            assert!(replacements_for([more as *mut c_void; 3]).is_some());
         }
-        assert!(ours_for([usize::MAX as *mut c_void; 3]).is_none());
+        assert!(replacements_for([usize::MAX as *mut c_void; 3]).is_none());
     }
 }

@@ -1,29 +1,31 @@
 //! A runtime that is linked into the executable: a self-contained program in one file, .NET 6 and later. It
-//! comes without a debugging library. The one that fits is known by its build id, which the executable has in
-//! the symbol `DotNetRuntimeInfo` (dotnet/diagnostics, `src/shared/debug/inc/runtimeinfo.h`), and may lie in
-//! an installed runtime of that very build.
+//! has no debugging library. The executable contains the build id of the matching library in the symbol
+//! `DotNetRuntimeInfo` (dotnet/diagnostics, `src/shared/debug/inc/runtimeinfo.h`). An installed runtime of
+//! the same build may contain that library.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// How the description begins: its name, as a C string in 18 bytes.
+/// The first 18 bytes of the description: its name, as a C string.
 const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
-/// Where its three build ids begin, bytes from its start: the runtime's, the data access library's, the
-/// debugging library's.
-const IDS: usize = 24;
-/// How long each is: a byte that counts, and what is counted.
-const ID: usize = 24;
-/// The number of versions there may be: a text that looks like it has another word there.
+/// Offset of the three build ids in the description, in bytes: of the runtime, of the data access library and
+/// of the debugging library.
+const IDS_OFFSET: usize = 24;
+/// Size of each build id, in bytes: one byte with its length, and room for the id.
+const ID_LEN: usize = 24;
+/// Accepted versions of the description. In a text that only contains its name, the bytes there
+/// are out of this range.
 const VERSIONS: std::ops::Range<u32> = 1..100;
-/// Most data of an executable that is looked at, bytes: the runtime's own is a fourth of a megabyte.
+/// Maximum size of the data of an executable that is read, in bytes. The runtime's data is a
+/// quarter of a megabyte.
 const MAX_DATA_LEN: u64 = 64 * 1024 * 1024;
-/// Largest notes that are looked at, bytes.
+/// Maximum size of notes that are read, in bytes.
 const MAX_NOTES_LEN: u64 = 64 * 1024;
-/// Type of the note that is a build id, NT_GNU_BUILD_ID.
+/// Type of a note with a build id, NT_GNU_BUILD_ID.
 const BUILD_ID: u32 = 3;
-/// Types of program headers: what is loaded (PT_LOAD), and where notes are (PT_NOTE); and a flag: it can be
-/// written (PF_W).
+/// Types of program headers: loaded segments (PT_LOAD) and notes (PT_NOTE); and the flag of a segment that
+/// can be written (PF_W).
 const LOADED_SEGMENT: u32 = 1;
 const NOTE_SEGMENT: u32 = 4;
 const WRITABLE: u32 = 2;
@@ -36,8 +38,8 @@ pub struct DebuggingLibraries {
 }
 
 impl DebuggingLibraries {
-    /// The needs of the runtime in an executable; `None` when there is none in it. The description is a
-    /// variable, so only the data is read: code, and files bundled after it, may be large.
+    /// The libraries for the runtime in an executable; `None` if it contains no runtime. The description is a
+    /// variable, so only writable data is read: code, and files bundled after it, may be large.
     pub fn of(executable: &Path) -> Option<Self> {
         let file = File::open(executable).ok()?;
         let data = segments(&file)?.into_iter();
@@ -47,14 +49,14 @@ impl DebuggingLibraries {
             room = room.checked_sub(segment.length)?;
             let mut bytes = vec![0; usize::try_from(segment.length).ok()?];
             file.read_exact_at(&mut bytes, segment.start).ok()?;
-            if let Some(needs) = Self::described_in(&bytes) {
+            if let Some(needs) = Self::find_in(&bytes) {
                 return Some(needs);
             }
         }
         None
     }
 
-    fn described_in(bytes: &[u8]) -> Option<Self> {
+    fn find_in(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         loop {
             let at = memchr::memmem::find(rest, SIGNATURE)?;
@@ -69,14 +71,15 @@ impl DebuggingLibraries {
     fn parse(info: &[u8]) -> Option<Self> {
         let version = u32::from_le_bytes(info.get(20..24)?.try_into().ok()?);
         let id = |number: usize| {
-            let (count, id) = info.get(IDS + number * ID..IDS + (number + 1) * ID)?.split_first()?;
+            let (count, id) =
+                info.get(IDS_OFFSET + number * ID_LEN..IDS_OFFSET + (number + 1) * ID_LEN)?.split_first()?;
             id.get(..usize::from(*count)).filter(|id| !id.is_empty()).map(<[u8]>::to_vec)
         };
         VERSIONS.contains(&version).then_some(())?;
         Some(Self { data_access: id(1)?, debugging: id(2)? })
     }
 
-    /// Whether a folder has both.
+    /// Whether a folder contains both libraries.
     pub fn are_in(&self, folder: &Path) -> bool {
         let has = |name: &str, id: &[u8]| build_id(&folder.join(name)).is_some_and(|found| found == id);
         has("libmscordbi.so", &self.debugging) && has("libmscordaccore.so", &self.data_access)
@@ -91,15 +94,15 @@ struct Segment {
     length: u64,
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
@@ -110,13 +113,13 @@ fn segments(file: &File) -> Option<Vec<Segment>> {
     if !header.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
-    let (first, size) = (long(&header, 32)?, u64::from(half(&header, 54)?));
-    let numbers = 0..u64::from(half(&header, 56)?);
+    let (first, size) = (u64_at(&header, 32)?, u64::from(u16_at(&header, 54)?));
+    let numbers = 0..u64::from(u16_at(&header, 56)?);
     let read = |number: u64| {
         let mut bytes = [0; 56];
         file.read_exact_at(&mut bytes, first.checked_add(number * size)?).ok()?;
-        let (kind, flags) = (word(&bytes, 0)?, word(&bytes, 4)?);
-        Some(Segment { kind, flags, start: long(&bytes, 8)?, length: long(&bytes, 32)? })
+        let (kind, flags) = (u32_at(&bytes, 0)?, u32_at(&bytes, 4)?);
+        Some(Segment { kind, flags, start: u64_at(&bytes, 8)?, length: u64_at(&bytes, 32)? })
     };
     numbers.map(read).collect()
 }
@@ -131,7 +134,9 @@ fn build_id(file: &Path) -> Option<Vec<u8>> {
         let mut notes = vec![0; usize::try_from(segment.length).ok()?];
         file.read_exact_at(&mut notes, segment.start).ok()?;
         let mut rest = notes.as_slice();
-        while let (Some(name), Some(content), Some(kind)) = (word(rest, 0), word(rest, 4), word(rest, 8)) {
+        while let (Some(name), Some(content), Some(kind)) =
+            (u32_at(rest, 0), u32_at(rest, 4), u32_at(rest, 8))
+        {
             let padded = |length: u32| usize::try_from(length).ok()?.checked_next_multiple_of(4);
             let start = padded(name)?.checked_add(12)?;
             let end = start.checked_add(padded(content)?)?;
@@ -155,13 +160,13 @@ mod tests {
         info.extend(version.to_le_bytes());
         for id in 1..=3u8 {
             let mut bytes = vec![2, id, id];
-            bytes.resize(ID, 0xee);
+            bytes.resize(ID_LEN, 0xee);
             info.extend(bytes);
         }
         info
     }
 
-    /// A file of these segments: type, flags, what is in it.
+    /// A file with these segments: type, flags, content.
     fn elf(segments: &[(u32, u32, &[u8])]) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(64, 0);

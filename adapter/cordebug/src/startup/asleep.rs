@@ -1,25 +1,25 @@
-//! Whether all threads of a process sleep: how a debugger sees from outside that a held runtime has done what
-//! it does at its start. Only looks; nothing is stopped.
+//! Checks whether all threads of a process sleep. A debugger sees from this that a held runtime has completed
+//! its start. Only reads `/proc`; stops no thread.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two looks while a thread still works.
+/// Time between two checks while a thread still runs.
 const POLL_INTERVAL: Duration = Duration::from_micros(300);
 
 /// The runtime's name for its debugging threads (.NET 5 and later).
 pub(super) const HELPER: &str = ".NET Debugger";
 
-/// Waits until every thread of a process sleeps, at most `limit`; whether that is so now. Where there are
-/// threads of this name, only they count.
+/// Waits until every thread of a process sleeps, at most `limit`. Returns whether they sleep now. If threads
+/// have this name, only they count.
 ///
-/// Two looks in a row must see each thread asleep and not having run in between: one that waits for a lock
-/// for a moment is not at rest.
+/// Two checks in a row must find each thread asleep, and it must not have run in between: a thread that waits
+/// briefly for a lock is not at rest.
 pub(super) fn wait_until_asleep(pid: u32, name: Option<&str>, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
-    let mut before = look(pid, name);
+    let mut before = sample_threads(pid, name);
     loop {
-        let now = look(pid, name);
+        let now = sample_threads(pid, name);
         if now.is_some() && now == before {
             return true;
         }
@@ -31,9 +31,9 @@ pub(super) fn wait_until_asleep(pid: u32, name: Option<&str>, limit: Duration) -
     }
 }
 
-/// How often each of the threads gave up its processor, which changes when it runs again; `None` when one
-/// does not sleep or the process is gone. proc(5), `/proc/pid/task/tid/status`.
-fn look(pid: u32, name: Option<&str>) -> Option<Vec<(std::ffi::OsString, String)>> {
+/// The number of context switches of each thread, which changes when it runs; `None` if a thread does not
+/// sleep or the process has ended. proc(5), `/proc/pid/task/tid/status`.
+fn sample_threads(pid: u32, name: Option<&str>) -> Option<Vec<(std::ffi::OsString, String)>> {
     let (mut all, mut named) = (Vec::new(), Vec::new());
     for task in std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")).ok()? {
         let task = task.ok()?;
@@ -74,7 +74,7 @@ mod tests {
         let mut works = Command::new("sh");
         let mut works =
             works.args(["-c", "echo; while :; do :; done"]).stdout(Stdio::piped()).spawn().unwrap();
-        // Before that it may still be loading its libraries.
+        // Before its first output it may still be loading libraries.
         works.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         assert!(!wait_until_asleep(works.id(), None, Duration::from_millis(20)));
         works.kill().unwrap();

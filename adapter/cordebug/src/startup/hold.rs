@@ -1,11 +1,12 @@
 //! The hold on a starting runtime: two named semaphores that it looks for before it runs any managed code.
 //!
-//! Their names carry the process id and its start time, which survive `exec`; so they are made while the
+//! Their names contain the process id and its start time, which survive `exec`. So they are created while the
 //! process waits to become the program. The runtime posts one when its debugger transport is up and waits on
 //! the other.
 //!
-//! A runtime that was held counts as attached to from then on: it must be attached to before it is released,
-//! or it waits for its debugger at its first event, forever. Not here: attaching ([`crate::debugger`]).
+//! A runtime that was held behaves from then on as if a debugger were attached. A debugger must attach before
+//! it releases the runtime, or the runtime waits forever at its first event. Not here: attaching
+//! ([`crate::debugger`]).
 
 use std::ffi::CString;
 use std::path::Path;
@@ -13,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use super::{REST_TIMEOUT, asleep, start_time, temporary};
 
-/// How long a wait sleeps before it checks whether the process is still alive.
+/// Time between two checks during a wait whether the process is still alive.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Nice value of a thread that may not have a real-time priority.
+/// Nice value of a thread if the user may not set a real-time priority.
 const NICE: i32 = -10;
 
 /// How a wait for the runtime ended.
@@ -26,64 +27,66 @@ pub enum HoldResult {
     Held,
     /// The process ended, or the caller gave up.
     GivenUp,
-    /// The deadline passed first.
+    /// The deadline passed before the runtime was up.
     TimedOut,
 }
 
-/// The two semaphores. Dropping it removes them, and releases the runtime unless it was only prepared.
+/// The two semaphores. Dropping this removes them. It also releases the runtime, unless the
+/// hold was only prepared.
 #[derive(Debug)]
 pub struct StartupHold {
     pid: u32,
-    /// None when it had been withdrawn before this was opened.
+    /// `None` if it had been withdrawn before this process opened it.
     started: Option<Semaphore>,
-    go_on: Semaphore,
+    release: Semaphore,
     releases: bool,
 }
 
 impl StartupHold {
-    /// Makes both for a process that has not become the program yet.
+    /// Creates both semaphores for a process that has not become the program yet.
     ///
     /// # Errors
-    /// When the process is gone, or from `sem_open`.
+    /// When the process has ended, or from `sem_open`.
     pub fn create(pid: u32) -> std::io::Result<Self> {
         Self::make(pid, true)
     }
 
-    /// Makes both for a process whose runtime another Tandem process will attach to: that one calls
-    /// [`StartupHold::join`]. This one releases no runtime when it is dropped.
+    /// Creates both semaphores for a process to which another Tandem process will attach. That process calls
+    /// [`StartupHold::join`]. This hold does not release the runtime when it is dropped.
     ///
     /// # Errors
-    /// As [`StartupHold::create`]; also when another debugger already holds the process.
+    /// As for [`StartupHold::create`]; also when another debugger already holds the process.
     pub fn prepare(pid: u32) -> std::io::Result<Self> {
         Self::make(pid, false)
     }
 
     fn make(pid: u32, releases: bool) -> std::io::Result<Self> {
-        let [go_on, started] = names(pid)?;
+        let [release, started] = names(pid)?;
         temporary::remember(pid);
-        // The runtime opens this one second: when it finds the other, this must be there.
-        let go_on = Semaphore::create(&go_on)?;
+        // The runtime opens this one second. When it finds the other, this one must exist.
+        let release = Semaphore::create(&release)?;
         let started = Some(Semaphore::create(&started)?);
-        Ok(Self { pid, started, go_on, releases })
+        Ok(Self { pid, started, release, releases })
     }
 
-    /// Opens what another process has made, to release the runtime.
+    /// Opens the semaphores that another process has created, to release the runtime.
     ///
     /// # Errors
-    /// When the process is gone, or is not held.
+    /// When the process has ended, or is not held.
     pub fn join(pid: u32) -> std::io::Result<Self> {
-        let [go_on, started] = names(pid)?;
+        let [release, started] = names(pid)?;
         temporary::remember(pid);
-        let go_on = Semaphore::open_existing(&go_on)?;
-        Ok(Self { pid, started: Semaphore::open_existing(&started).ok(), go_on, releases: true })
+        let release = Semaphore::open_existing(&release)?;
+        Ok(Self { pid, started: Semaphore::open_existing(&started).ok(), release, releases: true })
     }
 
-    /// Waits until the runtime is up and at rest, at most `limit`, and only while `keep_waiting` says so.
+    /// Waits until the runtime is up and at rest, at most `limit`, and only while
+    /// `keep_waiting` returns true.
     pub fn wait(&self, limit: Duration, keep_waiting: &dyn Fn() -> bool) -> HoldResult {
         let deadline = Instant::now() + limit;
         loop {
             if self.started.as_ref().is_some_and(|started| started.wait(LIVENESS_INTERVAL)) {
-                self.rest();
+                self.wait_for_rest();
                 return HoldResult::Held;
             }
             if !keep_waiting() {
@@ -95,13 +98,13 @@ impl StartupHold {
         }
     }
 
-    /// Waits until a runtime that is held is at rest, half a second at most.
+    /// Waits until a held runtime is at rest, at most half a second.
     ///
-    /// Its helper thread was only just made: it writes into the runtime's control block that it is ready, and
-    /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in
-    /// between, its word is lost: the runtime takes over the helper's work while the helper does it too, and
+    /// Its helper thread has just been created. It records in the runtime's control block that it is ready. A
+    /// debugging library that attaches reads that block and writes all of it back. If the thread writes in
+    /// between, its record is lost. The runtime then does the helper's work while the helper does it too, and
     /// soon each waits for the other forever.
-    pub fn rest(&self) {
+    pub fn wait_for_rest(&self) {
         asleep::wait_until_asleep(self.pid, None, REST_TIMEOUT);
     }
 
@@ -110,28 +113,28 @@ impl StartupHold {
         self.started.as_ref().is_some_and(|started| started.value() > 0)
     }
 
-    /// From now on no runtime finds the two. One that has just found them may still be held; it is released
-    /// like any other.
+    /// Removes the name of one semaphore, so that no runtime finds both from now on. A runtime that has just
+    /// found them may still be held; it is released like any other.
     pub fn withdraw(&self) {
         if let Some(started) = &self.started {
             started.unlink();
         }
     }
 
-    /// Leaves everything as it is, for the debugger that joins it.
+    /// Leaves both semaphores in place, for the debugger that joins the hold.
     pub fn abandon(self) {
         std::mem::forget(self);
     }
 
-    /// Whether a debugger can still join the hold on this process: the one that releases the runtime removes
-    /// the names.
+    /// Whether a debugger can still join the hold on this process. The debugger that releases the
+    /// runtime removes the names.
     pub fn is_open(pid: u32) -> bool {
         let exists = |name: &String| Path::new("/dev/shm").join(format!("sem.{name}")).exists();
-        names(pid).is_ok_and(|[go_on, _]| exists(&go_on))
+        names(pid).is_ok_and(|[release, _]| exists(&release))
     }
 
-    /// Whether a runtime in this process waits to be released, or is about to: it has the semaphores open as
-    /// long (proc(5), `/proc/PID/maps`).
+    /// Whether a runtime in this process waits to be released, or is about to wait. It has the semaphores
+    /// open during this time (proc(5), `/proc/PID/maps`).
     pub fn is_waited_on(pid: u32) -> bool {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         maps.lines().any(|line| line.contains("/sem.clrco") || line.contains("/sem.clrst"))
@@ -142,14 +145,14 @@ impl Drop for StartupHold {
     fn drop(&mut self) {
         // A held runtime that is not released would hang forever.
         if self.releases {
-            self.go_on.post();
+            self.release.post();
         }
     }
 }
 
-/// Has the calling thread run before others, if the user may do that (sched(7)): a thread that holds runtimes
-/// has to be on time. Processes that it starts are not affected.
-pub fn run_promptly() {
+/// Raises the priority of the calling thread, if the user may do that (sched(7)): a thread that holds
+/// runtimes has to be on time. Processes that the thread starts are not affected.
+pub fn raise_thread_priority() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: both calls concern this thread alone, and the structure is a local. Refused, they change
     // nothing.
@@ -160,7 +163,7 @@ pub fn run_promptly() {
     }
 }
 
-/// The names of the two: first the one on which the runtime waits.
+/// The names of the two semaphores. The runtime waits on the first.
 fn names(pid: u32) -> std::io::Result<[String; 2]> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let key =
@@ -223,7 +226,7 @@ impl Semaphore {
     }
 
     fn unlink(&self) {
-        // SAFETY: the name ends with a zero. That it is gone already is as good.
+        // SAFETY: the name ends with a zero. It may have been removed already.
         unsafe { libc::sem_unlink(self.name.as_ptr()) };
     }
 }
@@ -231,7 +234,7 @@ impl Semaphore {
 impl Drop for Semaphore {
     fn drop(&mut self) {
         self.unlink();
-        // SAFETY: closed once, here.
+        // SAFETY: this is the only call that closes it.
         unsafe { libc::sem_close(self.pointer) };
     }
 }
@@ -278,7 +281,7 @@ mod tests {
         assert!(prepared.has_started());
         drop(joined);
         assert!(!StartupHold::is_open(pid));
-        assert_eq!(prepared.go_on.value(), 1, "it was released");
+        assert_eq!(prepared.release.value(), 1, "it was released");
         drop(prepared);
 
         let withdrawn = StartupHold::prepare(pid).unwrap();
@@ -290,7 +293,7 @@ mod tests {
         assert!(withdrawn.has_started());
         drop(withdrawn);
         assert!(!StartupHold::is_open(pid));
-        assert_eq!(runtimes.go_on.value(), 0, "it was not released");
+        assert_eq!(runtimes.release.value(), 0, "it was not released");
         other.kill().unwrap();
         other.wait().unwrap();
     }

@@ -1,8 +1,8 @@
-//! Where the runtime of a process has its debugging pipes: the temporary folder of that process, which need
-//! not be ours.
+//! The temporary folder of a process, in which its runtime creates the debugging pipes. It may differ from
+//! ours.
 //!
-//! Kept from the time the process is seen, because it cannot be read after the process has ended. Not here:
-//! the pipes themselves.
+//! It is recorded when the process is first seen, because it cannot be read after the process has ended. Not
+//! here: the pipes themselves.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,17 +10,17 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The variable that names it. When it is empty or not set, the folder is [`USUAL`].
+/// The variable with the path of the folder. If it is empty or not set, the folder is [`DEFAULT_FOLDER`].
 pub const VARIABLE: &str = "TMPDIR";
-/// The runtime's own default.
-const USUAL: &str = "/tmp";
-/// More entries than that are looked through for processes that are gone.
+/// The runtime's default for the temporary folder.
+const DEFAULT_FOLDER: &str = "/tmp";
+/// Number of entries above which entries of ended processes are removed.
 const MIN_SWEPT_ENTRIES: usize = 64;
 
 static FOLDERS: Mutex<BTreeMap<u32, PathBuf>> = Mutex::new(BTreeMap::new());
 
-/// A variable of a process, as it was when the process became the program it is; `None` also when that cannot
-/// be read.
+/// A variable of a process, as it was when the process executed its program; `None` also if the
+/// environment cannot be read.
 pub fn variable_of(pid: u32, name: &str) -> Option<OsString> {
     let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
     let mut lines = environment.split(|byte| *byte == 0);
@@ -30,8 +30,7 @@ pub fn variable_of(pid: u32, name: &str) -> Option<OsString> {
     })
 }
 
-/// Looks the folder of a process up and keeps it. Nothing is kept of a process that is not ours to see, or
-/// has ended.
+/// Records the folder of a process, unless the process has ended or belongs to another user.
 pub(crate) fn remember(pid: u32) {
     let process = Path::new("/proc").join(pid.to_string());
     // A zombie has an environment without variables, and no executable.
@@ -39,10 +38,10 @@ pub(crate) fn remember(pid: u32) {
         return;
     }
     let named = variable_of(pid, VARIABLE).filter(|named| !named.is_empty());
-    // A relative one begins where the process is.
+    // A relative path begins at the current folder of the process.
     let folder = std::fs::read_link(process.join("cwd"))
         .unwrap_or_default()
-        .join(named.unwrap_or_else(|| USUAL.into()));
+        .join(named.unwrap_or_else(|| DEFAULT_FOLDER.into()));
     let folder = folder.canonicalize().unwrap_or(folder);
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     if folders.len() > MIN_SWEPT_ENTRIES {
@@ -51,7 +50,7 @@ pub(crate) fn remember(pid: u32) {
     folders.insert(pid, folder);
 }
 
-/// The folder of a process that was seen; otherwise ours.
+/// The recorded folder of a process; otherwise ours.
 pub(crate) fn folder_of(pid: u32) -> PathBuf {
     let folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     folders.get(&pid).cloned().unwrap_or_else(std::env::temp_dir)
@@ -65,7 +64,7 @@ mod tests {
         let mut command = std::process::Command::new("sleep");
         command.arg("60").current_dir(within).env_remove(VARIABLE);
         let child = command.envs(folder.map(|folder| (VARIABLE, folder))).spawn().unwrap();
-        // It is the program before its environment can be seen.
+        // The process executes the program before its environment can be read.
         while std::fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
             std::thread::yield_now();
         }
@@ -81,7 +80,7 @@ mod tests {
         std::os::unix::fs::symlink(&own, own.with_extension("link")).unwrap();
         let name = own.file_name().unwrap().to_str().unwrap();
         let link = own.with_extension("link");
-        let usual = Path::new(USUAL).canonicalize().unwrap();
+        let usual = Path::new(DEFAULT_FOLDER).canonicalize().unwrap();
         let named =
             [None, Some(""), Some(own.to_str().unwrap()), Some(name), link.to_str(), Some("/no/such")];
         let expected = [&usual, &usual, &own, &own, &own, Path::new("/no/such")];
@@ -90,7 +89,7 @@ mod tests {
             remember(child.id());
             child.kill().unwrap();
             child.wait().unwrap();
-            // It can no longer be read; keep what is known.
+            // It can no longer be read, so the recorded folder is kept.
             remember(child.id());
             assert_eq!(folder_of(child.id()), expected, "{named:?}");
         }

@@ -51,7 +51,7 @@ pub(super) fn as_compiled<'a>(wanted: &Checksum, text: &'a [u8]) -> Option<Cow<'
 /// Whether a PDB's file belongs to the assembly with these checksums; `true` if it has none of a known kind.
 /// `pdb` was parsed from `file`.
 pub(super) fn is_of(checksums: &[PdbChecksum], pdb: &Pdb, file: &[u8]) -> bool {
-    let Some((before, after)) = pdb.around_id(file) else { return false };
+    let Some((before, after)) = pdb.parts_around_id(file) else { return false };
     checksums.iter().all(|checksum| match checksum.algorithm.as_str() {
         "SHA256" => hash_around::<sha2::Sha256>(before, after) == checksum.hash,
         "SHA384" => hash_around::<sha2::Sha384>(before, after) == checksum.hash,

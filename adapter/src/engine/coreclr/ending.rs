@@ -119,7 +119,7 @@ impl ClrSession {
             }
             self.breakpoints.remove_all();
             self.stepping.give_up(self.debuggee.process.as_deref());
-            process.hold_nobody().unwrap_or_default();
+            process.unsuspend_all().unwrap_or_default();
             self.forget_stop();
             let silence = self.exceptions.silence_exceptions(&self.debuggee, &self.types, process);
             if !self.settle(process)? {

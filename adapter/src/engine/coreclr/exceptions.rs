@@ -261,7 +261,7 @@ impl Exceptions {
     /// Has the runtime report all exceptions from now on; the program is stopped. Until then, the request of
     /// an earlier debugger applies.
     pub(super) fn report_all_exceptions(&mut self, process: &Process) -> Result<(), Failure> {
-        process.tell_exceptions_outside_user_code(true).map_err(cor("enable reports of all exceptions"))?;
+        process.report_exceptions_outside_user_code(true).map_err(cor("enable reports of all exceptions"))?;
         self.thrown.is_only_users = false;
         Ok(())
     }
@@ -273,7 +273,7 @@ impl Exceptions {
             return;
         }
         let Some(process) = process else { return };
-        match process.tell_exceptions_outside_user_code(false) {
+        match process.report_exceptions_outside_user_code(false) {
             Ok(_) => self.thrown.is_only_users = true,
             Err(error) => tracing::debug!(%error, "reports of irrelevant exceptions stay enabled"),
         }

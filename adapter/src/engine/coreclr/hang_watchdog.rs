@@ -111,7 +111,7 @@ impl HangWatchdog {
             } else if found == SAMPLES_BEFORE_FIX && now.tries > before.tries {
                 fix();
             } else if found == SAMPLES_BEFORE_REPORT && !self.hangs() {
-                tracing::warn!(?now, latest = activity::latest(), "the runtime hangs");
+                tracing::warn!(?now, latest = activity::latest_call(), "the runtime hangs");
                 self.hangs.store(true, Ordering::Relaxed);
                 note(&format!(
                     "The program's .NET runtime hangs ({}): it is blocked and reports nothing to the \

@@ -1,7 +1,7 @@
 //! Source names of methods: of state machines, lambdas, local functions and accessors.
 
 use clr_metadata::metadata::Metadata;
-use clr_metadata::metadata::spelling::Names;
+use clr_metadata::metadata::spelling::NameStyle;
 use clr_metadata::pdb::Pdb;
 
 use super::modules::LoadedModule;
@@ -137,8 +137,8 @@ impl LoadedModule {
         // has those of its method's class and then its method's, like the method itself.
         let is_plain = [method, written.method].iter().any(|at| metadata.owner_of(*at) == written.owner);
         let actual = if is_plain { actual } else { &[] };
-        let spelled = metadata.spelled(written.method, Names::Short, actual);
-        let owner = metadata.spelled_type(written.owner, Names::Full, actual);
+        let spelled = metadata.spell_method(written.method, NameStyle::Short, actual);
+        let owner = metadata.spell_type(written.owner, NameStyle::Full, actual);
         let parameters: Vec<String> = spelled
             .parameters
             .iter()

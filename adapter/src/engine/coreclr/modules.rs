@@ -71,7 +71,7 @@ impl LoadedModule {
     pub(super) fn image(&self) -> Option<&PeImage> {
         let open = || {
             if self.is_dynamic {
-                return PeImage::of_metadata(&self.path, self.module.metadata().ok()?).ok();
+                return PeImage::from_metadata(&self.path, self.module.metadata().ok()?).ok();
             }
             if self.is_in_memory { None } else { PeImage::open(&self.path).ok() }
         };
@@ -347,7 +347,7 @@ impl Modules {
     /// belong to another build.
     fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<LoadedModule>> {
         let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
-        let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
+        let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.matches_id(id));
         let id = entry.id;
         is_its.then(|| self.adopt(id, pdb, SymbolOrigin::Builder)).flatten()
     }

@@ -64,7 +64,7 @@ fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<ClrRuntime>, Failure> {
              `symbolPaths`; or publish the program without `PublishSingleFile`",
         ));
     };
-    runtime::inside(pid, &folder).map_err(|error| unseen(&error))
+    runtime::find_inside(pid, &folder).map_err(|error| unseen(&error))
 }
 
 /// The folder with the libraries that debug a runtime which is linked into an executable, if there is one.

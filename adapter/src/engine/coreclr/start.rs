@@ -352,7 +352,7 @@ fn take_hold(pid: u32) -> Result<StartupHold, Failure> {
         let message = format!("cannot attach to process {pid} at its start: {error}");
         Failure::new(ErrorCode::ProcessNotFound, message)
     })?;
-    hold.rest();
+    hold.wait_for_rest();
     Ok(hold)
 }
 

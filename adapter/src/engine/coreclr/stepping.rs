@@ -176,7 +176,7 @@ impl CodePosition {
         let (start, end) = pdb.visible_part(self.method, self.il, self.size);
         let body = || self.function.il_bytes().unwrap_or_default();
         let is_inside = (start + 1..end).contains(&self.il);
-        is_inside && (il::only_leads_on(&body(), self.il, end) || self.finally_ahead().is_some())
+        is_inside && (il::only_branches(&body(), self.il, end) || self.finally_ahead().is_some())
     }
 
     fn step_start(&self) -> Option<StepStart> {

@@ -236,13 +236,13 @@ impl RunningCall<'_> {
     /// Suspends the other threads from the next resume on, or releases them.
     fn hold_others(&self, debuggee: &ClrDebuggee, hold: bool) {
         let thread = debuggee.thread(self.site.thread).ok();
-        if let Some(Err(error)) = thread.map(|thread| self.process.hold_others(&thread, hold)) {
+        if let Some(Err(error)) = thread.map(|thread| self.process.suspend_others(&thread, hold)) {
             tracing::debug!(%error, hold, "the other threads could not be suspended or resumed");
         }
     }
 
     fn thread_waits(&self, debuggee: &ClrDebuggee) -> bool {
-        debuggee.thread(self.site.thread).is_ok_and(|thread| thread.waits() == Ok(true))
+        debuggee.thread(self.site.thread).is_ok_and(|thread| thread.is_waiting() == Ok(true))
     }
 
     /// Whether it may be aborted. The program is stopped for this, except on .NET Core
@@ -335,7 +335,7 @@ fn timed_out(what: &str, limit: Duration, fate: &str) -> Failure {
 
 /// The runtime refused to begin a call.
 fn call_start_failure(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
-    if !error.is_unsafe_place() {
+    if !error.is_unsafe_location() {
         return cor(format!("call `{what}`"))(error);
     }
     let reason =

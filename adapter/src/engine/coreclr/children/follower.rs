@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use cordebug::startup::{StartupHold, has_pipes, run_promptly};
+use cordebug::startup::{StartupHold, has_pipes, raise_thread_priority};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -137,7 +137,7 @@ impl Follower {
             // Before there is a process to hold, the time this takes does not matter.
             self.watchdog.ensure_started();
             // If the user may: it must be on time on a busy machine, too.
-            run_promptly();
+            raise_thread_priority();
         }
         loop {
             for pid in self.tree.wait(tick) {

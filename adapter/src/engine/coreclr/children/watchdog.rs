@@ -200,7 +200,7 @@ fn release_or_kill(pid: u32, symbol_paths: &[PathBuf]) -> Result<(), Failure> {
 
 /// Attaches, lets the runtime resume, and detaches.
 fn release(pid: u32, hold: StartupHold, symbol_paths: &[PathBuf]) -> Result<(), Failure> {
-    hold.rest();
+    hold.wait_for_rest();
     let runtime = only_runtime(pid, symbol_paths)?;
     let failed = |error: String| {
         Failure::new(ErrorCode::EngineFailed, format!("cannot release process {pid}: {error}"))

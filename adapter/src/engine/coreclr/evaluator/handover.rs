@@ -146,7 +146,7 @@ impl ClrSession {
 impl ClrDebuggee {
     /// How often the program was resumed, and written to.
     pub(super) fn times_changed(&self) -> (u64, u64) {
-        (self.process().map_or(0, |process| process.resumes()), self.times_written.get())
+        (self.process().map_or(0, |process| process.resume_count()), self.times_written.get())
     }
 }
 

@@ -85,7 +85,7 @@ impl ClrTypeSystem {
             name: name.into(),
             namespace: metadata.namespace(outermost).into(),
             kind,
-            parameters: metadata.generics(def.token).into_iter().map(variance).collect(),
+            parameters: metadata.generic_params(def.token).into_iter().map(variance).collect(),
             base: metadata.base_token(def.token).map(ty_of),
             interfaces: metadata.interfaces(def.token).into_iter().map(ty_of).collect(),
             enclosing: enclosing.map(|token| Def { module: def.module, token }),
@@ -206,7 +206,7 @@ impl ClrTypeSystem {
         let signature = metadata.method_signature(token)?;
         let generics = match signature.generic {
             0 => Vec::new(),
-            _ => metadata.generics(token),
+            _ => metadata.generic_params(token),
         };
         let generic = |generic: clr_metadata::generics::GenericParam| GenericParameter {
             is_class: generic.is_class(),
@@ -246,7 +246,7 @@ impl ClrTypeSystem {
                 (Ty::Reference(_), _) => Pass::Ref,
                 _ => Pass::Value,
             };
-            let default = metadata.default_of(method, position);
+            let default = metadata.default_value(method, position);
             let default =
                 default.map(|(kind, bytes)| Constant::of_literal(kind, bytes).unwrap_or(Constant::Null));
             let ty = declared.direct().clone();

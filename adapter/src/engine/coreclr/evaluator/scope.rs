@@ -156,9 +156,9 @@ impl StopContext<'_> {
                 return None;
             }
             let metadata = &loaded.image()?.metadata;
-            let mut parameters = metadata.generics(metadata.owner_of(method));
+            let mut parameters = metadata.generic_params(metadata.owner_of(method));
             let of_class = parameters.len().min(arguments.len());
-            parameters.extend(metadata.generics(method));
+            parameters.extend(metadata.generic_params(method));
             let (class, own) = arguments.split_at(of_class);
             let ty = |token: &u32| {
                 self.types.ty_of_token(&loaded, *token, Some(false), Vec::new()).with(class, own)

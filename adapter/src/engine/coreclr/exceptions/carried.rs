@@ -6,7 +6,7 @@
 //! all handlers of chosen exceptions; before, Tandem has the runtime report those of every exception while a
 //! task carries one.
 
-use clr_metadata::il::{self, Catch};
+use clr_metadata::il::{self, CatchClause};
 use cordebug::frame::{Frame, Function};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue};
@@ -109,7 +109,7 @@ impl RememberedException {
     fn forget(self) {
         if self.is_forced
             && let Some(object) = self.exception.value().ok().as_ref().and_then(object)
-            && let Err(error) = object.tell_each_handler(false)
+            && let Err(error) = object.report_each_handler(false)
         {
             tracing::debug!(%error, "each handler of an exception is still told");
         }
@@ -159,7 +159,7 @@ impl ClrTypeSystem {
             let calls = il::calls(&body);
             let mut inside = calls.iter().filter(|call| (catch.il..catch.end).contains(&call.il));
             Some(inside.any(|call| {
-                let called = metadata.called(call.token);
+                let called = metadata.call_target(call.token);
                 called.is_some_and(|(class, name, _)| name == "SetException" && keeps_in_task(&class))
             }))
         };
@@ -259,7 +259,7 @@ impl Exceptions {
         if cancels || !self.filters.stop(ExceptionStage::UserUnhandled, &lineage) {
             return;
         }
-        let is_forced = match object(thrown).map(|object| object.tell_each_handler(true)) {
+        let is_forced = match object(thrown).map(|object| object.report_each_handler(true)) {
             Some(Ok(())) => true,
             Some(Err(error)) => {
                 tracing::debug!(%error, "all exceptions are reported because of one that a task carries");
@@ -314,7 +314,7 @@ impl Exceptions {
 impl ClrDebuggee {
     /// The exception types that a method catches. The debugging library has only the IL; the exception
     /// clauses lie around it in the program.
-    fn catches(&self, function: &Function) -> Option<Vec<Catch>> {
+    fn catches(&self, function: &Function) -> Option<Vec<CatchClause>> {
         let (process, code) = (self.process.as_ref()?, function.il_address().ok()?);
         let size = u64::from(function.il_size().ok()?);
         let header = process.read_memory(code.checked_sub(il::FAT_HEADER.into())?, il::FAT_HEADER).ok()?;
@@ -323,7 +323,7 @@ impl ClrDebuggee {
         }
         let section = code.checked_add(size)?.checked_next_multiple_of(4)?;
         let size = il::section_size(&process.read_memory(section, 4).ok()?)?;
-        Some(il::catches(&process.read_memory(section, size.min(MAX_SECTION_BYTES)).ok()?))
+        Some(il::catch_clauses(&process.read_memory(section, size.min(MAX_SECTION_BYTES)).ok()?))
     }
 }
 

@@ -45,7 +45,7 @@ impl ClrTypeSystem {
     /// The locations that an exception carries, innermost first.
     pub(super) fn places_of(&self, thrown: &ClrValue) -> Vec<ThrowLocation> {
         let object = thrown.as_reference().and_then(|reference| reference.dereference().ok());
-        let places = object.map(|object| object.exception_places()).unwrap_or_default();
+        let places = object.map(|object| object.exception_frames()).unwrap_or_default();
         let place = |(module, method, address): &(cordebug::module::Module, u32, u64)| {
             let loaded = self.modules.of(module)?;
             let function = module.function(*method).ok();

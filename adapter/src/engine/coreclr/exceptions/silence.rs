@@ -35,7 +35,7 @@ impl Exceptions {
         }
         self.thrown.carried.forget_all();
         self.thrown.is_only_users = true;
-        match process.tell_exceptions_outside_user_code(false) {
+        match process.report_exceptions_outside_user_code(false) {
             Ok(note) => Some(Silence { process: debuggee.pid?, note: note? }),
             Err(error) => {
                 tracing::debug!(%error, "exceptions are reported until the debugger leaves");

@@ -119,7 +119,7 @@ impl ClrSession {
     /// Resumes threads until they are past their first calls, if the program was stopped during one.
     pub(in crate::engine::coreclr) fn pass_first_calls(&mut self) {
         let (Some(pid), Some(process)) = (self.debuggee.pid, self.debuggee.process.clone()) else { return };
-        if self.calls.first_calls.looked_at.replace(process.resumes()) == Some(process.resumes()) {
+        if self.calls.first_calls.looked_at.replace(process.resume_count()) == Some(process.resume_count()) {
             return;
         }
         for (id, place) in self.calls.first_calls.candidates(pid) {
@@ -142,7 +142,7 @@ impl ClrSession {
                 self.calls.first_calls.passed.insert(id);
             }
         }
-        self.calls.first_calls.looked_at = Some(process.resumes());
+        self.calls.first_calls.looked_at = Some(process.resume_count());
     }
 
     /// Resumes one thread until it waits for work or the runtime reports something. The program is
@@ -153,9 +153,9 @@ impl ClrSession {
         thread: &Thread,
         place: (&Path, &str),
     ) -> cordebug::Result<()> {
-        process.hold_others(thread, true)?;
+        process.suspend_others(thread, true)?;
         let outcome = process.resume().and_then(|()| self.stop_after_first_call(process, place));
-        process.hold_nobody()?;
+        process.unsuspend_all()?;
         outcome
     }
 

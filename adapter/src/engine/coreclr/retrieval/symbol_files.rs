@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use clr_metadata::image::{PdbChecksum, PeImage};
-use clr_metadata::pdb::source_link::relative;
+use clr_metadata::pdb::source_link::percent_encode_path;
 use clr_metadata::pdb::{Pdb, symbol_key};
 use download::{Cache, DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use http::{HeaderName, HeaderValue};
@@ -50,7 +50,7 @@ impl PdbIdentity {
 
     /// Reads a PDB that another program has generated for the module: it has the id, and never the checksum.
     pub(in crate::engine::coreclr) fn read_unchecked(&self, file: &[u8]) -> Option<Pdb> {
-        Pdb::parse(file.to_vec()).filter(|pdb| pdb.is_of(&self.id))
+        Pdb::parse(file.to_vec()).filter(|pdb| pdb.matches_id(&self.id))
     }
 
     /// Reads a PDB that must be the module's.
@@ -62,7 +62,7 @@ impl PdbIdentity {
             return Err("a Windows PDB, which cannot be read here");
         }
         let pdb = Pdb::parse(file.to_vec()).ok_or("no valid portable PDB")?;
-        if !pdb.is_of(&self.id) {
+        if !pdb.matches_id(&self.id) {
             return Err("the PDB of another build");
         }
         if !checksums::is_of(&self.checksums, &pdb, file) {
@@ -141,7 +141,7 @@ impl SymbolServers {
         identity: &PdbIdentity,
         key: &str,
     ) -> Result<Pdb, String> {
-        let escaped = relative(key).ok_or("the name of its PDB is not a file name")?;
+        let escaped = percent_encode_path(key).ok_or("the name of its PDB is not a file name")?;
         let address =
             DownloadUrl::parse(&format!("{}/{escaped}", server.base)).map_err(|error| error.to_string())?;
         let host = address.authority();

@@ -1,7 +1,7 @@
 //! Marks between frames: where a thread left managed code and returned, and where the debugger runs an
 //! evaluation. Runtime frames reveal no more.
 
-use cordebug::frame::{Frame, Internal};
+use cordebug::frame::{Frame, InternalFrame};
 use dap_wire::Failure;
 
 use super::{MAX_DEPTH, StackEntry};
@@ -34,10 +34,10 @@ impl ClrDebuggee {
             let is_behind_handler =
                 below.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
             // A transition to native code lies in the frame of its caller, other ones between two frames.
-            let at = below.saturating_sub(usize::from(kind == Internal::ManagedToNative));
+            let at = below.saturating_sub(usize::from(kind == InternalFrame::ManagedToNative));
             let is_between = at > 0 && at < frames.len();
             // A lightweight function has its own frame.
-            if is_between && !is_behind_handler && kind != Internal::LightweightFunction {
+            if is_between && !is_behind_handler && kind != InternalFrame::LightweightFunction {
                 placed.push((at, name(kind)));
             }
         }
@@ -55,16 +55,16 @@ impl ClrDebuggee {
 }
 
 /// Display name of a runtime frame.
-pub(super) fn name(kind: Internal) -> &'static str {
+pub(super) fn name(kind: InternalFrame) -> &'static str {
     match kind {
-        Internal::ManagedToNative => "[Managed to Native Transition]",
-        Internal::NativeToManaged => "[Native to Managed Transition]",
-        Internal::LightweightFunction => LIGHTWEIGHT,
-        Internal::FunctionEvaluation => "[Function Evaluation]",
-        Internal::InternalCall => "[Internal Call]",
-        Internal::ClassInitialization => "[Class Initialization]",
-        Internal::Exception => "[Exception]",
-        Internal::Compilation => "[Compilation]",
-        Internal::Other(_) => "[Runtime]",
+        InternalFrame::ManagedToNative => "[Managed to Native Transition]",
+        InternalFrame::NativeToManaged => "[Native to Managed Transition]",
+        InternalFrame::LightweightFunction => LIGHTWEIGHT,
+        InternalFrame::FunctionEvaluation => "[Function Evaluation]",
+        InternalFrame::InternalCall => "[Internal Call]",
+        InternalFrame::ClassInitialization => "[Class Initialization]",
+        InternalFrame::Exception => "[Exception]",
+        InternalFrame::Compilation => "[Compilation]",
+        InternalFrame::Other(_) => "[Runtime]",
     }
 }

@@ -42,13 +42,13 @@ impl Stepping {
     fn hold(&self, debuggee: &ClrDebuggee) -> Result<(), Failure> {
         let Some(alone) = self.alone else { return Ok(()) };
         let thread = debuggee.thread(alone)?;
-        debuggee.process()?.hold_others(&thread, true).map_err(cor("hold the other threads"))
+        debuggee.process()?.suspend_others(&thread, true).map_err(cor("hold the other threads"))
     }
 
     /// Releases all threads: the program is stopped or detached from.
     pub(super) fn release_others(&mut self, process: Option<&Process>) {
         if let Some(process) = process.filter(|_| self.alone.is_some())
-            && let Err(error) = process.hold_nobody()
+            && let Err(error) = process.unsuspend_all()
         {
             tracing::debug!(%error, "the other threads stay held");
         }

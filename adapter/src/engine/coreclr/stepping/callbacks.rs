@@ -64,7 +64,7 @@ impl ClrTypeSystem {
 
     /// A breakpoint at the first statement of a user method, or of its state machine.
     fn break_in(&self, from: &CodePosition, token: u32) -> Option<RuntimeBreakpoint> {
-        let (_, _, method) = from.loaded.image()?.metadata.called(token)?;
+        let (_, _, method) = from.loaded.image()?.metadata.call_target(token)?;
         let pdb = from.loaded.pdb.as_ref().ok()?;
         let body = pdb.move_next(method?).or(method)?;
         let first = pdb.first_statement(body).filter(|_| self.modules.is_users(&from.loaded, body))?;

@@ -106,7 +106,7 @@ impl CodePosition {
         let pdb = self.loaded.pdb.as_ref().ok().filter(|pdb| pdb.kickoff(self.method).is_some())?;
         let metadata = &self.loaded.image()?.metadata;
         let is_finally = |call: &CallInstruction| {
-            let own = metadata.called(call.token).and_then(|(_, _, own)| own);
+            let own = metadata.call_target(call.token).and_then(|(_, _, own)| own);
             own.is_some_and(|method| {
                 metadata.method_name(method).starts_with(FINALLY) && pdb.first_statement(method).is_some()
             })

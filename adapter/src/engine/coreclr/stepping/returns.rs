@@ -167,7 +167,7 @@ impl ClrTypeSystem {
     fn calls_with_values(&self, at: &CodePosition) -> Vec<CallSite> {
         let Some(image) = at.loaded.image() else { return Vec::new() };
         let shown = |call: clr_metadata::il::CallInstruction| {
-            let (_, name, _) = image.metadata.called(call.token)?;
+            let (_, name, _) = image.metadata.call_target(call.token)?;
             if name.starts_with('.') {
                 return None;
             }

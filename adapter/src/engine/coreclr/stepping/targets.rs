@@ -76,7 +76,7 @@ impl ClrTypeSystem {
     /// The label of a call, if it may lead to user code: to a user method, or through a delegate.
     pub(super) fn call_label(&self, loaded: &LoadedModule, token: u32) -> Option<String> {
         let metadata = &loaded.image()?.metadata;
-        let (owner, name, own) = metadata.called(token)?;
+        let (owner, name, own) = metadata.call_target(token)?;
         if let Some(method) = own {
             return self.reaches(loaded, method).then(|| loaded.method_display(method));
         }

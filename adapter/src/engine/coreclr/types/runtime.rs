@@ -29,7 +29,7 @@ impl ClrTypeSystem {
             Ty::Primitive(_) => {
                 let (loaded, token) = self.definition(ty).ok_or_else(lost)?;
                 let class = loaded.module.class(token).map_err(cor(what()))?;
-                class.with(false, &[]).map_err(cor(what()))
+                class.parameterized(false, &[]).map_err(cor(what()))
             }
             Ty::Named(Named { module, token, is_value, arguments, .. }) => {
                 let loaded = self.modules.by_id(*module).ok_or_else(lost)?;
@@ -38,7 +38,7 @@ impl ClrTypeSystem {
                     .map(|of| self.runtime_type(debuggee, thread, of))
                     .collect::<Result<_, _>>()?;
                 let class = loaded.module.class(*token).map_err(cor(what()))?;
-                class.with(*is_value, &arguments).map_err(cor(what()))
+                class.parameterized(*is_value, &arguments).map_err(cor(what()))
             }
             Ty::Vector(of) => {
                 let of = self.runtime_type(debuggee, thread, of)?;

@@ -25,7 +25,7 @@ const KEPT: &str = "$STATIC$";
 impl StopContext<'_> {
     /// A frame of a thread, counted from the top; looked up once per stop.
     pub(crate) fn frame_at(&self, thread: u32, index: usize) -> Result<Frame, Failure> {
-        let resumes = self.debuggee.process()?.resumes();
+        let resumes = self.debuggee.process()?.resume_count();
         let mut stack = self.values.stack.borrow_mut();
         let fresh = stack
             .as_ref()

@@ -168,7 +168,7 @@ impl StopContext<'_> {
     /// The holder of the value at the end of a path, walked from where the path differs
     /// from the previous one.
     pub(crate) fn holder(&self, path: &Path, before: &[PathSegment]) -> Result<ClrValue, Failure> {
-        let resumes = self.debuggee.process()?.resumes();
+        let resumes = self.debuggee.process()?.resume_count();
         let null = || null_in_path(path);
         let known = self.values.holder.take();
         let known = known.filter(|holder| holder.resumes == resumes && holder.root.is_same(&path.root));
@@ -295,7 +295,7 @@ pub(crate) fn bare(value: &ClrValue) -> Option<ClrValue> {
                 return None;
             }
             value = reference.dereference().ok()?;
-        } else if let Some(unboxed) = value.unboxed() {
+        } else if let Some(unboxed) = value.unbox() {
             value = unboxed.ok()?;
         } else {
             break;
