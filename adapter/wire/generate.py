@@ -79,7 +79,7 @@ def render(found):
            "use serde::{Deserialize, Serialize};", "use serde_json::{Map, Value};", "",
            "use super::{optional, required};", ""]
     for name in TYPES:
-        out += [f"/// DAP `{name}`.", "#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]",
+        out += ["#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]",
                 '#[serde(default, rename_all = "camelCase")]', f"pub struct {name} {{"]
         for field, is_optional, kind in found[name]:
             rusty, own = rust(kind), snake(field)

@@ -514,7 +514,7 @@ fn body(mut body: Value) -> Value {
 /// # Errors
 /// `UNSUPPORTED` when a newer release started it, `NO_SESSION` when its host does not answer.
 async fn connect(entry: &SessionRecord) -> Result<(Peer, mpsc::UnboundedReceiver<Incoming>), Failure> {
-    if let Some(reason) = entry.why_not_joined() {
+    if let Some(reason) = entry.join_obstacle() {
         return Err(Failure::new(
             ErrorCode::Unsupported,
             format!("cannot join session `{}`: {reason}", entry.id),

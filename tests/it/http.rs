@@ -338,7 +338,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
         parent: None,
     };
     // It is running, and sends nothing to its clients.
-    let (_published, listener) = session_registry::Published::new(&sessions, entry)?;
+    let (_published, listener) = session_registry::PublishedSession::new(&sessions, entry)?;
     let environment = std::collections::HashMap::from([(
         "XDG_RUNTIME_DIR".to_owned(),
         folder.path().display().to_string(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
-use dap_wire::command::{Announced, BodyValues, COMMANDS, Recipient};
+use dap_wire::command::{Announcement, BodyValues, COMMANDS, Recipient};
 use dap_wire::types;
 use tandem_tests::debug_protocol::{Schema, VERSION};
 
@@ -44,7 +44,7 @@ fn requests_in_the_command_table_match_the_schema() -> anyhow::Result<()> {
     let requests = schema.requests();
     for row in &COMMANDS {
         let Some(name) = requests.get(row.name) else { continue };
-        if let Announced::By(capability) = row.announced {
+        if let Announcement::By(capability) = row.announced {
             let announced = if row.recipient == Recipient::Client { &of_clients } else { &of_adapters };
             ensure!(announced.contains(capability), "`{}`: the schema has no `{capability}`", row.name);
         }

@@ -1,26 +1,26 @@
-//! Addresses that a file may be fetched from: `https`, and `http` on this machine alone. It says nothing
+//! Addresses from which files may be fetched: `https`, and `http` only on this machine. The caller decides
 //! about permission.
 
 use std::net::IpAddr;
 
 use http::Uri;
 
-/// Longest address, bytes.
+/// Maximum length of an address, in bytes.
 const MAX_LEN: usize = 8 * 1024;
 
-/// An address that may be downloaded from.
+/// A valid address for a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadUrl {
     uri: Uri,
 }
 
-/// Why a text is not such an address.
+/// The reason why a text is not a valid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
-    /// For example `http://` to another machine, or `file://`.
+pub enum UrlError {
+    /// A scheme that is not allowed: `http://` to another machine, or for example `file://`.
     #[error("`{0}` is refused: only `https://` addresses are fetched, and `http://` ones of this machine")]
     Scheme(String),
-    /// `https://name:password@host/`.
+    /// Credentials in the address: `https://name:password@host/`.
     #[error("`{0}` is refused: it has a user name in it, and none is ever sent")]
     User(String),
     /// No host, or characters that must be escaped.
@@ -29,34 +29,34 @@ pub enum Unusable {
 }
 
 impl DownloadUrl {
-    /// Reads an absolute address; what follows a `#` is left out.
+    /// Parses an absolute address, without its fragment (`#…`).
     ///
     /// # Errors
-    /// When it is malformed, or of a kind that is never fetched.
-    pub fn parse(text: &str) -> Result<Self, Unusable> {
+    /// When the address is malformed, or is never fetched.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
         let shown = || text.chars().take(200).collect::<String>();
         let whole = text.split('#').next().unwrap_or_default();
         let sound = Some(whole).filter(|whole| whole.len() <= MAX_LEN && whole.contains("://"));
         let uri: Option<Uri> = sound.and_then(|whole| whole.parse().ok());
-        let uri = uri.ok_or_else(|| Unusable::Malformed(shown()))?;
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| Unusable::Malformed(shown()))?;
+        let uri = uri.ok_or_else(|| UrlError::Malformed(shown()))?;
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| UrlError::Malformed(shown()))?;
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             // The name may be a secret.
-            return Err(Unusable::User(format!("{}://…@{host}", uri.scheme_str().unwrap_or_default())));
+            return Err(UrlError::User(format!("{}://…@{host}", uri.scheme_str().unwrap_or_default())));
         }
         match uri.scheme_str() {
             Some("https") => Ok(Self { uri }),
             Some("http") if is_this_machine(host) => Ok(Self { uri }),
-            _ => Err(Unusable::Scheme(shown())),
+            _ => Err(UrlError::Scheme(shown())),
         }
     }
 
-    /// The address that a redirect with this `Location` leads to (RFC 3986, 5.2, without removal of dot
-    /// segments).
+    /// The address that a redirect with this `Location` leads to (RFC 3986, 5.2, without
+    /// removal of dot segments).
     ///
     /// # Errors
     /// As for [`Self::parse`].
-    pub fn join(&self, location: &str) -> Result<Self, Unusable> {
+    pub fn join(&self, location: &str) -> Result<Self, UrlError> {
         let (scheme, authority) = (self.uri.scheme_str().unwrap_or("https"), self.authority());
         let has_scheme = location.split_once(':').is_some_and(|(scheme, _)| {
             !scheme.is_empty()
@@ -75,17 +75,17 @@ impl DownloadUrl {
         Self::parse(&format!("{scheme}://{authority}{folder}/{location}"))
     }
 
-    /// Its host, without a port.
+    /// The host, without a port.
     pub fn host(&self) -> &str {
         self.uri.host().unwrap_or_default()
     }
 
-    /// Its host, with the port where it names one.
+    /// The host, with the port if there is one.
     pub fn authority(&self) -> &str {
         self.uri.authority().map_or("", http::uri::Authority::as_str)
     }
 
-    /// Whether it is served by this machine.
+    /// Whether the host is this machine.
     pub fn is_this_machine(&self) -> bool {
         is_this_machine(self.host())
     }

@@ -1,8 +1,7 @@
-//! Files that were fetched, in the user's cache folder, for every session and for the next one.
+//! Downloaded files in the user's cache folder, which all sessions share.
 //!
-//! Hosts write and read at the same time: a file appears whole under its name or not at all. A folder that
-//! cannot be written to breaks nothing; what is stored is then only in memory. Whether a file is what it
-//! should be is the reader's to check.
+//! Hosts write and read at the same time, so a file appears under its name only when it is complete. If the
+//! folder cannot be written to, files stay in memory. The reader must check the content of a file.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,57 +13,57 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
-/// Most bytes that are kept of a user's.
+/// Maximum size of a user's cache, in bytes.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// Largest file that is read, bytes.
+/// Maximum size of a file that is read, in bytes.
 const MAX_FILE_LEN: u64 = 512 * 1024 * 1024;
-/// Most files that are counted when room is made.
+/// Maximum number of files that are considered for removal.
 const MAX_FILES: usize = 100_000;
-/// How old a file without its final name is when its writer must be gone.
+/// Age of a file without its final name at which its writer must have ended.
 const MAX_PARTIAL_FILE_AGE: Duration = Duration::from_secs(3600);
-/// How the names of such files begin.
+/// Prefix of the names of incomplete files.
 const UNFINISHED: &str = ".unfinished-";
-/// Longest name of a file, bytes.
+/// Maximum length of a file name, in bytes.
 const MAX_NAME_LEN: usize = 120;
 
-/// A folder with files that were fetched.
+/// A folder of downloaded files.
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// Most bytes; none when the folder is not ours to remove files from.
+    /// Maximum size in bytes; `None` for a folder from which no file may be removed.
     most: Option<u64>,
-    /// Bytes stored since the folder was counted; as many as can be when it never was.
+    /// Bytes stored since the size of the folder was last determined; `u64::MAX` if it never was.
     since: AtomicU64,
     names: AtomicU64,
 }
 
 impl Cache {
-    /// The one of this user (XDG Base Directory Specification): `$XDG_CACHE_HOME/tandem`, else
-    /// `~/.cache/tandem`; `None` for a user without a home. Old files are removed when it holds more than 2
-    /// GiB.
+    /// The cache of this user (XDG Base Directory Specification): `$XDG_CACHE_HOME/tandem`,
+    /// otherwise `~/.cache/tandem`; `None` for a user without a home. Old files are removed when it
+    /// is larger than 2 GiB.
     pub fn of_user() -> Option<Self> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folder = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
         Some(Self { most: Some(MAX_BYTES), ..Self::at(folder.join("tandem")) })
     }
 
-    /// A folder that the user named: nothing is ever removed from it.
+    /// A cache in a folder that the user chose. No file is ever removed from it.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder, most: None, since: AtomicU64::new(u64::MAX), names: AtomicU64::new(0) }
     }
 
-    /// Returns the folder of the cached files.
+    /// The folder with the cached files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where a file is, or would be. `None` for a name that is not a plain relative path.
+    /// The path of a file, which may not exist. `None` for a name that is not a plain relative path.
     pub fn path(&self, name: &Path) -> Option<PathBuf> {
         let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
         (is_plain && name.components().next().is_some()).then(|| self.folder.join(name))
     }
 
-    /// A file's content; it counts as used now.
+    /// Reads a file, and records that it was used now.
     pub fn read(&self, name: &Path) -> Option<Vec<u8>> {
         let path = self.path(name)?;
         let file = File::open(&path).ok()?;
@@ -74,35 +73,35 @@ impl Cache {
             last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
             last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
         };
-        // A cache that cannot be written to has no order.
+        // A cache that cannot be written to does not record uses.
         rustix::fs::futimens(&file, &used).unwrap_or_default();
         content
     }
 
-    /// Stores a file, in the place of what is there, and says where.
+    /// Stores a file, replacing an earlier one, and returns its path.
     ///
     /// # Errors
-    /// From the file system: a folder that cannot be written to, a full disk.
+    /// From the file system, for example for a read-only folder or a full disk.
     pub fn store(&self, name: &Path, content: &[u8]) -> std::io::Result<PathBuf> {
         let path = self.path(name).ok_or(std::io::ErrorKind::InvalidFilename)?;
         if std::fs::read(&path).is_ok_and(|there| there == content) {
             return Ok(path);
         }
         let folder = path.parent().unwrap_or(&self.folder);
-        // Other users must not see what a program was built from.
+        // Other users must not read the sources of a program.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         self.write(folder, &path, content)?;
         let size = content.len() as u64;
         let since = self.since.load(Ordering::Relaxed).saturating_add(size);
         self.since.store(since, Ordering::Relaxed);
-        // Counted when the first file is stored, and then now and again.
+        // The size is determined when the first file is stored, and then from time to time.
         if let Some(most) = self.most.filter(|most| since > most / 20) {
             self.make_room(most, &path);
         }
         Ok(path)
     }
 
-    /// Writes a file that has no name until it is whole, where the file system can do that.
+    /// Writes a file that has no name until it is complete, if the file system supports this.
     fn write(&self, folder: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let Ok(nameless) = rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) else {
@@ -115,7 +114,7 @@ impl Cache {
             rustix::fs::linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)
         };
         match link() {
-            // Damaged, or another host was first.
+            // The existing file is damaged, or another host has just written it.
             Err(rustix::io::Errno::EXIST) => {
                 std::fs::remove_file(path).unwrap_or_default();
                 match link() {
@@ -139,7 +138,8 @@ impl Cache {
         write().inspect_err(|_| std::fs::remove_file(&unfinished).unwrap_or_default())
     }
 
-    /// Removes what was used longest ago when there is too much; never `newest`. Other hosts may do the same.
+    /// Removes the least recently used files if the cache is too large, but never `newest`. Other
+    /// hosts may do the same.
     fn make_room(&self, most: u64, newest: &Path) {
         self.since.store(0, Ordering::Relaxed);
         let mut files = files(&self.folder);
@@ -186,7 +186,7 @@ fn files(folder: &Path) -> Vec<CachedFile> {
                 open.push(entry.path());
             } else if found.len() < MAX_FILES {
                 let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                // The size on disk, including what a small file wastes.
+                // The size on disk, including unused space of the last block.
                 let size = about.blocks().saturating_mul(512).max(about.len());
                 found.push(CachedFile { path: entry.path(), size, used });
             }
@@ -195,14 +195,15 @@ fn files(folder: &Path) -> Vec<CachedFile> {
     found
 }
 
-/// A name for a file, from any text: its last part, without what is special in paths, and not too long.
+/// Creates a file name from any text: its last part, without special characters of paths, and
+/// with a limited length.
 pub fn file_name(text: &str) -> String {
     let last = text.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain =
         |letter: char| if letter.is_alphanumeric() || "._-+ ()[]#".contains(letter) { letter } else { '_' };
     let mut name: String = last.chars().map(plain).collect();
     while name.len() > MAX_NAME_LEN {
-        // The ending is what editors go by.
+        // Editors choose the language by the extension.
         name.remove(0);
     }
     if name.trim_matches('.').is_empty() || name.starts_with(UNFINISHED) { format!("_{name}") } else { name }
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_to_is_an_error_and_no_more() {
         let folder = tempfile::tempdir().unwrap();
-        // Tests may run as root, who may write everywhere but below a file.
+        // Tests may run as root, who may write to any folder, but not below a file.
         std::fs::write(folder.path().join("file"), "").unwrap();
         let cache = Cache::at(folder.path().join("file"));
         assert!(cache.store(Path::new("a/b"), b"x").is_err());

@@ -1,6 +1,6 @@
-//! Fetches a file: one GET, redirections included, within limits of size and time. Dropping the future ends
-//! it at once and closes its connection. No cookie, no credential, no referrer is ever sent; nothing is
-//! written anywhere.
+//! Fetches a file: one GET, including redirections, within limits of size and time. Dropping the future
+//! cancels it immediately and closes its connection. It never sends cookies, credentials or referrers, and
+//! writes no file.
 //!
 //! Proxies come from the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`; `http://` and `socks5://`
 //! ones), roots of trust from the system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
@@ -21,35 +21,35 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioExecutor;
 
-use crate::address::{DownloadUrl, Unusable};
+use crate::address::{DownloadUrl, UrlError};
 
-/// How long a connection may take.
+/// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an idle connection is kept.
+/// Time after which an idle connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Most redirections in a row.
+/// Maximum number of redirections in a row.
 const MAX_REDIRECTIONS: usize = 5;
 /// `User-Agent` of requests.
 const AGENT: &str = concat!("tandem-dap/", env!("CARGO_PKG_VERSION"));
 
-/// How much one file may be.
+/// Limits of size and time for one file.
 #[derive(Debug, Clone, Copy)]
 pub struct DownloadLimits {
     /// Maximum size in bytes, unpacked.
     pub bytes: usize,
-    /// Without a byte from the server.
+    /// Maximum time without a byte from the server.
     pub silence: Duration,
-    /// Maximum time in all.
+    /// Maximum time for the whole download.
     pub time: Duration,
 }
 
-/// Why a file was not fetched.
+/// The reason why a file was not fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
-    /// The server does not have it.
+    /// The server does not have the file.
     #[error("`{0}` has no such file")]
     Absent(String),
-    /// It requires credentials, which are never sent.
+    /// The server requires credentials, which are never sent.
     #[error("`{host}` refuses it (HTTP {status}); credentials are never sent")]
     Denied {
         /// The host that sent the response.
@@ -57,12 +57,12 @@ pub enum DownloadError {
         /// The status: 401, 403 or 407.
         status: u16,
     },
-    /// The server answers with any other status.
+    /// The server responds with any other status.
     #[error("`{host}` answers HTTP {status}")]
     Status {
         /// The host that sent the response.
         host: String,
-        /// The HTTP status.
+        /// The HTTP status of the response.
         status: u16,
     },
     /// A redirection to a host that is not allowed.
@@ -73,18 +73,18 @@ pub enum DownloadError {
         /// The host that is not allowed.
         to: String,
     },
-    /// One too many, or a circle.
+    /// Too many redirections, or a cycle of them.
     #[error("`{0}` redirects in a circle, or too often")]
     Circle(String),
-    /// A redirection to what is never fetched.
+    /// A redirection to an address that is never fetched.
     #[error("`{host}` redirects to an address that is never fetched: {reason}")]
     Nowhere {
         /// The host that redirects.
         host: String,
         /// Why the address cannot be used.
-        reason: Unusable,
+        reason: UrlError,
     },
-    /// Larger than the limit.
+    /// The file is larger than the limit.
     #[error("`{host}` sends more than {limit} bytes")]
     TooLarge {
         /// The host that sends too much.
@@ -92,10 +92,10 @@ pub enum DownloadError {
         /// The limit that was exceeded, in bytes.
         limit: usize,
     },
-    /// Slower than the limits.
+    /// The server is slower than the limits.
     #[error("`{0}` does not answer in time")]
     TooSlow(String),
-    /// Compressed in a way that was not requested, or damaged.
+    /// The file is damaged, or compressed in a way that was not requested.
     #[error("`{0}` sends what cannot be unpacked")]
     Damaged(String),
     /// No connection, no TLS, or the connection was lost.
@@ -103,7 +103,7 @@ pub enum DownloadError {
     Unreachable {
         /// The host that cannot be reached.
         host: String,
-        /// Why, as far as it is known.
+        /// The reason, if it is known.
         reason: String,
     },
 }
@@ -122,10 +122,11 @@ pub struct DownloadClient {
 }
 
 impl DownloadClient {
-    /// Fetches a file. `headers` are sent along; `allows` is asked before each redirection to another host.
+    /// Fetches a file. `headers` are sent with the request. `allows` is called before each
+    /// redirection to another host.
     ///
     /// # Errors
-    /// Why there is no file.
+    /// The reason why there is no file.
     pub async fn get(
         &self,
         address: &DownloadUrl,
@@ -192,7 +193,7 @@ impl DownloadClient {
             .map_err(|error| unreachable(error.to_string()))?;
         request.headers_mut().extend(headers.iter().cloned());
         let proxies = self.proxies.get_or_init(Matcher::from_env);
-        // A server on this machine is reached directly.
+        // A server on this machine is reached without a proxy.
         let proxy = proxies.intercept(address.uri()).filter(|_| !address.is_this_machine());
         let sent = match proxy.as_ref().map(|proxy| (proxy, proxy.uri().scheme_str().unwrap_or("http"))) {
             None => {
@@ -241,7 +242,7 @@ fn socks(proxy: &Intercept, is_resolved_here: bool) -> SocksV5<HttpConnector> {
     }
 }
 
-/// Connections with the system's roots of trust.
+/// Creates connections that use the system's root certificates.
 fn build_pool<C>(connector: C) -> Result<Pool<HttpsConnector<C>, Empty<Bytes>>, String>
 where
     HttpsConnector<C>: hyper_util::client::legacy::connect::Connect + Clone,
@@ -253,7 +254,7 @@ where
     Ok(Pool::builder(TokioExecutor::new()).pool_idle_timeout(IDLE_TIMEOUT).build(connector))
 }
 
-/// An error and what it comes from, in one line.
+/// An error and its sources, in one line.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -267,7 +268,7 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The body of an answer, unpacked.
+/// Reads the body of a response, and unpacks it.
 async fn body(
     host: String,
     answer: Response<Incoming>,

@@ -1,9 +1,7 @@
-//! Files from HTTPS servers, bounded in every respect, and a cache of them: what a debugger fetches of
-//! sources and symbols.
+//! Downloads sources and symbols from HTTPS servers, with limits of size and time, and caches them.
 //!
-//! [`address`] says which addresses there are at all, [`client`] fetches from them, [`cache`] keeps what
-//! came. Which hosts may be asked, and whether what came is what was wanted, is the caller's to decide:
-//! nothing here trusts a server.
+//! [`address`] checks addresses, [`client`] fetches from them, and [`cache`] stores the files. The caller
+//! decides which hosts are allowed, and must check the files: no code here trusts a server.
 
 pub mod address;
 pub mod cache;

@@ -1,6 +1,6 @@
-//! The table of error codes in `docs/troubleshooting.md`: codes, numbers and meanings are those of
-//! `ErrorCode`; what to do about each is written there by hand, and is kept.
-//! `INSTA_UPDATE=always cargo test -p tandem-error` regenerates the table.
+//! The table of error codes in `docs/troubleshooting.md`. Codes, numbers and meanings are those of
+//! `ErrorCode`; the remedies are written there by hand, and are kept. `INSTA_UPDATE=always cargo test -p
+//! tandem-error` regenerates the table.
 
 use crate::ErrorCode;
 

@@ -11,8 +11,8 @@ mod documented;
 
 macro_rules! error_codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal $text:literal;)*) => {
-        /// A stable error code: the text is what agents match, the number is DAP's `Message.id`. Never
-        /// renumbered.
+        /// A stable error code. Agents match the text; the number is DAP's `Message.id`.
+        /// Numbers never change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorCode { $($(#[doc = $doc])+ $name,)* }
 
@@ -26,7 +26,7 @@ macro_rules! error_codes {
             /// The name used in MCP answers and in the `code` variable of a DAP error.
             pub fn as_str(self) -> &'static str { match self { $(Self::$name => $text,)* } }
 
-            /// Its meaning, as above; for the table of `docs/troubleshooting.md`.
+            /// The doc comment of the code, for the table in `docs/troubleshooting.md`.
             #[cfg(test)]
             fn meaning(self) -> &'static str { match self { $(Self::$name => concat!($($doc),+).trim(),)* } }
         }
@@ -42,8 +42,8 @@ error_codes! {
     StdinClosed = 1003 "STDIN_CLOSED";
     /// Reading or writing the program's pipes failed.
     IoFailed = 1004 "IO_FAILED";
-    /// The program's stdio does not belong to the session (it is a terminal's, or the session has attached to
-    /// the program).
+    /// The program's stdio does not belong to the session (it is a terminal's, or the session has
+    /// attached to the program).
     IoNotOwned = 1005 "IO_NOT_OWNED";
     /// Only possible at a stop; also for references of an earlier stop.
     NotStopped = 1006 "NOT_STOPPED";
@@ -100,7 +100,7 @@ impl std::fmt::Display for ErrorCode {
     }
 }
 
-/// A failed request: what was tried, on what, why it failed, and what to do about it.
+/// A failed request: the action, its object, the reason and the remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -110,26 +110,27 @@ pub struct Failure {
     pub message: String,
     /// The remedy, if there is one.
     pub hint: Option<String>,
-    /// Whether an editor should show it to its user; `false` for failures that only concern a program.
+    /// Whether an editor should show the failure to its user; `false` for failures that
+    /// only concern a program.
     pub show_user: bool,
-    /// More for programs: goes into `body.error.data` (for example build diagnostics). `Null` when there is
-    /// none.
+    /// Data for programs, for example build diagnostics: `body.error.data`. `Null` when there is none.
     pub data: Value,
-    /// A child adapter's own refusal, which is passed on unchanged.
-    pub foreign: Option<Box<Foreign>>,
+    /// The error response of a child adapter, which is passed on unchanged.
+    pub foreign: Option<Box<ForeignError>>,
 }
 
 /// The error response of a foreign adapter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Foreign {
-    /// `Response.message`.
+pub struct ForeignError {
+    /// `Response.message` of the response.
     pub message: Option<String>,
-    /// `Response.body`.
+    /// `Response.body` of the response; `Null` when absent.
     pub body: Value,
 }
 
-impl Foreign {
-    /// The body with our code added for clients that look for it, and our text if the adapter sent none.
+impl ForeignError {
+    /// The body with Tandem's code added for clients that read it, and with Tandem's text if
+    /// the adapter sent none.
     fn body(&self, failure: &Failure) -> Value {
         let mut body = if self.body.is_object() { self.body.clone() } else { json!({}) };
         if !body["error"].is_object() {
@@ -149,43 +150,43 @@ impl Foreign {
 }
 
 impl Failure {
-    /// A failure without a hint, shown to the user.
+    /// Creates a failure without a hint, which editors show.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, show_user: true, data: Value::Null, foreign: None }
     }
 
-    /// Adds a hint: the remedy.
+    /// Sets the hint, which is the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Marks it as not worth an editor's dialog.
+    /// Marks the failure as one that an editor does not show in a dialog.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.show_user = false;
         self
     }
 
-    /// Adds data for programs.
+    /// Sets the data for programs.
     #[must_use]
     pub fn data(mut self, data: Value) -> Self {
         self.data = data;
         self
     }
 
-    /// An argument that cannot be used: `what` names it and says why.
+    /// Creates a failure for an invalid argument: `what` has its name and the reason.
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidParameter, what).quiet()
     }
 
-    /// The request was cancelled by its client.
+    /// Creates the failure of a request that its client cancelled.
     pub fn cancelled() -> Self {
         Self::new(ErrorCode::Cancelled, "cancelled by the client").quiet()
     }
 
-    /// DAP `Response.message`: the protocol's own value if it has one, else the sentence.
+    /// DAP `Response.message`: a value that DAP defines, if there is one, otherwise the sentence.
     pub fn response_message(&self) -> Option<String> {
         match (&self.foreign, self.code) {
             (Some(foreign), _) => foreign.message.clone(),
@@ -195,8 +196,8 @@ impl Failure {
         }
     }
 
-    /// `ErrorResponse.body`: `{error: {id, format, variables: {code, message, hint?}, showUser, data?}}`.
-    /// A foreign adapter's refusal keeps its own, with our `code` among the variables.
+    /// `ErrorResponse.body`: `{error: {id, format, variables: {code, message, hint?}, showUser, data?}}`. The
+    /// error of a foreign adapter keeps its body, with Tandem's `code` among the variables.
     pub fn to_body(&self) -> Value {
         match &self.foreign {
             Some(foreign) => foreign.body(self),
@@ -219,8 +220,8 @@ impl Failure {
         error
     }
 
-    /// Reads the parts of a DAP error response to `command`: ours without loss, a foreign adapter's as
-    /// `EngineFailed` with its own message.
+    /// Reads the parts of a DAP error response to `command`. Tandem's are read without loss; those of a
+    /// foreign adapter become `EngineFailed` with its message.
     pub fn from_response(command: &str, short: Option<&str>, body: &Value) -> Self {
         let error = &body["error"];
         let variables = &error["variables"];
@@ -232,7 +233,7 @@ impl Failure {
             .map(str::to_owned)
             .or(format)
             .or_else(|| short.map(str::to_owned))
-            // The reason of a refused `setVariable` of lldb-dap 19 is only here.
+            // lldb-dap 19 sends the reason of a refused `setVariable` only here.
             .or_else(|| body["message"].as_str().map(str::to_owned))
             .unwrap_or_else(|| format!("`{command}` failed without a reason"));
         let code = ours.unwrap_or(match short {
@@ -244,12 +245,12 @@ impl Failure {
             code,
             message,
             hint: variables["hint"].as_str().filter(|_| ours.is_some()).map(str::to_owned),
-            // An adapter that does not ask for a dialog does not want one.
+            // Without `showUser`, the adapter does not want a dialog.
             show_user: error["showUser"].as_bool().unwrap_or(false),
             data: error["data"].clone(),
             foreign: ours
                 .is_none()
-                .then(|| Box::new(Foreign { message: short.map(str::to_owned), body: body.clone() })),
+                .then(|| Box::new(ForeignError { message: short.map(str::to_owned), body: body.clone() })),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The log of both programs: stderr or a file, never stdout.
 //!
 //! Logging never waits. Many editors and agents start a program with a pipe as its stderr and do not read it;
-//! once the pipe is full, a write to it lasts until the reader ends. So lines pass through a bounded
-//! [`queue`] to a thread of their own, which drops what does not fit and reports how many lines it dropped.
-//! [`say`] is for the few lines a person must see.
+//! once the pipe is full, a write to it blocks until the reader ends. So a bounded [`queue`] passes lines to
+//! a writer thread. If it is full, lines are dropped and counted, and the count is logged. [`say`] is for the
+//! few lines that a user must see.
 
 mod queue;
 
@@ -19,16 +19,16 @@ use tracing_subscriber::filter::LevelFilter;
 
 use queue::Queue;
 
-/// How long the last lines may take to be written when the program ends.
+/// Maximum time to write the last lines when the program ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a line of [`say`] may take.
+/// Maximum time to write a line of [`say`].
 const SAY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Parses a level, or a filter by targets (`adapter=debug`). Any other single word would name a target, and
-/// nothing be logged.
+/// Parses a level, or a filter by targets (`adapter=debug`). Any other single word is rejected: it would be
+/// the name of a target, and nothing would be logged.
 ///
 /// # Errors
-/// When it is neither; the message is for the user who typed it.
+/// When the text is neither; the message is for the user who typed it.
 pub fn level(text: &str) -> Result<String, String> {
     let known = text.contains('=') || text.parse::<LevelFilter>().is_ok();
     known
@@ -36,7 +36,7 @@ pub fn level(text: &str) -> Result<String, String> {
         .ok_or_else(|| "it is not one of error, warn, info, debug, trace, and not a filter".into())
 }
 
-/// Dropping it writes the last lines, as far as the reader takes them within half a second.
+/// Dropping it writes the last lines, if the reader reads them within half a second.
 #[derive(Debug)]
 #[must_use = "the last lines are written when it is dropped"]
 pub struct LogGuard(Queue);
@@ -47,8 +47,8 @@ impl Drop for LogGuard {
     }
 }
 
-/// Starts logging, panics included: to `file`, which is appended to, or to stderr. `quiet` are directives
-/// (`rmcp=info`) that bound what a `filter` of more than `info` logs. Once per process.
+/// Starts logging, including panics, to the end of `file` or to stderr. `quiet` has directives (`rmcp=info`)
+/// that limit a `filter` with a level below `info`. Call it once per process.
 ///
 /// # Errors
 /// When the file cannot be opened, `filter` is neither a level nor a filter, or no thread can be started.
@@ -81,12 +81,12 @@ fn bounded(filter: &str, quiet: &[&str]) -> anyhow::Result<EnvFilter> {
     })
 }
 
-/// Writes a line for a person to stderr, whatever is logged. Gives up after a second if stderr is not read.
+/// Writes a line for a user to stderr, independent of the log. Gives up after a second if stderr is not read.
 pub fn say(line: &str) {
     let (done, written) = mpsc::channel();
     let line = format!("{line}\n");
     let writing = std::thread::Builder::new().name("stderr".into()).spawn(move || {
-        // A stderr that is closed has no reader to tell; neither has a caller that has given up.
+        // A closed stderr has no reader, and a caller that has given up does not receive the result.
         drop(std::io::stderr().write_all(line.as_bytes()));
         done.send(()).unwrap_or_default();
     });

@@ -1,4 +1,4 @@
-//! Lines on their way to a writer that may block forever: bounded, with a count of what was dropped.
+//! A bounded queue of lines for a writer that may block forever, with a count of dropped lines.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,18 +10,19 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Maximum number of lines that wait.
 const MAX_LINES: usize = 1024;
-/// Longest line, bytes; a longer one is cut. With [`MAX_LINES`] that bounds the queue's memory at 8 MiB.
+/// Maximum length of a line, in bytes; a longer one is truncated. With [`MAX_LINES`] this limits the memory
+/// of the queue to 8 MiB.
 const MAX_LINE_LEN: usize = 8 * 1024;
-/// Between two looks at whether there is room again, at the end of the program.
+/// Time between two attempts to queue a flush in a full queue, at the end of the program.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 enum LogItem {
     Line(Vec<u8>),
-    /// Everything before it was written.
+    /// Sent back when all items before it are written.
     Flushed(mpsc::Sender<()>),
 }
 
-/// The way to the thread that writes. Clones are the same.
+/// The sender to the writer thread. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     items: SyncSender<LogItem>,
@@ -29,10 +30,10 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Starts the thread that writes to `to`. It ends with the last clone, or with the process.
+    /// Starts the thread that writes to `to`. It ends when the last clone is dropped, or with the process.
     ///
     /// # Errors
-    /// When there is no thread to be had.
+    /// When the thread cannot be started.
     pub(crate) fn start(to: Box<dyn Write + Send>) -> std::io::Result<Self> {
         let (items, received) = mpsc::sync_channel(MAX_LINES);
         let dropped = Arc::<AtomicU64>::default();
@@ -47,7 +48,7 @@ impl Queue {
         }
     }
 
-    /// Waits at most `limit` until everything was written.
+    /// Waits at most `limit` until all queued lines are written.
     pub(crate) fn flush(&self, limit: Duration) {
         let until = Instant::now() + limit;
         let (done, flushed) = mpsc::channel();
@@ -63,7 +64,7 @@ impl Queue {
     }
 }
 
-/// A failure of the writer is not reported: the log was the only way to report it.
+/// Writes queued items. A failure of the writer is not reported, because only the log could report it.
 fn write(mut to: Box<dyn Write + Send>, items: &Receiver<LogItem>, dropped: &AtomicU64) {
     for item in items {
         match item {
@@ -90,7 +91,7 @@ impl<'a> MakeWriter<'a> for Queue {
     }
 }
 
-/// One line. It is queued when it is dropped.
+/// A line that is being formatted. Dropping it puts it into the queue.
 #[derive(Debug)]
 pub(crate) struct LogLine {
     queue: Queue,
@@ -127,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the writer is open, and what it was given.
+    /// Whether the writer is open, and the bytes that were written.
     type Gate = (Mutex<(bool, Vec<u8>)>, Condvar);
 
     /// A writer that blocks until it is opened.

@@ -1,12 +1,11 @@
-//! Man pages and shell completions, made from a program's own flags, for packages and for people. Knows no
-//! program.
+//! Man pages and shell completions, generated from the flags of any program.
 
 use std::io::Write;
 
 use clap::{Command, ValueEnum};
 use clap_complete::Shell;
 
-/// What can be made of a program's flags.
+/// A page that can be generated from a program's flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CliPage {
     /// The man page, section 1
@@ -19,10 +18,10 @@ pub enum CliPage {
     Fish,
 }
 
-/// Writes it to `out`. Subcommands that are hidden are left out of man pages.
+/// Writes the page to `out`. Man pages do not contain hidden subcommands.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// When writing to `out` fails.
 pub fn write(page: CliPage, mut command: Command, out: &mut dyn Write) -> std::io::Result<()> {
     let shell = match page {
         CliPage::Man => {

@@ -1,42 +1,42 @@
-//! How many connections may be open at once: of all, and of each stranger, so that strangers never take the
-//! last permit from this process's own user.
+//! Limits for open connections: for all, and for each stranger, so that strangers never take the last permit
+//! from the user of this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::Who;
+use crate::PeerIdentity;
 
-/// How many connections may be open.
+/// Maximum numbers of open connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// For all together. Strangers get at most half of them.
+    /// Maximum for all together. Strangers get at most half of it.
     pub all: usize,
-    /// For each stranger: another user of this machine, or another machine.
+    /// Maximum for each stranger: another user of this machine, or another machine.
     pub each: usize,
 }
 
-/// Gives out permits, and knows who has them. Clones are the same.
+/// Issues permits, and counts them for each owner. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimiter {
     limits: ConnectionLimits,
-    taken: Arc<Mutex<HashMap<Who, usize>>>,
+    taken: Arc<Mutex<HashMap<PeerIdentity, usize>>>,
 }
 
 /// A permit for one connection, returned when it is dropped.
 #[derive(Debug)]
 pub struct ConnectionPermit {
     of: ConnectionLimiter,
-    who: Who,
+    who: PeerIdentity,
 }
 
 impl ConnectionLimiter {
-    /// A limiter that has given out no permit.
+    /// Creates a limiter that has issued no permit.
     pub fn new(limits: ConnectionLimits) -> Self {
         Self { limits, taken: Arc::default() }
     }
 
-    /// Returns a permit, unless there is none for this one.
-    pub fn acquire(&self, who: Who) -> Option<ConnectionPermit> {
+    /// Issues a permit, unless a limit is reached.
+    pub fn acquire(&self, who: PeerIdentity) -> Option<ConnectionPermit> {
         let mut taken = self.lock_taken();
         let all: usize = taken.values().sum();
         let own = taken.get(&who).copied().unwrap_or(0);
@@ -51,7 +51,7 @@ impl ConnectionLimiter {
         Some(ConnectionPermit { of: self.clone(), who })
     }
 
-    fn lock_taken(&self) -> MutexGuard<'_, HashMap<Who, usize>> {
+    fn lock_taken(&self) -> MutexGuard<'_, HashMap<PeerIdentity, usize>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn strangers_do_not_take_the_last_permit() {
-        let own = Who::User(rustix::process::geteuid().as_raw());
-        let stranger = |number: u8| Who::Address([192, 0, 2, number].into());
+        let own = PeerIdentity::User(rustix::process::geteuid().as_raw());
+        let stranger = |number: u8| PeerIdentity::Address([192, 0, 2, number].into());
         let limiter = ConnectionLimiter::new(ConnectionLimits { all: 6, each: 2 });
         let mut held: Vec<ConnectionPermit> = (0..3).filter_map(|_| limiter.acquire(stranger(1))).collect();
         assert_eq!(held.len(), 2);

@@ -1,22 +1,21 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): which sockets there are in this network namespace, and
-//! whose.
+//! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): the sockets in this network namespace, with their users.
 //!
-//! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0,
-//! whichever user it had: here it counts as no user's, not as root's.
+//! A socket that its process has closed is still listed until its last bytes are sent, with inode 0 and user
+//! 0 instead of its user. Here it has no user; it does not count as root's.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// `st` of a socket that listens.
+/// Column `st` of a listening socket.
 const LISTENING: &str = "0A";
-/// The same for one that is connected.
+/// Column `st` of a connected socket.
 const CONNECTED: &str = "01";
 
-/// One socket: addresses in hexadecimal, each word in the machine's byte order.
+/// One socket. Addresses are in hexadecimal, each word in the byte order of the machine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TcpTableRow<'a> {
-    /// Its own address and port, as the table spells them.
+    /// The local address and port, as the kernel writes them.
     pub local: &'a str,
-    /// The remote address and port, as the kernel spells it.
+    /// The remote address and port, as the kernel writes them.
     pub remote: &'a str,
     state: &'a str,
     /// User id of the socket's owner.
@@ -25,8 +24,9 @@ pub struct TcpTableRow<'a> {
     pub inode: u64,
 }
 
-/// Collects `take` of each socket that a process holds. The kernel returns the table in pieces: when a socket
-/// is opened or closed in between, another one's row may come twice, or be missing.
+/// Collects the results of `take` for each socket that a process holds. The kernel returns the
+/// table in pieces: if a socket is opened or closed in between, the row of another one may appear
+/// twice, or be missing.
 pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> C {
     let mut found = C::default();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -37,16 +37,16 @@ pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&TcpTableRow<'_>) -> Option
     found
 }
 
-/// The same of sockets that must be there: when nothing is found, the tables are read once more.
-pub fn rows_surely<T>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> Vec<T> {
+/// The same for sockets that must exist: if none is found, reads the tables once more.
+pub fn rows_with_retry<T>(take: impl Fn(&TcpTableRow<'_>) -> Option<T>) -> Vec<T> {
     let found: Vec<T> = rows(&take);
     if found.is_empty() { rows(take) } else { found }
 }
 
-/// Whose process holds the end `local` of the connection to `remote`. `None` when it is not on this machine,
-/// has closed, or several users are named.
+/// The user of the process that holds the end `local` of the connection to `remote`. `None` if it is not on
+/// this machine, is closed, or the table has several users.
 pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let found = rows_surely(|row| row.is(local, remote).then_some(row.user));
+    let found = rows_with_retry(|row| row.is(local, remote).then_some(row.user));
     let (first, others) = found.split_first()?;
     others.iter().all(|other| other == first).then_some(*first)
 }
@@ -55,34 +55,35 @@ impl<'a> TcpTableRow<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace().skip(1);
         let (local, remote, state) = (words.next()?, words.next()?, words.next()?);
-        // Before them: queues, timer and retransmissions; between them a time-out.
+        // Queues, timer and retransmissions are before the user; a time-out is between user and inode.
         let (user, inode) = (words.nth(3)?.parse().ok()?, words.nth(1)?.parse().ok()?);
         Some(Self { local, remote, state, user, inode }).filter(|row| row.inode != 0)
     }
 
-    /// Whether it is the end `local` of the connection to `remote`.
+    /// Whether the socket is the end `local` of the connection to `remote`.
     pub fn is(&self, local: SocketAddr, remote: SocketAddr) -> bool {
         let same = |shown: &str, address| spell_address(address).iter().flatten().any(|way| way == shown);
         same(self.local, local) && same(self.remote, remote)
     }
 
-    /// Whether it waits for connections.
+    /// Whether the socket waits for connections.
     pub fn listens(&self) -> bool {
         self.state == LISTENING
     }
 
-    /// Whether both ends are there.
+    /// Whether both ends are connected.
     pub fn is_connected(&self) -> bool {
         self.state == CONNECTED
     }
 
-    /// The port of its own end.
+    /// The port of the local end.
     pub fn local_port(&self) -> Option<u16> {
         u16::from_str_radix(self.local.rsplit_once(':')?.1, 16).ok()
     }
 }
 
-/// An address as the tables show it: one of IPv4 as such, and as a socket for IPv6 has it.
+/// Formats an address as in the tables. An IPv4 address has two forms, because an IPv6 socket contains
+/// it as an IPv6 address.
 fn spell_address(address: SocketAddr) -> [Option<String>; 2] {
     let port = address.port();
     let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
@@ -133,7 +134,7 @@ mod tests {
         let (theirs, ours) = (client.local_addr().unwrap(), server.local_addr().unwrap());
         client.write_all(b"Content-Length: 2\r\n\r\n{}").unwrap();
         drop(client);
-        // Its socket is still in the tables, as user 0's.
+        // Its socket is still in the tables, with user 0.
         assert_eq!(user_of(theirs, ours), None);
     }
 

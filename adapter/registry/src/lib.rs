@@ -1,12 +1,12 @@
 //! The folder that lists running sessions: `ID.json` and `ID.sock` for each, both removed when it ends.
 //!
-//! Hosts publish here ([`Published`]) and keep what adapters write ([`ScratchFolder`]); both programs look
-//! here ([`live`]). Anyone who can write in the folder can make us talk to a false session, so nothing in it
-//! is trusted by its name alone: the folder and every file must be ours and private, no link is followed, and
-//! any other file is left alone, neither read nor removed.
+//! Hosts publish sessions here ([`PublishedSession`]) and keep files of adapters ([`ScratchFolder`]); both
+//! programs read the list ([`live`]). A user who can write to the folder could make Tandem connect to a false
+//! session, so no file is trusted by its name alone. The folder and every file must belong to this user and
+//! be private. No link is followed, and any other file is neither read nor removed.
 //!
-//! Programs of different releases meet here, so each file says which release wrote it and which protocol its
-//! host speaks.
+//! Programs of different releases share the folder, so each file contains the release that wrote it and the
+//! protocol of its host.
 //!
 //! Not here: the protocol on the sockets.
 
@@ -27,24 +27,24 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 
-pub use publish::Published;
+pub use publish::PublishedSession;
 pub use reserved::ReservedId;
 pub use scratch::ScratchFolder;
 
-/// Largest `ID.json`, bytes.
+/// Maximum size of `ID.json`, in bytes.
 const MAX_FILE_LEN: u64 = 64 * 1024;
-/// A file that was never renamed to its final name is a leftover after this long.
+/// Age at which a file that was not renamed to its final name counts as left over.
 const MAX_PARTIAL_FILE_AGE: Duration = Duration::from_secs(60);
 
 /// The version of the protocol between a host and its clients beyond DAP: the fields of [`SessionRecord`],
-/// custom requests and events. A release that changes the meaning of one, or removes one, raises it; an
-/// addition does not. Older protocols are understood.
+/// custom requests and events. A release that removes one or changes its meaning raises it; an addition does
+/// not. Older protocols are supported.
 pub const PROTOCOL: u32 = 1;
 
-/// What `ID.json` holds. Fields of a newer version are ignored.
+/// The content of `ID.json`. Fields of a newer version are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
-    /// Short and easy to type.
+    /// The id of the session, short and easy to type.
     pub id: String,
     /// Process id of the host.
     pub pid: u32,
@@ -52,12 +52,12 @@ pub struct SessionRecord {
     pub title: String,
     /// The program that is debugged.
     pub program: String,
-    /// Name of the engine.
+    /// Name of the engine that debugs the program.
     pub engine: String,
-    /// The program's folder to work in.
+    /// The working directory of the program.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// The release of Tandem whose host this is; empty from a host that did not write it.
+    /// The release of Tandem of the host; empty from a host that did not write it.
     #[serde(default)]
     pub version: String,
     /// The [`PROTOCOL`] of that host; 0 from a host that did not write it.
@@ -66,12 +66,12 @@ pub struct SessionRecord {
     /// Start time in seconds since 1970.
     #[serde(default)]
     pub started: u64,
-    /// The socket at which to join.
+    /// The socket at which clients join.
     pub socket: PathBuf,
-    /// Who launched or attached, for people.
+    /// The client that launched or attached, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// Whether that is an `editor` or an `agent`.
+    /// Whether that client is an `editor` or an `agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The session whose program started this one's.
@@ -80,8 +80,8 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    /// Why this release cannot join the session; `None` if it can.
-    pub fn why_not_joined(&self) -> Option<String> {
+    /// The reason why this release cannot join the session; `None` if it can.
+    pub fn join_obstacle(&self) -> Option<String> {
         let newer = self.protocol > PROTOCOL;
         newer.then(|| {
             format!(
@@ -95,9 +95,9 @@ impl SessionRecord {
     }
 }
 
-/// Where sessions may be, the best place first: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary
-/// folder, and `tandem/sessions` in the user's state folder, used if another user has created the previous
-/// one.
+/// The possible folders of sessions, the best one first: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the
+/// temporary folder, and `tandem/sessions` in the user's state folder, which is used if another user
+/// has created the second.
 pub fn folders() -> Vec<PathBuf> {
     let runtime = variable("XDG_RUNTIME_DIR").map(|runtime| runtime.join("tandem"));
     let temporary = std::env::temp_dir().join(format!("tandem-{}", user()));
@@ -114,17 +114,18 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// Where this user's next session will be: the first folder that is there and safe, else the best.
+/// The folder of this user's next session: the first one that exists and is safe, otherwise the best one.
 pub fn folder() -> PathBuf {
     let mut all = folders();
     let safe = all.iter().position(|folder| check(folder).is_ok()).unwrap_or(0);
     all.swap_remove(safe)
 }
 
-/// Makes or checks these folders in turn, until one can be used. Gives it, and why those before it cannot be.
+/// Creates or checks these folders in turn, until one can be used. Returns it, and the reasons why those
+/// before it cannot be used.
 ///
 /// # Errors
-/// Why the last cannot be used, when none can.
+/// The reason why the last folder cannot be used, if none can.
 pub fn prepare_one(folders: &[PathBuf]) -> anyhow::Result<(PathBuf, Vec<anyhow::Error>)> {
     let mut refused = Vec::new();
     for folder in folders {
@@ -136,12 +137,13 @@ pub fn prepare_one(folders: &[PathBuf]) -> anyhow::Result<(PathBuf, Vec<anyhow::
     Err(refused.pop().unwrap_or_else(|| anyhow::anyhow!("there is no place for the session folder")))
 }
 
-/// Makes the folder, or checks that it is a real folder of this user that no other user may enter.
+/// Creates the folder, or checks that it is a real folder of this user that no other user may enter.
 ///
 /// # Errors
-/// When it cannot be made or is not safe.
+/// When the folder cannot be created or is not safe.
 pub fn prepare(folder: &Path) -> anyhow::Result<()> {
-    // A state folder need not be there yet; what others made on the way shows in the check of the last.
+    // A state folder may not exist yet. The check of the last folder detects parents that other users
+    // created.
     if let Some(above) = folder.parent().filter(|above| above.ends_with("tandem")) {
         drop(std::fs::DirBuilder::new().recursive(true).mode(0o700).create(above));
     }
@@ -187,14 +189,14 @@ pub fn live(folder: &Path) -> Vec<SessionRecord> {
         let socket = folder.join(format!("{id}.sock"));
         match ending {
             "json" => match read(&path, id) {
-                Some(entry) if answers(&socket) => entries.push(SessionRecord { socket, ..entry }),
-                // The host of another release may write what this one cannot read.
-                None if answers(&socket) => {}
+                Some(entry) if has_listener(&socket) => entries.push(SessionRecord { socket, ..entry }),
+                // The host of another release may write a file that this one cannot read.
+                None if has_listener(&socket) => {}
                 _ => sweep([&path, &socket]),
             },
-            // A host may have been killed between its two files. Its socket had listened before it got this
-            // name.
-            "sock" if !path.with_extension("json").exists() && !answers(&path) => sweep([&path]),
+            // A host may have been killed before it wrote its second file. Its socket listened before it got
+            // this name.
+            "sock" if !path.with_extension("json").exists() && !has_listener(&path) => sweep([&path]),
             "lock" => reserved::sweep(&path),
             "json.new" | "sock.new" | "lock.new" if is_older(&path, MAX_PARTIAL_FILE_AGE) => sweep([&path]),
             _ => {}
@@ -204,8 +206,8 @@ pub fn live(folder: &Path) -> Vec<SessionRecord> {
     entries
 }
 
-/// All running sessions of this user, oldest first: in the current folder, and in the last folder, which is
-/// used when no other can be.
+/// All running sessions of this user, oldest first, from the current folder and from the last folder, which
+/// is used if no other can be.
 pub fn all() -> Vec<SessionRecord> {
     let now = folder();
     let last = last_folder().filter(|last| *last != now);
@@ -223,13 +225,14 @@ fn user() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Names we give: nothing that could lead out of the folder or hide.
+/// Whether a text is an id that Tandem assigns: it cannot leave the folder, and is not a hidden file.
 fn is_id(text: &str) -> bool {
     (1..=32).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// A plain file or socket of this user that no other user may write; a link is not followed.
+/// Whether the path is a plain file or socket of this user that no other user may write to. A
+/// link is not followed.
 fn is_own_private_file(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| {
         let kind = found.file_type();
@@ -242,8 +245,8 @@ fn is_older(path: &Path, age: Duration) -> bool {
     changed.ok().and_then(|changed| changed.elapsed().ok()).is_some_and(|elapsed| elapsed > age)
 }
 
-/// A socket without a listener belongs to a host that is gone.
-fn answers(socket: &Path) -> bool {
+/// Whether a process listens on the socket. Without a listener, the host of the socket has ended.
+fn has_listener(socket: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(socket)
         .is_ok_and(|found| found.file_type().is_socket() && found.uid() == user());
     is_socket && matches!(connect(socket), Ok(_) | Err(Errno::AGAIN))
@@ -252,8 +255,8 @@ fn answers(socket: &Path) -> bool {
 /// Connects to a Unix socket without waiting; the stream is non-blocking.
 ///
 /// # Errors
-/// `AGAIN` when its process accepts no connections and its queue is full: a plain `connect` would wait for it
-/// forever; `CONNREFUSED` when there is no listener.
+/// `AGAIN` if the process accepts no connections and its queue is full, where a plain `connect` would wait
+/// forever; `CONNREFUSED` if there is no listener.
 pub fn connect(socket: &Path) -> Result<UnixStream, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -272,7 +275,7 @@ fn read(path: &Path, id: &str) -> Option<SessionRecord> {
 
 fn sweep<const N: usize>(files: [&PathBuf; N]) {
     for file in files {
-        // Another process may have been faster.
+        // Another process may have removed it first.
         drop(std::fs::remove_file(file));
     }
 }

@@ -1,4 +1,4 @@
-//! A host's side: its socket and its file.
+//! The two files of a session: the socket of the host, and its record.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -10,21 +10,21 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::{PROTOCOL, SessionRecord};
 
-/// A session's two files; dropping it removes them.
+/// The two files of a published session. Dropping this removes them.
 #[derive(Debug)]
-pub struct Published {
+pub struct PublishedSession {
     json: PathBuf,
     socket: PathBuf,
     entry: SessionRecord,
 }
 
-impl Published {
+impl PublishedSession {
     /// Listens on the session's socket, then writes its file, so that a reader of the file can connect. This
-    /// fills in the socket, the time, the release and its protocol. Each file gets its name when it is
-    /// complete, and never another session's.
+    /// sets the socket, the time, the release and the protocol. Each file gets its name when it is complete,
+    /// and never replaces the file of another session.
     ///
     /// # Errors
-    /// From the file system; when a live session has this id.
+    /// From the file system; also if a live session has this id.
     pub fn new(folder: &Path, mut entry: SessionRecord) -> anyhow::Result<(Self, UnixListener)> {
         let id = &entry.id;
         let (json, socket) = (folder.join(format!("{id}.json")), folder.join(format!("{id}.sock")));
@@ -44,10 +44,10 @@ impl Published {
         Ok((published, listener))
     }
 
-    /// The same session runs another program now: its file says so from here on.
+    /// Changes the record, for example if the session runs another program now.
     ///
     /// # Errors
-    /// From the file system; the file is as it was then.
+    /// From the file system; the file is unchanged then.
     pub fn change(&mut self, change: impl FnOnce(&mut SessionRecord)) -> anyhow::Result<()> {
         change(&mut self.entry);
         let new = self.write()?;
@@ -70,9 +70,9 @@ fn finish(new: &Path, name: &Path) -> anyhow::Result<()> {
     })
 }
 
-impl Drop for Published {
+impl Drop for PublishedSession {
     fn drop(&mut self) {
-        // Gone already is as good.
+        // The files may have been removed already.
         drop(std::fs::remove_file(&self.json));
         drop(std::fs::remove_file(&self.socket));
     }

@@ -1,5 +1,5 @@
-//! A session's id, reserved among the sessions of this user from the moment it is chosen: the session's files
-//! come later, when its program is launched. Not here: those files.
+//! A session's id, which is reserved among the sessions of this user as soon as it is chosen. The session's
+//! files are created later, when its program is launched. Not here: those files.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -15,25 +15,25 @@ const WORDS: [&str; 24] = [
     "owl", "pig", "ram", "rat", "ray", "sow", "wren", "yak", "zebu",
 ];
 
-/// An id that no other session has: a short word and a number. Dropping it allows others to take it.
+/// An id that no other session has: a short word and a number. Dropping this releases the id.
 #[derive(Debug)]
 pub struct ReservedId {
     id: String,
-    /// `ID.lock` in the session folder, and its lock, which the kernel releases however this process ends.
-    /// `None` where no file can be made: then the id is only one that no session had when it was chosen.
+    /// `ID.lock` in the session folder, and its lock, which the kernel releases in any case when this process
+    /// ends. `None` if no file can be created: then the id was only unused when it was chosen.
     lock: Option<(PathBuf, File)>,
 }
 
 impl ReservedId {
-    /// Chooses one that is free in the session folder.
+    /// Chooses an id that is free in the session folder.
     pub fn new(folder: &Path) -> Self {
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
         let mut seed = u64::from(clock) ^ (u64::from(std::process::id()) << 20);
         loop {
-            // A step of a linear congruential generator: enough to make two hosts' guesses differ.
+            // A step of a linear congruential generator, so that the guesses of two hosts differ.
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let word = WORDS.get((seed >> 33) as usize % WORDS.len()).copied().unwrap_or("fox");
-            // More numbers when many sessions live.
+            // More digits if many sessions are running.
             let numbers = if seed % 4 == 0 { 10_000 } else { 100 };
             if let Some(reserved) = Self::reserve(folder, format!("{word}{}", (seed >> 45) % numbers)) {
                 return reserved;
@@ -45,18 +45,18 @@ impl ReservedId {
     pub(crate) fn reserve(folder: &Path, id: String) -> Option<Self> {
         let lock = match lock(folder, &id) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return None,
-            // The session works without; that it cannot be joined is reported when its files cannot be made
-            // either.
+            // The session works without the reservation. If its files cannot be created either, Tandem
+            // reports then that it cannot be joined.
             lock => lock.ok(),
         };
         let reserved = Self { id, lock };
-        // Of a host that reserves none.
+        // A host of an earlier version does not reserve its id.
         let is_taken = folder.join(format!("{reserved}.sock")).exists();
         (!is_taken).then_some(reserved)
     }
 }
 
-/// Makes `ID.lock`, which is locked when it gets its name.
+/// Creates `ID.lock`, which is locked when it gets its name.
 fn lock(folder: &Path, id: &str) -> std::io::Result<(PathBuf, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl Display for ReservedId {
 impl Drop for ReservedId {
     fn drop(&mut self) {
         if let Some((path, _)) = &self.lock {
-            // Gone already is as good.
+            // The file may have been removed already.
             drop(std::fs::remove_file(path));
         }
     }
@@ -92,7 +92,7 @@ pub(crate) fn sweep(path: &Path) {
     if let Ok(file) = File::open(path)
         && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
     {
-        // Another process may have been faster.
+        // Another process may have removed it first.
         drop(std::fs::remove_file(path));
     }
 }

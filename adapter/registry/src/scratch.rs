@@ -1,6 +1,6 @@
-//! A folder for what an adapter writes while a session lives: its sockets and temporary files. Some adapters
-//! leave theirs behind when they are killed; here they go with the session, and what a killed host could not
-//! remove goes with the next look at live sessions.
+//! A folder for sockets and temporary files of an adapter during a session. Some adapters do not remove them
+//! when they are killed; Tandem removes the folder with the session. If a host is killed, the next listing of
+//! live sessions removes its folders.
 
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -11,26 +11,26 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::{MAX_PARTIAL_FILE_AGE, is_older, user};
 
-/// Such a folder, mode 0700, removed with all that is in it when this is dropped.
+/// A scratch folder with mode 0700. Dropping this removes it with its content.
 #[derive(Debug)]
 pub struct ScratchFolder {
     path: PathBuf,
-    /// Held as long as the folder is in use: the kernel releases it however this process ends.
+    /// Locked as long as the folder is in use. The kernel releases the lock when this process ends.
     _lock: File,
 }
 
 impl ScratchFolder {
-    /// Makes one in the session folder, which must be there.
+    /// Creates a folder in the session folder, which must exist.
     ///
     /// # Errors
-    /// From the file system.
+    /// When the folder cannot be created or locked.
     pub fn new(folder: &Path) -> std::io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!("{}-{number}.d", std::process::id()));
             match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-                // A leftover of an earlier process of our number.
+                // A folder of an earlier process with the same id.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
@@ -50,29 +50,30 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // Gone already is as good; what cannot be removed now the next host tries again.
+        // The folder may have been removed already. The next host tries again to remove files that cannot be
+        // removed now.
         drop(std::fs::remove_dir_all(&self.path));
     }
 }
 
-/// Removes such a folder when it is no longer in use.
+/// Removes a scratch folder that is no longer in use.
 pub(crate) fn sweep(path: &Path) {
     let ours = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user());
-    // One that was made this moment is not locked yet, unless its maker is gone.
-    if !ours || !(is_older(path, MAX_PARTIAL_FILE_AGE) || maker_is_gone(path)) {
+    // A folder that has just been created is not locked yet, unless its creator has ended.
+    if !ours || !(is_older(path, MAX_PARTIAL_FILE_AGE) || has_creator_ended(path)) {
         return;
     }
     if let Ok(folder) = File::open(path)
         && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
     {
-        // Another process may have been faster.
+        // Another process may have removed it first.
         drop(std::fs::remove_dir_all(path));
     }
 }
 
-/// Whether the process that made the folder, which its name begins with, has ended. A process that has not
-/// been reaped yet has ended, too.
-fn maker_is_gone(path: &Path) -> bool {
+/// Whether the process that created the folder has ended. Its id is at the beginning of the name. A process
+/// that has not been reaped yet has ended, too.
+fn has_creator_ended(path: &Path) -> bool {
     let maker = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
     let Some(pid) = maker.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {

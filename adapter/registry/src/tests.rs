@@ -44,7 +44,7 @@ fn a_folder_that_is_a_link_or_open_to_others_is_refused_and_not_read() {
     let real = place.path().join("real");
     prepare(&real).unwrap();
     prepare(&real).unwrap();
-    let (_published, _listener) = Published::new(&real, entry("fox1")).unwrap();
+    let (_published, _listener) = PublishedSession::new(&real, entry("fox1")).unwrap();
     assert_eq!(live(&real).len(), 1);
     let link = place.path().join("link");
     symlink(&real, &link).unwrap();
@@ -70,9 +70,12 @@ fn folder_of_another_user_is_skipped() {
 #[test]
 fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
     let place = safe_folder();
-    let (published, listener) = Published::new(place.path(), entry("fox1")).unwrap();
+    let (published, listener) = PublishedSession::new(place.path(), entry("fox1")).unwrap();
     assert_eq!(live(place.path())[0].socket, place.path().join("fox1.sock"));
-    assert!(Published::new(place.path(), entry("fox1")).is_err(), "an id is taken from a live session");
+    assert!(
+        PublishedSession::new(place.path(), entry("fox1")).is_err(),
+        "an id is taken from a live session"
+    );
     assert_eq!(live(place.path()).len(), 1);
     assert_eq!(names(place.path()), ["fox1.json", "fox1.sock"]);
     // As after a crash: the files stay, without a listener.
@@ -86,7 +89,7 @@ fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
 #[test]
 fn session_with_a_full_backlog_is_listed_without_waiting() {
     let place = safe_folder();
-    let (_published, listener) = Published::new(place.path(), entry("fox1")).unwrap();
+    let (_published, listener) = PublishedSession::new(place.path(), entry("fox1")).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let socket = place.path().join("fox1.sock");
     let address = SocketAddrUnix::new(&socket).unwrap();
@@ -112,7 +115,7 @@ fn session_with_a_full_backlog_is_listed_without_waiting() {
 fn links_foreign_names_and_false_entries_are_neither_followed_nor_believed() {
     let place = safe_folder();
     let elsewhere = safe_folder();
-    let (_kept, _listener) = Published::new(elsewhere.path(), entry("owl1")).unwrap();
+    let (_kept, _listener) = PublishedSession::new(elsewhere.path(), entry("owl1")).unwrap();
     let outside = elsewhere.path().join("owl1.json");
     let write = |name: &str, text: &str| {
         std::fs::write(place.path().join(name), text).unwrap();
@@ -153,11 +156,11 @@ fn an_id_is_one_sessions_from_the_moment_it_is_chosen() {
     assert!(lock.exists());
     drop(reserved);
     assert!(!lock.exists());
-    // That of a host which was killed goes.
+    // The file of a host that was killed is removed.
     std::fs::write(&lock, "").unwrap();
     assert!(live(folder.path()).is_empty());
     assert!(!lock.exists());
-    // A host of an earlier version reserves none.
+    // A host of an earlier version does not reserve its id.
     std::fs::write(folder.path().join("fox7.sock"), "").unwrap();
     assert!(ReservedId::reserve(folder.path(), id()).is_none());
     assert!(!lock.exists());
@@ -171,10 +174,10 @@ fn an_id_is_one_sessions_from_the_moment_it_is_chosen() {
 #[test]
 fn a_session_of_another_release_is_listed_and_never_removed() {
     let folder = safe_folder();
-    let (published, _listener) = Published::new(folder.path(), entry("new")).unwrap();
+    let (published, _listener) = PublishedSession::new(folder.path(), entry("new")).unwrap();
     let ours = live(folder.path()).remove(0);
     assert_eq!((ours.version.as_str(), ours.protocol), (env!("CARGO_PKG_VERSION"), PROTOCOL));
-    assert_eq!(ours.why_not_joined(), None);
+    assert_eq!(ours.join_obstacle(), None);
 
     let file = folder.path().join("new.json");
     let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -189,13 +192,13 @@ fn a_session_of_another_release_is_listed_and_never_removed() {
         written.remove("protocol");
         written.remove("version");
     });
-    assert_eq!(older[0].why_not_joined(), None);
+    assert_eq!(older[0].join_obstacle(), None);
     let newer = rewrite(&|written| {
         written.insert("protocol".into(), (PROTOCOL + 1).into());
         written.insert("version".into(), "9.8.7".into());
         written.insert("unknown".into(), "field".into());
     });
-    let reason = newer[0].why_not_joined().unwrap();
+    let reason = newer[0].join_obstacle().unwrap();
     assert!(reason.contains("9.8.7") && reason.contains(&format!("protocol {}", PROTOCOL + 1)), "{reason}");
     // One that this release cannot even read.
     let unreadable = rewrite(&|written| drop(written.remove("program")));

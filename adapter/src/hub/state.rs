@@ -34,7 +34,7 @@ mod unanswered;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dap_wire::command::{self, Changes, CommandSpec};
+use dap_wire::command::{self, ChangedState, CommandSpec};
 use dap_wire::types::{self, InvalidatedEventBody, OutputEventBody, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
@@ -338,7 +338,7 @@ impl State {
         if spec.is_some_and(CommandSpec::resumes) {
             return self.resume(request, arguments);
         }
-        if spec.is_some_and(|spec| spec.changes == Changes::Breakpoints) {
+        if spec.is_some_and(|spec| spec.changes == ChangedState::Breakpoints) {
             return self.set_breakpoints(request, arguments);
         }
         match request.command.as_str() {

@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use session_registry::{Published, ReservedId};
+use session_registry::{PublishedSession, ReservedId};
 
 use super::child_hosts::ChildHosts;
 use super::relay::ChildOf;
@@ -211,7 +211,7 @@ struct HostProcess {
     folder: PathBuf,
     /// Path of the `tandem-dap` executable.
     stub: PathBuf,
-    published: Option<(Published, AbortHandle)>,
+    published: Option<(PublishedSession, AbortHandle)>,
     /// Of a child session: its parent session, what its program is, for users, and the engine that waits for
     /// it if that is in this process.
     parent: Option<String>,
@@ -312,7 +312,7 @@ impl Host for HostProcess {
         };
         let entry = session_registry::find(session);
         let entry = entry.ok_or_else(|| missing("it does not exist".into()))?;
-        if let Some(reason) = entry.why_not_joined() {
+        if let Some(reason) = entry.join_obstacle() {
             return Err(Failure::new(
                 ErrorCode::Unsupported,
                 format!("cannot join session `{session}`: {reason}"),
@@ -356,7 +356,7 @@ impl Host for HostProcess {
             kind: publication.kind,
             parent: self.parent.clone(),
         };
-        let listening = Published::new(&self.folder, entry).and_then(|(published, listener)| {
+        let listening = PublishedSession::new(&self.folder, entry).and_then(|(published, listener)| {
             listener.set_nonblocking(true)?;
             Ok((published, UnixListener::from_std(listener)?))
         });

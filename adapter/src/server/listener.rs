@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, Who};
+use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -190,7 +190,7 @@ impl Acceptor {
         if let Err(error) = connection.set_nodelay(true) {
             tracing::debug!(%error, "answers may wait for more");
         }
-        let who = Who::of_tcp(ours, theirs);
+        let who = PeerIdentity::of_tcp(ours, theirs);
         let sends = async move {
             connection.peek(&mut [0]).await?;
             connection.into_std().map(OwnedFd::from)
@@ -229,7 +229,7 @@ impl Acceptor {
 
     fn over_unix(&self, connection: tokio::net::UnixStream) {
         let who = match peers::user_of_unix(&connection) {
-            Ok(user) => Who::User(user),
+            Ok(user) => PeerIdentity::User(user),
             Err(error) => return tracing::warn!(%error, "a connection of an unknown user was refused"),
         };
         let sends = async move {
@@ -240,7 +240,11 @@ impl Acceptor {
     }
 
     /// Admits a connection once it sends something: a host is a process, and a silent connection gets none.
-    fn admit(&self, who: Who, sends: impl Future<Output = std::io::Result<OwnedFd>> + Send + 'static) {
+    fn admit(
+        &self,
+        who: PeerIdentity,
+        sends: impl Future<Output = std::io::Result<OwnedFd>> + Send + 'static,
+    ) {
         if self.token.is_none() && !who.is_trusted() {
             return tracing::warn!(
                 "a connection of {who} was refused: without a token only this user's own programs may \

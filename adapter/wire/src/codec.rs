@@ -10,12 +10,12 @@ use crate::fast_path;
 use crate::lenient;
 use crate::message::{Message, MessageError};
 
-/// Maximum size of a body, bytes. A memory read or a big `variables` answer stays far below.
+/// Maximum size of a body, in bytes. A memory read or a big `variables` response stays far below.
 pub const MAX_BODY: usize = 64 * 1024 * 1024;
-/// Maximum size of a header block, bytes.
+/// Maximum size of a header block, in bytes.
 pub const MAX_HEADER: usize = 8 * 1024;
 
-/// Room kept for the next body, bytes.
+/// Maximum capacity that is kept for the next body, in bytes.
 const MAX_KEPT_BODY_LEN: usize = 256 * 1024;
 
 /// The framing itself is broken: there is no way to find the next message, so the connection ends.
@@ -24,7 +24,7 @@ pub enum FrameError {
     /// Reading or writing failed.
     #[error("the connection failed: {0}")]
     Io(#[from] std::io::Error),
-    /// No end of the header in sight.
+    /// The header does not end within [`MAX_HEADER`].
     #[error("the header is longer than {MAX_HEADER} bytes")]
     HeaderTooLong,
     /// The header has no usable length.
@@ -33,28 +33,28 @@ pub enum FrameError {
     /// The body exceeds [`MAX_BODY`].
     #[error("a message of {0} bytes is announced; the limit is {MAX_BODY}")]
     BodyTooLong(u64),
-    /// A browser or another HTTP client.
+    /// The other side is a browser or another HTTP client.
     #[error("this is HTTP, not DAP; connections from browsers are refused")]
     Http,
-    /// The other side went in the middle of a message.
+    /// The other side closed the connection in the middle of a message.
     #[error("the connection ended inside a message")]
     Truncated,
 }
 
 impl FrameError {
-    /// Whether the other side broke the protocol. One that was killed has hung up: with bytes unread its
-    /// socket is reset, and its last message may be cut off.
+    /// Whether the other side violated the protocol. A process that was killed has not: its socket is reset
+    /// if it left bytes unread, and its last message may be truncated.
     pub const fn breaks_protocol(&self) -> bool {
         !matches!(self, Self::Io(_) | Self::Truncated)
     }
 }
 
-/// Frames of both directions. A frame whose body is not a DAP message is an item too: only that message is
-/// lost.
+/// Frames of both directions. A frame whose body is not a DAP message is also an item, because only
+/// that message is lost.
 #[derive(Debug, Default)]
 pub struct DapCodec {
     body_length: Option<usize>,
-    /// A body on its way out: its length comes before it.
+    /// Buffer for the body that is encoded: its length must be written before it.
     body: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ fn parse(body: &[u8]) -> Result<Message, MessageError> {
     }
 }
 
-/// Takes a whole header block and returns the body's length; `None` when more bytes are needed.
+/// Removes a whole header block and returns the length of the body; `None` if more bytes are needed.
 fn take_header(source: &mut BytesMut) -> Result<Option<usize>, FrameError> {
     while matches!(source.first(), Some(b'\r' | b'\n')) {
         source.advance(1);
@@ -143,7 +143,7 @@ impl Encoder<&Message> for DapCodec {
         target.reserve(self.body.len() + 32);
         target.extend_from_slice(format!("Content-Length: {}\r\n\r\n", self.body.len()).as_bytes());
         target.extend_from_slice(&self.body);
-        // One big body does not hold its memory for the rest of the connection.
+        // A big body must not keep its memory for the rest of the connection.
         self.body.shrink_to(MAX_KEPT_BODY_LEN);
         Ok(())
     }

@@ -1,51 +1,51 @@
-//! The table of requests: DAP's and Tandem's own. Whatever the hub, the engines or the bridge must know of a
-//! request by its name is a column here; nothing else lists commands.
+//! The table of requests of DAP and Tandem. Each fact that the hub, the engines or the bridge need about a
+//! request is a column here; no other code lists commands.
 //!
-//! A request that is not in the table is a debug adapter's own ([`find`] returns `None`): it reaches the
-//! engine untouched, needs a program, and is refused to clients with look-only access. Not here: what a
+//! A request that is not in the table belongs to a debug adapter ([`find`] returns `None`). It reaches the
+//! engine unchanged, needs a program, and is refused to clients with look-only access. Not here: what a
 //! request does (the hub's dispatch, each engine's) and the types of its arguments and body
 //! ([`crate::types`]).
 
 use crate::ids::IdKind;
 
-/// Facts about a request.
+/// The row of a request in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandSpec {
-    /// The DAP `command`.
+    /// The `command` of the DAP request.
     pub name: &'static str,
-    /// The part of Tandem that carries it out.
+    /// The part of Tandem that executes the request.
     pub recipient: Recipient,
-    /// The state of the program without which it is refused.
+    /// The state of the program that it needs; it is refused in another state.
     pub needs: RequiredState,
-    /// Whether a client with look-only access (`agentAccess: readOnly`) may send it.
+    /// Whether a client with look-only access (`agentAccess: readOnly`) may send the request.
     pub look_only: LookOnly,
-    /// How a client learns that it is supported.
-    pub announced: Announced,
+    /// How a client learns that the request is supported.
+    pub announced: Announcement,
     /// How it changes the execution of the program.
     pub execution: Execution,
-    /// What else it changes, for other clients to see.
-    pub changes: Changes,
-    /// The list in its body whose items have an `id` of the debug adapter.
+    /// The other state that it changes, which other clients show.
+    pub changes: ChangedState,
+    /// The list in the response body whose items have an `id` of the debug adapter.
     pub listed_ids: Option<(&'static str, IdKind)>,
-    /// Where its body has values, with fields that only some clients support.
+    /// The location of values in the response body; some fields of values need a capability of the client.
     pub values: BodyValues,
-    /// A user starts it and must act on its failure (DAP `showUser`); an editor sends everything else by
-    /// itself.
+    /// Whether a user starts the request and must act on its failure (DAP `showUser`). An editor sends
+    /// all others by itself.
     pub started_by_user: bool,
-    /// It carries an expression that a user typed.
+    /// Whether the request has an expression that a user typed.
     pub typed: bool,
-    /// The argument without which it means nothing, where some adapters crash.
+    /// The argument that it must have, because some adapters crash without it.
     pub required: Option<&'static str>,
 }
 
-/// Who carries out a request.
+/// The part of Tandem that executes a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipient {
-    /// The hub, with requests of its own to the engine.
+    /// The hub, which may send other requests to the engine.
     Hub,
-    /// It needs an engine.
+    /// The engine, to which the hub passes the request.
     Engine,
-    /// One client: a reverse request.
+    /// One client, which receives a reverse request.
     Client,
 }
 
@@ -54,36 +54,37 @@ pub enum Recipient {
 pub enum RequiredState {
     /// The request needs no program.
     Nothing,
-    /// A program that has not ended.
+    /// The request needs a program that has not ended.
     Program,
     /// It needs a stopped program.
     Stop,
 }
 
-/// Whether a client with look-only access may use a request: it may look, but run no code of the program and
-/// change nothing.
+/// Whether a client with look-only access may send a request. Such a client may read state, but may not run
+/// code of the program or change anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookOnly {
-    /// It may send this, as may an agent without any access: it belongs to the handshake.
+    /// The client may send this, and so may an agent without any access, because it belongs to the handshake.
     Handshake,
     /// The client may send this.
     Always,
-    /// It may send this where the engine's profile says that the engine runs no code of the program for it.
+    /// The client may send this if, by its profile, the engine runs no code of the program for it.
     AskProfile,
-    /// It depends on the expression: the engine's binder decides. An engine without one refuses.
+    /// The engine's binder decides, by the expression. An engine without a binder refuses.
     AskBinder,
-    /// It may not send this.
+    /// The client may not send this.
     Never,
 }
 
 /// How a client learns that a request is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Announced {
+pub enum Announcement {
     /// Every debug adapter supports it.
     Mandatory,
-    /// Announced by this capability.
+    /// This capability announces the request.
     By(&'static str),
-    /// Not at all: an adapter supports it that hands out the ids it takes, or it is Tandem's own.
+    /// No capability announces it: an adapter supports it if it returns the ids that it accepts, or it
+    /// is a request of Tandem.
     Unannounced,
 }
 
@@ -94,35 +95,35 @@ pub enum Execution {
     Unchanged,
     /// The program runs until something stops it.
     Continue,
-    /// One thread takes a step.
+    /// One thread makes a step.
     Step,
-    /// One thread continues elsewhere when it next runs.
+    /// One thread continues at another location when it next runs.
     Move,
-    /// It stops the program.
+    /// The request stops the program.
     Pause,
 }
 
 /// The part of the debug session that a request changes, besides the execution of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changes {
+pub enum ChangedState {
     /// The request changes nothing else.
     Nothing,
     /// All breakpoints of one scope.
     Breakpoints,
     /// A value that this argument names.
     Value(&'static str),
-    /// Perhaps values: it depends on the expression and its `context`.
+    /// Values, depending on the expression and its `context`.
     Evaluation,
     /// Memory of the program.
     Memory,
 }
 
-/// Where a body has values.
+/// The location of values in a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyValues {
     /// The body has no values.
     None,
-    /// The body is a value.
+    /// The body itself is a value.
     Body,
     /// The items of this list are values.
     Items(&'static str),
@@ -142,9 +143,9 @@ impl CommandSpec {
             recipient,
             needs,
             look_only,
-            announced: Announced::Unannounced,
+            announced: Announcement::Unannounced,
             execution: Execution::Unchanged,
-            changes: Changes::Nothing,
+            changes: ChangedState::Nothing,
             listed_ids: None,
             values: BodyValues::None,
             started_by_user: false,
@@ -154,12 +155,12 @@ impl CommandSpec {
     }
 
     const fn mandatory(mut self) -> Self {
-        self.announced = Announced::Mandatory;
+        self.announced = Announcement::Mandatory;
         self
     }
 
     const fn by(mut self, capability: &'static str) -> Self {
-        self.announced = Announced::By(capability);
+        self.announced = Announcement::By(capability);
         self
     }
 
@@ -168,7 +169,7 @@ impl CommandSpec {
         self
     }
 
-    const fn changes(mut self, changes: Changes) -> Self {
+    const fn changes(mut self, changes: ChangedState) -> Self {
         self.changes = changes;
         self
     }
@@ -198,22 +199,22 @@ impl CommandSpec {
         self
     }
 
-    /// The capability that announces it, if one does.
+    /// The capability that announces the request, if any.
     pub fn capability(&self) -> Option<&'static str> {
         match self.announced {
-            Announced::By(capability) => Some(capability),
-            Announced::Mandatory | Announced::Unannounced => None,
+            Announcement::By(capability) => Some(capability),
+            Announcement::Mandatory | Announcement::Unannounced => None,
         }
     }
 
-    /// Whether the program runs after it, or one of its threads continues elsewhere.
+    /// Whether the request resumes the program, or makes a thread continue at another location.
     pub fn resumes(&self) -> bool {
         matches!(self.execution, Execution::Continue | Execution::Step | Execution::Move)
     }
 }
 
 use BodyValues::{Body, Counts, Items};
-use Changes::{Breakpoints, Evaluation, Memory, Value};
+use ChangedState::{Breakpoints, Evaluation, Memory, Value};
 use Execution::{Continue, Move, Pause, Step};
 use LookOnly::{Always, AskBinder, AskProfile, Handshake, Never};
 use Recipient::{Client, Engine, Hub};
@@ -296,18 +297,18 @@ pub static COMMANDS: [CommandSpec; 52] = [
     row("writeMemory",               Engine, Program, Never).by("supportsWriteMemoryRequest").changes(Memory),
 ];
 
-/// The row of a command; `None` for a debug adapter's own.
+/// The row of a command; `None` for a command of a debug adapter.
 pub fn find(name: &str) -> Option<&'static CommandSpec> {
     let at = COMMANDS.binary_search_by(|row| row.name.cmp(name)).ok()?;
     COMMANDS.get(at)
 }
 
-/// The state of the program that a command needs; an adapter's own command needs a program.
+/// The state of the program that a command needs. A command of a debug adapter needs a program.
 pub fn needs(name: &str) -> RequiredState {
     find(name).map_or(RequiredState::Program, |row| row.needs)
 }
 
-/// Whether a command means something only while the program is stopped.
+/// Whether a command is only possible while the program is stopped.
 pub fn needs_stop(name: &str) -> bool {
     needs(name) == RequiredState::Stop
 }
@@ -335,8 +336,8 @@ mod tests {
     #[test]
     fn changing_requests_are_never_open_to_look_only_clients() {
         for row in &COMMANDS {
-            let acts = row.execution != Execution::Unchanged || row.changes != Changes::Nothing;
-            let depends = row.changes == Changes::Evaluation && row.look_only == LookOnly::AskBinder;
+            let acts = row.execution != Execution::Unchanged || row.changes != ChangedState::Nothing;
+            let depends = row.changes == ChangedState::Evaluation && row.look_only == LookOnly::AskBinder;
             assert!(!acts || depends || row.look_only == LookOnly::Never, "{}", row.name);
         }
     }

@@ -1,5 +1,5 @@
-//! The fast path for ordinary messages: reads the bytes straight into a message's parts. It leaves whatever
-//! is not ordinary to [`Message::from_value`], which decides what it is or says what is wrong with it.
+//! The fast path for ordinary messages: reads the bytes directly into the parts of a message.
+//! [`Message::from_value`] reads or rejects all other bytes.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::message::{EXTRA_FIELDS, Event, Message, Request, Response};
 
-/// Reads a body that is an object of nothing but its type's own fields, each of its own type; else `None`.
+/// Reads a body that is an object with only the fields of its type, each with the correct type;
+/// otherwise returns `None`.
 pub(crate) fn read(body: &[u8]) -> Option<Message> {
     let envelope: Envelope<'_> = serde_json::from_slice(body).ok()?;
     let message = envelope.message()?;
@@ -18,12 +19,12 @@ pub(crate) fn read(body: &[u8]) -> Option<Message> {
     body.get(EXTRA_FIELDS).is_none().then_some(message)
 }
 
-/// The envelope's fields, as far as they are there. Another field, or one twice, is an error.
+/// The fields of the envelope that are present. An unknown or repeated field is an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Envelope<'a> {
     seq: i64,
-    /// Borrowed where nothing in it is escaped.
+    /// Borrowed if the text contains no escape sequence.
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(default, deserialize_with = "present")]
@@ -42,7 +43,7 @@ struct Envelope<'a> {
     body: Option<Value>,
 }
 
-/// A field that is there, be it `null`.
+/// Reads a field that is present, even if it is `null`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(field: D) -> Result<Option<T>, D::Error> {
     T::deserialize(field).map(Some)
 }
@@ -98,7 +99,7 @@ mod tests {
         }
     }
 
-    /// Values that a field may have, and some that it may not.
+    /// Values that a field may have, and some invalid ones.
     fn anything() -> impl Strategy<Value = Value> {
         let number = any::<i8>().prop_map(Value::from);
         let words = ["request", "response", "event", "1", "", "a\"b"].map(Value::from);

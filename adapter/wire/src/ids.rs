@@ -1,8 +1,9 @@
-//! Which fields of DAP bodies and arguments are ids of the debug adapter, and what they identify.
+//! The fields of DAP bodies and arguments that are ids of the debug adapter, and the kinds of objects that
+//! they identify.
 //!
-//! The field name alone decides, so bodies that no schema knows are covered too. Lists whose items carry a
-//! plain `id` are a column of the command table ([`crate::command`]). Not here: breakpoint ids, and what
-//! becomes of an id (the hub).
+//! Only the field name decides, so bodies that no schema knows are covered too. Lists whose items have a
+//! plain `id` are a column of the command table ([`crate::command`]). Not here: breakpoint ids, and the
+//! translation of ids (the hub).
 
 /// The kind of object that an id identifies. Frames and variables of one adapter may share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,7 +21,7 @@ pub enum IdKind {
 }
 
 impl IdKind {
-    /// The kind of id that a field of this name holds, wherever it is in a body.
+    /// The kind of id in a field of this name, at any level of a body.
     pub fn of_key(key: &str) -> Option<Self> {
         match key {
             "frameId" => Some(Self::Frame),

@@ -1,19 +1,19 @@
-//! JSON as other programs write it, read into Rust's strings, which are UTF-8.
+//! Reads JSON as other programs write it into Rust strings, which are UTF-8.
 //!
 //! JavaScript and Python write a lone surrogate as `"\ud83d"`, and some adapters copy a file name's bytes as
-//! they are. The name of one thread must not cost the whole message, so such text is escaped and the message
-//! is read: the string then holds the six characters `\ud83d`, or `\xff` for a byte that is not UTF-8. Both
-//! directions of DAP and MCP go through here.
+//! they are. The name of one thread must not make the whole message invalid. So such text is escaped before
+//! the message is read: the string then contains the six characters `\ud83d`, or `\xff` for a byte that is
+//! not UTF-8. Both directions of DAP and MCP go through here.
 //!
-//! Not here: what is not JSON at all, nested too deep, or holds a number out of range.
-//! [`crate::outer_fields`] finds whom to answer then.
+//! Not here: text that is not JSON, is nested too deep, or contains a number out of range.
+//! [`crate::outer_fields`] then finds the request to respond to.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Reads a value, escaping what no Rust string can hold.
+/// Reads a value, and escapes text that no Rust string can contain.
 ///
 /// # Errors
 /// The parse error that remains after escaping.
@@ -24,13 +24,13 @@ pub fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// A number, or text that is one.
+/// A number, or a string that contains one.
 pub(crate) fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
-/// The same text with lone surrogates, bytes that are not UTF-8 and control characters inside its strings
-/// escaped. Borrowed when there are none.
+/// Escapes lone surrogates, bytes that are not UTF-8, and control characters inside strings.
+/// Borrows a text without them.
 pub fn readable(text: &[u8]) -> Cow<'_, [u8]> {
     let mut escaped = Escaped { text, written: 0, out: Vec::new() };
     let mut inside = false;
@@ -50,10 +50,10 @@ pub fn readable(text: &[u8]) -> Cow<'_, [u8]> {
     escaped.finish()
 }
 
-/// Copies only once something must change.
+/// An escaped text, which is copied only from the first change.
 struct Escaped<'a> {
     text: &'a [u8],
-    /// How much of `text` is in `out`.
+    /// Number of bytes of `text` that are in `out`.
     written: usize,
     out: Vec<u8>,
 }
@@ -66,10 +66,10 @@ impl<'a> Escaped<'a> {
         length
     }
 
-    /// Of the backslash at `at`: how long its sequence is. A lone surrogate gets a second backslash.
+    /// The length of the escape sequence at `at`, in bytes. A lone surrogate gets a second backslash.
     fn escape_sequence(&mut self, at: usize) -> usize {
         match self.unit(at) {
-            // The rest of the pair is left as it is.
+            // The rest of the pair does not change.
             Some(0xd800..=0xdbff) if matches!(self.unit(at + 6), Some(0xdc00..=0xdfff)) => 12,
             Some(0xd800..=0xdfff) => {
                 self.replace(at, 1, "\\\\");
@@ -80,7 +80,7 @@ impl<'a> Escaped<'a> {
         }
     }
 
-    /// The UTF-16 unit that `\uXXXX` at `at` means.
+    /// The UTF-16 unit of the `\uXXXX` at `at`.
     fn unit(&self, at: usize) -> Option<u16> {
         let digits = self.text.get(at..at + 6)?.strip_prefix(b"\\u")?;
         if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -89,7 +89,7 @@ impl<'a> Escaped<'a> {
         u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     }
 
-    /// Of a byte at `at` that is not ASCII: how long its character is, or the bytes that are none.
+    /// The length of the character at `at` that is not ASCII, in bytes, or of the bytes that are not UTF-8.
     fn beyond_ascii(&mut self, at: usize) -> usize {
         let next = self.text.get(at..self.text.len().min(at + 4)).unwrap_or_default();
         let Some(chunk) = next.utf8_chunks().next() else { return 1 };
@@ -130,7 +130,7 @@ mod tests {
             (br#""\ud83d\ud83d\ude00""#, json!("\\ud83d\u{1f600}")),
             (b"\"bad\xff\"", json!("bad\\xff")),
             ("\"é\u{1f600}\"".as_bytes(), json!("é\u{1f600}")),
-            // A surrogate in UTF-8, as Python's `surrogatepass` writes it; and a character that was cut.
+            // A surrogate in UTF-8, as Python's `surrogatepass` writes it; and a truncated character.
             (b"\"\xed\xa0\x80\"", json!("\\xed\\xa0\\x80")),
             (b"\"\xe2\x82\"", json!("\\xe2\\x82")),
             (b"\"a\tb\x01\"", json!("a\tb\u{1}")),

@@ -1,9 +1,9 @@
 //! The Debug Adapter Protocol between bytes and messages. Knows no session and no engine.
 //!
 //! In reading order: [`message`] (the envelope), [`codec`] (`Content-Length` frames; `fast_path` reads
-//! ordinary messages, [`lenient`] repairs text that is not Unicode, [`outer_fields`] finds whom to answer
-//! when a message cannot be parsed), [`peer`] (sending requests and receiving responses), [`command`] (the
-//! one table of requests) with [`ids`], [`types`] (bodies and arguments).
+//! ordinary messages, [`lenient`] repairs text that is not Unicode, [`outer_fields`] finds the request of a
+//! message that cannot be parsed), [`peer`] (sending requests and receiving responses), [`command`] (the one
+//! table of requests) with [`ids`], [`types`] (bodies and arguments).
 
 pub mod codec;
 pub mod command;

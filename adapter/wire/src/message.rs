@@ -1,9 +1,9 @@
 //! The envelope of the Debug Adapter Protocol: request, response, event.
 //!
 //! Bodies stay [`Value`] until code reads them as a type, so that a message that no schema knows passes
-//! unchanged. Extra fields of a message outside its body (some adapters put data there) travel in the body,
-//! under [`EXTRA_FIELDS`], and are outside it again when the message is written. Not here: bytes (`codec`),
-//! pairing of requests with responses (`peer`), what a command means (the hub).
+//! unchanged. Some adapters put extra fields into a message outside its body. They are moved to the body,
+//! under [`EXTRA_FIELDS`], and back when the message is written. Not here: bytes (`codec`), pairing of
+//! requests with responses (`peer`), the meaning of commands (the hub).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use tandem_error::Failure;
 use crate::lenient;
 use crate::outer_fields::OuterFields;
 
-/// The key in a body under which the message's extra fields travel. No adapter's own key begins like that.
+/// The key in a body for the extra fields of the message. No key of an adapter begins with `\0`.
 pub const EXTRA_FIELDS: &str = "\0beside";
 
 /// A message of either direction.
@@ -26,27 +26,27 @@ pub enum Message {
     Event(Event),
 }
 
-/// A DAP `Request`.
+/// A request or reverse request, DAP `Request`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The sender's number, counted from 1; 0 where the sender left it out.
+    /// Sequence number of the sender, from 1; 0 if the sender left it out.
     pub seq: i64,
     /// For example `setBreakpoints`.
     pub command: String,
-    /// `Null` when absent: DAP lets `{}`, `null` and nothing mean the same.
+    /// `Null` when absent: in DAP `{}`, `null` and no arguments are the same.
     pub arguments: Value,
 }
 
-/// A DAP `Response`.
+/// The response to a request, DAP `Response`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     /// Sequence number of the sender.
     pub seq: i64,
-    /// The number of the request this answers.
+    /// Sequence number of the request.
     pub request_seq: i64,
     /// Whether the request succeeded.
     pub success: bool,
-    /// The command of the request; some clients need it.
+    /// The command of the request, which some clients need.
     pub command: String,
     /// Short reason of a failure.
     pub message: Option<String>,
@@ -54,7 +54,7 @@ pub struct Response {
     pub body: Value,
 }
 
-/// A DAP `Event`.
+/// An event without a response, DAP `Event`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// Sequence number of the sender.
@@ -65,24 +65,25 @@ pub struct Event {
     pub body: Value,
 }
 
-/// Why a frame with sound JSON framing is not a DAP message. Only this message is lost; the connection stays
-/// open.
+/// The reason why a frame does not contain a DAP message. Only this message is lost; the
+/// connection stays open.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("not a DAP message: {reason}")]
 pub struct MessageError {
-    /// The number of the request that must get an error response: the message's own, if one could be read and
-    /// its type is not another.
+    /// Sequence number of the request that must get an error response: the message itself, unless its number
+    /// cannot be read or it is not a request.
     pub seq: Option<i64>,
-    /// The command, if one could be read.
+    /// The command, if it could be read.
     pub command: Option<String>,
-    /// The number of the request to which this would have been the response: its sender gets no other.
+    /// Sequence number of the request to which this would have been the response. Its sender
+    /// gets no other response.
     pub answers: Option<i64>,
     /// The error, for users.
     pub reason: String,
 }
 
 impl MessageError {
-    /// The error for a body that cannot be parsed, from its outermost fields.
+    /// Creates the error for a body that cannot be parsed, from its outermost fields.
     pub fn of(body: &[u8], reason: String) -> Self {
         let outer = OuterFields::of(body);
         let kind = outer.text("type").unwrap_or_default();
@@ -96,21 +97,21 @@ impl MessageError {
 }
 
 impl Request {
-    /// A request not yet numbered (`seq` 0): the peer or writer numbers it.
+    /// Creates a request without a number (`seq` 0): the peer or the writer numbers it.
     pub fn new(command: impl Into<String>, arguments: Value) -> Self {
         Self { seq: 0, command: command.into(), arguments }
     }
 }
 
 impl Event {
-    /// An event not yet numbered.
+    /// Creates an event without a number (`seq` 0).
     pub fn new(event: impl Into<String>, body: Value) -> Self {
         Self { seq: 0, event: event.into(), body }
     }
 }
 
 impl Response {
-    /// The response to a request, not yet numbered.
+    /// Creates the response to a request, without a number (`seq` 0).
     pub fn to(request_seq: i64, command: impl Into<String>, outcome: Result<Value, Failure>) -> Self {
         let command = command.into();
         match outcome {
@@ -126,7 +127,7 @@ impl Response {
         }
     }
 
-    /// The body of a success, or the failure as the sender meant it (with its code if it is Tandem's).
+    /// The body of a successful response, or the failure (with its code, if Tandem sent it).
     pub fn into_result(self) -> Result<Value, Failure> {
         if self.success {
             return Ok(self.body);
@@ -154,12 +155,12 @@ impl Message {
         }
     }
 
-    /// Reads the envelope leniently (`seq` may be text or missing, as some adapters send it) and keeps bodies
-    /// whole.
+    /// Reads the envelope leniently and keeps bodies unchanged. `seq` may be a string or missing,
+    /// as from some adapters.
     ///
     /// # Errors
-    /// [`MessageError`] when it is not an object, has no known `type`, or lacks `command`, `event` or
-    /// `request_seq`.
+    /// [`MessageError`] when the value is not an object, has no known `type`, or lacks `command`,
+    /// `event` or `request_seq`.
     pub fn from_value(value: Value) -> Result<Self, MessageError> {
         let Value::Object(mut object) = value else {
             return Err(MessageError {
@@ -222,7 +223,7 @@ fn with_extra_fields(mut body: Value, envelope: &mut Map<String, Value>, kind: &
         _ => &["seq", "type", "event"],
     };
     if let Some(body) = body.as_object_mut() {
-        // It would be written outside the body, where its sender did not put it.
+        // Otherwise it would be written outside the body, where its sender did not put it.
         body.shift_remove(EXTRA_FIELDS);
     }
     let extra: Map<String, Value> = envelope
@@ -234,14 +235,14 @@ fn with_extra_fields(mut body: Value, envelope: &mut Map<String, Value>, kind: &
         match &mut body {
             Value::Object(body) => drop(body.insert(EXTRA_FIELDS.into(), extra.into())),
             Value::Null => body = Value::Object(Map::from_iter([(EXTRA_FIELDS.into(), extra.into())])),
-            // A body that is not an object is not DAP; it passes alone.
+            // A body that is not an object is not DAP; it passes without the extra fields.
             _ => {}
         }
     }
     body
 }
 
-/// The JSON object that is framed and sent. Absent parts are left out, never `null`.
+/// Writes the JSON object that is framed and sent. Absent parts are left out, never `null`.
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;
@@ -309,7 +310,7 @@ mod tests {
             let message = Message::from_value(whole.clone()).unwrap();
             assert_eq!(serde_json::to_value(&message).unwrap(), whole);
         }
-        // A body cannot put anything outside itself.
+        // A body cannot add fields outside itself.
         let sly = json!({ "\u{0}beside": { "seq": 9 }, "a": 1 });
         let sly = json!({ "seq": 1, "type": "event", "event": "output", "body": sly });
         let message = serde_json::to_value(Message::from_value(sly).unwrap()).unwrap();
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(passed.message.as_deref(), Some("no such thing"));
         assert_eq!(passed.body["error"]["variables"]["message"], "no such thing");
         assert_eq!(passed.body["error"]["showUser"], false);
-        // And the other side of our own connection reads our code.
+        // And the other side of a connection within Tandem reads the code.
         assert!(passed.into_result().unwrap_err().foreign.is_none());
     }
 }

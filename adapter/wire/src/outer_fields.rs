@@ -1,7 +1,7 @@
-//! The outermost fields of a message that cannot be parsed: enough to answer its sender.
+//! The outermost fields of a message that cannot be parsed: enough for an error response to its sender.
 //!
-//! Takes the text piece by piece and keeps a few hundred bytes of it, so it also works on what is too large
-//! to be held. It relies on nothing but brackets and quotes; where these are broken it finds fewer fields.
+//! It reads the text in pieces and keeps a few hundred bytes, so it also works on a text that is too large
+//! for memory. It relies only on brackets and quotes; if these are wrong it finds fewer fields.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::lenient;
 
-/// Maximum length of a name or value that is kept, bytes of JSON.
+/// Maximum length of a name or value that is kept, in bytes of JSON.
 const MAX_TOKEN: usize = 256;
 /// Maximum number of fields that are kept.
 const MAX_FIELDS: usize = 16;
@@ -20,8 +20,7 @@ pub struct OuterFields {
     depth: usize,
     inside_string: bool,
     escaped: bool,
-    /// The name or value that is being read, of the outermost object; `None` when it is too long or is not a
-    /// scalar.
+    /// The current name or value of the outermost object; `None` if it is too long or is not a scalar.
     token: Option<Vec<u8>>,
     key: Option<String>,
     fields: BTreeMap<String, Value>,
@@ -35,24 +34,24 @@ impl OuterFields {
         outer
     }
 
-    /// Takes the next piece.
+    /// Reads the next piece of the text.
     pub fn feed(&mut self, piece: &[u8]) {
         for &byte in piece {
             self.take(byte);
         }
     }
 
-    /// A field's value; `Null` for one that is an object, an array, or too long.
+    /// The value of a field; `Null` if it is an object, an array, or too long.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name)
     }
 
-    /// A field that is a number, or text that is one.
+    /// The number in a field, also as a string.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.get(name).and_then(lenient::number)
     }
 
-    /// A field that is text.
+    /// The string in a field; `None` for another value.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Value::as_str)
     }

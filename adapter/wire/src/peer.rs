@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::codec::DapCodec;
 use crate::message::{Event, Message, MessageError, Request, Response};
 
-/// What arrives besides responses.
+/// A message of the other side that is not a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
     /// An event from the other side.
@@ -28,12 +28,12 @@ pub enum Incoming {
     Request(Request),
 }
 
-/// Requests without a response, by number.
+/// Requests that wait for a response, by number.
 #[derive(Debug, Default)]
 struct Waiters {
-    /// The number used last.
+    /// The last number that was assigned.
     seq: i64,
-    /// `None` once the connection has ended: nothing waits any more.
+    /// `None` after the connection has ended.
     waiting: Option<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
 }
 
@@ -42,10 +42,11 @@ struct PeerState {
     waiters: Mutex<Waiters>,
     outgoing: mpsc::UnboundedSender<Message>,
     ended: CancellationToken,
-    /// What broke the connection, if it did not simply end.
+    /// The reason why the connection was lost, if it did not end normally.
     broken: OnceLock<String>,
-    /// The other side has announced DAP's `cancel`. Some that have not crash at it (lldb-dap 19, rdbg).
-    takes_cancel: AtomicBool,
+    /// Whether the other side has announced DAP's `cancel`. Some adapters that have not crash on
+    /// it (lldb-dap 19, rdbg).
+    supports_cancel: AtomicBool,
 }
 
 impl PeerState {
@@ -53,8 +54,8 @@ impl PeerState {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Numbers a message and has it written, in this order; returns the number, or `None` when the connection
-    /// has ended.
+    /// Numbers a message and queues it for writing, in this order. Returns the number, or `None` if the
+    /// connection has ended.
     fn send(
         &self,
         mut message: Message,
@@ -71,18 +72,19 @@ impl PeerState {
         self.outgoing.send(message).ok().map(|()| seq)
     }
 
-    fn takes_cancel(&self) -> bool {
-        self.takes_cancel.load(Ordering::Relaxed)
+    fn supports_cancel(&self) -> bool {
+        self.supports_cancel.load(Ordering::Relaxed)
     }
 
-    /// Notes whether the other side supports `cancel`: from the response to `initialize`, and later changes.
+    /// Records whether the other side supports `cancel`, from the response to `initialize`
+    /// and from later changes.
     fn note_capabilities(&self, capabilities: &Value) {
         if let Some(takes) = capabilities["supportsCancelRequest"].as_bool() {
-            self.takes_cancel.store(takes, Ordering::Relaxed);
+            self.supports_cancel.store(takes, Ordering::Relaxed);
         }
     }
 
-    /// Ends the wait for this response. A waiter that gave up meanwhile is gone.
+    /// Ends the wait for this response. A waiter may have given up before.
     fn finish(&self, number: i64, result: Result<Value, Failure>) {
         let waiter = self.waiters().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
         match waiter {
@@ -92,22 +94,21 @@ impl PeerState {
     }
 }
 
-/// A request that waits for its response. Dropping it ends the wait and cancels the request, for whatever
-/// reason.
+/// A request that waits for its response. Dropping this ends the wait and cancels the request.
 struct OutstandingRequest<'a> {
     peer: &'a Peer,
-    /// `None` once it has its response.
+    /// `None` after the response has arrived.
     number: Option<i64>,
     cancelled: bool,
 }
 
 impl OutstandingRequest<'_> {
-    /// Cancels it, once, if the other side supports that. The response to `cancel` says nothing, and a
-    /// connection that has ended has nothing to cancel.
+    /// Cancels the request once, if the other side supports that. The response to `cancel` has no content,
+    /// and on a connection that has ended there is nothing to cancel.
     fn cancel(&mut self) {
         if let Some(number) = self.number
             && !std::mem::replace(&mut self.cancelled, true)
-            && self.peer.0.takes_cancel()
+            && self.peer.0.supports_cancel()
         {
             let cancel = Request::new("cancel", json!({ "requestId": number }));
             self.peer.0.send(Message::Request(cancel), None);
@@ -124,8 +125,8 @@ impl Drop for OutstandingRequest<'_> {
     }
 }
 
-/// A handle to one connection. Clones share it; it closes when the last clone is dropped or [`Peer::close`]
-/// is called.
+/// A handle to one connection, which clones share. The connection closes when the last clone is dropped or
+/// [`Peer::close`] is called.
 #[derive(Debug, Clone)]
 pub struct Peer(Arc<PeerState>);
 
@@ -138,7 +139,7 @@ impl Drop for PeerState {
 impl Peer {
     /// Takes over both halves of a connection. Must be called inside a tokio runtime.
     ///
-    /// The receiver ends when the connection does. It is unbounded: its reader must keep reading.
+    /// The receiver ends when the connection ends. It is unbounded, so the caller must keep reading it.
     pub fn start<R, W>(reader: R, writer: W) -> (Self, mpsc::UnboundedReceiver<Incoming>)
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -152,7 +153,7 @@ impl Peer {
             outgoing,
             ended: ended.clone(),
             broken: OnceLock::new(),
-            takes_cancel: AtomicBool::new(false),
+            supports_cancel: AtomicBool::new(false),
         });
         tokio::spawn(write(writer, to_write, Arc::downgrade(&shared), ended.clone()));
         tokio::spawn(read(reader, incoming, Arc::downgrade(&shared), ended));
@@ -162,7 +163,7 @@ impl Peer {
     /// Sends a request and waits at most `deadline`.
     ///
     /// # Errors
-    /// The other side's failure; `TIMEOUT`; `ENGINE_FAILED` when the connection ends first.
+    /// The failure of the other side; `TIMEOUT`; `ENGINE_FAILED` if the connection ends first.
     pub async fn request(
         &self,
         command: &str,
@@ -176,7 +177,7 @@ impl Peer {
     /// side has announced it. So do dropping the future and the deadline.
     ///
     /// # Errors
-    /// As [`Peer::request`], and `CANCELLED`.
+    /// As for [`Peer::request`], and `CANCELLED`.
     pub async fn request_or_cancel(
         &self,
         command: &str,
@@ -196,11 +197,12 @@ impl Peer {
                 answered.unwrap_or_else(|_| Err(closed_failure(command)))
             }
             () = cancel.cancelled() => {
-                if !self.0.takes_cancel() {
+                if !self.0.supports_cancel() {
                     return Err(Failure::cancelled());
                 }
                 unanswered.cancel();
-                // The other side still responds, most likely with `cancelled`; that counts if it comes soon.
+                // The other side still responds, most likely with `cancelled`. This response counts if it
+                // arrives soon.
                 match tokio::time::timeout(Duration::from_millis(500), answer).await {
                     Ok(Ok(answered)) => answered,
                     _ => Err(Failure::cancelled()),
@@ -227,8 +229,8 @@ impl Peer {
         self.0.ended.cancel();
     }
 
-    /// The protocol error of the other side, if one ended the connection.
-    pub fn why_broken(&self) -> Option<String> {
+    /// The protocol error of the other side that ended the connection, if any.
+    pub fn protocol_error(&self) -> Option<String> {
         self.0.broken.get().cloned()
     }
 
@@ -322,8 +324,8 @@ async fn read<R: AsyncRead + Unpin>(
     fail_all(&shared);
 }
 
-/// A message that could not be parsed gets an error response, or is one itself: nothing waits for it any
-/// longer.
+/// Handles a message that could not be parsed. A request gets an error response; for a response, the
+/// waiter gets an error.
 fn receive_invalid(shared: &PeerState, error: MessageError) {
     if let Some(number) = error.answers {
         let message = format!("the debug adapter's answer cannot be read: {}", error.reason);
@@ -370,7 +372,7 @@ mod tests {
         );
     }
 
-    /// Both ends of a connection; the other side has answered `initialize` with these capabilities.
+    /// Connects both ends; the other side has responded to `initialize` with these capabilities.
     async fn connect_introduced(
         capabilities: Value,
     ) -> (Peer, mpsc::UnboundedReceiver<Incoming>, Framed<DuplexStream, DapCodec>) {
@@ -421,10 +423,10 @@ mod tests {
             let failure =
                 peer.request_or_cancel("evaluate", Value::Null, TEST_TIMEOUT, &cancel).await.unwrap_err();
             assert_eq!(failure.code, ErrorCode::Cancelled);
-            // It announces it later.
+            // The other side announces it later.
             let body = json!({ "capabilities": { "supportsCancelRequest": true } });
             theirs.send(&Message::Event(Event::new("capabilities", body))).await.unwrap();
-            while !peer.0.takes_cancel() {
+            while !peer.0.supports_cancel() {
                 tokio::task::yield_now().await;
             }
             drop(

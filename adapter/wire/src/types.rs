@@ -1,11 +1,11 @@
-//! Arguments and bodies as structs, for code that builds or reads them itself. Bodies that only pass through
-//! stay JSON values.
+//! Arguments and bodies as structs, for code that builds or reads them. Bodies that only pass through stay
+//! JSON values.
 //!
-//! Types that the `dap` crate has whole come from there; the rest is generated from the schema
-//! (`generate.py`), because the crate's structs lose fields, write absent ones as `null` and drop what they
-//! do not know. A test compares both with the schema. Reading is lenient: a field of another type than the
-//! schema's counts as absent, since a debug adapter's slip must not cost the whole message. Callers that want
-//! to refuse such a field check it first.
+//! Types that are complete in the `dap` crate come from there. The others are generated from the schema
+//! (`generate.py`), because the crate's structs lack fields, write absent ones as `null` and drop unknown
+//! ones. A test compares both with the schema. Reading is lenient: a field with another type than in the
+//! schema counts as absent, because a mistake of a debug adapter must not make the whole message invalid.
+//! Callers that want to refuse such a field check it first.
 
 mod generated;
 
@@ -21,7 +21,7 @@ pub use generated::*;
 /// Reads a request's arguments. Absent, `null` and `{}` are the same.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` naming the command and what does not fit.
+/// `INVALID_PARAMETER`, with the command and the invalid argument.
 pub fn arguments<T: DeserializeOwned>(command: &str, arguments: &Value) -> Result<T, Failure> {
     let empty = Value::Object(serde_json::Map::new());
     let value = if arguments.is_null() { &empty } else { arguments };
@@ -34,19 +34,19 @@ pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
     T::deserialize(body).unwrap_or_default()
 }
 
-/// A body as it is sent.
+/// Converts a body to JSON.
 pub fn body<T: Serialize>(body: &T) -> Value {
-    // Our structs have nothing that JSON cannot express.
+    // The structs contain only values that JSON can express.
     serde_json::to_value(body).unwrap_or_default()
 }
 
-/// A field that may be absent.
+/// Reads an optional field; an invalid one counts as absent.
 fn optional<'de, D: Deserializer<'de>, T: DeserializeOwned>(field: D) -> Result<Option<T>, D::Error> {
     let value = Value::deserialize(field)?;
     Ok(T::deserialize(&value).ok())
 }
 
-/// A field that the schema wants: what is not as it must be is what an absent one is.
+/// Reads a required field; an absent or invalid one has the default value.
 fn required<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -> Result<T, D::Error> {
     let value = Value::deserialize(field).map_err(D::Error::custom)?;
     Ok(T::deserialize(&value).unwrap_or_default())

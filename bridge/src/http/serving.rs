@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, Who};
+use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +69,7 @@ fn permit_for(
     connection: &TcpStream,
     theirs: SocketAddr,
 ) -> Option<ConnectionPermit> {
-    let who = Who::of_tcp(connection.local_addr().ok()?, theirs);
+    let who = PeerIdentity::of_tcp(connection.local_addr().ok()?, theirs);
     let permit = limiter.acquire(who);
     if permit.is_none() {
         tracing::warn!("a connection of {who} was refused: too many are open");

@@ -3,7 +3,7 @@
 //! adapter only when it runs, and may have sent requests before. lldb-dap 19 aborts at a request that it does
 //! not know, and rdbg throws; either ends the session.
 
-use dap_wire::command::{Announced, find};
+use dap_wire::command::{Announcement, find};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
@@ -19,9 +19,9 @@ pub(super) fn check(
     engine: &str,
 ) -> Result<(), Failure> {
     let offered = match announced(command) {
-        Announced::By(capability) => !capabilities.is_object() || capabilities[capability] == true,
-        Announced::Mandatory => true,
-        Announced::Unannounced => own.is_none_or(|own| own.contains(&command)),
+        Announcement::By(capability) => !capabilities.is_object() || capabilities[capability] == true,
+        Announcement::Mandatory => true,
+        Announcement::Unannounced => own.is_none_or(|own| own.contains(&command)),
     };
     if offered {
         return Ok(());
@@ -31,11 +31,11 @@ pub(super) fn check(
 
 /// Whether DAP defines how an adapter announces this request: an adapter that has announced it knows it.
 pub(super) fn is_standard(command: &str) -> bool {
-    announced(command) != Announced::Unannounced
+    announced(command) != Announcement::Unannounced
 }
 
-fn announced(command: &str) -> Announced {
-    find(command).map_or(Announced::Unannounced, |spec| spec.announced)
+fn announced(command: &str) -> Announcement {
+    find(command).map_or(Announcement::Unannounced, |spec| spec.announced)
 }
 
 /// The failure of a request that the adapter does not support.

@@ -31,7 +31,7 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(PeerConne
         let (socket, theirs) = listener.accept().await?;
         let ours = socket.local_addr()?;
         let found: Vec<(u32, u64)> =
-            tcp::rows_surely(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
+            tcp::rows_with_retry(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
         let owners = SocketOwners(found.iter().map(|(user, _)| *user).collect());
         if let (true, Some((_, inode))) = (owners.is_trusted(), found.first()) {
             return Ok((over_tcp(socket), *inode));
@@ -110,7 +110,7 @@ impl SocketOwners {
 }
 
 fn owners(wanted: impl Fn(&TcpTableRow<'_>) -> bool) -> SocketOwners {
-    SocketOwners(tcp::rows_surely(|row| wanted(row).then_some(row.user)))
+    SocketOwners(tcp::rows_with_retry(|row| wanted(row).then_some(row.user)))
 }
 
 /// The ports that the sockets with these inodes listen on.

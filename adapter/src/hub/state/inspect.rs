@@ -1,6 +1,6 @@
 //! Requests that pass to the engine: only the ids change on the way.
 
-use dap_wire::command::{self, Changes, RequiredState};
+use dap_wire::command::{self, ChangedState, RequiredState};
 use dap_wire::types::{self, CancelArguments, EvaluateArguments, MemoryEventBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ use crate::hub::pending::{SideEffect, Waiter};
 /// The effect that a request of this kind of client may have.
 fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect {
     let text = |key: &str| arguments[key].as_str().map(excerpt);
-    match command::find(command).map_or(Changes::Nothing, |row| row.changes) {
-        Changes::Value(name) => {
+    match command::find(command).map_or(ChangedState::Nothing, |row| row.changes) {
+        ChangedState::Value(name) => {
             SideEffect::Values("valueSet", json!({ "name": text(name), "value": text("value") }))
         }
-        Changes::Evaluation => {
+        ChangedState::Evaluation => {
             let evaluate: EvaluateArguments = types::read(arguments);
             // An expression that a person types may assign or call; a watch or a hover must not, and an
             // editor evaluates them at each stop. An agent's expression may, in any context.
@@ -36,12 +36,12 @@ fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect
                 SideEffect::None
             }
         }
-        Changes::Memory => SideEffect::Memory(MemoryEventBody {
+        ChangedState::Memory => SideEffect::Memory(MemoryEventBody {
             memory_reference: arguments["memoryReference"].as_str().unwrap_or_default().to_owned(),
             offset: arguments["offset"].as_i64().unwrap_or(0),
             count: 0,
         }),
-        Changes::Breakpoints | Changes::Nothing => SideEffect::None,
+        ChangedState::Breakpoints | ChangedState::Nothing => SideEffect::None,
     }
 }
 

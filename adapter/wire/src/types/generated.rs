@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use super::{optional, required};
 
-/// DAP `Breakpoint`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Breakpoint {
@@ -37,7 +36,6 @@ pub struct Breakpoint {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `BreakpointEventBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct BreakpointEventBody {
@@ -50,7 +48,6 @@ pub struct BreakpointEventBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `CancelArguments`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CancelArguments {
@@ -63,7 +60,6 @@ pub struct CancelArguments {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `ContinueResponseBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContinueResponseBody {
@@ -74,7 +70,6 @@ pub struct ContinueResponseBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `ContinuedEventBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContinuedEventBody {
@@ -87,7 +82,6 @@ pub struct ContinuedEventBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `DataBreakpointInfoResponseBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct DataBreakpointInfoResponseBody {
@@ -104,7 +98,6 @@ pub struct DataBreakpointInfoResponseBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `DisconnectArguments`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct DisconnectArguments {
@@ -119,7 +112,6 @@ pub struct DisconnectArguments {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `EvaluateArguments`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EvaluateArguments {
@@ -142,7 +134,6 @@ pub struct EvaluateArguments {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `EvaluateResponseBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EvaluateResponseBody {
@@ -167,7 +158,6 @@ pub struct EvaluateResponseBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `InitializeRequestArguments`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct InitializeRequestArguments {
@@ -214,7 +204,6 @@ pub struct InitializeRequestArguments {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `InvalidatedEventBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct InvalidatedEventBody {
@@ -229,7 +218,6 @@ pub struct InvalidatedEventBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `OutputEventBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OutputEventBody {
@@ -256,7 +244,6 @@ pub struct OutputEventBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `ProgressEndEventBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ProgressEndEventBody {
@@ -269,7 +256,6 @@ pub struct ProgressEndEventBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `SetBreakpointsResponseBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SetBreakpointsResponseBody {
@@ -280,7 +266,6 @@ pub struct SetBreakpointsResponseBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `Source`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Source {
@@ -305,7 +290,6 @@ pub struct Source {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `StackFrame`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StackFrame {
@@ -336,7 +320,6 @@ pub struct StackFrame {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `StackTraceArguments`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StackTraceArguments {
@@ -353,7 +336,6 @@ pub struct StackTraceArguments {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `StackTraceResponseBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StackTraceResponseBody {
@@ -366,7 +348,6 @@ pub struct StackTraceResponseBody {
     pub rest: Map<String, Value>,
 }
 
-/// DAP `StoppedEventBody`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StoppedEventBody {

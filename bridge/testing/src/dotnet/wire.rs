@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
-use peers::Who;
+use peers::PeerIdentity;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -95,7 +95,7 @@ impl Wire {
             let (stream, from) =
                 self.listener.accept().await.map_err(|error| wire_failure("be called by", &error))?;
             let own = stream.local_addr().map_err(|error| wire_failure("be called by", &error))?;
-            if Who::of_tcp(own, from).is_trusted() {
+            if PeerIdentity::of_tcp(own, from).is_trusted() {
                 stream.set_nodelay(true).unwrap_or_default();
                 return Ok(stream);
             }

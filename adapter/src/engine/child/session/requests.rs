@@ -224,7 +224,7 @@ impl ExitContext {
             // It has hung up; most likely it has ended too.
             code = tokio::time::timeout(STDERR_TAIL_LIMIT, connection::ended(exit)).await.ok();
         }
-        let how = match (self.peer.why_broken(), code) {
+        let how = match (self.peer.protocol_error(), code) {
             (Some(why), _) => format!("broke the protocol ({why})"),
             (None, Some(info)) => match info.signal {
                 Some(signal) => format!("was ended by signal {signal}"),
