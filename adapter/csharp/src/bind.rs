@@ -1,9 +1,9 @@
-//! From a tree to a typed tree: names looked up, overloads chosen, conversions inserted, constants folded.
-//! Pure: nothing of a program runs, and types come from a [`TypeProvider`]. What only the compiler knows how
-//! to mean is handed over by name.
+//! Binds a tree to a typed tree: looks names up, chooses overloads, inserts conversions, folds constants.
+//! Pure: no code of a program runs, and types come from a [`TypeProvider`]. Expressions that only the
+//! compiler can bind are refused, with the name of their kind.
 //!
-//! In reading order: [`system`] (what types are), [`relations`] and [`spelling`], [`scope`], [`typed`] (what
-//! comes out) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
+//! In reading order: [`system`] (type definitions), [`relations`] and [`spelling`], [`scope`], [`typed`] (the
+//! typed tree) and [`effects`]; then the binder: [`binder`], [`lookup`] and [`members`], [`type_names`],
 //! [`conversions`] and [`user_conversions`], [`inference`] and [`overloads`], [`calls`], [`operators`],
 //! [`logical`] and [`equality`], [`elements`], [`creation`], [`assignment`], [`patterns`], [`choices`],
 //! [`lambdas`] and [`statements`], [`sequences`] and [`queries`], [`completions`].
@@ -51,7 +51,7 @@ pub use fake::bind_any;
 pub use relations::TypeRelations;
 pub use scope::{Scope, UsingDirectives, Variable};
 pub use system::{
-    ContiguousElements, Field, GenericParameter, Member, Method, Parameter, Pass, Property, TypeInfo,
+    ContiguousElements, Field, GenericParameter, Member, Method, Parameter, PassMode, Property, TypeInfo,
     TypeKind, TypeProvider, Variance,
 };
 pub use typed::{FieldRef, MethodRef, PropertyRef, Typed};
@@ -64,20 +64,20 @@ use crate::types::Ty;
 pub enum Meaning {
     /// A value, or a call that returns nothing.
     Value(Typed),
-    /// A type by itself.
+    /// A type name, as in `int.MaxValue` before the dot.
     Type(Ty),
-    /// A namespace by itself.
+    /// A namespace, by its full name.
     Namespace(String),
 }
 
-/// Why an expression has no meaning here.
+/// The reason why an expression cannot be bound.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// It is not valid C#.
+    /// The expression is not valid C#.
     Wrong(Diagnostic),
-    /// It may be right, but only the compiler knows what it means.
+    /// The expression may be valid, but only the compiler can bind it.
     NeedsCompiler {
-        /// Its kind: "a `with` expression".
+        /// The kind of the expression: "a `with` expression".
         what: String,
         /// The part of the expression that needs the compiler.
         span: Span,
@@ -90,19 +90,19 @@ impl From<Diagnostic> for Refusal {
     }
 }
 
-/// A typed tree, with as many places for what it declares itself.
+/// A typed tree, and the number of variables that it needs.
 #[derive(Debug, Clone)]
 pub struct BoundExpression {
     /// The meaning of the expression.
     pub meaning: Meaning,
-    /// How many variables the expression declares: of lambdas, patterns, `out var`.
+    /// Number of variables that the expression declares, in lambdas, patterns and `out var`.
     pub slots: u32,
 }
 
-/// Binds an expression; where a type is expected it becomes a value of that type.
+/// Binds an expression. With an expected type, it is converted to that type.
 ///
 /// # Errors
-/// Why it means nothing, as the compiler says it; or that only the compiler knows.
+/// The compiler's error, or that only the compiler can bind it.
 pub fn bind(
     expr: &Expr,
     scope: &Scope,
@@ -111,7 +111,7 @@ pub fn bind(
 ) -> Result<BoundExpression, Refusal> {
     let mut binder = binder::Binder::new(scope, types);
     let meaning = match expected {
-        Some(ty) => binder.converted_expr(expr, ty).map(Meaning::Value),
+        Some(ty) => binder.convert_expr(expr, ty).map(Meaning::Value),
         None => binder.meaning(expr),
     };
     let meaning = meaning.map_err(|refusal| *refusal)?;
@@ -121,7 +121,7 @@ pub fn bind(
 /// Binds an assignment of one expression to another, as `target = value`.
 ///
 /// # Errors
-/// As [`bind`].
+/// The same errors as for [`bind`].
 pub fn bind_assignment(
     target: &Expr,
     value: &Expr,

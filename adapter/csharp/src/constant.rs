@@ -1,4 +1,4 @@
-//! Constants of C#: primitives, strings and decimals with their types, their literals, texts and bytes.
+//! Constants of C#: primitives, strings and decimals, with their types, formats and bytes.
 
 use std::str::FromStr as _;
 
@@ -6,22 +6,22 @@ use rust_decimal::Decimal;
 
 use crate::types::{OBJECT, STRING, Ty, is_numeric, kind as element};
 
-/// A value that is computed with here, outside the program.
+/// A value that the debugger computes with, outside the program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Constant {
-    /// `null`.
+    /// The literal `null`, without a type.
     Null,
-    /// `true` and `false`.
+    /// A Boolean: `true` or `false`.
     Bool(bool),
-    /// Any whole number, or a character: its element type, and its value.
+    /// An integer of any type, or a character: its element type, and its value.
     Int(u32, i128),
-    /// A `float`.
+    /// A `float`, in single precision.
     Single(f32),
-    /// A `double`.
+    /// A `double`, in double precision.
     Double(f64),
-    /// A `decimal`.
+    /// A `decimal`, with 28 digits.
     Decimal(Decimal),
-    /// A string, as UTF-8.
+    /// A string, in UTF-8 instead of UTF-16.
     Text(String),
 }
 
@@ -31,7 +31,7 @@ impl Constant {
         Self::Int(element::I4, i128::from(value))
     }
 
-    /// From what metadata says of a constant or a default: its type and its bytes.
+    /// Reads a constant or a default value of metadata, from its element type and its bytes.
     pub fn of_literal(kind: u32, bytes: &[u8]) -> Option<Self> {
         match kind {
             element::STRING => {
@@ -43,7 +43,7 @@ impl Constant {
         }
     }
 
-    /// From the bytes of a primitive in the program; `None` for what is not a primitive.
+    /// Reads a primitive from its bytes in the program; `None` for another type.
     pub fn from_bytes(kind: u32, bytes: &[u8]) -> Option<Self> {
         let mut wide = [0u8; 8];
         let count = bytes.len().min(8);
@@ -57,7 +57,7 @@ impl Constant {
         })
     }
 
-    /// Its bytes as a primitive of the element type it has.
+    /// The element type and the bytes of a primitive; `None` for another constant.
     pub fn bytes(&self) -> Option<(u32, Vec<u8>)> {
         Some(match self {
             Self::Bool(value) => (element::BOOLEAN, vec![u8::from(*value)]),
@@ -68,7 +68,7 @@ impl Constant {
         })
     }
 
-    /// System.Decimal in memory: flags (sign and scale), high, low 64 bits.
+    /// Reads a `System.Decimal` from memory: flags (sign and scale), high, low 64 bits.
     pub fn decimal(bytes: &[u8]) -> Option<Self> {
         let part = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
         let (flags, high, low, middle) = (part(0)?, part(4)?, part(8)?, part(12)?);
@@ -76,14 +76,14 @@ impl Constant {
         Some(Self::Decimal(Decimal::from_parts(low, middle, high, flags >> 31 != 0, scale)))
     }
 
-    /// A decimal's bytes in memory.
+    /// The bytes of a decimal in memory.
     pub fn decimal_bytes(value: &Decimal) -> Vec<u8> {
         let parts = value.unpack();
         let flags = parts.scale << 16 | u32::from(parts.negative) << 31;
         [flags, parts.hi, parts.lo, parts.mid].into_iter().flat_map(u32::to_le_bytes).collect()
     }
 
-    /// Its type, but for decimals and null.
+    /// The type of the constant; for decimals and null, a type that is not a primitive.
     pub fn ty(&self) -> Ty {
         match self {
             Self::Null => Ty::Null,
@@ -96,7 +96,7 @@ impl Constant {
         }
     }
 
-    /// The result of its `ToString`, with the invariant culture.
+    /// The result of `ToString`, with the invariant culture.
     pub fn plain(&self) -> String {
         match self {
             Self::Null => String::new(),
@@ -116,17 +116,17 @@ impl Constant {
                 let is_same = near.parse::<f64>().is_ok_and(|read| read.to_bits() == value.to_bits());
                 real(*value, value.is_sign_negative(), if is_same { &near } else { &short }, 17)
             }
-            // There is no negative zero to be seen.
+            // A negative zero is shown as zero.
             Self::Decimal(value) if value.is_zero() => value.abs().to_string(),
             Self::Decimal(value) => value.to_string(),
             Self::Text(text) => text.clone(),
         }
     }
 
-    /// Converted as a cast does: numbers wrap around or are cut, unless `checked`.
+    /// Converts as a cast: numbers wrap around or are truncated, unless `checked`.
     pub fn cast(&self, kind: u32, checked: bool) -> Option<Self> {
-        // What becomes of numbers that do not fit is unspecified in C#, and differs between runtimes; an
-        // error is the honest answer. Those that fit into an int are cut from it to less.
+        // The result for numbers out of range is unspecified in C#, and differs between runtimes, so it is an
+        // error here. Numbers in the range of `int` are converted to it and then truncated.
         let whole = |value: f64| -> Option<i128> {
             let whole = value.is_finite().then(|| value.trunc() as i128)?;
             let is_small =
@@ -170,30 +170,31 @@ impl Constant {
         }
     }
 
-    /// As a decimal, if it may become one.
+    /// Converts to a decimal, if the conversion exists.
     pub fn to_decimal(&self, explicit: bool) -> Option<Decimal> {
         match self {
             Self::Decimal(value) => Some(*value),
             Self::Int(_, value) => Decimal::try_from_i128_with_scale(*value, 0).ok(),
             // Decimal keeps 7 digits of a float and 15 of a double.
-            Self::Single(value) if explicit => {
-                format!("{value:.6e}").parse::<f32>().ok().and_then(|_| rounded(&format!("{value:.6e}")))
-            }
-            Self::Double(value) if explicit => rounded(&format!("{value:.14e}")),
+            Self::Single(value) if explicit => format!("{value:.6e}")
+                .parse::<f32>()
+                .ok()
+                .and_then(|_| round_decimal(&format!("{value:.6e}"))),
+            Self::Double(value) if explicit => round_decimal(&format!("{value:.14e}")),
             _ => None,
         }
     }
 }
 
-/// As many digits as the shortest ones are, but rounded as .NET does: of two that are equally near the even
-/// one.
+/// Formats with the number of digits of the shortest form, but rounds as .NET: of two nearest
+/// values, to the even one.
 fn nearest(short: &str, written: impl Fn(usize) -> String) -> String {
     let mantissa = short.split('e').next().unwrap_or_default();
     written(mantissa.chars().filter(char::is_ascii_digit).count().saturating_sub(1))
 }
 
-fn rounded(text: &str) -> Option<Decimal> {
-    // A number with more than 28 digits after the point is cut to them.
+fn round_decimal(text: &str) -> Option<Decimal> {
+    // A number with more than 28 digits after the point is truncated to 28.
     let cut = || {
         Decimal::from_str(&format!("{:.28}", text.parse::<f64>().ok().filter(|value| value.abs() < 1.0)?))
             .ok()
@@ -201,7 +202,7 @@ fn rounded(text: &str) -> Option<Decimal> {
     Decimal::from_scientific(text).ok().or_else(cut).map(|value| value.normalize())
 }
 
-/// Size of a whole number, bytes.
+/// Size of an integer type, in bytes.
 pub fn width(kind: u32) -> Option<usize> {
     Some(match kind {
         element::I1 | element::U1 | element::BOOLEAN => 1,
@@ -212,25 +213,25 @@ pub fn width(kind: u32) -> Option<usize> {
     })
 }
 
-/// Whether a whole number has a sign.
+/// Whether an integer type is signed.
 pub fn is_signed(kind: u32) -> bool {
     matches!(kind, element::I1 | element::I2 | element::I4 | element::I8 | element::I)
 }
 
-/// Cut to the type's width, as unchecked code does.
+/// Truncates to the width of the type, as unchecked code does.
 pub fn wrap(kind: u32, value: i128) -> Option<i128> {
     let bits = width(kind).filter(|_| is_numeric(kind) && !matches!(kind, element::R4 | element::R8))? * 8;
     let shift = 128 - bits;
     Some(if is_signed(kind) { value << shift >> shift } else { ((value as u128) << shift >> shift) as i128 })
 }
 
-/// Whether a value is one of a whole number's type.
+/// Whether a value is in the range of an integer type.
 pub fn fits(kind: u32, value: i128) -> bool {
     wrap(kind, value) == Some(value)
 }
 
-/// A floating number as .NET writes it: shortest digits that read back alike, with an
-/// exponent when there are more than `limit` digits before the point.
+/// Formats a floating-point number as .NET: the shortest digits that parse to the same value, with an
+/// exponent for more than `limit` digits before the point.
 pub fn real(value: f64, negative: bool, scientific: &str, limit: i32) -> String {
     if value.is_nan() {
         return "NaN".into();

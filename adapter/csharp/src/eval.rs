@@ -1,7 +1,7 @@
-//! Runs a typed tree against an [`EvaluationTarget`]. Values that can be computed here are; whatever is in a
-//! program is reached through the target.
+//! Evaluates a typed tree against an [`EvaluationTarget`]. Constants are computed in the debugger; values of
+//! a program are accessed through the target.
 //!
-//! In reading order: [`target`] and [`values`], [`evaluator`] (what each node does), [`operations`] and
+//! In reading order: [`target`] and [`values`], [`evaluator`] (the evaluation of nodes), [`operations`] and
 //! [`conversions`], [`patterns`], [`text`], [`calls`], [`writing`], [`statements`], [`sequences`] and
 //! [`queries`]; the methods of sequences are in [`crate::linq`].
 
@@ -30,10 +30,10 @@ pub use writing::NO_PLACE;
 
 use crate::bind::Typed;
 
-/// The value of a typed tree; none of a call that returns nothing. `text` is what was typed, for messages.
+/// Evaluates a typed tree; `None` for a call without a result. `text` is the source text, for messages.
 ///
 /// # Errors
-/// Errors of the program or the target, and exceptions that evaluating would throw in the program.
+/// Errors of the program or the target, and exceptions that the evaluation would throw in the program.
 pub fn evaluate<T: EvaluationTarget>(
     typed: &Typed,
     slots: u32,
@@ -48,11 +48,14 @@ pub fn evaluate<T: EvaluationTarget>(
     evaluator.in_program(value).map(Some)
 }
 
-/// The type of what a tree that declares nothing leads to now; none for null.
+/// The run-time type of the current value of a tree that declares no variables; `None` for null.
 ///
 /// # Errors
-/// As [`evaluate`].
-pub fn seen<T: EvaluationTarget>(typed: &Typed, target: &T) -> Result<Option<crate::types::Ty>, T::Error> {
+/// The same errors as for [`evaluate`].
+pub fn current_type<T: EvaluationTarget>(
+    typed: &Typed,
+    target: &T,
+) -> Result<Option<crate::types::Ty>, T::Error> {
     let val = Evaluator::new(target, "", 0).val(typed)?;
     Ok(if target.is_null(&val)? { None } else { Some(target.actual_type(&val)?) })
 }

@@ -1,6 +1,6 @@
-//! C# expressions as a debugger needs them, in three layers that only look downward: [`syntax`] (text to
-//! tree), [`bind`] (tree to typed tree; nothing runs) and [`eval`] (a typed tree against a target). It knows
-//! no debugging interface, protocol or thread.
+//! C# expressions for a debugger, in three layers, each of which uses only those below it: [`syntax`] (text
+//! to tree), [`bind`] (tree to typed tree, without running code) and [`eval`] (evaluation against a target).
+//! The crate does not depend on a debugging interface, a protocol or threads.
 
 pub mod bind;
 pub mod constant;

@@ -1,5 +1,5 @@
-//! Methods of sequences that are evaluated here, item by item: what each takes and returns is beside its
-//! code. A lambda cannot be made in a program that is stopped; what these methods mean is known without one.
+//! Methods of sequences that the debugger evaluates item by item. A lambda cannot be created in a stopped
+//! program, so the debugger implements the methods that have lambdas.
 //!
 //! [`table`] has all signatures; the code is in [`filters`], [`folds`] and [`keys`].
 
@@ -10,13 +10,15 @@ mod table;
 
 use std::rc::Rc;
 
-pub(crate) use table::{Gives, Intrinsic, LinqSignature, On, SignatureType, Takes, named, names};
+pub(crate) use table::{
+    ArgumentShape, DeclaringType, Intrinsic, LinqSignature, ResultShape, SignatureType, names, signatures,
+};
 
 use crate::bind::typed::TypedLambda;
 use crate::eval::values::ValueOrSequence;
 use crate::types::Ty;
 
-/// A method with its arguments.
+/// A call of a sequence method, with its arguments.
 pub(crate) struct LinqCall<P> {
     pub(crate) intrinsic: Intrinsic,
     pub(crate) lambdas: Vec<Rc<TypedLambda>>,

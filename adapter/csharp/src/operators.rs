@@ -27,8 +27,8 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// As it is written, and the method that overloads it.
-    const fn spelled(self) -> (&'static str, &'static str) {
+    /// The operator in C#, and the name of the method that overloads it.
+    const fn symbol_and_method(self) -> (&'static str, &'static str) {
         match self {
             Self::Add => ("+", "op_Addition"),
             Self::Subtract => ("-", "op_Subtraction"),
@@ -52,15 +52,15 @@ impl BinaryOp {
 
     /// Returns the operator as C# writes it.
     pub const fn text(self) -> &'static str {
-        self.spelled().0
+        self.symbol_and_method().0
     }
 
-    /// The method that overloads it.
+    /// The name of the method that overloads the operator.
     pub const fn method(self) -> &'static str {
-        self.spelled().1
+        self.symbol_and_method().1
     }
 
-    /// Whether its result is a Boolean.
+    /// Whether the operator compares: its result is a Boolean.
     pub const fn compares(self) -> bool {
         matches!(
             self,
@@ -73,12 +73,12 @@ impl BinaryOp {
         )
     }
 
-    /// `==` or `!=`.
+    /// Whether the operator is `==` or `!=`.
     pub const fn is_equality(self) -> bool {
         matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// A shift, whose right operand is always an `int`.
+    /// Whether the operator is a shift, whose right operand is always an `int`.
     pub const fn shifts(self) -> bool {
         matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned)
     }
@@ -105,7 +105,7 @@ impl UnaryOp {
         }
     }
 
-    /// The method that overloads it.
+    /// The name of the method that overloads the operator.
     pub const fn method(self) -> &'static str {
         match self {
             Self::Plus => "op_UnaryPlus",
@@ -121,37 +121,37 @@ impl UnaryOp {
 pub enum OperatorError {
     /// C# has no such operator for these types.
     NoOperator,
-    /// It overflows where that is checked.
+    /// The operation overflows, and is checked.
     Overflow,
-    /// It divides a whole number or decimal by zero.
+    /// The operation divides an integer or a decimal by zero.
     DividesByZero,
 }
 
-/// How whole numbers that do not fit are treated.
+/// The handling of integer overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
-    /// They wrap around, as outside of `checked`; those of constants fail.
+    /// The result wraps around, as without `checked`; a constant expression fails.
     Wraps,
-    /// They wrap around even there, as in `unchecked`.
+    /// The result wraps around also in constant expressions, as in `unchecked`.
     Ignored,
-    /// They fail, as in `checked` and in constant expressions.
+    /// The operation fails, as in `checked` and in constant expressions.
     Fails,
 }
 
 impl Overflow {
-    /// What holds where all operands are constants, or are not.
-    pub fn of_constants(self, constant: bool) -> Self {
+    /// The handling for constant operands, or for others.
+    pub fn for_constants(self, constant: bool) -> Self {
         if constant && self == Self::Wraps { Self::Fails } else { self }
     }
 }
 
-/// The common type of two whole numbers; `literal` says which of them is written as a number and so may
-/// change sign.
-fn promoted(left: (u32, i128, bool), right: (u32, i128, bool)) -> Option<u32> {
+/// The common type of two integers. The flag of each side is true for a constant expression,
+/// which may become unsigned.
+fn promote(left: (u32, i128, bool), right: (u32, i128, bool)) -> Option<u32> {
     let (a, b) = (left.0, right.0);
     let either = |kind| a == kind || b == kind;
-    // A constant int or long that is not negative counts as unsigned where that helps; those of other types
-    // do not.
+    // A constant int or long that is not negative converts to an unsigned type; constants of other types do
+    // not.
     let bends = |(kind, value, literal): (u32, i128, bool)| literal && value >= 0 && matches!(kind, I4 | I8);
     if either(U8) {
         let other = if a == U8 { right } else { left };
@@ -173,7 +173,8 @@ fn promoted(left: (u32, i128, bool), right: (u32, i128, bool)) -> Option<u32> {
     Some(I4)
 }
 
-/// A binary operator on two constants; `literals` says which of them are constant expressions.
+/// Computes a binary operator on two constants. `literals` has a flag for each, whether it is
+/// a constant expression.
 pub fn compute(
     operator: BinaryOp,
     left: &Constant,
@@ -183,7 +184,7 @@ pub fn compute(
 ) -> Result<Constant, OperatorError> {
     use Constant::{Bool, Decimal, Double, Int, Null, Single, Text};
     let both_literal = literals.0 && literals.1;
-    let overflow = overflow.of_constants(both_literal);
+    let overflow = overflow.for_constants(both_literal);
     match (operator, left, right) {
         (BinaryOp::Equal, Null, other) | (BinaryOp::Equal, other, Null) => return Ok(Bool(*other == Null)),
         (BinaryOp::NotEqual, Null, other) | (BinaryOp::NotEqual, other, Null) => {
@@ -194,7 +195,7 @@ pub fn compute(
         // Three-valued logic of bool?.
         (BinaryOp::And, Bool(false), Null) | (BinaryOp::And, Null, Bool(false)) => return Ok(Bool(false)),
         (BinaryOp::Or, Bool(true), Null) | (BinaryOp::Or, Null, Bool(true)) => return Ok(Bool(true)),
-        // Lifted operators: nothing in, nothing out; comparisons with nothing are false.
+        // Lifted operators: the result is null if an operand is null; comparisons with null are false.
         (BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual, Null, _)
         | (BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual, _, Null) => {
             return Ok(Bool(false));
@@ -221,16 +222,16 @@ pub fn compute(
                 BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::ShiftRightUnsigned
             ) =>
         {
-            shifted(operator, *kind, *value, *by)
+            shift(operator, *kind, *value, *by)
         }
         (Int(left_kind, left), Int(right_kind, right)) => {
-            let kind = promoted((*left_kind, *left, literals.0), (*right_kind, *right, literals.1));
-            whole(operator, kind.ok_or(OperatorError::NoOperator)?, *left, *right, overflow)
+            let kind = promote((*left_kind, *left, literals.0), (*right_kind, *right, literals.1));
+            integer(operator, kind.ok_or(OperatorError::NoOperator)?, *left, *right, overflow)
         }
         (Decimal(_), _) | (_, Decimal(_)) => {
             let (left, right) = (left.to_decimal(false), right.to_decimal(false));
             let (Some(left), Some(right)) = (left, right) else { return Err(OperatorError::NoOperator) };
-            if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
+            if let Some(holds) = compare(operator, left.partial_cmp(&right)) {
                 return Ok(Bool(holds));
             }
             decimal(operator, left, right)?.map(Decimal).ok_or(OperatorError::Overflow)
@@ -240,7 +241,7 @@ pub fn compute(
             let (Some(Double(left)), Some(Double(right))) = (left, right) else {
                 return Err(OperatorError::NoOperator);
             };
-            real(operator, left, right).map(|value| value.map_or_else(Bool, Double))
+            float(operator, left, right).map(|value| value.map_or_else(Bool, Double))
         }
         (Single(_), _) | (_, Single(_)) => {
             let (left, right) = (left.cast(R4, false), right.cast(R4, false));
@@ -248,15 +249,15 @@ pub fn compute(
                 return Err(OperatorError::NoOperator);
             };
             // One operation in double and one rounding equal one operation in single precision.
-            real(operator, f64::from(left), f64::from(right))
+            float(operator, f64::from(left), f64::from(right))
                 .map(|value| value.map_or_else(Bool, |value| Single(value as f32)))
         }
         _ => Err(OperatorError::NoOperator),
     }
 }
 
-/// Arithmetic of decimals; none where it overflows. .NET's zeros have digits behind the point as other
-/// numbers do.
+/// Computes with decimals; `None` on overflow. In .NET zeros have digits after the
+/// point, as other numbers do.
 fn decimal(
     operator: BinaryOp,
     left: rust_decimal::Decimal,
@@ -275,7 +276,7 @@ fn decimal(
         BinaryOp::Subtract => {
             left.checked_sub(right).map(|sum| with_scale(sum, sum.scale().max(scales.0).max(scales.1)))
         }
-        // A product of long numbers loses them.
+        // A product with too many digits loses those after the point.
         BinaryOp::Multiply if has_zero && is_short(left) && is_short(right) => {
             Some(with_scale(rust_decimal::Decimal::ZERO, scales.0 + scales.1))
         }
@@ -286,7 +287,7 @@ fn decimal(
         }
         BinaryOp::Divide => left.checked_div(right).map(|value| match value.is_zero() && !left.is_zero() {
             true => rust_decimal::Decimal::ZERO,
-            false => trimmed(value, scales.0.saturating_sub(scales.1)),
+            false => trim_zeros(value, scales.0.saturating_sub(scales.1)),
         }),
         BinaryOp::Remainder if left.abs() < right.abs() => Some(left),
         BinaryOp::Remainder => left.checked_rem(right).map(|rest| with_scale(rest, scales.0.max(scales.1))),
@@ -294,8 +295,8 @@ fn decimal(
     })
 }
 
-/// A quotient has no more digits than it needs, but at least those of its operands.
-fn trimmed(value: rust_decimal::Decimal, at_least: u32) -> rust_decimal::Decimal {
+/// Removes unnecessary digits from a quotient, but keeps as many as its operands have.
+fn trim_zeros(value: rust_decimal::Decimal, at_least: u32) -> rust_decimal::Decimal {
     let mut short = value.normalize();
     if short.scale() < at_least {
         short.rescale(at_least);
@@ -303,7 +304,7 @@ fn trimmed(value: rust_decimal::Decimal, at_least: u32) -> rust_decimal::Decimal
     short
 }
 
-fn compared(operator: BinaryOp, order: Option<std::cmp::Ordering>) -> Option<bool> {
+fn compare(operator: BinaryOp, order: Option<std::cmp::Ordering>) -> Option<bool> {
     Some(match operator {
         BinaryOp::Equal => order.is_some_and(std::cmp::Ordering::is_eq),
         BinaryOp::NotEqual => !order.is_some_and(std::cmp::Ordering::is_eq),
@@ -315,9 +316,9 @@ fn compared(operator: BinaryOp, order: Option<std::cmp::Ordering>) -> Option<boo
     })
 }
 
-/// A number, or a truth for comparisons.
-fn real(operator: BinaryOp, left: f64, right: f64) -> Result<Result<f64, bool>, OperatorError> {
-    if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
+/// Computes with floating-point numbers: a number, or a Boolean for comparisons.
+fn float(operator: BinaryOp, left: f64, right: f64) -> Result<Result<f64, bool>, OperatorError> {
+    if let Some(holds) = compare(operator, left.partial_cmp(&right)) {
         return Ok(Err(holds));
     }
     Ok(Ok(match operator {
@@ -330,24 +331,24 @@ fn real(operator: BinaryOp, left: f64, right: f64) -> Result<Result<f64, bool>, 
     }))
 }
 
-fn whole(
+fn integer(
     operator: BinaryOp,
     kind: u32,
     left: i128,
     right: i128,
     overflow: Overflow,
 ) -> Result<Constant, OperatorError> {
-    if let Some(holds) = compared(operator, Some(left.cmp(&right))) {
+    if let Some(holds) = compare(operator, Some(left.cmp(&right))) {
         return Ok(Constant::Bool(holds));
     }
     let value = match operator {
         BinaryOp::Add => left + right,
         BinaryOp::Subtract => left - right,
-        // A product that does not even fit into 128 bits has the right bits at its end.
+        // The low bits of a product are correct even if it overflows 128 bits.
         BinaryOp::Multiply if overflow != Overflow::Fails => left.wrapping_mul(right),
         BinaryOp::Multiply => left.checked_mul(right).ok_or(OperatorError::Overflow)?,
         BinaryOp::Divide | BinaryOp::Remainder if right == 0 => return Err(OperatorError::DividesByZero),
-        // The smallest number by -1 overflows, checked or not.
+        // The smallest number divided by -1 overflows, checked or not.
         BinaryOp::Divide | BinaryOp::Remainder if right == -1 && is_signed(kind) && !fits(kind, -left) => {
             return Err(OperatorError::Overflow);
         }
@@ -358,18 +359,18 @@ fn whole(
         BinaryOp::Xor => left ^ right,
         _ => return Err(OperatorError::NoOperator),
     };
-    narrowed(kind, value, overflow)
+    narrow(kind, value, overflow)
 }
 
-fn narrowed(kind: u32, value: i128, overflow: Overflow) -> Result<Constant, OperatorError> {
+fn narrow(kind: u32, value: i128, overflow: Overflow) -> Result<Constant, OperatorError> {
     if overflow == Overflow::Fails && !fits(kind, value) {
         return Err(OperatorError::Overflow);
     }
     wrap(kind, value).map(|value| Constant::Int(kind, value)).ok_or(OperatorError::NoOperator)
 }
 
-/// Shifts promote the left side alone, and use the low 5 or 6 bits of the right.
-fn shifted(operator: BinaryOp, kind: u32, value: i128, by: i128) -> Result<Constant, OperatorError> {
+/// Computes a shift. It promotes only the left operand, and uses the low 5 or 6 bits of the right one.
+fn shift(operator: BinaryOp, kind: u32, value: i128, by: i128) -> Result<Constant, OperatorError> {
     let kind = if matches!(kind, U4 | I8 | U8 | I | U) { kind } else { I4 };
     let wide = matches!(kind, I8 | U8 | I | U);
     let by = (by & if wide { 63 } else { 31 }) as u32;
@@ -378,10 +379,10 @@ fn shifted(operator: BinaryOp, kind: u32, value: i128, by: i128) -> Result<Const
         BinaryOp::ShiftRight => value >> by,
         _ => (value & if wide { u128::from(u64::MAX) as i128 } else { i128::from(u32::MAX) }) >> by,
     };
-    narrowed(kind, value, Overflow::Wraps)
+    narrow(kind, value, Overflow::Wraps)
 }
 
-/// A unary operator; `literal` says whether the operand is a constant expression.
+/// Computes a unary operator. `literal` is true for a constant expression.
 pub fn compute_unary(
     operator: UnaryOp,
     operand: &Constant,
@@ -389,7 +390,7 @@ pub fn compute_unary(
     overflow: Overflow,
 ) -> Result<Constant, OperatorError> {
     use Constant::{Bool, Decimal, Double, Int, Null, Single};
-    let overflow = overflow.of_constants(literal);
+    let overflow = overflow.for_constants(literal);
     match (operator, operand) {
         (_, Null) => Ok(Null),
         (UnaryOp::Not, Bool(value)) => Ok(Bool(!value)),
@@ -405,9 +406,9 @@ pub fn compute_unary(
                 _ => I4,
             };
             match operator {
-                UnaryOp::Plus => narrowed(kind, *value, overflow),
-                UnaryOp::Minus => narrowed(kind, -value, overflow),
-                _ => narrowed(kind, !value, Overflow::Wraps),
+                UnaryOp::Plus => narrow(kind, *value, overflow),
+                UnaryOp::Minus => narrow(kind, -value, overflow),
+                _ => narrow(kind, !value, Overflow::Wraps),
             }
         }
         (UnaryOp::Plus, Single(_) | Double(_) | Decimal(_)) => Ok(operand.clone()),

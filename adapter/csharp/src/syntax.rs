@@ -1,5 +1,5 @@
-//! From text to a tree (C# 14): a lexer and a parser of our own. They know the grammar and nothing else; text
-//! of any length and nesting ends in a tree or a [`Diagnostic`].
+//! Parses text to a tree (C# 14), with a hand-written lexer and parser. They know only the grammar. A text of
+//! any length and nesting results in a tree or a [`Diagnostic`].
 //!
 //! In reading order: [`tree`], [`lexer`] and [`strings`], [`parser`] (precedence), [`primary`], [`creation`],
 //! [`names`] (types and generic arguments), [`patterns`], [`lambdas`] and [`statements`], [`queries`],
@@ -26,10 +26,10 @@ use std::fmt;
 pub use formats::Format;
 pub use tree::{Expr, Span};
 
-/// Longest expression, bytes.
+/// Maximum length of an expression, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024;
 
-/// Why an expression is not one: as the compiler says it, with its number.
+/// An error in an expression, with the number and the message of the compiler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     /// Number of the C# error, for example `CS0103`.
@@ -65,13 +65,13 @@ fn tokens(text: &str) -> Result<Vec<lexer::SyntaxToken>, Diagnostic> {
 /// Parses an expression.
 ///
 /// # Errors
-/// The syntax error, with its place.
+/// The syntax error, with its location.
 pub fn parse(text: &str) -> Result<Expr, Diagnostic> {
-    parser::Parser::new(text, tokens(text)?).whole()
+    parser::Parser::new(text, tokens(text)?).whole_expression()
 }
 
-/// Parses an expression that is still being typed, up to the byte where completions are wanted. The tree has
-/// a place for them, if there is one: in a string or a number there is none.
+/// Parses an expression that is still being typed, up to the byte offset of the cursor. The tree has a node
+/// for the cursor; `None` if no completion is possible there, as in a string or a number.
 pub fn parse_until(text: &str, cursor: usize) -> Option<Expr> {
     let typed = text.get(..cursor)?;
     parser::Parser::new(typed, tokens(typed).ok()?).until_end()

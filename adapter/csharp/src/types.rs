@@ -1,5 +1,5 @@
-//! Types of .NET as plain data, compared by identity of their definitions. Where definitions come from, and
-//! what their members are, is the business of [`crate::bind::TypeProvider`].
+//! Types of .NET as plain data, which are compared by the identity of their definitions.
+//! [`crate::bind::TypeProvider`] provides definitions and members.
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -30,19 +30,20 @@ pub mod kind {
 /// A type definition: a module of the program and a TypeDef token in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Def {
-    /// The module, by a number of the type system.
+    /// The module, by its number in the type provider.
     pub module: usize,
     /// The token in that module.
     pub token: u32,
 }
 
-/// Names of a tuple's elements. They are not a part of a type's identity: two tuples that differ in names
-/// only are equal.
+/// Names of a tuple's elements. They are not part of a type's identity: tuples that differ
+/// only in names are equal.
 #[derive(Debug, Clone, Default)]
 pub struct TupleNames(Option<Rc<[Option<Rc<str>>]>>);
 
 impl TupleNames {
-    /// Names for each element, those of long tuples in one row; nothing where no element has one.
+    /// Names for each element, with the elements of nested tuples in sequence; empty if
+    /// no element has a name.
     pub fn new(names: Vec<Option<Rc<str>>>) -> Self {
         Self(names.iter().any(Option::is_some).then(|| names.into()))
     }
@@ -62,7 +63,7 @@ impl TupleNames {
         self.0.is_some()
     }
 
-    /// All names, as far as there are any.
+    /// The names of all elements; empty if no element has a name.
     pub fn all(&self) -> impl Iterator<Item = Option<&str>> {
         self.0.iter().flat_map(|names| names.iter().map(Option::as_deref))
     }
@@ -82,65 +83,65 @@ impl Hash for TupleNames {
 
 /// A class, struct, interface, enum or delegate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Named {
-    /// Its module, as in [`Def`].
+pub struct NamedType {
+    /// The module of the definition, as in [`Def`].
     pub module: usize,
     /// TypeDef token of the definition.
     pub token: u32,
-    /// Whether variables of it hold the value itself.
+    /// Whether it is a value type, whose variables contain the value.
     pub is_value: bool,
     /// Generic arguments, those of enclosing classes first.
     pub arguments: Vec<Ty>,
-    /// Names of its elements, when it is a `ValueTuple`.
+    /// Names of the elements of a `ValueTuple`.
     pub names: TupleNames,
 }
 
-impl Named {
+impl NamedType {
     /// The definition of the type.
     pub fn def(&self) -> Def {
         Def { module: self.module, token: self.token }
     }
 }
 
-/// A type of C#.
+/// A type of .NET, as C# distinguishes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ty {
     /// A primitive, `void`, `string` or `object`, by its [`kind`].
     Primitive(u32),
-    /// A type with a definition of its own.
-    Named(Named),
+    /// A class, struct, interface, enum or delegate.
+    Named(NamedType),
     /// An array with one dimension.
     Vector(Box<Ty>),
     /// An array with this many dimensions.
     Array(Box<Ty>, u32),
-    /// `T*`.
+    /// A pointer to a type: `T*`.
     Pointer(Box<Ty>),
-    /// `ref T`.
+    /// A reference to a variable: `ref T`.
     Reference(Box<Ty>),
     /// Generic parameter of the class, if its argument is not known.
     Var(u32),
     /// Generic parameter of the method.
     MethodVar(u32),
-    /// The type of `null`.
+    /// The type of the literal `null`.
     Null,
-    /// One that C# cannot name, or that could not be found.
+    /// A type that C# cannot name, or that could not be found.
     Other,
 }
 
-/// `object`.
+/// The type `System.Object`.
 pub const OBJECT: Ty = Ty::Primitive(kind::OBJECT);
-/// `string`.
+/// The type `System.String`.
 pub const STRING: Ty = Ty::Primitive(kind::STRING);
-/// `bool`.
+/// The type `System.Boolean`.
 pub const BOOL: Ty = Ty::Primitive(kind::BOOLEAN);
-/// `int`.
+/// The type `System.Int32`.
 pub const INT: Ty = Ty::Primitive(kind::I4);
-/// `char`.
+/// The type `System.Char`.
 pub const CHAR: Ty = Ty::Primitive(kind::CHAR);
-/// `void`.
+/// The type `System.Void`.
 pub const VOID: Ty = Ty::Primitive(kind::VOID);
 
-/// Full names of the types that are keywords, and the keywords.
+/// The full names of types with keywords, their keywords and their kinds.
 const PRIMITIVES: [(&str, &str, u32); 17] = [
     ("System.Void", "void", kind::VOID),
     ("System.Boolean", "bool", kind::BOOLEAN),
@@ -171,7 +172,7 @@ pub fn primitive_name(kind: u32) -> Option<&'static str> {
     PRIMITIVES.iter().find(|(.., own)| *own == kind).map(|(name, ..)| *name)
 }
 
-/// The kind that a keyword of C# means: `int`, `string`. `decimal` is a keyword, but no primitive.
+/// The kind of a keyword such as `int` or `string`. `decimal` is a keyword, but its type is not a primitive.
 pub fn kind_of_keyword(word: &str) -> Option<u32> {
     PRIMITIVES.iter().find(|(_, keyword, _)| *keyword == word).map(|(.., kind)| *kind)
 }
@@ -181,17 +182,17 @@ pub fn keyword_of(kind: u32) -> Option<&'static str> {
     PRIMITIVES.iter().find(|(.., own)| *own == kind).map(|(_, keyword, _)| *keyword)
 }
 
-/// Numbers and characters.
+/// Whether a kind is a number or a character.
 pub fn is_numeric(kind: u32) -> bool {
     (kind::CHAR..=kind::R8).contains(&kind) || matches!(kind, kind::I | kind::U)
 }
 
-/// Whole numbers, characters among them.
+/// Whether a kind is an integer or a character.
 pub fn is_integral(kind: u32) -> bool {
     is_numeric(kind) && !matches!(kind, kind::R4 | kind::R8)
 }
 
-/// C#'s implicit numeric conversions (language specification, 10.2.3).
+/// Whether C# has an implicit numeric conversion between two kinds (language specification, 10.2.3).
 pub fn widens(from: u32, to: u32) -> bool {
     use kind::{CHAR, I, I1, I2, I4, I8, R4, R8, U, U1, U2, U4, U8};
     from == to
@@ -226,7 +227,7 @@ impl Ty {
         }
     }
 
-    /// Whether variables of it hold the value itself.
+    /// Whether it is a value type, whose variables contain the value.
     pub fn is_value(&self) -> bool {
         match self {
             Self::Primitive(kind) => !matches!(*kind, kind::STRING | kind::OBJECT),
@@ -236,7 +237,7 @@ impl Ty {
         }
     }
 
-    /// Whether it has a generic parameter that is not known.
+    /// Whether it contains a generic parameter without an argument.
     pub fn is_open(&self) -> bool {
         match self {
             Self::Var(_) | Self::MethodVar(_) => true,
@@ -246,7 +247,7 @@ impl Ty {
         }
     }
 
-    /// With generic parameters replaced by their arguments; those without one stay.
+    /// Replaces generic parameters by their arguments. Parameters without an argument stay.
     #[must_use]
     pub fn with(&self, class: &[Ty], method: &[Ty]) -> Self {
         let inner = |of: &Ty| Box::new(of.with(class, method));
@@ -256,7 +257,7 @@ impl Ty {
                 None | Some(Self::Other) => self.clone(),
                 Some(known) => known.clone(),
             },
-            Self::Named(named) => Self::Named(Named {
+            Self::Named(named) => Self::Named(NamedType {
                 arguments: named.arguments.iter().map(|of| of.with(class, method)).collect(),
                 ..named.clone()
             }),
@@ -276,7 +277,7 @@ impl Ty {
         }
     }
 
-    /// Names of its elements, when it is a tuple that has some.
+    /// The names of a tuple's elements, if it has any.
     pub fn names(&self) -> Option<&TupleNames> {
         match self {
             Self::Named(named) if named.names.is_some() => Some(&named.names),

@@ -2,7 +2,7 @@
 //! 12.8.16).
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
-use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};
+use super::typed::{ConversionKind, PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::operators::{BinaryOp, Overflow};
 use crate::syntax::Span;
 use crate::syntax::tree::{Assign, Designation, Expr, ExprKind};
@@ -19,15 +19,15 @@ impl Binder<'_> {
         match assign {
             Assign::Plain => self.plain_assignment(to, value, span),
             Assign::Compound(op) => {
-                let (place, wrap) = self.kept_place(to)?;
+                let (place, wrap) = self.keep_place(to)?;
                 let right = self.value(value)?;
                 if let Some(call) = self.compound_operator(op, &place, &right, span)? {
-                    return Ok(wrap.around(call));
+                    return Ok(wrap.wrap(call));
                 }
                 let new = self.binary(op, place.clone(), right, span)?;
                 let new = self.cast_back(new, &place.ty, span)?;
                 let written = self.assign_to(place, new, span)?;
-                Ok(wrap.around(written))
+                Ok(wrap.wrap(written))
             }
             Assign::Coalesce => self.coalesce_assignment(to, value, span),
         }
@@ -38,7 +38,7 @@ impl Binder<'_> {
             return self.deconstruction(elements, value, span);
         }
         if let ExprKind::Declaration(_, names) = &to.kind {
-            // `_ = value` where nothing is called `_`.
+            // `_ = value` is a discard unless a variable has this name.
             if *names == Designation::Discard && self.variable("_", to.span).is_none() {
                 return self.value(value);
             }
@@ -50,11 +50,11 @@ impl Binder<'_> {
             return self.value(value);
         }
         let place = self.value(to)?;
-        let value = self.converted_expr(value, &place.ty)?;
+        let value = self.convert_expr(value, &place.ty)?;
         self.assign_to(place, value, span)
     }
 
-    /// The node that writes a value to a place; refused where that would change nothing.
+    /// The node that writes a value to a place. A place that cannot be written to is refused.
     pub(super) fn assign_to(&mut self, place: Typed, value: Typed, span: Span) -> Bind<Typed> {
         self.must_be_writable(&place)?;
         let ty = place.ty.clone();
@@ -66,7 +66,7 @@ impl Binder<'_> {
         match &place.kind {
             TypedKind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
                 let name = &property.property.name;
-                // An auto-property without a setter still has its field.
+                // An auto-property without a setter still has a backing field.
                 if property.property.setter.is_none() && property.property.backing.is_none() {
                     return reject(
                         "CS0200",
@@ -75,7 +75,7 @@ impl Binder<'_> {
                     );
                 }
                 match of {
-                    Some(of) if is_a_copy(of) => self.is_copy(of),
+                    Some(of) if is_a_copy(of) => self.reject_copy(of),
                     _ => Ok(()),
                 }
             }
@@ -87,10 +87,10 @@ impl Binder<'_> {
                         span,
                     );
                 }
-                if is_a_copy(of) { self.is_copy(of) } else { Ok(()) }
+                if is_a_copy(of) { self.reject_copy(of) } else { Ok(()) }
             }
             TypedKind::Field(Some(of), _) | TypedKind::TupleElement(of, _) if is_a_copy(of) => {
-                self.is_copy(of)
+                self.reject_copy(of)
             }
             TypedKind::Constant(_) => reject(
                 "CS0131",
@@ -106,7 +106,7 @@ impl Binder<'_> {
         }
     }
 
-    fn is_copy(&self, of: &Typed) -> Bind<()> {
+    fn reject_copy(&self, of: &Typed) -> Bind<()> {
         reject(
             "CS1612",
             "Cannot modify the return value because it is not a variable: it is in a copy, and writing to \
@@ -115,40 +115,39 @@ impl Binder<'_> {
         )
     }
 
-    /// The target of an assignment, with the objects on the way to it evaluated once, and the bindings for
-    /// that.
-    fn kept_place(&mut self, to: &Expr) -> Bind<(Typed, Wrap)> {
+    /// The target of an assignment. The objects in its path are evaluated once, into the returned slots.
+    fn keep_place(&mut self, to: &Expr) -> Bind<(Typed, HoistedValues)> {
         let place = self.value(to)?;
         self.must_be_writable(&place)?;
-        let mut wrap = Wrap::default();
-        let kept = self.kept(place, &mut wrap);
+        let mut wrap = HoistedValues::default();
+        let kept = self.keep_operand(place, &mut wrap);
         Ok((kept, wrap))
     }
 
-    fn kept(&mut self, place: Typed, wrap: &mut Wrap) -> Typed {
+    fn keep_operand(&mut self, place: Typed, wrap: &mut HoistedValues) -> Typed {
         let (ty, span) = (place.ty.clone(), place.span);
         let kind = match place.kind {
             TypedKind::Field(Some(of), field) => {
-                TypedKind::Field(Some(self.kept_object(*of, wrap).boxed()), field)
+                TypedKind::Field(Some(self.keep_object(*of, wrap).boxed()), field)
             }
             TypedKind::Property(Some(of), property) => {
-                TypedKind::Property(Some(self.kept_object(*of, wrap).boxed()), property)
+                TypedKind::Property(Some(self.keep_object(*of, wrap).boxed()), property)
             }
             TypedKind::TupleElement(of, at) => {
-                TypedKind::TupleElement(self.kept_object(*of, wrap).boxed(), at)
+                TypedKind::TupleElement(self.keep_object(*of, wrap).boxed(), at)
             }
             TypedKind::Element(of, indexes) => {
-                let of = self.kept_object(*of, wrap).boxed();
-                let indexes = indexes.into_iter().map(|index| self.kept_value(index, wrap)).collect();
+                let of = self.keep_object(*of, wrap).boxed();
+                let indexes = indexes.into_iter().map(|index| self.keep_value(index, wrap)).collect();
                 TypedKind::Element(of, indexes)
             }
             TypedKind::Indexer(of, property, arguments) => {
-                let of = self.kept_object(*of, wrap).boxed();
-                let keep = |passed: Passed| match passed.value {
+                let of = self.keep_object(*of, wrap).boxed();
+                let keep = |passed: PassedArgument| match passed.value {
                     TypedArgument::Value(value) => {
-                        Passed { value: TypedArgument::Value(self.kept_value(value, wrap)), ..passed }
+                        PassedArgument { value: TypedArgument::Value(self.keep_value(value, wrap)), ..passed }
                     }
-                    other => Passed { value: other, ..passed },
+                    other => PassedArgument { value: other, ..passed },
                 };
                 TypedKind::Indexer(of, property, arguments.into_iter().map(keep).collect())
             }
@@ -157,15 +156,16 @@ impl Binder<'_> {
         Typed::new(kind, ty, span)
     }
 
-    /// The object that a place is in: itself kept, or, of a struct, the place it is in.
-    fn kept_object(&mut self, of: Typed, wrap: &mut Wrap) -> Typed {
+    /// The object that contains a place: a reference is evaluated into a slot; for a struct,
+    /// its own place is kept.
+    fn keep_object(&mut self, of: Typed, wrap: &mut HoistedValues) -> Typed {
         match of.ty.is_value() && of.is_place() {
-            true => self.kept(of, wrap),
-            false => self.kept_value(of, wrap),
+            true => self.keep_operand(of, wrap),
+            false => self.keep_value(of, wrap),
         }
     }
 
-    fn kept_value(&mut self, of: Typed, wrap: &mut Wrap) -> Typed {
+    fn keep_value(&mut self, of: Typed, wrap: &mut HoistedValues) -> Typed {
         if matches!(
             of.kind,
             TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Constant(_)
@@ -178,10 +178,10 @@ impl Binder<'_> {
         kept
     }
 
-    /// Compound assignment casts back: `byte += 1` works.
+    /// Casts the result of a compound assignment to the target's type: `byte += 1` is valid.
     fn cast_back(&mut self, value: Typed, to: &Ty, span: Span) -> Bind<Typed> {
-        if self.implicit(&value, to).is_some() {
-            return self.converted(value, to);
+        if self.implicit_conversion(&value, to).is_some() {
+            return self.convert(value, to);
         }
         let before = self.overflow;
         if before != Overflow::Fails {
@@ -192,7 +192,7 @@ impl Binder<'_> {
         value
     }
 
-    /// `operator +=` that a type defines for itself.
+    /// Calls `operator +=` if the type defines it.
     fn compound_operator(
         &mut self,
         op: BinaryOp,
@@ -213,12 +213,12 @@ impl Binder<'_> {
         Ok(Some(Typed::new(TypedKind::Sequence(vec![call, place.clone()]), ty, span)))
     }
 
-    /// `a ??= b`.
+    /// Binds `a ??= b` (12.21.4).
     fn coalesce_assignment(&mut self, to: &Expr, value: &Expr, span: Span) -> Bind<Typed> {
-        let (place, wrap) = self.kept_place(to)?;
+        let (place, wrap) = self.keep_place(to)?;
         let inside = self.types.nullable(&place.ty);
         if place.ty.is_value() && inside.is_none() {
-            let name = self.spelled(&place.ty);
+            let name = self.spell(&place.ty);
             return reject(
                 "CS0019",
                 format!("Operator '??=' cannot be applied to operands of type '{name}'"),
@@ -228,24 +228,24 @@ impl Binder<'_> {
         let slot = self.slot();
         let old = Typed::new(TypedKind::Slot(slot), place.ty.clone(), span);
         let bound = match &inside {
-            // The value's own type where that fits, else the nullable one.
+            // The type of the value if it can be converted, otherwise the nullable type.
             Some(inner) => self
-                .within(|binder| binder.converted_expr(value, inner))
-                .or_else(|_| self.converted_expr(value, &place.ty))?,
-            None => self.converted_expr(value, &place.ty)?,
+                .within(|binder| binder.convert_expr(value, inner))
+                .or_else(|_| self.convert_expr(value, &place.ty))?,
+            None => self.convert_expr(value, &place.ty)?,
         };
         let ty = bound.ty.clone();
-        let stored = self.converted(bound, &place.ty)?;
+        let stored = self.convert(bound, &place.ty)?;
         let assigned = self.assign_to(place.clone(), stored, span)?;
         let out = |value: Typed| match ty == value.ty {
             true => value,
-            false => Typed::new(TypedKind::Convert(value.boxed(), How::Unwrap), ty.clone(), span),
+            false => Typed::new(TypedKind::Convert(value.boxed(), ConversionKind::Unwrap), ty.clone(), span),
         };
         let kind = TypedKind::Coalesce(place.boxed(), slot, out(old).boxed(), out(assigned).boxed());
-        Ok(wrap.around(Typed::new(kind, ty.clone(), span)))
+        Ok(wrap.wrap(Typed::new(kind, ty.clone(), span)))
     }
 
-    /// `(a, b) = value`.
+    /// Binds the deconstruction `(a, b) = value`.
     fn deconstruction(
         &mut self,
         elements: &[(Option<std::rc::Rc<str>>, Expr)],
@@ -256,7 +256,7 @@ impl Binder<'_> {
         for (_, element) in elements {
             places.push(self.target(element)?);
         }
-        // `(a, b) = (b, a)`: all values first, as they are now.
+        // `(a, b) = (b, a)`: evaluates all values before the first assignment.
         if let ExprKind::Tuple(values) = &super::equality::unparenthesized(value).kind {
             if values.len() != places.len() {
                 return reject(
@@ -272,7 +272,7 @@ impl Binder<'_> {
             let (mut bindings, mut steps, mut kept) = (Vec::new(), Vec::new(), Vec::new());
             for ((_, value), target) in values.iter().zip(places) {
                 let value = match &target {
-                    AssignmentTarget::Place(place) => self.converted_expr(value, &place.ty)?,
+                    AssignmentTarget::Place(place) => self.convert_expr(value, &place.ty)?,
                     _ => self.value(value)?,
                 };
                 let slot = self.slot();
@@ -288,7 +288,7 @@ impl Binder<'_> {
             };
             steps.push(Typed::new(TypedKind::Tuple(kept), ty.clone(), span));
             let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
-            return Ok(Wrap { bindings }.around(whole));
+            return Ok(HoistedValues { bindings }.wrap(whole));
         }
         let value = self.value(value)?;
         let slot = self.slot();
@@ -298,7 +298,7 @@ impl Binder<'_> {
         let ty = value.ty.clone();
         steps.push(kept);
         let whole = Typed::new(TypedKind::Sequence(steps), ty, span);
-        Ok(Wrap { bindings: vec![(slot, value)] }.around(whole))
+        Ok(HoistedValues { bindings: vec![(slot, value)] }.wrap(whole))
     }
 
     fn target(&mut self, element: &Expr) -> Bind<AssignmentTarget> {
@@ -334,7 +334,7 @@ impl Binder<'_> {
         match target {
             AssignmentTarget::Nothing => Ok(()),
             AssignmentTarget::Place(place) => {
-                let value = self.converted(value, &place.ty)?;
+                let value = self.convert(value, &place.ty)?;
                 steps.push(self.assign_to(*place, value, span)?);
                 Ok(())
             }
@@ -349,15 +349,15 @@ impl Binder<'_> {
         steps: &mut Vec<Typed>,
         span: Span,
     ) -> Bind<()> {
-        let parts = self.deconstructed(of, targets.len(), steps, span)?;
+        let parts = self.deconstruction_parts(of, targets.len(), steps, span)?;
         for (target, part) in targets.into_iter().zip(parts) {
             self.assign_target(target, part, steps, span)?;
         }
         Ok(())
     }
 
-    /// The parts of a tuple, or what `Deconstruct` returns; the call for that is one of the steps before.
-    pub(super) fn deconstructed(
+    /// The elements of a tuple, or the results of `Deconstruct`, whose call is added to the steps before.
+    pub(super) fn deconstruction_parts(
         &mut self,
         of: &Typed,
         count: usize,
@@ -386,7 +386,7 @@ impl Binder<'_> {
         };
         let found = self.member_of_value(of.clone(), &name, span);
         let Ok(super::binder::Classification::Group(group)) = found else {
-            let owner = self.spelled(&of.ty);
+            let owner = self.spell(&of.ty);
             return reject(
                 "CS8129",
                 format!(
@@ -401,12 +401,12 @@ impl Binder<'_> {
             .iter()
             .map(|name| super::overloads::SourceArgument {
                 name: None,
-                mode: crate::syntax::tree::Mode::Out,
+                mode: crate::syntax::tree::ArgumentMode::Out,
                 value: super::overloads::SourceArgumentValue::Declared(None, name),
                 span,
             })
             .collect();
-        let call = self.call_given(&group, &given, span)?;
+        let call = self.call_best(&group, &given, span)?;
         let mut parts = Vec::new();
         if let TypedKind::Call(inner) = &call.kind {
             let TypedCall { arguments, .. } = inner.as_ref();
@@ -419,14 +419,14 @@ impl Binder<'_> {
         Ok(parts)
     }
 
-    /// `x++` and its kin.
+    /// Binds `x++`, `x--`, `++x` and `--x`.
     pub(super) fn step(&mut self, of: &Expr, up: bool, prefix: bool, span: Span) -> Bind<Typed> {
-        let (place, mut wrap) = self.kept_place(of)?;
+        let (place, mut wrap) = self.keep_place(of)?;
         let slot = self.slot();
         let ty = place.ty.clone();
         let old = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
         let name = if up { "op_Increment" } else { "op_Decrement" };
-        let new = match self.defined_step(name, &old, span)? {
+        let new = match self.user_defined_step(name, &old, span)? {
             Some(call) => call,
             None => {
                 let one = self.int(1, span);
@@ -434,7 +434,7 @@ impl Binder<'_> {
                 let sum = match self.binary(op, old.clone(), one, span) {
                     Ok(sum) if sum.ty != crate::types::STRING => sum,
                     _ => {
-                        let (op, name) = (if up { "++" } else { "--" }, self.spelled(&ty));
+                        let (op, name) = (if up { "++" } else { "--" }, self.spell(&ty));
                         return reject(
                             "CS0023",
                             format!("Operator '{op}' cannot be applied to operand of type '{name}'"),
@@ -451,10 +451,10 @@ impl Binder<'_> {
             true => written,
             false => Typed::new(TypedKind::Sequence(vec![written, old]), ty, span),
         };
-        Ok(wrap.around(whole))
+        Ok(wrap.wrap(whole))
     }
 
-    fn defined_step(&mut self, name: &str, old: &Typed, span: Span) -> Bind<Option<Typed>> {
+    fn user_defined_step(&mut self, name: &str, old: &Typed, span: Span) -> Bind<Option<Typed>> {
         let inside = self.types.inside(&old.ty);
         let Ty::Named(_) = &inside else { return Ok(None) };
         let has_it =
@@ -468,11 +468,11 @@ impl Binder<'_> {
         };
         let given = [super::overloads::SourceArgument {
             name: None,
-            mode: crate::syntax::tree::Mode::Value,
+            mode: crate::syntax::tree::ArgumentMode::Value,
             value: super::overloads::SourceArgumentValue::Value(old.clone()),
             span,
         }];
-        self.call_given(&group, &given, span).map(Some)
+        self.call_best(&group, &given, span).map(Some)
     }
 }
 
@@ -482,14 +482,14 @@ enum AssignmentTarget {
     Nothing,
 }
 
-/// Values that are evaluated first, into slots.
+/// Values that are evaluated into slots before the expression.
 #[derive(Default)]
-struct Wrap {
+struct HoistedValues {
     bindings: Vec<(u32, Typed)>,
 }
 
-impl Wrap {
-    fn around(self, inner: Typed) -> Typed {
+impl HoistedValues {
+    fn wrap(self, inner: Typed) -> Typed {
         self.bindings.into_iter().rev().fold(inner, |inner, (slot, value)| {
             let (ty, span) = (inner.ty.clone(), inner.span);
             Typed::new(TypedKind::Let(slot, value.boxed(), inner.boxed()), ty, span)
@@ -497,12 +497,12 @@ impl Wrap {
     }
 }
 
-/// Whether writing to a member of it would change a copy only.
+/// Whether writing to a member of the value would only change a copy.
 fn is_a_copy(of: &Typed) -> bool {
     of.ty.is_value() && !is_kept(of) && !of.is_place()
 }
 
-/// Whether it is what was evaluated into a slot: a struct that was just made is filled there.
+/// Whether the value is in a slot: a struct that was just created is initialised there.
 fn is_kept(of: &Typed) -> bool {
     matches!(of.kind, TypedKind::Slot(_))
 }

@@ -1,4 +1,4 @@
-//! The binder: what each kind of expression means.
+//! The binder, which dispatches on the kind of an expression.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::completions::CompletionScope;
 use super::relations::TypeRelations;
 use super::scope::Scope;
 use super::system::{Method, TypeProvider};
-use super::typed::{How, Typed, TypedInterpolatedPart, TypedKind};
+use super::typed::{ConversionKind, Typed, TypedInterpolatedPart, TypedKind};
 use super::{Meaning, Refusal};
 use crate::constant::Constant;
 use crate::operators::Overflow;
@@ -14,7 +14,7 @@ use crate::syntax::tree::{self, Expr, ExprKind};
 use crate::syntax::{Span, error};
 use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
 
-/// Most parts that are bound for one expression, those that are tried in vain among them.
+/// Maximum number of parts that are bound for one expression, including failed attempts.
 const MAX_STEPS: usize = 20_000;
 
 pub(super) type Bind<T> = Result<T, Box<Refusal>>;
@@ -27,7 +27,7 @@ pub(super) struct DeclaredLocal {
     pub(super) ty: Ty,
 }
 
-/// The meaning of a part of an expression.
+/// The classification of a part of an expression (language specification, 12.2.1).
 #[derive(Debug, Clone)]
 pub(super) enum Classification {
     Value(Typed),
@@ -40,11 +40,11 @@ pub(super) enum Classification {
 #[derive(Debug, Clone)]
 pub(super) struct MethodGroup {
     pub(super) name: Rc<str>,
-    /// The object they are called on; none for static ones.
+    /// The object on which the methods are called; `None` for static methods.
     pub(super) of: Option<Typed>,
-    /// Where they are looked up.
+    /// The type in which the methods are looked up.
     pub(super) owner: Ty,
-    /// Generic arguments as written.
+    /// The generic arguments in the source.
     pub(super) types: Vec<Ty>,
     pub(super) is_base: bool,
     pub(super) span: Span,
@@ -53,15 +53,15 @@ pub(super) struct MethodGroup {
 pub(super) struct Binder<'a> {
     pub(super) types: TypeRelations<'a>,
     pub(super) scope: &'a Scope,
-    /// Names that are in sight, innermost last.
+    /// Variables of the expression that are in scope, innermost last.
     pub(super) locals: Vec<DeclaredLocal>,
     pub(super) slots: u32,
     pub(super) overflow: Overflow,
-    /// The receivers of the open `?.`, outermost first.
+    /// The receivers of the enclosing `?.`, outermost first.
     receivers: Vec<Typed>,
-    /// How many parts were bound: what is bound again and again has an end.
+    /// Number of parts that were bound, up to [`MAX_STEPS`], because parts may be bound repeatedly.
     steps: usize,
-    /// What completions can offer, once the place for them was met.
+    /// The names for completions, once the cursor was reached.
     pub(super) sight: Option<CompletionScope>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn reject<T>(code: &'static str, message: impl Into<String>, span: Sp
     Err(Box::new(Refusal::Wrong(error(code, message, span))))
 }
 
-/// Refuses what only the compiler can mean.
+/// Refuses an expression that only the compiler can bind.
 pub(super) fn leave_to_compiler<T>(what: impl Into<String>, span: Span) -> Bind<T> {
     Err(Box::new(Refusal::NeedsCompiler { what: what.into(), span }))
 }
@@ -100,7 +100,7 @@ impl<'a> Binder<'a> {
         slot
     }
 
-    /// Binds with names in sight that vanish afterwards.
+    /// Binds in a nested scope, whose names are removed afterwards.
     pub(super) fn within<T>(&mut self, what: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
         let before = self.locals.len();
         let done = what(self);
@@ -108,11 +108,11 @@ impl<'a> Binder<'a> {
         done
     }
 
-    pub(super) fn spelled(&self, ty: &Ty) -> String {
-        self.types.spelled(ty)
+    pub(super) fn spell(&self, ty: &Ty) -> String {
+        self.types.spell(ty)
     }
 
-    /// The meaning of a whole expression.
+    /// Binds a whole expression.
     pub(super) fn meaning(&mut self, expr: &Expr) -> Bind<Meaning> {
         Ok(match self.part(expr)? {
             Classification::Value(value) => Meaning::Value(value),
@@ -128,27 +128,27 @@ impl<'a> Binder<'a> {
             "CS0428",
             format!(
                 "'{name}' is a method of '{}'; did you intend to call it? `{name}(…)`",
-                self.spelled(&group.owner)
+                self.spell(&group.owner)
             ),
             group.span,
         )
     }
 
-    /// A part that must have a value.
+    /// Binds a part that must have a value.
     pub(super) fn value(&mut self, expr: &Expr) -> Bind<Typed> {
         let part = self.part(expr)?;
-        let value = self.valued(part, expr.span)?;
+        let value = self.require_value(part, expr.span)?;
         if value.is_void() {
             return reject("CS0815", "A call that returns void has no value", expr.span);
         }
         Ok(value)
     }
 
-    pub(super) fn valued(&mut self, part: Classification, span: Span) -> Bind<Typed> {
+    pub(super) fn require_value(&mut self, part: Classification, span: Span) -> Bind<Typed> {
         match part {
             Classification::Value(value) => Ok(value),
             Classification::Type(ty) => {
-                let name = self.spelled(&ty);
+                let name = self.spell(&ty);
                 reject("CS0119", format!("'{name}' is a type, which is not valid in the given context"), span)
             }
             Classification::Namespace(name) => {
@@ -166,7 +166,7 @@ impl<'a> Binder<'a> {
         }
         let value = match &expr.kind {
             ExprKind::Name(name) => return self.simple_name(name),
-            ExprKind::Qualified(alias, name) => return self.qualified(alias, name),
+            ExprKind::Qualified(alias, name) => return self.qualified_name(alias, name),
             ExprKind::Type(ty) => return self.type_of_name(ty).map(Classification::Type),
             ExprKind::Member(of, name) => return self.member(of, name, span),
             ExprKind::Paren(of) => match self.part(of)? {
@@ -176,7 +176,7 @@ impl<'a> Binder<'a> {
             ExprKind::NotNull(of) => return self.part(of),
             ExprKind::Literal(constant) => self.literal(constant.clone(), span),
             ExprKind::Utf8 => return leave_to_compiler("a UTF-8 literal", span),
-            ExprKind::Interpolated(pieces) => self.interpolated(pieces, span)?,
+            ExprKind::Interpolated(pieces) => self.interpolated_string(pieces, span)?,
             ExprKind::This => self.this(span)?,
             ExprKind::Base => self.base(span)?,
             ExprKind::PointerMember(of, name) => {
@@ -295,7 +295,7 @@ impl<'a> Binder<'a> {
         Typed::new(TypedKind::Constant(Constant::Bool(value)), BOOL, span)
     }
 
-    /// `default(T)`.
+    /// The node of `default(T)`.
     pub(super) fn default_of(&self, ty: &Ty, span: Span) -> Typed {
         let zero = match ty {
             Ty::Primitive(kind::BOOLEAN) => Some(Constant::Bool(false)),
@@ -322,7 +322,7 @@ impl<'a> Binder<'a> {
             return Ok(self.int(size, span));
         }
         if !self.is_unmanaged(&ty, 16) {
-            let name = self.spelled(&ty);
+            let name = self.spell(&ty);
             return reject(
                 "CS0208",
                 format!("Cannot take the size of a managed type ('{name}'): it has no size in C#"),
@@ -332,7 +332,7 @@ impl<'a> Binder<'a> {
         Ok(Typed::new(TypedKind::SizeOf(ty), INT, span))
     }
 
-    /// Whether a struct and those in it hold no references.
+    /// Whether a type is unmanaged: a struct without references, also in its fields.
     fn is_unmanaged(&self, ty: &Ty, deeper: usize) -> bool {
         match ty {
             Ty::Primitive(kind) => !matches!(*kind, kind::STRING | kind::OBJECT),
@@ -367,7 +367,7 @@ impl<'a> Binder<'a> {
             _ => return reject("CS8081", "Expression does not have a name", of.span),
         };
         if let ExprKind::Name(_) = &inner.kind {
-            // A name that does not exist is refused; one of a type with open arguments is not looked at.
+            // A name that does not exist is refused; a type with open arguments is not checked.
             if let Err(refusal) = self.part(inner)
                 && !matches!(&inner.kind, ExprKind::Name(name) if name.arity() > 0)
             {
@@ -377,7 +377,7 @@ impl<'a> Binder<'a> {
         Ok(Typed::new(TypedKind::Constant(Constant::Text(name.to_string())), STRING, span))
     }
 
-    /// `throw e`, where a value of a type is wanted.
+    /// Binds `throw e`, where a value of a type is expected.
     pub(super) fn throw(&mut self, of: &Expr, ty: Ty, span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
         let base = self.types.named("System.Exception", Vec::new());
@@ -407,7 +407,7 @@ impl<'a> Binder<'a> {
         let this = self.this(span)?;
         let class = self.scope.class.as_ref().unwrap_or(&this.ty);
         let ty = self.types.base(class).unwrap_or(OBJECT);
-        Ok(Typed::new(TypedKind::Convert(this.boxed(), How::Same), ty, span))
+        Ok(Typed::new(TypedKind::Convert(this.boxed(), ConversionKind::Same), ty, span))
     }
 
     pub(super) fn deref(&self, pointer: Typed, span: Span) -> Bind<Typed> {
@@ -419,7 +419,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// `of?.then`: the rest on a value that is not null.
+    /// Binds `of?.then`: `then` is evaluated if `of` is not null.
     pub(super) fn conditional(
         &mut self,
         of: &Expr,
@@ -429,7 +429,7 @@ impl<'a> Binder<'a> {
         let of = self.value(of)?;
         let inside = self.types.nullable(&of.ty);
         if of.ty.is_value() && inside.is_none() {
-            let name = self.spelled(&of.ty);
+            let name = self.spell(&of.ty);
             return reject(
                 "CS0023",
                 format!("Operator '?' cannot be applied to operand of type '{name}'"),
@@ -439,23 +439,23 @@ impl<'a> Binder<'a> {
         let slot = self.slot();
         let ty = inside.unwrap_or_else(|| of.ty.clone());
         self.receivers.push(Typed::new(TypedKind::Slot(slot), ty, of.span));
-        let then = then(self).and_then(|part| self.valued(part, span));
+        let then = then(self).and_then(|part| self.require_value(part, span));
         self.receivers.pop();
         let then = then?;
         if matches!(then.ty, Ty::Pointer(_)) || self.types.is_by_ref(&then.ty) {
-            let name = self.spelled(&then.ty);
+            let name = self.spell(&then.ty);
             return reject("CS8978", format!("'{name}' cannot be made nullable."), span);
         }
         let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };
         let then = if ty != then.ty {
-            Typed::new(TypedKind::Convert(then.boxed(), How::Wrap), ty.clone(), span)
+            Typed::new(TypedKind::Convert(then.boxed(), ConversionKind::Wrap), ty.clone(), span)
         } else {
             then
         };
         Ok(Typed::new(TypedKind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
     }
 
-    fn interpolated(&mut self, pieces: &[tree::InterpolatedPart], span: Span) -> Bind<Typed> {
+    fn interpolated_string(&mut self, pieces: &[tree::InterpolatedPart], span: Span) -> Bind<Typed> {
         let mut bound = Vec::new();
         for piece in pieces {
             match piece {
@@ -465,7 +465,7 @@ impl<'a> Binder<'a> {
                     let width = match &hole.width {
                         None => 0,
                         Some(width) => {
-                            let width = self.converted_expr(width, &INT)?;
+                            let width = self.convert_expr(width, &INT)?;
                             match width.constant() {
                                 Some(Constant::Int(_, width)) => i32::try_from(*width).unwrap_or(0),
                                 _ => return reject("CS0150", "A constant value is expected", width.span),
@@ -501,8 +501,8 @@ impl<'a> Binder<'a> {
         Ok(Typed::new(TypedKind::Interpolated(bound), STRING, span))
     }
 
-    /// `new string(letter, count)`: the runtime makes strings itself, so there is no object a constructor
-    /// could fill.
+    /// Whether a method is a constructor of `string`, as in `new string(letter, count)`. The runtime creates
+    /// strings itself, so a constructor has no object to initialise.
     pub(super) fn is_text_constructor(&self, method: &Method) -> bool {
         self.types.system.find("System.String") == Some(method.owner)
     }

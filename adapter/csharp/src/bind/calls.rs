@@ -1,4 +1,4 @@
-//! Calls (language specification, 12.8.10): what is called, and with what.
+//! Calls (language specification, 12.8.10): the callee and its arguments.
 
 use std::rc::Rc;
 
@@ -7,21 +7,21 @@ use super::overloads::{
     OverloadCandidate, ParameterSource, SourceArgument, SourceArgumentValue, is_other_number,
 };
 use super::system::{Member, Method};
-use super::typed::{Passed, Typed, TypedArgument, TypedCall, TypedKind};
+use super::typed::{PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
-use crate::syntax::tree::{Argument, Designation, Expr, ExprKind, Mode, SimpleName, TypeNameKind};
+use crate::syntax::tree::{Argument, ArgumentMode, Designation, Expr, ExprKind, SimpleName, TypeNameKind};
 use crate::types::{Ty, kind};
 
 impl Binder<'_> {
     pub(super) fn call(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
-        // `(x ?. F)(…)` is not it; a call in a chain is inside the `then` of its `?.`.
+        // `(x ?. F)(…)` is not a call in a chain: that one is inside the `then` of its `?.`.
         let callee = self.callee(of)?;
         match callee {
             Classification::Group(group) => self.call_group(&group, arguments, span),
             Classification::Value(value) => self.call_delegate(value, arguments, span),
             Classification::Type(ty) => {
-                let name = self.spelled(&ty);
+                let name = self.spell(&ty);
                 reject(
                     "CS1955",
                     format!(
@@ -37,7 +37,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The callee: methods rather than a property of that name, as in `list.Count()`.
+    /// Binds the callee: methods are preferred to a property of that name, as in `list.Count()`.
     fn callee(&mut self, of: &Expr) -> Bind<Classification> {
         let (inner, name) = match &of.kind {
             ExprKind::Member(inner, name) => (inner, name),
@@ -46,7 +46,7 @@ impl Binder<'_> {
         let target = self.part(inner)?;
         let found = self.member_of_part(target.clone(), inner, name, of.span)?;
         match (&found, target) {
-            // A value that cannot be called is skipped.
+            // Skips a value that cannot be called.
             (Classification::Value(value), Classification::Value(target))
                 if !self.types.is_delegate(&value.ty) && self.extends(&name.text) =>
             {
@@ -60,13 +60,13 @@ impl Binder<'_> {
 
     fn extends(&self, name: &str) -> bool {
         !self.types.system.extensions(self.place(), name).is_empty()
-            || crate::linq::named(name, crate::linq::On::Sequence).next().is_some()
+            || crate::linq::signatures(name, crate::linq::DeclaringType::Sequence).next().is_some()
     }
 
     fn call_delegate(&mut self, value: Typed, arguments: &[Argument], span: Span) -> Bind<Typed> {
         let value = match self.types.is_delegate(&value.ty) {
             true => value,
-            false => match self.narrowed(&value).filter(|narrow| self.types.is_delegate(&narrow.ty)) {
+            false => match self.narrow(&value).filter(|narrow| self.types.is_delegate(&narrow.ty)) {
                 Some(narrow) => narrow,
                 None => {
                     return reject("CS0149", "Method name expected: the value is not a delegate", value.span);
@@ -95,11 +95,11 @@ impl Binder<'_> {
             return Ok(value);
         }
         let given = self.source_arguments(arguments)?;
-        self.call_given(group, &given, span)
+        self.call_best(group, &given, span)
     }
 
-    /// Calls the method of a group that these arguments mean.
-    pub(super) fn call_given(
+    /// Calls the best method of a group for these arguments.
+    pub(super) fn call_best(
         &mut self,
         group: &MethodGroup,
         given: &[SourceArgument<'_>],
@@ -119,8 +119,8 @@ impl Binder<'_> {
                 return self.call_candidate(candidate, &group, &given, span);
             }
             extensions = methods;
-            // As the debugger sees that it is.
-            if let Some(narrow) = self.narrowed(of) {
+            // The run-time type of the object may have the method.
+            if let Some(narrow) = self.narrow(of) {
                 let owner = narrow.ty.clone();
                 let (found, _) = self.instance_methods(group, &owner, given, span)?;
                 if let Some(candidate) = found {
@@ -129,8 +129,8 @@ impl Binder<'_> {
                 }
             }
         }
-        // So are arguments.
-        if let Some(narrowed) = self.narrowed_arguments(given) {
+        // So may the run-time types of the arguments.
+        if let Some(narrowed) = self.narrow_arguments(given) {
             let (found, _) = self.instance_methods(group, &group.owner, &narrowed, span)?;
             if let Some(candidate) = found {
                 return self.call_candidate(candidate, group, &narrowed, span);
@@ -138,9 +138,9 @@ impl Binder<'_> {
         }
         if let (true, Some((first, _)), Some(of)) = (all.is_empty(), extensions.first(), &group.of) {
             let wanted = first.parameters.first().map(|parameter| parameter.ty.clone()).unwrap_or(Ty::Other);
-            let fits = self.implicit(of, &wanted).is_some() && !is_other_number(&of.ty, &wanted);
+            let fits = self.implicit_conversion(of, &wanted).is_some() && !is_other_number(&of.ty, &wanted);
             if !wanted.is_open() && !fits {
-                let (owner, wanted, name) = (self.spelled(&of.ty), self.spelled(&wanted), &group.name);
+                let (owner, wanted, name) = (self.spell(&of.ty), self.spell(&wanted), &group.name);
                 return reject(
                     "CS1929",
                     format!(
@@ -152,7 +152,7 @@ impl Binder<'_> {
             }
             let mut with_receiver = vec![SourceArgument {
                 name: None,
-                mode: Mode::Value,
+                mode: ArgumentMode::Value,
                 value: SourceArgumentValue::Value(of.clone()),
                 span: of.span,
             }];
@@ -161,7 +161,7 @@ impl Binder<'_> {
         }
         all.extend(extensions);
         if all.is_empty() {
-            let owner = self.spelled(&group.owner);
+            let owner = self.spell(&group.owner);
             return reject(
                 "CS1061",
                 format!("'{owner}' does not contain a definition for '{}'", group.name),
@@ -171,8 +171,8 @@ impl Binder<'_> {
         self.no_overload(&group.name, &all, given, span)
     }
 
-    /// The best method that a type or its bases declare, those of the most derived first, and all of that
-    /// name.
+    /// The best method that a type or its bases declare, preferring the most derived type, and all
+    /// methods of that name.
     #[allow(clippy::type_complexity, reason = "a candidate, and the methods it was chosen among")]
     fn instance_methods(
         &self,
@@ -192,7 +192,7 @@ impl Binder<'_> {
                     methods.push((method.clone(), level.clone()));
                 }
             }
-            // What overrides is called by way of what it overrides.
+            // An override is called through the method that it overrides.
             let declared: Vec<_> =
                 methods.iter().filter(|(method, _)| !method.is_override).cloned().collect();
             let candidates = self.applicable(&declared, &group.types, given);
@@ -201,7 +201,7 @@ impl Binder<'_> {
                 return Ok((Some(best), all));
             }
         }
-        // The base of what overrides may not be loaded.
+        // The assembly of the overridden method may not be loaded.
         let mut rest = Vec::new();
         for level in self.types.lineage(owner) {
             let Some(def) = self.types.def(&level) else { continue };
@@ -218,7 +218,7 @@ impl Binder<'_> {
         Ok((best, all))
     }
 
-    /// The best extension method: of namespaces in sight, else of any.
+    /// The best extension method: from namespaces in scope, otherwise from any.
     #[allow(
         clippy::type_complexity,
         reason = "a candidate with its arguments, and the methods it was chosen among"
@@ -245,7 +245,7 @@ impl Binder<'_> {
         }
         let mut all: Vec<SourceArgument<'e>> = vec![SourceArgument {
             name: None,
-            mode: Mode::Value,
+            mode: ArgumentMode::Value,
             value: SourceArgumentValue::Value(of.clone()),
             span: of.span,
         }];
@@ -265,13 +265,13 @@ impl Binder<'_> {
         Ok((None, methods))
     }
 
-    fn narrowed_arguments<'e>(&self, given: &[SourceArgument<'e>]) -> Option<Vec<SourceArgument<'e>>> {
+    fn narrow_arguments<'e>(&self, given: &[SourceArgument<'e>]) -> Option<Vec<SourceArgument<'e>>> {
         let mut is_any = false;
         let narrow = |given: &SourceArgument<'e>| {
             let mut copy = given.copied();
             if let SourceArgumentValue::Value(value) = &given.value
-                && given.mode == Mode::Value
-                && let Some(narrow) = self.narrowed(value)
+                && given.mode == ArgumentMode::Value
+                && let Some(narrow) = self.narrow(value)
             {
                 is_any = true;
                 copy.value = SourceArgumentValue::Value(narrow);
@@ -340,14 +340,14 @@ impl Binder<'_> {
         }
     }
 
-    /// Arguments as they were written.
+    /// Binds the arguments as far as possible without the parameters.
     pub(super) fn source_arguments<'e>(
         &mut self,
         arguments: &'e [Argument],
     ) -> Bind<Vec<SourceArgument<'e>>> {
         let mut all = Vec::new();
         for argument in arguments {
-            let value = self.given_value(&argument.value, argument.mode)?;
+            let value = self.argument_value(&argument.value, argument.mode)?;
             all.push(SourceArgument {
                 name: argument.name.clone(),
                 mode: argument.mode,
@@ -358,10 +358,10 @@ impl Binder<'_> {
         Ok(all)
     }
 
-    fn given_value<'e>(&mut self, expr: &'e Expr, mode: Mode) -> Bind<SourceArgumentValue<'e>> {
+    fn argument_value<'e>(&mut self, expr: &'e Expr, mode: ArgumentMode) -> Bind<SourceArgumentValue<'e>> {
         match &expr.kind {
             ExprKind::Declaration(ty, names) => {
-                // `out _` where a variable is called so.
+                // `out _` where a variable has this name.
                 if *names == Designation::Discard
                     && ty.kind == TypeNameKind::Inferred
                     && let Some(variable) = self.variable("_", expr.span)
@@ -381,7 +381,7 @@ impl Binder<'_> {
             ExprKind::Paren(of) if of.kind.takes_type() => Ok(SourceArgumentValue::Late(of)),
             ExprKind::Name(_) | ExprKind::Member(..) => match self.part(expr)? {
                 Classification::Group(_) => Ok(SourceArgumentValue::Function),
-                part => self.given_place(part, expr, mode),
+                part => self.argument_place(part, expr, mode),
             },
             ExprKind::Tuple(elements)
                 if elements
@@ -391,7 +391,7 @@ impl Binder<'_> {
                 Ok(SourceArgumentValue::Late(expr))
             }
             ExprKind::Choice(..) | ExprKind::Switch(..) => {
-                // Without a type of its own it takes the parameter's.
+                // Without a natural type it gets the type of the parameter.
                 match self.value(expr) {
                     Ok(value) => Ok(SourceArgumentValue::Value(value)),
                     Err(_) => Ok(SourceArgumentValue::Late(expr)),
@@ -399,7 +399,7 @@ impl Binder<'_> {
             }
             _ => {
                 let part = self.part(expr)?;
-                self.given_place(part, expr, mode)
+                self.argument_place(part, expr, mode)
             }
         }
     }
@@ -408,17 +408,17 @@ impl Binder<'_> {
         matches!(expr.kind, ExprKind::Literal(Constant::Null))
     }
 
-    fn given_place<'e>(
+    fn argument_place<'e>(
         &mut self,
         part: Classification,
         expr: &Expr,
-        mode: Mode,
+        mode: ArgumentMode,
     ) -> Bind<SourceArgumentValue<'e>> {
-        let value = self.valued(part, expr.span)?;
-        if matches!(mode, Mode::Ref | Mode::Out) && !value.is_place() {
+        let value = self.require_value(part, expr.span)?;
+        if matches!(mode, ArgumentMode::Ref | ArgumentMode::Out) && !value.is_place() {
             return reject("CS1510", "A ref or out value must be an assignable variable", expr.span);
         }
-        if matches!(mode, Mode::Ref | Mode::Out)
+        if matches!(mode, ArgumentMode::Ref | ArgumentMode::Out)
             && matches!(value.kind, TypedKind::Property(..) | TypedKind::Indexer(..))
         {
             return reject(
@@ -430,13 +430,13 @@ impl Binder<'_> {
         Ok(SourceArgumentValue::Value(value))
     }
 
-    /// The values of a method's parameters, each converted to its type.
+    /// The arguments of a method, each converted to the type of its parameter.
     pub(super) fn pass_arguments(
         &mut self,
         candidate: &OverloadCandidate,
         given: &[SourceArgument<'_>],
         span: Span,
-    ) -> Bind<Vec<Passed>> {
+    ) -> Bind<Vec<PassedArgument>> {
         let method = &candidate.method;
         let mut all = Vec::new();
         for (at, place) in candidate.places.iter().enumerate() {
@@ -444,7 +444,7 @@ impl Binder<'_> {
             let (value, turn) = match place {
                 ParameterSource::Argument(from) => {
                     let Some(argument) = given.get(*from) else { continue };
-                    (self.passed_one(argument, &ty, span)?, *from)
+                    (self.pass_argument(argument, &ty, span)?, *from)
                 }
                 ParameterSource::Default => {
                     let constant =
@@ -455,7 +455,7 @@ impl Binder<'_> {
                     let mut items = Vec::new();
                     for from in list {
                         let Some(argument) = given.get(*from) else { continue };
-                        match self.passed_one(argument, of, span)? {
+                        match self.pass_argument(argument, of, span)? {
                             TypedArgument::Value(value) => items.push(value),
                             _ => {
                                 return reject(
@@ -472,18 +472,20 @@ impl Binder<'_> {
                     (TypedArgument::Value(Typed::new(kind, of.clone().vector(), span)), turn)
                 }
             };
-            all.push(Passed { value, turn });
+            all.push(PassedArgument { value, turn });
         }
         Ok(all)
     }
 
-    fn passed_one(&mut self, argument: &SourceArgument<'_>, ty: &Ty, span: Span) -> Bind<TypedArgument> {
+    fn pass_argument(&mut self, argument: &SourceArgument<'_>, ty: &Ty, span: Span) -> Bind<TypedArgument> {
         Ok(match &argument.value {
-            SourceArgumentValue::Value(value) if matches!(argument.mode, Mode::Ref | Mode::Out) => {
+            SourceArgumentValue::Value(value)
+                if matches!(argument.mode, ArgumentMode::Ref | ArgumentMode::Out) =>
+            {
                 TypedArgument::Place(value.clone())
             }
-            SourceArgumentValue::Value(value) => TypedArgument::Value(self.converted(value.clone(), ty)?),
-            SourceArgumentValue::Late(expr) => TypedArgument::Value(self.converted_expr(expr, ty)?),
+            SourceArgumentValue::Value(value) => TypedArgument::Value(self.convert(value.clone(), ty)?),
+            SourceArgumentValue::Late(expr) => TypedArgument::Value(self.convert_expr(expr, ty)?),
             SourceArgumentValue::Function => {
                 return leave_to_compiler("a lambda or a method as an argument", span);
             }
@@ -505,7 +507,7 @@ impl Binder<'_> {
                 match inside == *ty {
                     true => value,
                     false => Typed::new(
-                        TypedKind::Convert(value.boxed(), super::typed::How::Wrap),
+                        TypedKind::Convert(value.boxed(), super::typed::ConversionKind::Wrap),
                         ty.clone(),
                         span,
                     ),
@@ -529,12 +531,12 @@ impl Binder<'_> {
                     .into_iter()
                     .map(|value| SourceArgument {
                         name: None,
-                        mode: Mode::Value,
+                        mode: ArgumentMode::Value,
                         span: value.span,
                         value: SourceArgumentValue::Value(value),
                     })
                     .collect();
-                self.call_given(&group, &given, span)
+                self.call_best(&group, &given, span)
             }
             _ => reject(
                 "CS1955",
@@ -544,9 +546,9 @@ impl Binder<'_> {
         }
     }
 
-    /// A truth: what a condition must be.
+    /// Binds a condition, which is converted to `bool`.
     pub(super) fn truth(&mut self, expr: &Expr) -> Bind<Typed> {
-        self.converted_expr(expr, &Ty::Primitive(kind::BOOLEAN))
+        self.convert_expr(expr, &Ty::Primitive(kind::BOOLEAN))
     }
 }
 

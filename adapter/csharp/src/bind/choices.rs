@@ -2,14 +2,14 @@
 //! 12.18, 12.15, 12.11).
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
-use super::typed::{How, Typed, TypedKind, TypedSwitchArm};
+use super::typed::{ConversionKind, Typed, TypedKind, TypedSwitchArm};
 use crate::constant::Constant;
 use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, ExprKind};
 use crate::types::{Ty, is_numeric};
 
 impl Binder<'_> {
-    /// `a ? b : c`, of the type that is wanted, if one is.
+    /// Binds `a ? b : c`, with the expected type if there is one.
     pub(super) fn choice(
         &mut self,
         (condition, a, b): (&Expr, &Expr, &Expr),
@@ -18,7 +18,7 @@ impl Binder<'_> {
     ) -> Bind<Typed> {
         let condition = self.truth(condition)?;
         let (first, second) = match wanted {
-            Some(ty) => (self.converted_expr(a, ty)?, self.converted_expr(b, ty)?),
+            Some(ty) => (self.convert_expr(a, ty)?, self.convert_expr(b, ty)?),
             None => self.branches(a, b, span)?,
         };
         let ty = first.ty.clone();
@@ -32,7 +32,7 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::Choice(condition.boxed(), first.boxed(), second.boxed()), ty, span))
     }
 
-    /// Both branches in the type they have in common.
+    /// Both branches, converted to their common type.
     fn branches(&mut self, a: &Expr, b: &Expr, span: Span) -> Bind<(Typed, Typed)> {
         let late = |expr: &Expr| {
             let inner = super::equality::unparenthesized(expr);
@@ -42,24 +42,24 @@ impl Binder<'_> {
             (true, true) => reject("CS0173", "Type of conditional expression cannot be determined", span),
             (true, false) => {
                 let b = self.value(b)?;
-                Ok((self.converted_expr(a, &b.ty)?, b))
+                Ok((self.convert_expr(a, &b.ty)?, b))
             }
             (false, true) => {
                 let a = self.value(a)?;
-                let b = self.converted_expr(b, &a.ty)?;
+                let b = self.convert_expr(b, &a.ty)?;
                 Ok((a, b))
             }
             (false, false) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 match self.common_type(&[a.clone(), b.clone()]) {
-                    Some(ty) => Ok((self.converted(a, &ty)?, self.converted(b, &ty)?)),
+                    Some(ty) => Ok((self.convert(a, &ty)?, self.convert(b, &ty)?)),
                     None if a.is_null() && b.is_null() => Ok((a, b)),
-                    // As an operand it takes the type that the operator wants.
+                    // As an operand it gets the type that the operator requires.
                     None if a.ty.kind().is_some_and(is_numeric) && b.ty.kind().is_some_and(is_numeric) => {
                         leave_to_compiler("a choice between numbers of no common type", span)
                     }
                     None => {
-                        let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
+                        let (a, b) = (self.spell(&a.ty), self.spell(&b.ty));
                         reject(
                             "CS0173",
                             format!(
@@ -74,12 +74,12 @@ impl Binder<'_> {
         }
     }
 
-    /// `a ?? b`.
+    /// Binds the null-coalescing `a ?? b`.
     pub(super) fn coalesce(&mut self, a: &Expr, b: &Expr, span: Span) -> Bind<Typed> {
         let of = self.value(a)?;
         let inside = self.types.nullable(&of.ty);
         if of.ty.is_value() && inside.is_none() {
-            let name = self.spelled(&of.ty);
+            let name = self.spell(&of.ty);
             return reject(
                 "CS0019",
                 format!("Operator '??' cannot be applied to operands of type '{name}': it is never null"),
@@ -93,14 +93,16 @@ impl Binder<'_> {
         let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let inner = inside.clone().unwrap_or_else(|| of.ty.clone());
         let unwrapped = match &inside {
-            Some(ty) => {
-                Typed::new(TypedKind::Convert(kept.clone().boxed(), How::Unwrap), ty.clone(), of.span)
-            }
+            Some(ty) => Typed::new(
+                TypedKind::Convert(kept.clone().boxed(), ConversionKind::Unwrap),
+                ty.clone(),
+                of.span,
+            ),
             None => kept.clone(),
         };
         let late = super::equality::unparenthesized(b);
         if late.kind.takes_type() || matches!(late.kind, ExprKind::Throw(_) | ExprKind::Collection(_)) {
-            let other = self.converted_expr(b, &inner)?;
+            let other = self.convert_expr(b, &inner)?;
             return Ok(Typed::new(
                 TypedKind::Coalesce(of.boxed(), slot, unwrapped.boxed(), other.boxed()),
                 inner,
@@ -108,14 +110,14 @@ impl Binder<'_> {
             ));
         }
         let other = self.value(b)?;
-        let (value, other) = if self.implicit(&other, &inner).is_some() {
-            (unwrapped, self.converted(other, &inner)?)
-        } else if self.implicit(&other, &of.ty).is_some() {
-            (kept, self.converted(other, &of.ty)?)
-        } else if let Some(steps) = self.implicit(&unwrapped, &other.ty) {
+        let (value, other) = if self.implicit_conversion(&other, &inner).is_some() {
+            (unwrapped, self.convert(other, &inner)?)
+        } else if self.implicit_conversion(&other, &of.ty).is_some() {
+            (kept, self.convert(other, &of.ty)?)
+        } else if let Some(steps) = self.implicit_conversion(&unwrapped, &other.ty) {
             (self.apply(unwrapped, steps)?, other)
         } else {
-            let (a, b) = (self.spelled(&of.ty), self.spelled(&other.ty));
+            let (a, b) = (self.spell(&of.ty), self.spell(&other.ty));
             return reject(
                 "CS0019",
                 format!("Operator '??' cannot be applied to operands of type '{a}' and '{b}'"),
@@ -126,7 +128,7 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::Coalesce(of.boxed(), slot, value.boxed(), other.boxed()), ty, span))
     }
 
-    /// `of switch { … }`.
+    /// Binds the expression `of switch { … }`.
     pub(super) fn switch(
         &mut self,
         of: &Expr,
@@ -164,7 +166,7 @@ impl Binder<'_> {
             bound.push(self.within(|binder| {
                 let (test, _) = binder.pattern(&arm.pattern, &input)?;
                 let when = arm.when.as_ref().map(|when| binder.truth(when)).transpose()?;
-                let value = binder.converted_expr(&arm.value, &ty)?;
+                let value = binder.convert_expr(&arm.value, &ty)?;
                 Ok(TypedSwitchArm { test, when, value })
             })?);
         }

@@ -1,4 +1,4 @@
-//! What can be typed next: members behind a dot, names in sight elsewhere.
+//! Completions at a cursor: members after a dot, names in scope elsewhere.
 
 use std::rc::Rc;
 
@@ -10,10 +10,10 @@ use crate::syntax::tree::Expr;
 use crate::syntax::{Span, parse_until};
 use crate::types::Ty;
 
-/// Most completions that are listed.
+/// Maximum number of completions.
 const MAX_COMPLETIONS: usize = 1000;
 
-/// Words that begin or join expressions.
+/// Keywords that begin or join expressions.
 const KEYWORDS: [&str; 24] = [
     "as",
     "await",
@@ -41,12 +41,13 @@ const KEYWORDS: [&str; 24] = [
     "var",
 ];
 
-/// A completion that is offered.
+/// One completion at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Completion {
-    /// The text that is inserted.
+    /// The text that the editor inserts.
     pub label: String,
-    /// Its kind, as DAP names kinds: `method`, `property`, `field`, `variable`, `class`, `module`, `keyword`.
+    /// The kind, a DAP `CompletionItemType`: `method`, `property`, `field`, `variable`,
+    /// `class`, `module`, `keyword`.
     pub kind: &'static str,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct CompletionScope {
     locals: Vec<Rc<str>>,
 }
 
-/// Completions at a byte of a text, and the word there that they replace.
+/// Completions at a byte offset of a text, and the part of the text that they replace.
 pub fn complete(
     text: &str,
     cursor: usize,
@@ -77,7 +78,7 @@ pub fn complete(
         .sum();
     let span = Span { start: cursor - length, end: cursor };
     let word = before.get(span.start..).unwrap_or_default();
-    // The tree has no value; what matters is what was in sight at its cursor.
+    // The result does not matter; binding collects the scope at the cursor.
     drop(binder.meaning(&expr));
     let Some(sight) = binder.sight.take() else { return (Vec::new(), span) };
     let mut found = match &sight.of {
@@ -95,7 +96,7 @@ pub fn complete(
     (found, span)
 }
 
-fn one(label: impl Into<String>, kind: &'static str) -> Completion {
+fn completion(label: impl Into<String>, kind: &'static str) -> Completion {
     Completion { label: label.into(), kind }
 }
 
@@ -114,10 +115,10 @@ impl Binder<'_> {
 
     fn members_to_offer(&self, value: &Typed) -> Vec<Completion> {
         let mut found = Vec::new();
-        let narrow = self.narrowed(value);
+        let narrow = self.narrow(value);
         for value in [Some(value), narrow.as_ref()].into_iter().flatten() {
             for owner in self.types.lineage(&value.ty) {
-                self.declared(&owner, false, &mut found);
+                self.declared_members(&owner, false, &mut found);
             }
             found.extend(
                 value
@@ -126,19 +127,20 @@ impl Binder<'_> {
                     .into_iter()
                     .flat_map(|names| names.all())
                     .flatten()
-                    .map(|name| one(name, "field")),
+                    .map(|name| completion(name, "field")),
             );
             if self.types.item_of(&value.ty).is_some() {
-                found.extend(crate::linq::names().map(|name| one(name, "method")));
+                found.extend(crate::linq::names().map(|name| completion(name, "method")));
             }
-            for method in self.types.system.extensions_to_offer() {
+            for method in self.types.system.all_extensions() {
                 let Some(first) = method.parameters.first() else { continue };
                 let pair = (first.ty.clone(), value.ty.clone());
-                let types =
-                    self.inferred(method.generics.len(), std::slice::from_ref(&pair)).unwrap_or_default();
+                let types = self
+                    .infer_arguments(method.generics.len(), std::slice::from_ref(&pair))
+                    .unwrap_or_default();
                 let wanted = first.ty.with(&[], &types);
-                if !wanted.is_open() && self.implicit(value, &wanted).is_some() {
-                    found.push(one(&*method.name, "method"));
+                if !wanted.is_open() && self.implicit_conversion(value, &wanted).is_some() {
+                    found.push(completion(&*method.name, "method"));
                 }
             }
         }
@@ -148,18 +150,22 @@ impl Binder<'_> {
     fn statics_to_offer(&self, ty: &Ty, word: &str) -> Vec<Completion> {
         let mut found = Vec::new();
         for owner in self.types.chain(ty) {
-            self.declared(&owner, true, &mut found);
+            self.declared_members(&owner, true, &mut found);
             if let Some(def) = self.types.def(&owner) {
                 found.extend(
-                    self.types.system.type_names(Err(def), word).into_iter().map(|name| one(name, "class")),
+                    self.types
+                        .system
+                        .type_names(Err(def), word)
+                        .into_iter()
+                        .map(|name| completion(name, "class")),
                 );
             }
         }
         found
     }
 
-    /// Members that a type itself declares and code here could name.
-    fn declared(&self, owner: &Ty, is_static: bool, found: &mut Vec<Completion>) {
+    /// Members that a type itself declares and that an expression can name.
+    fn declared_members(&self, owner: &Ty, is_static: bool, found: &mut Vec<Completion>) {
         let Some(def) = self.types.def(owner) else { return };
         let is_enum = self.types.system.info(def).is_some_and(|info| matches!(info.kind, TypeKind::Enum(_)));
         let own = self.scope.class.as_ref().is_some_and(|class| self.types.chain(class).contains(owner));
@@ -176,36 +182,41 @@ impl Binder<'_> {
             let accessor = kind == "method"
                 && ["get_", "set_", "add_", "remove_", "op_"].iter().any(|start| name.starts_with(start));
             if member_static == is_static && (is_accessible || own) && plain(name) && !accessor {
-                found.push(one(&**name, kind));
+                found.push(completion(&**name, kind));
             }
         }
     }
 
     fn types_to_offer(&self, space: &str, word: &str) -> Vec<Completion> {
-        self.types.system.type_names(Ok(space), word).into_iter().map(|name| one(name, "class")).collect()
+        self.types
+            .system
+            .type_names(Ok(space), word)
+            .into_iter()
+            .map(|name| completion(name, "class"))
+            .collect()
     }
 
     fn names_to_offer(&self, locals: &[Rc<str>], word: &str) -> Vec<Completion> {
         let scope = self.scope;
-        let mut found: Vec<Completion> = locals.iter().map(|name| one(&**name, "variable")).collect();
-        found.extend(scope.variables.iter().map(|variable| one(&*variable.name, "variable")));
+        let mut found: Vec<Completion> = locals.iter().map(|name| completion(&**name, "variable")).collect();
+        found.extend(scope.variables.iter().map(|variable| completion(&*variable.name, "variable")));
         if let Some(this) = &scope.this {
-            found.push(one("this", "variable"));
+            found.push(completion("this", "variable"));
             for owner in self.types.chain(this) {
-                self.declared(&owner, false, &mut found);
+                self.declared_members(&owner, false, &mut found);
                 self.parameters(&owner, &mut found);
             }
         }
         if let Some(class) = &scope.class {
             found.extend(self.statics_to_offer(class, word));
         }
-        found.extend(scope.type_parameters.iter().map(|(name, _)| one(name, "class")));
-        found.extend(scope.imports.type_aliases.iter().map(|(name, _)| one(name, "class")));
-        found.extend(scope.imports.namespace_aliases.iter().map(|(name, _)| one(name, "module")));
+        found.extend(scope.type_parameters.iter().map(|(name, _)| completion(name, "class")));
+        found.extend(scope.imports.type_aliases.iter().map(|(name, _)| completion(name, "class")));
+        found.extend(scope.imports.namespace_aliases.iter().map(|(name, _)| completion(name, "module")));
         for ty in &scope.imports.statics {
-            self.declared(ty, true, &mut found);
+            self.declared_members(ty, true, &mut found);
         }
-        found.extend(KEYWORDS.map(|word| one(word, "keyword")));
+        found.extend(KEYWORDS.map(|word| completion(word, "keyword")));
         let mut spaces = self.spaces();
         spaces.extend(COMMON_NAMESPACES.iter().map(|space| (*space).to_owned()));
         spaces.sort();
@@ -216,7 +227,7 @@ impl Binder<'_> {
         found
     }
 
-    /// Parameters of a primary constructor, which are fields that only the compiler can name.
+    /// Parameters of a primary constructor, whose fields have names that an expression cannot use.
     fn parameters(&self, owner: &Ty, found: &mut Vec<Completion>) {
         let Some(def) = self.types.def(owner) else { return };
         for member in self.types.system.all_members(def) {
@@ -224,7 +235,7 @@ impl Binder<'_> {
                 && let Some(name) = field.name.strip_prefix('<').and_then(|name| name.strip_suffix(">P"))
                 && !name.is_empty()
             {
-                found.push(one(name, "variable"));
+                found.push(completion(name, "variable"));
             }
         }
     }

@@ -1,32 +1,31 @@
-//! Conversions (language specification, 10): which there are, and the nodes that carry them out. Constants
-//! are converted at once.
+//! Conversions (language specification, 10) and their nodes. Constants are converted immediately.
 
 use super::binder::{Bind, Binder, reject};
-use super::typed::{How, Typed, TypedKind};
+use super::typed::{ConversionKind, Typed, TypedKind};
 use crate::constant::{Constant, fits};
 use crate::operators::Overflow;
 use crate::syntax::Span;
 use crate::syntax::tree::{Expr, ExprKind, TypeName};
 use crate::types::{OBJECT, STRING, Ty, is_integral, kind, widens};
 
-/// The nodes of a conversion, from the inside out, each with the type it gives.
-pub(super) type Steps = Vec<(How, Ty)>;
+/// The steps of a conversion, from the inside out, each with its result type.
+pub(super) type ConversionSteps = Vec<(ConversionKind, Ty)>;
 
-/// Deepest nesting of conversions in conversions: of tuples in nullables in tuples.
+/// Maximum depth of nested conversions, for example of tuples in nullables in tuples.
 const MAX_DEPTH: usize = 6;
 
 impl Binder<'_> {
-    /// An expression as a value of a type, as an assignment would make it.
-    pub(super) fn converted_expr(&mut self, expr: &Expr, to: &Ty) -> Bind<Typed> {
+    /// Binds an expression and converts it to a type, as for an assignment.
+    pub(super) fn convert_expr(&mut self, expr: &Expr, to: &Ty) -> Bind<Typed> {
         if *to == Ty::Null || *to == Ty::Other {
             return self.value(expr);
         }
         match &expr.kind {
-            ExprKind::Paren(of) => return self.converted_expr(of, to),
+            ExprKind::Paren(of) => return self.convert_expr(of, to),
             ExprKind::New { ty: None, arguments, initializer } => {
                 let made = self.types.inside(to);
                 let value = self.creation(&made, arguments, initializer.as_ref(), expr.span)?;
-                return self.converted(value, to);
+                return self.convert(value, to);
             }
             ExprKind::Default(None) => return Ok(self.default_of(to, expr.span)),
             ExprKind::Choice(condition, a, b) => {
@@ -40,7 +39,7 @@ impl Binder<'_> {
                 {
                     let mut values = Vec::new();
                     for ((_, value), ty) in elements.iter().zip(&types) {
-                        values.push(self.converted_expr(value, ty)?);
+                        values.push(self.convert_expr(value, ty)?);
                     }
                     return Ok(Typed::new(TypedKind::Tuple(values), to.clone(), expr.span));
                 }
@@ -58,20 +57,20 @@ impl Binder<'_> {
             return super::binder::leave_to_compiler("a method as a delegate", expr.span);
         }
         let value = self.value(expr)?;
-        self.converted(value, to)
+        self.convert(value, to)
     }
 
-    /// A value as one of a type; refused where there is no implicit conversion.
-    pub(super) fn converted(&mut self, value: Typed, to: &Ty) -> Bind<Typed> {
+    /// Converts a value to a type. Refused if no implicit conversion exists.
+    pub(super) fn convert(&mut self, value: Typed, to: &Ty) -> Bind<Typed> {
         let to = to.direct();
-        match self.implicit(&value, to) {
+        match self.implicit_conversion(&value, to) {
             Some(steps) => self.apply(value, steps),
-            None => self.not_converted(&value, to),
+            None => self.reject_conversion(&value, to),
         }
     }
 
-    pub(super) fn not_converted<T>(&self, value: &Typed, to: &Ty) -> Bind<T> {
-        let (from, name) = (self.spelled(&value.ty), self.spelled(to));
+    pub(super) fn reject_conversion<T>(&self, value: &Typed, to: &Ty) -> Bind<T> {
+        let (from, name) = (self.spell(&value.ty), self.spell(to));
         if value.is_null() {
             let code = if to.is_value() { "CS0037" } else { "CS0029" };
             return reject(
@@ -93,7 +92,7 @@ impl Binder<'_> {
                 value.span,
             );
         }
-        if self.explicit(value, to).is_some() {
+        if self.explicit_conversion(value, to).is_some() {
             return reject(
                 "CS0266",
                 format!(
@@ -106,26 +105,26 @@ impl Binder<'_> {
         reject("CS0029", format!("Cannot implicitly convert type '{from}' to '{name}'"), value.span)
     }
 
-    /// The implicit conversion, if there is one.
-    pub(super) fn implicit(&self, value: &Typed, to: &Ty) -> Option<Steps> {
-        self.standard(value, to).or_else(|| self.user_defined(value, to, false))
+    /// The implicit conversion of a value to a type, if it exists.
+    pub(super) fn implicit_conversion(&self, value: &Typed, to: &Ty) -> Option<ConversionSteps> {
+        self.standard_conversion(value, to).or_else(|| self.user_defined_conversion(value, to, false))
     }
 
-    /// An implicit conversion that no type defines.
-    pub(super) fn standard(&self, value: &Typed, to: &Ty) -> Option<Steps> {
+    /// An implicit conversion that is not user-defined (10.4).
+    pub(super) fn standard_conversion(&self, value: &Typed, to: &Ty) -> Option<ConversionSteps> {
         if let TypedKind::Throw(_) = value.kind {
             return Some(Vec::new());
         }
         if let Some(constant) = value.constant()
-            && let Some(steps) = self.of_constant(constant, &value.ty, to)
+            && let Some(steps) = self.constant_conversion(constant, &value.ty, to)
         {
             return Some(steps);
         }
         if value.is_null() {
             return match to {
-                Ty::Pointer(_) => Some(vec![(How::Same, to.clone())]),
+                Ty::Pointer(_) => Some(vec![(ConversionKind::Same, to.clone())]),
                 to if !to.is_value() || self.types.nullable(to).is_some() => {
-                    Some(vec![(How::Same, to.clone())])
+                    Some(vec![(ConversionKind::Same, to.clone())])
                 }
                 _ => None,
             };
@@ -133,8 +132,9 @@ impl Binder<'_> {
         self.implicit_of_types(&value.ty, to, MAX_DEPTH)
     }
 
-    /// A constant of type int fits into whatever holds its value; 0 is every enum's.
-    fn of_constant(&self, constant: &Constant, from: &Ty, to: &Ty) -> Option<Steps> {
+    /// A constant of type `int` converts to each integer type that contains its value; 0
+    /// converts to any enum.
+    fn constant_conversion(&self, constant: &Constant, from: &Ty, to: &Ty) -> Option<ConversionSteps> {
         let inside = self.types.inside(to);
         let fits_into = match (from, constant, &inside) {
             (Ty::Primitive(kind::I4), Constant::Int(_, value), Ty::Primitive(kind)) => {
@@ -149,19 +149,19 @@ impl Binder<'_> {
         if !fits_into || inside == *from {
             return None;
         }
-        let mut steps = vec![(How::Number { checked: false }, inside.clone())];
+        let mut steps = vec![(ConversionKind::Number { checked: false }, inside.clone())];
         if inside != *to {
-            steps.push((How::Wrap, to.clone()));
+            steps.push((ConversionKind::Wrap, to.clone()));
         }
         Some(steps)
     }
 
-    /// Between types, whatever the value.
-    pub(super) fn implicit_of_types(&self, from: &Ty, to: &Ty, deeper: usize) -> Option<Steps> {
+    /// The implicit conversion between two types, for any value.
+    pub(super) fn implicit_of_types(&self, from: &Ty, to: &Ty, deeper: usize) -> Option<ConversionSteps> {
         if from == to {
-            // Tuples may have other names.
+            // Tuples with other element names are the same type.
             return Some(if from.names().is_some() || to.names().is_some() {
-                vec![(How::Same, to.clone())]
+                vec![(ConversionKind::Same, to.clone())]
             } else {
                 Vec::new()
             });
@@ -169,18 +169,18 @@ impl Binder<'_> {
         let deeper = deeper.checked_sub(1)?;
         let types = &self.types;
         if let (Some(a), Some(b)) = (from.number(), to.number()) {
-            return widens(a, b).then(|| vec![(How::Number { checked: false }, to.clone())]);
+            return widens(a, b).then(|| vec![(ConversionKind::Number { checked: false }, to.clone())]);
         }
         if from.number().is_some_and(|kind| !matches!(kind, kind::R4 | kind::R8)) && types.is_decimal(to) {
-            return Some(vec![(How::Number { checked: false }, to.clone())]);
+            return Some(vec![(ConversionKind::Number { checked: false }, to.clone())]);
         }
         if let Some(inner) = types.nullable(to) {
             if let Some(own) = types.nullable(from) {
                 let steps = self.implicit_of_types(&own, &inner, deeper)?;
-                return Some(vec![(How::Lift(steps.into()), to.clone())]);
+                return Some(vec![(ConversionKind::Lift(steps.into()), to.clone())]);
             }
             let mut steps = self.implicit_of_types(from, &inner, deeper)?;
-            steps.push((How::Wrap, to.clone()));
+            steps.push((ConversionKind::Wrap, to.clone()));
             return Some(steps);
         }
         if let (Some(own), Some(wanted)) = (types.tuple(from), types.tuple(to)) {
@@ -188,25 +188,26 @@ impl Binder<'_> {
                 return None;
             }
             let elements = own.iter().zip(&wanted).map(|(from, to)| self.implicit_of_types(from, to, deeper));
-            let elements: Vec<Steps> = elements.collect::<Option<_>>()?;
-            return Some(vec![(How::Tuple(elements.into()), to.clone())]);
+            let elements: Vec<ConversionSteps> = elements.collect::<Option<_>>()?;
+            return Some(vec![(ConversionKind::Tuple(elements.into()), to.clone())]);
         }
         if !types.widens(from, to) {
             return None;
         }
         let boxes = from.is_value() && !to.is_value();
-        Some(vec![(if boxes { How::Box } else { How::Same }, to.clone())])
+        Some(vec![(if boxes { ConversionKind::Box } else { ConversionKind::Same }, to.clone())])
     }
 
-    /// The explicit conversion that a cast makes.
-    pub(super) fn explicit(&self, value: &Typed, to: &Ty) -> Option<Steps> {
-        if let Some(steps) = self.standard(value, to) {
+    /// The explicit conversion for a cast.
+    pub(super) fn explicit_conversion(&self, value: &Typed, to: &Ty) -> Option<ConversionSteps> {
+        if let Some(steps) = self.standard_conversion(value, to) {
             return Some(steps);
         }
-        self.explicit_of_types(&value.ty, to, MAX_DEPTH).or_else(|| self.user_defined(value, to, true))
+        self.explicit_of_types(&value.ty, to, MAX_DEPTH)
+            .or_else(|| self.user_defined_conversion(value, to, true))
     }
 
-    pub(super) fn explicit_of_types(&self, from: &Ty, to: &Ty, deeper: usize) -> Option<Steps> {
+    pub(super) fn explicit_of_types(&self, from: &Ty, to: &Ty, deeper: usize) -> Option<ConversionSteps> {
         if let Some(steps) = self.implicit_of_types(from, to, deeper) {
             return Some(steps);
         }
@@ -215,28 +216,31 @@ impl Binder<'_> {
         let is_number =
             |ty: &Ty| is_number_type(ty) || types.enum_storage(ty).is_some() || types.is_decimal(ty);
         if is_number(from) && is_number(to) {
-            return Some(vec![(How::Number { checked: self.overflow == Overflow::Fails }, to.clone())]);
+            return Some(vec![(
+                ConversionKind::Number { checked: self.overflow == Overflow::Fails },
+                to.clone(),
+            )]);
         }
         if let (Ty::Pointer(_), Ty::Pointer(_)) = (from, to) {
-            return Some(vec![(How::Same, to.clone())]);
+            return Some(vec![(ConversionKind::Same, to.clone())]);
         }
         let is_whole = |ty: &Ty| ty.number().is_some_and(is_integral);
         if matches!(from, Ty::Pointer(_)) && is_whole(to) || is_whole(from) && matches!(to, Ty::Pointer(_)) {
-            return Some(vec![(How::Number { checked: false }, to.clone())]);
+            return Some(vec![(ConversionKind::Number { checked: false }, to.clone())]);
         }
         match (types.nullable(from), types.nullable(to)) {
             (Some(own), Some(inner)) => {
                 let steps = self.explicit_of_types(&own, &inner, deeper)?;
-                return Some(vec![(How::Lift(steps.into()), to.clone())]);
+                return Some(vec![(ConversionKind::Lift(steps.into()), to.clone())]);
             }
             (Some(own), None) if to.is_value() => {
-                let mut steps = vec![(How::Unwrap, own.clone())];
+                let mut steps = vec![(ConversionKind::Unwrap, own.clone())];
                 steps.extend(self.explicit_of_types(&own, to, deeper)?);
                 return Some(steps);
             }
             (None, Some(inner)) if from.is_value() => {
                 let mut steps = self.explicit_of_types(from, &inner, deeper)?;
-                steps.push((How::Wrap, to.clone()));
+                steps.push((ConversionKind::Wrap, to.clone()));
                 return Some(steps);
             }
             _ => {}
@@ -247,30 +251,31 @@ impl Binder<'_> {
             {
                 let elements =
                     own.iter().zip(&wanted).map(|(from, to)| self.explicit_of_types(from, to, deeper));
-                let elements: Vec<Steps> = elements.collect::<Option<_>>()?;
-                return Some(vec![(How::Tuple(elements.into()), to.clone())]);
+                let elements: Vec<ConversionSteps> = elements.collect::<Option<_>>()?;
+                return Some(vec![(ConversionKind::Tuple(elements.into()), to.clone())]);
             }
             return None;
         }
-        // From a reference: out of a box, or down to what it is.
+        // From a reference: unboxing, or a cast to a derived type.
         if to.is_value() {
             let inner = types.inside(to);
             let holds = *from == OBJECT
                 || types.is_interface(from) && types.derives(&inner, from)
                 || types.derives(&inner, from);
             return (holds && *from != STRING && !matches!(to, Ty::Pointer(_)))
-                .then(|| vec![(How::Unbox, to.clone())]);
+                .then(|| vec![(ConversionKind::Unbox, to.clone())]);
         }
         let is_open = |ty: &Ty| types.is_interface(ty) || types.is_delegate(ty);
         let related = types.derives(to, from)
             || is_open(from)
             || is_open(to)
             || matches!((from, to), (Ty::Vector(_), Ty::Vector(_)));
-        (related && *from != STRING || types.derives(to, from)).then(|| vec![(How::Down, to.clone())])
+        (related && *from != STRING || types.derives(to, from))
+            .then(|| vec![(ConversionKind::Down, to.clone())])
     }
 
-    /// A value with the nodes of its conversion around it.
-    pub(super) fn apply(&self, value: Typed, steps: Steps) -> Bind<Typed> {
+    /// Wraps a value in the nodes of its conversion.
+    pub(super) fn apply(&self, value: Typed, steps: ConversionSteps) -> Bind<Typed> {
         let mut value = value;
         for (how, to) in steps {
             value = self.apply_one(value, how, to)?;
@@ -278,16 +283,16 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    fn apply_one(&self, value: Typed, how: How, to: Ty) -> Bind<Typed> {
+    fn apply_one(&self, value: Typed, how: ConversionKind, to: Ty) -> Bind<Typed> {
         let span = value.span;
-        if value.ty == to && matches!(how, How::Same) && to.names().is_none() {
+        if value.ty == to && matches!(how, ConversionKind::Same) && to.names().is_none() {
             return Ok(value);
         }
-        if let (Some(constant), How::Number { .. }) = (value.constant(), &how) {
+        if let (Some(constant), ConversionKind::Number { .. }) = (value.constant(), &how) {
             return self.fold_number(constant, &value, to, span);
         }
-        // A constant keeps being one as the same reference: a text as a text, null as null.
-        if let (Some(constant), How::Same) = (value.constant(), &how)
+        // A constant stays one after a reference conversion: a string or null.
+        if let (Some(constant), ConversionKind::Same) = (value.constant(), &how)
             && (*constant == Constant::Null || to == STRING)
         {
             return Ok(Typed::new(TypedKind::Constant(constant.clone()), to, span));
@@ -304,7 +309,7 @@ impl Binder<'_> {
         }
         let Some(kind) = to.number().or_else(|| self.types.enum_storage(&to)) else {
             return Ok(Typed::new(
-                TypedKind::Convert(value.clone().boxed(), How::Number { checked: false }),
+                TypedKind::Convert(value.clone().boxed(), ConversionKind::Number { checked: false }),
                 to,
                 span,
             ));
@@ -312,9 +317,9 @@ impl Binder<'_> {
         let checked = self.overflow != Overflow::Ignored;
         match constant.cast(kind, checked) {
             Some(folded) => Ok(Typed::new(TypedKind::Constant(folded), to, span)),
-            // The result of an unchecked cast of a floating-point number is known, or refused, when it runs.
+            // An unchecked cast of a floating-point number is computed, or refused, when it runs.
             None if !checked => Ok(Typed::new(
-                TypedKind::Convert(value.clone().boxed(), How::Number { checked: false }),
+                TypedKind::Convert(value.clone().boxed(), ConversionKind::Number { checked: false }),
                 to,
                 span,
             )),
@@ -323,7 +328,7 @@ impl Binder<'_> {
     }
 
     fn does_not_fit<T>(&self, constant: &Constant, to: &Ty, span: Span) -> Bind<T> {
-        let name = self.spelled(to);
+        let name = self.spell(to);
         let message = format!(
             "Constant value '{}' cannot be converted to a '{name}' (use 'unchecked' syntax to override)",
             constant.plain()
@@ -331,7 +336,7 @@ impl Binder<'_> {
         reject("CS0221", message, span)
     }
 
-    /// `(Type)value`.
+    /// Binds the cast `(Type)value`.
     pub(super) fn cast(&mut self, ty: &TypeName, of: &Expr, span: Span) -> Bind<Typed> {
         let to = self.type_of_name(ty)?;
         let mut inner = of;
@@ -341,7 +346,7 @@ impl Binder<'_> {
         if inner.kind.takes_type()
             || matches!(inner.kind, ExprKind::Throw(_) | ExprKind::Collection(_) | ExprKind::Lambda(_))
         {
-            let value = self.converted_expr(of, &to)?;
+            let value = self.convert_expr(of, &to)?;
             return Ok(Typed { span, ..value });
         }
         let value = self.value(of)?;
@@ -349,24 +354,25 @@ impl Binder<'_> {
     }
 
     pub(super) fn cast_value(&mut self, value: Typed, to: &Ty, span: Span) -> Bind<Typed> {
-        match self.explicit(&value, to) {
+        match self.explicit_conversion(&value, to) {
             Some(steps) => {
-                // A cast to the value's own type keeps a constant constant; an object's cast stays visible.
+                // After a cast to its own type a constant stays constant; the cast of an object stays in the
+                // tree.
                 let value = self.apply(value, steps)?;
                 Ok(Typed { span, ..value })
             }
             None => {
-                let (from, name) = (self.spelled(&value.ty), self.spelled(to));
+                let (from, name) = (self.spell(&value.ty), self.spell(to));
                 reject("CS0030", format!("Cannot convert type '{from}' to '{name}'"), span)
             }
         }
     }
 
-    /// `value as Type`.
+    /// Binds the conversion `value as Type`.
     pub(super) fn as_type(&mut self, of: &Expr, ty: &TypeName, span: Span) -> Bind<Typed> {
         let (value, to) = (self.value(of)?, self.type_of_name(ty)?);
         if to.is_value() && self.types.nullable(&to).is_none() {
-            let name = self.spelled(&to);
+            let name = self.spell(&to);
             return reject(
                 "CS0077",
                 format!(
@@ -379,7 +385,7 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::As(value.boxed()), to, span))
     }
 
-    /// Whether an explicit conversion between two types is possible at all, for type tests.
+    /// Whether an explicit conversion between two types may exist, for type tests.
     pub(super) fn may_be(&self, from: &Ty, to: &Ty) -> bool {
         *from == Ty::Null
             || self.explicit_of_types(from, to, MAX_DEPTH).is_some()

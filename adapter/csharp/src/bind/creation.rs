@@ -15,7 +15,7 @@ use crate::syntax::tree::{
 use crate::types::{OBJECT, STRING, TupleNames, Ty, kind};
 
 impl Binder<'_> {
-    /// `new T(arguments) { … }`.
+    /// Binds `new T(arguments) { … }`.
     pub(super) fn creation(
         &mut self,
         ty: &Ty,
@@ -23,7 +23,7 @@ impl Binder<'_> {
         initializer: Option<&Initializer>,
         span: Span,
     ) -> Bind<Typed> {
-        let made = self.constructed(ty, arguments, span)?;
+        let made = self.construct_object(ty, arguments, span)?;
         let Some(initializer) = initializer else { return Ok(made) };
         let slot = self.slot();
         let kept = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
@@ -34,12 +34,12 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::Let(slot, made.boxed(), whole.boxed()), ty.clone(), span))
     }
 
-    fn constructed(&mut self, ty: &Ty, arguments: &[Argument], span: Span) -> Bind<Typed> {
-        let name = self.spelled(ty);
+    fn construct_object(&mut self, ty: &Ty, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        let name = self.spell(ty);
         if let Some(inner) = self.types.nullable(ty) {
             let [only] = arguments else { return Ok(self.default_of(ty, span)) };
-            let value = self.converted_expr(&only.value, &inner)?;
-            return self.converted(value, ty);
+            let value = self.convert_expr(&only.value, &inner)?;
+            return self.convert(value, ty);
         }
         let Some(info) = self.types.info(ty).filter(|_| matches!(ty, Ty::Named(_) | Ty::Primitive(_))) else {
             return reject("CS0246", format!("The type '{name}' cannot be made with `new`"), span);
@@ -117,7 +117,7 @@ impl Binder<'_> {
                         .iter()
                         .map(|value| Argument {
                             name: None,
-                            mode: crate::syntax::tree::Mode::Value,
+                            mode: crate::syntax::tree::ArgumentMode::Value,
                             value: value.clone(),
                         })
                         .collect();
@@ -131,7 +131,7 @@ impl Binder<'_> {
                         return reject("CS1922", "Cannot initialize a type that has no 'Add' method", span);
                     };
                     let given = self.source_arguments(&arguments)?;
-                    steps.push(self.call_given(&group, &given, span)?);
+                    steps.push(self.call_best(&group, &given, span)?);
                 }
             }
         }
@@ -151,7 +151,7 @@ impl Binder<'_> {
                 match found {
                     Some(Classification::Value(place)) => place,
                     _ => {
-                        let owner = self.spelled(&of.ty);
+                        let owner = self.spell(&of.ty);
                         return reject(
                             "CS0117",
                             format!("'{owner}' does not contain a definition for '{name}'"),
@@ -162,20 +162,20 @@ impl Binder<'_> {
             }
             InitializerTarget::Index(arguments) => {
                 let given = self.source_arguments(arguments)?;
-                self.indexed(of.clone(), &given, span)?
+                self.element_access(of.clone(), &given, span)?
             }
         };
         match &member.value {
             InitializerValue::Nested(initializer) => self.initialize(&place, initializer, steps, span),
             InitializerValue::Value(value) => {
-                let value = self.converted_expr(value, &place.ty)?;
+                let value = self.convert_expr(value, &place.ty)?;
                 steps.push(self.assign_to(place, value, span)?);
                 Ok(())
             }
         }
     }
 
-    /// `new T[2] { … }`, `new[] { … }`, `new int[2, 3]`.
+    /// Binds `new T[2] { … }`, `new[] { … }` and `new int[2, 3]`.
     pub(super) fn new_array(
         &mut self,
         of: Option<&TypeName>,
@@ -188,8 +188,12 @@ impl Binder<'_> {
         let mut bound = Vec::new();
         for length in lengths {
             let length = self.value(length)?;
-            let to = if self.implicit(&length, &crate::types::INT).is_some() { kind::I4 } else { kind::I8 };
-            let length = self.converted(length, &Ty::Primitive(to))?;
+            let to = if self.implicit_conversion(&length, &crate::types::INT).is_some() {
+                kind::I4
+            } else {
+                kind::I8
+            };
+            let length = self.convert(length, &Ty::Primitive(to))?;
             if matches!(length.constant(), Some(Constant::Int(_, length)) if *length < 0) {
                 return reject("CS0248", "Cannot create an array with a negative size", length.span);
             }
@@ -210,7 +214,7 @@ impl Binder<'_> {
         };
         let mut values = Vec::new();
         for item in written {
-            values.push(self.converted_expr(item, &of)?);
+            values.push(self.convert_expr(item, &of)?);
         }
         let shape: Vec<i32> =
             shape.into_iter().map(|length| i32::try_from(length.unwrap_or(0)).unwrap_or(i32::MAX)).collect();
@@ -235,7 +239,7 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::NewArray { of, lengths, items: Some(values) }, ty, span))
     }
 
-    /// The type of one of these that all of them convert to (12.6.3.16).
+    /// The best common type: the type of one of these to which all of them convert (12.6.3.16).
     fn best_common_type(&mut self, items: &[&Expr], span: Span) -> Bind<Ty> {
         let mut values = Vec::new();
         for item in items {
@@ -252,13 +256,13 @@ impl Binder<'_> {
     pub(super) fn common_type(&self, values: &[Typed]) -> Option<Ty> {
         let candidates =
             values.iter().filter(|value| !value.is_null() && !matches!(value.kind, TypedKind::Throw(_)));
-        let fits = |ty: &Ty| values.iter().all(|value| self.implicit(value, ty).is_some());
+        let fits = |ty: &Ty| values.iter().all(|value| self.implicit_conversion(value, ty).is_some());
         let fitting: Vec<&Ty> = candidates.map(|value| &value.ty).filter(|ty| fits(ty)).collect();
         let best = fitting.iter().find(|to| fitting.iter().all(|from| self.types.widens(from, to)));
         best.or(fitting.first()).map(|ty| (*ty).clone())
     }
 
-    /// `(a, b)` and `new { A = 1, b.Name }`: no type can be made in a program that is stopped, so an
+    /// Binds `(a, b)` and `new { A = 1, b.Name }`. No type can be created in a stopped program, so an
     /// anonymous object is a tuple with these names.
     pub(super) fn tuple(
         &mut self,
@@ -291,13 +295,13 @@ impl Binder<'_> {
         };
         let mut converted = Vec::new();
         for (value, ty) in values.into_iter().zip(&types) {
-            converted.push(self.converted(value, ty)?);
+            converted.push(self.convert(value, ty)?);
         }
         Ok(Typed::new(TypedKind::Tuple(converted), ty, span))
     }
 }
 
-/// Whether a name is a member of all tuples, so that an element gets it only where it is written:
+/// Whether a name is a member of all tuples. An element gets such a name only if it is explicit:
 /// `(pair.Item2, 1).Item2` is 1 (12.8.6).
 fn is_of_tuples(name: &str) -> bool {
     let number = name.strip_prefix("Item").filter(|digits| !digits.is_empty() && !digits.starts_with('0'));
@@ -309,7 +313,7 @@ fn array_type(of: &Ty, rank: u32) -> Ty {
     if rank == 1 { of.clone().vector() } else { Ty::Array(Box::new(of.clone()), rank) }
 }
 
-/// The items between braces, row by row, and how many there are on each level.
+/// Collects the items between braces, row by row, and the number of items on each level.
 fn rows<'e>(
     items: &'e [ArrayItem],
     all: &mut Vec<&'e Expr>,

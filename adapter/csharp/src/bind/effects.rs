@@ -1,4 +1,4 @@
-//! What evaluating an expression would do to the program, known before anything runs.
+//! The effects of an evaluation on the program, which are known before it runs.
 
 use super::typed::*;
 use crate::syntax::Span;
@@ -7,27 +7,27 @@ use crate::types::STRING;
 /// Side effects of an expression, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Effects {
-    /// It only reads memory.
+    /// The evaluation only reads memory.
     #[default]
     None,
-    /// It may run getters and indexers.
+    /// The evaluation may run getters and indexers.
     Getters,
-    /// It calls methods, operators or constructors, or makes objects.
+    /// The evaluation calls methods, operators or constructors, or creates objects.
     Calls,
-    /// It writes to variables or properties.
+    /// The evaluation writes to variables or properties.
     Assigns,
 }
 
 impl Typed {
-    /// The effects of evaluating it.
+    /// The effects of evaluating this expression.
     pub fn effects(&self) -> Effects {
         self.strongest_effect().0
     }
 
-    /// Its strongest effect, and where the first part is that has it.
+    /// The strongest effect, and the first part of the expression that has it.
     pub fn strongest_effect(&self) -> (Effects, Span) {
         let mut found = (Effects::None, self.span);
-        self.each(&mut |part| {
+        self.visit(&mut |part| {
             let effects = part.own_effect();
             if effects > found.0 {
                 found = (effects, part.span);
@@ -36,14 +36,14 @@ impl Typed {
         found
     }
 
-    /// Whether a lambda is worked out item by item somewhere in it.
+    /// Whether the expression contains a lambda that is evaluated for each item.
     pub fn has_lambda(&self) -> bool {
         let mut has = false;
-        self.each(&mut |part| has |= matches!(part.kind, TypedKind::Linq(_) | TypedKind::Query(_)));
+        self.visit(&mut |part| has |= matches!(part.kind, TypedKind::Linq(_) | TypedKind::Query(_)));
         has
     }
 
-    /// The effect of this node alone.
+    /// The effect of this node without its parts.
     fn own_effect(&self) -> Effects {
         match &self.kind {
             TypedKind::Property(..) | TypedKind::Indexer(..) => Effects::Getters,
@@ -52,7 +52,7 @@ impl Typed {
             | TypedKind::NewArray { .. }
             | TypedKind::Tuple(_)
             | TypedKind::TypeOf(_) => Effects::Calls,
-            TypedKind::Convert(_, How::User(_)) => Effects::Calls,
+            TypedKind::Convert(_, ConversionKind::User(_)) => Effects::Calls,
             TypedKind::Text(_, false) => Effects::Calls,
             TypedKind::Interpolated(pieces) => {
                 let runs = |piece: &TypedInterpolatedPart| {
@@ -68,13 +68,13 @@ impl Typed {
         }
     }
 
-    /// Goes through it and all its parts.
-    pub(crate) fn each(&self, what: &mut dyn FnMut(&Self)) {
+    /// Calls `what` for this node and all its parts.
+    pub(crate) fn visit(&self, what: &mut dyn FnMut(&Self)) {
         what(self);
-        let passed = |all: &[Passed], what: &mut dyn FnMut(&Self)| {
+        let passed = |all: &[PassedArgument], what: &mut dyn FnMut(&Self)| {
             for one in all {
                 match &one.value {
-                    TypedArgument::Value(value) | TypedArgument::Place(value) => value.each(what),
+                    TypedArgument::Value(value) | TypedArgument::Place(value) => value.visit(what),
                     TypedArgument::New(..) => {}
                 }
             }
@@ -88,11 +88,11 @@ impl Typed {
             TypedKind::Exception | TypedKind::ThreadId | TypedKind::TypeOf(_) | TypedKind::SizeOf(_) => {}
             TypedKind::Field(of, _) | TypedKind::Property(of, _) => {
                 if let Some(of) = of {
-                    of.each(what);
+                    of.visit(what);
                 }
             }
             TypedKind::Indexer(of, _, all) => {
-                of.each(what);
+                of.visit(what);
                 passed(all, what);
             }
             TypedKind::Length(of)
@@ -107,14 +107,14 @@ impl Typed {
             | TypedKind::Copy(of)
             | TypedKind::As(of)
             | TypedKind::Throw(of)
-            | TypedKind::Narrow(of) => of.each(what),
+            | TypedKind::Narrow(of) => of.visit(what),
             TypedKind::Element(of, all) => {
-                of.each(what);
-                all.iter().for_each(|one| one.each(what));
+                of.visit(what);
+                all.iter().for_each(|one| one.visit(what));
             }
             TypedKind::Call(call) => {
                 if let Some(of) = &call.of {
-                    of.each(what);
+                    of.visit(what);
                 }
                 passed(&call.arguments, what);
             }
@@ -123,10 +123,10 @@ impl Typed {
             | TypedKind::Tuple(all)
             | TypedKind::Concat(all)
             | TypedKind::Sequence(all) => {
-                all.iter().for_each(|one| one.each(what));
+                all.iter().for_each(|one| one.visit(what));
             }
             TypedKind::NewArray { lengths, items, .. } => {
-                lengths.iter().chain(items.iter().flatten()).for_each(|one| one.each(what));
+                lengths.iter().chain(items.iter().flatten()).for_each(|one| one.visit(what));
             }
             TypedKind::Binary(_, a, b, _)
             | TypedKind::Same(a, b)
@@ -135,62 +135,62 @@ impl Typed {
             | TypedKind::Conditional(a, _, b)
             | TypedKind::Let(_, a, b)
             | TypedKind::Assign(a, b) => {
-                // The target of an assignment is not read: a setter runs, no getter.
+                // The target of an assignment is not read: a setter runs, but no getter.
                 match (&self.kind, &a.kind) {
                     (TypedKind::Assign(..), TypedKind::Property(of, _)) => {
-                        of.iter().for_each(|of| of.each(what))
+                        of.iter().for_each(|of| of.visit(what))
                     }
                     (TypedKind::Assign(..), TypedKind::Indexer(of, _, all)) => {
-                        of.each(what);
+                        of.visit(what);
                         passed(all, what);
                     }
-                    _ => a.each(what),
+                    _ => a.visit(what),
                 }
-                b.each(what);
+                b.visit(what);
             }
             TypedKind::Choice(a, b, c) | TypedKind::Coalesce(a, _, b, c) | TypedKind::Slice(a, b, c) => {
-                [a, b, c].into_iter().for_each(|one| one.each(what));
+                [a, b, c].into_iter().for_each(|one| one.visit(what));
             }
             TypedKind::Interpolated(pieces) => pieces.iter().for_each(|piece| match piece {
-                TypedInterpolatedPart::Hole(hole) => hole.value.each(what),
+                TypedInterpolatedPart::Hole(hole) => hole.value.visit(what),
                 TypedInterpolatedPart::Text(_) => {}
             }),
             TypedKind::Is(of, _, test) => {
-                of.each(what);
-                test.each(what);
+                of.visit(what);
+                test.visit(what);
             }
             TypedKind::Switch(of, _, arms) => {
-                of.each(what);
+                of.visit(what);
                 for arm in arms {
-                    arm.test.each(what);
-                    arm.when.iter().for_each(|when| when.each(what));
-                    arm.value.each(what);
+                    arm.test.visit(what);
+                    arm.when.iter().for_each(|when| when.visit(what));
+                    arm.value.visit(what);
                 }
             }
             TypedKind::Linq(linq) => {
-                linq.of.each(what);
-                linq.otherwise.iter().for_each(|call| call.each(what));
+                linq.of.visit(what);
+                linq.otherwise.iter().for_each(|call| call.visit(what));
                 for argument in &linq.arguments {
                     match argument {
-                        LinqArgument::Lambda(lambda) => lambda.body.each(what),
-                        LinqArgument::Value(value) => value.each(what),
+                        LinqArgument::Lambda(lambda) => lambda.body.visit(what),
+                        LinqArgument::Value(value) => value.visit(what),
                     }
                 }
             }
-            TypedKind::Query(query) => query.clauses.iter().for_each(|clause| clause.each(what)),
+            TypedKind::Query(query) => query.clauses.iter().for_each(|clause| clause.visit(what)),
         }
     }
 }
 
 impl TypedPattern {
-    fn each(&self, what: &mut dyn FnMut(&Typed)) {
+    fn visit(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
-            Self::Constant(of) | Self::Holds(of) => of.each(what),
-            Self::Not(of) => of.each(what),
-            Self::All(all) | Self::Any(all) => all.iter().for_each(|one| one.each(what)),
+            Self::Constant(of) | Self::Holds(of) => of.visit(what),
+            Self::Not(of) => of.visit(what),
+            Self::All(all) | Self::Any(all) => all.iter().for_each(|one| one.visit(what)),
             Self::Part(of, _, test) => {
-                of.each(what);
-                test.each(what);
+                of.visit(what);
+                test.visit(what);
             }
             Self::Always | Self::Keep(_) | Self::Type(..) | Self::NotNull | Self::Null => {}
         }
@@ -198,33 +198,35 @@ impl TypedPattern {
 }
 
 impl Body {
-    fn each(&self, what: &mut dyn FnMut(&Typed)) {
+    fn visit(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
-            Self::Value(value) => value.each(what),
-            Self::Block(all) => all.iter().for_each(|one| one.each(what)),
+            Self::Value(value) => value.visit(what),
+            Self::Block(all) => all.iter().for_each(|one| one.visit(what)),
         }
     }
 }
 
 impl TypedStmt {
-    fn each(&self, what: &mut dyn FnMut(&Typed)) {
+    fn visit(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
-            Self::Block(all) => all.iter().for_each(|one| one.each(what)),
-            Self::Value(value) | Self::Throw(value) => value.each(what),
-            Self::Local(_, _, value) | Self::Return(value) => value.iter().for_each(|value| value.each(what)),
+            Self::Block(all) => all.iter().for_each(|one| one.visit(what)),
+            Self::Value(value) | Self::Throw(value) => value.visit(what),
+            Self::Local(_, _, value) | Self::Return(value) => {
+                value.iter().for_each(|value| value.visit(what))
+            }
             Self::If(condition, then, other) => {
-                condition.each(what);
-                then.each(what);
-                other.iter().for_each(|other| other.each(what));
+                condition.visit(what);
+                then.visit(what);
+                other.iter().for_each(|other| other.visit(what));
             }
             Self::Loop { condition, updates, body, .. } => {
-                condition.iter().chain(updates).for_each(|part| part.each(what));
-                body.each(what);
+                condition.iter().chain(updates).for_each(|part| part.visit(what));
+                body.visit(what);
             }
             Self::ForEach { of, item, body, .. } => {
-                of.each(what);
-                item.iter().for_each(|(_, item)| item.each(what));
-                body.each(what);
+                of.visit(what);
+                item.iter().for_each(|(_, item)| item.visit(what));
+                body.visit(what);
             }
             Self::Break | Self::Continue => {}
         }
@@ -232,18 +234,18 @@ impl TypedStmt {
 }
 
 impl TypedQueryClause {
-    fn each(&self, what: &mut dyn FnMut(&Typed)) {
+    fn visit(&self, what: &mut dyn FnMut(&Typed)) {
         match self {
             Self::From { of, value, .. } => {
-                of.each(what);
-                value.iter().for_each(|(_, value)| value.each(what));
+                of.visit(what);
+                value.iter().for_each(|(_, value)| value.visit(what));
             }
-            Self::Let(_, of) | Self::Where(of) | Self::Select(of) => of.each(what),
+            Self::Let(_, of) | Self::Where(of) | Self::Select(of) => of.visit(what),
             Self::Join { of, outer, inner, .. } => {
-                [of, outer, inner].into_iter().for_each(|one| one.each(what))
+                [of, outer, inner].into_iter().for_each(|one| one.visit(what))
             }
-            Self::OrderBy(keys) => keys.iter().for_each(|(key, _)| key.each(what)),
-            Self::Group(element, key) => [element, key].into_iter().for_each(|one| one.each(what)),
+            Self::OrderBy(keys) => keys.iter().for_each(|(key, _)| key.visit(what)),
+            Self::Group(element, key) => [element, key].into_iter().for_each(|one| one.visit(what)),
             Self::Into(_) => {}
         }
     }

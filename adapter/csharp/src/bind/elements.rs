@@ -3,17 +3,17 @@
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder, reject};
-use super::operators::in_order;
+use super::operators::positional_arguments;
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::system::{ContiguousElements, Member, Method, Property};
 use super::typed::{MethodRef, PropertyRef, Typed, TypedKind};
 use crate::operators::BinaryOp;
 use crate::syntax::Span;
-use crate::syntax::tree::{Argument, Expr, ExprKind, Mode};
+use crate::syntax::tree::{Argument, ArgumentMode, Expr, ExprKind};
 use crate::types::{BOOL, CHAR, INT, STRING, Ty, kind};
 
 impl Binder<'_> {
-    /// `of[arguments]`.
+    /// Binds the element access `of[arguments]`.
     pub(super) fn index(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
         if of.is_null() {
@@ -23,17 +23,22 @@ impl Binder<'_> {
             && only.name.is_none()
         {
             match &super::equality::unparenthesized(&only.value).kind {
-                ExprKind::FromEnd(by) => return self.counted_from_end(of, by, span),
+                ExprKind::FromEnd(by) => return self.element_from_end(of, by, span),
                 ExprKind::Range(from, to) => return self.slice(of, from.as_deref(), to.as_deref(), span),
                 _ => {}
             }
         }
         let given = self.source_arguments(arguments)?;
-        self.indexed(of, &given, span)
+        self.element_access(of, &given, span)
     }
 
     /// The element of a value at these indexes.
-    pub(super) fn indexed(&mut self, of: Typed, given: &[SourceArgument<'_>], span: Span) -> Bind<Typed> {
+    pub(super) fn element_access(
+        &mut self,
+        of: Typed,
+        given: &[SourceArgument<'_>],
+        span: Span,
+    ) -> Bind<Typed> {
         if let Some(value) = self.stored_element(&of, given, span)? {
             return Ok(value);
         }
@@ -41,7 +46,7 @@ impl Binder<'_> {
             let ty = property.ty.direct().clone();
             return Ok(Typed::new(TypedKind::Indexer(of.boxed(), Box::new(property), arguments), ty, span));
         }
-        // `System.Index` and `System.Range` as values, for what has a length.
+        // `System.Index` and `System.Range` as values, for types with a length.
         if let [SourceArgument { value: SourceArgumentValue::Value(index), .. }] = given {
             if self.types.is_named(&index.ty, "System.Index") {
                 return self.by_index_value(of, index.clone(), span);
@@ -50,10 +55,10 @@ impl Binder<'_> {
                 return self.by_range_value(of, index.clone(), span);
             }
         }
-        if let Some(narrow) = self.narrowed(&of) {
-            return self.indexed(narrow, given, span);
+        if let Some(narrow) = self.narrow(&of) {
+            return self.element_access(narrow, given, span);
         }
-        let name = self.spelled(&of.ty);
+        let name = self.spell(&of.ty);
         let any = self.types.lineage(&of.ty).iter().any(|owner| {
             self.types.def(owner).is_some_and(|def| !self.types.system.indexers(def).is_empty())
         });
@@ -61,7 +66,7 @@ impl Binder<'_> {
             let passed: Vec<String> = given
                 .iter()
                 .map(|given| match &given.value {
-                    SourceArgumentValue::Value(value) => self.spelled(&value.ty),
+                    SourceArgumentValue::Value(value) => self.spell(&value.ty),
                     _ => "default or new".into(),
                 })
                 .collect();
@@ -75,7 +80,7 @@ impl Binder<'_> {
         reject("CS0021", format!("Cannot apply indexing with [] to an expression of type '{name}'"), span)
     }
 
-    /// Of an array, a string or a pointer.
+    /// The element of an array, a string or a pointer.
     fn stored_element(
         &mut self,
         of: &Typed,
@@ -98,9 +103,10 @@ impl Binder<'_> {
         let mut indexes = Vec::new();
         for one in given {
             let SourceArgumentValue::Value(value) = &one.value else { return Ok(None) };
-            // The first of these types that the index converts to (12.8.12.2).
+            // The first of these types to which the index converts (12.8.12.2).
             let kinds = [kind::I4, kind::U4, kind::I8, kind::U8];
-            let found = kinds.into_iter().find_map(|kind| self.implicit(value, &Ty::Primitive(kind)));
+            let found =
+                kinds.into_iter().find_map(|kind| self.implicit_conversion(value, &Ty::Primitive(kind)));
             match found {
                 Some(steps) => indexes.push(self.apply(value.clone(), steps)?),
                 None if self.types.is_named(&value.ty, "System.Index")
@@ -108,13 +114,13 @@ impl Binder<'_> {
                 {
                     return Ok(None);
                 }
-                None => return self.not_converted(value, &INT),
+                None => return self.reject_conversion(value, &INT),
             }
         }
         Ok(Some(Typed::new(TypedKind::Element(of.clone().boxed(), indexes), element, span)))
     }
 
-    /// What lies side by side in an inline array or a fixed buffer.
+    /// The contiguous elements of an inline array or a fixed buffer.
     fn side_by_side(&self, ty: &Ty) -> Option<ContiguousElements> {
         if !ty.is_value() {
             return None;
@@ -130,7 +136,7 @@ impl Binder<'_> {
         ty: &Ty,
         given: &[SourceArgument<'_>],
         span: Span,
-    ) -> Bind<Option<(PropertyRef, Vec<super::typed::Passed>)>> {
+    ) -> Bind<Option<(PropertyRef, Vec<super::typed::PassedArgument>)>> {
         for owner in self.types.lineage(ty) {
             let Some(def) = self.types.def(&owner) else { continue };
             let own = self.types.system.indexers(def);
@@ -147,7 +153,7 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// The number of elements of what is in a slot: `Length` or `Count`.
+    /// The number of elements of the value in a slot: `Length` or `Count`.
     pub(super) fn length(&mut self, of: &Typed, span: Span) -> Bind<Typed> {
         if matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
             return Ok(Typed::new(TypedKind::Length(of.clone().boxed()), INT, span));
@@ -162,7 +168,7 @@ impl Binder<'_> {
                 return Ok(value);
             }
         }
-        let name = self.spelled(&of.ty);
+        let name = self.spell(&of.ty);
         reject(
             "CS0021",
             format!(
@@ -173,34 +179,34 @@ impl Binder<'_> {
         )
     }
 
-    /// `of[^by]`.
-    fn counted_from_end(&mut self, of: Typed, by: &Expr, span: Span) -> Bind<Typed> {
+    /// Binds `of[^by]`, an element that is counted from the end.
+    fn element_from_end(&mut self, of: Typed, by: &Expr, span: Span) -> Bind<Typed> {
         let slot = self.slot();
         let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         if let Ok(length) = self.length(&kept, span) {
-            let by = self.converted_expr(by, &INT)?;
+            let by = self.convert_expr(by, &INT)?;
             let at = self.binary(BinaryOp::Subtract, length, by, span)?;
             let given = [SourceArgument {
                 name: None,
-                mode: Mode::Value,
+                mode: ArgumentMode::Value,
                 value: SourceArgumentValue::Value(at),
                 span,
             }];
-            let element = self.indexed(kept, &given, span)?;
+            let element = self.element_access(kept, &given, span)?;
             let ty = element.ty.clone();
             return Ok(Typed::new(TypedKind::Let(slot, of.boxed(), element.boxed()), ty, span));
         }
         let index = self.index_value(by, true, span)?;
         let given = [SourceArgument {
             name: None,
-            mode: Mode::Value,
+            mode: ArgumentMode::Value,
             value: SourceArgumentValue::Value(index),
             span,
         }];
-        self.indexed(of, &given, span)
+        self.element_access(of, &given, span)
     }
 
-    /// `of[from..to]`.
+    /// Binds the range access `of[from..to]`.
     fn slice(&mut self, of: Typed, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Bind<Typed> {
         let slot = self.slot();
         let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
@@ -213,16 +219,16 @@ impl Binder<'_> {
             Some(to) => self.position(to, &length)?,
             None => length,
         };
-        let sliced = self.sliced(kept, start, end, span)?;
+        let sliced = self.slice_value(kept, start, end, span)?;
         let ty = sliced.ty.clone();
         Ok(Typed::new(TypedKind::Let(slot, of.boxed(), sliced.boxed()), ty, span))
     }
 
-    /// An end of a range as a position from the start.
+    /// One end of a range, as a position from the start.
     fn position(&mut self, end: &Expr, length: &Typed) -> Bind<Typed> {
         match &super::equality::unparenthesized(end).kind {
             ExprKind::FromEnd(by) => {
-                let by = self.converted_expr(by, &INT)?;
+                let by = self.convert_expr(by, &INT)?;
                 self.binary(BinaryOp::Subtract, length.clone(), by, end.span)
             }
             _ => {
@@ -230,13 +236,13 @@ impl Binder<'_> {
                 if self.types.is_named(&value.ty, "System.Index") {
                     return self.call_named(&value, "GetOffset", vec![length.clone()], end.span);
                 }
-                self.converted(value, &INT)
+                self.convert(value, &INT)
             }
         }
     }
 
-    /// The slice from one position up to another, of the value in a slot.
-    pub(super) fn sliced(&mut self, of: Typed, start: Typed, end: Typed, span: Span) -> Bind<Typed> {
+    /// The slice of the value in a slot, from one position up to another.
+    pub(super) fn slice_value(&mut self, of: Typed, start: Typed, end: Typed, span: Span) -> Bind<Typed> {
         if of.ty == STRING || matches!(of.ty, Ty::Vector(_)) {
             let ty = of.ty.clone();
             return Ok(Typed::new(TypedKind::Slice(of.boxed(), start.boxed(), end.boxed()), ty, span));
@@ -255,9 +261,13 @@ impl Binder<'_> {
         let kept = Typed::new(TypedKind::Slot(slot), of.ty.clone(), of.span);
         let length = self.length(&kept, span)?;
         let at = self.call_named(&index, "GetOffset", vec![length], span)?;
-        let given =
-            [SourceArgument { name: None, mode: Mode::Value, value: SourceArgumentValue::Value(at), span }];
-        let element = self.indexed(kept, &given, span)?;
+        let given = [SourceArgument {
+            name: None,
+            mode: ArgumentMode::Value,
+            value: SourceArgumentValue::Value(at),
+            span,
+        }];
+        let element = self.element_access(kept, &given, span)?;
         let ty = element.ty.clone();
         Ok(Typed::new(TypedKind::Let(slot, of.boxed(), element.boxed()), ty, span))
     }
@@ -280,7 +290,7 @@ impl Binder<'_> {
         let (Some(start), Some(end)) = (start, end) else {
             return reject("CS0656", "Missing compiler required member 'System.Range'", span);
         };
-        let sliced = self.sliced(kept, start, end, span)?;
+        let sliced = self.slice_value(kept, start, end, span)?;
         let ty = sliced.ty.clone();
         let inner = Typed::new(TypedKind::Let(range_slot, range.boxed(), sliced.boxed()), ty.clone(), span);
         Ok(Typed::new(TypedKind::Let(slot, of.boxed(), inner.boxed()), ty, span))
@@ -292,8 +302,8 @@ impl Binder<'_> {
         if self.types.is_named(&at.ty, "System.Index") && !from_end {
             return Ok(at);
         }
-        let at = self.converted(at, &INT)?;
-        self.made("System.Index", vec![at, self.truth_value(from_end, span)], &[INT, BOOL], span)
+        let at = self.convert(at, &INT)?;
+        self.construct_from("System.Index", vec![at, self.truth_value(from_end, span)], &[INT, BOOL], span)
     }
 
     /// `a..b` as a `System.Range`.
@@ -307,7 +317,7 @@ impl Binder<'_> {
                 },
                 None => {
                     let zero = self.int(0, span);
-                    self.made(
+                    self.construct_from(
                         "System.Index",
                         vec![zero, self.truth_value(is_last, span)],
                         &[INT, BOOL],
@@ -317,11 +327,11 @@ impl Binder<'_> {
             });
         }
         let index = ends.first().map(|end| end.ty.clone()).unwrap_or(Ty::Other);
-        self.made("System.Range", ends, &[index.clone(), index], span)
+        self.construct_from("System.Range", ends, &[index.clone(), index], span)
     }
 
-    /// `new T(values)` with the constructor that takes exactly these types.
-    fn made(&self, name: &str, values: Vec<Typed>, takes: &[Ty], span: Span) -> Bind<Typed> {
+    /// Binds `new T(values)` with the constructor that has exactly these parameter types.
+    fn construct_from(&self, name: &str, values: Vec<Typed>, takes: &[Ty], span: Span) -> Bind<Typed> {
         let ty = self.types.named(name, Vec::new());
         let constructor = ty.as_ref().and_then(|ty| {
             let members = self.types.system.members(self.types.def(ty)?, ".ctor");
@@ -336,11 +346,11 @@ impl Binder<'_> {
         let (Some(ty), Some(constructor)) = (ty, constructor) else {
             return reject("CS0518", format!("Predefined type '{name}' is not defined or imported"), span);
         };
-        Ok(Typed::new(TypedKind::New(Box::new(constructor), in_order(values)), ty, span))
+        Ok(Typed::new(TypedKind::New(Box::new(constructor), positional_arguments(values)), ty, span))
     }
 }
 
-/// An indexer as a method, so that it is chosen as one.
+/// Converts an indexer to a method, for overload resolution.
 fn as_method(property: &Property) -> Method {
     Method {
         owner: property.owner,

@@ -1,4 +1,4 @@
-//! Equality of what has no operator of its own: nothing, references, delegates, tuples (language
+//! Equality of operands without a user-defined operator: null, references, delegates, tuples (language
 //! specification, 12.12).
 
 use std::rc::Rc;
@@ -16,7 +16,7 @@ impl Binder<'_> {
         if op == BinaryOp::NotEqual { self.negated(value, span) } else { value }
     }
 
-    /// Against `null` itself.
+    /// Comparison with the literal `null`.
     pub(super) fn null_equality(&self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Option<Typed> {
         let is_nothing = |value: &Typed| value.is_null() || value.constant() == Some(&Constant::Null);
         let of = match (is_nothing(a), is_nothing(b)) {
@@ -27,7 +27,7 @@ impl Binder<'_> {
         };
         let may_be_null =
             !of.ty.is_value() || self.types.nullable(&of.ty).is_some() || matches!(of.ty, Ty::Pointer(_));
-        // A class may have an operator that does something else with null.
+        // A class may have an operator that handles null differently.
         let has_own = matches!(of.ty, Ty::Named(_))
             && !self.types.is_delegate(&of.ty)
             && self.types.chain(&of.ty).iter().any(|owner| {
@@ -42,7 +42,7 @@ impl Binder<'_> {
         Some(self.truth_of(is_null, op, span))
     }
 
-    /// Texts by what they say; objects and delegates by identity; pointers by where they point to.
+    /// Compares strings by their content, objects and delegates by identity, and pointers by their address.
     pub(super) fn reference_equality(
         &mut self,
         op: BinaryOp,
@@ -72,7 +72,7 @@ impl Binder<'_> {
         Ok(Some(self.truth_of(same, op, span)))
     }
 
-    /// `(a, b) == pair`: element by element (12.12.11). None where no tuples are compared.
+    /// Binds `(a, b) == pair` for each element (12.12.11); `None` if the operands are not tuples.
     pub(super) fn tuple_equality(
         &mut self,
         op: BinaryOp,
@@ -87,7 +87,7 @@ impl Binder<'_> {
             let (mut left, mut right, mut all) = (Slots::new(), Slots::new(), Vec::new());
             self.compare_elements((first, second), (&mut left, &mut right), &mut all, span)?;
             left.extend(right);
-            return Ok(Some(after(left, self.all_of(all, op, span), span)));
+            return Ok(Some(with_slots(left, self.all_of(all, op, span), span)));
         }
         let (Some(elements), is_first) = (match (elements_of(a), elements_of(b)) {
             (Some(elements), _) => (Some(elements), true),
@@ -95,7 +95,7 @@ impl Binder<'_> {
         }) else {
             return Ok(None);
         };
-        // A tuple that is written meets one that is a value: no tuple needs to be made.
+        // A tuple literal is compared with a tuple value: no tuple needs to be created.
         let value = self.value(if is_first { b } else { a })?;
         let Some(types) = self.types.tuple(&value.ty).filter(|types| types.len() == elements.len()) else {
             return Ok(None);
@@ -112,11 +112,11 @@ impl Binder<'_> {
         }
         let at = if is_first { before.len() } else { 0 };
         before.insert(at, (slot, value));
-        Ok(Some(after(before, self.all_of(all, op, span), span)))
+        Ok(Some(with_slots(before, self.all_of(all, op, span), span)))
     }
 
-    /// Compares the elements of two tuples that are written, and of those inside them. All of the left one's
-    /// are evaluated, then all of the right one's, before any are compared: each in a slot of its side.
+    /// Compares the elements of two tuple literals, and of nested ones. All elements of the left one are
+    /// evaluated into slots, then all of the right one, before the first comparison.
     fn compare_elements(
         &mut self,
         (first, second): (&[Element], &[Element]),
@@ -152,7 +152,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A value in a slot of its own, unless evaluating it does nothing.
+    /// Evaluates a value into a slot, unless its evaluation has no effect.
     fn keep(&mut self, value: Typed, slots: &mut Slots) -> Typed {
         if value.is_null() || value.constant().is_some() {
             return value;
@@ -163,7 +163,7 @@ impl Binder<'_> {
         kept
     }
 
-    /// Two tuples that are values.
+    /// Compares two tuple values, element by element.
     pub(super) fn tuple_values_equal(
         &mut self,
         op: BinaryOp,
@@ -203,13 +203,13 @@ impl Binder<'_> {
     }
 }
 
-/// A tuple's element as it is written: its name and its value.
+/// An element of a tuple literal: its name and its value.
 type Element = (Option<Rc<str>>, Expr);
 
-/// Slots, and what is evaluated into each.
+/// Slots, and the value that is evaluated into each.
 type Slots = Vec<(u32, Typed)>;
 
-/// The elements of a tuple that is written.
+/// The elements of a tuple literal; `None` for another expression.
 fn elements_of(expr: &Expr) -> Option<&[Element]> {
     match &unparenthesized(expr).kind {
         ExprKind::Tuple(elements) => Some(elements),
@@ -217,14 +217,14 @@ fn elements_of(expr: &Expr) -> Option<&[Element]> {
     }
 }
 
-/// A truth that is evaluated when these slots have their values.
-fn after(slots: Slots, truth: Typed, span: Span) -> Typed {
+/// Evaluates the slots before a condition.
+fn with_slots(slots: Slots, truth: Typed, span: Span) -> Typed {
     slots.into_iter().rev().fold(truth, |truth, (slot, value)| {
         Typed::new(TypedKind::Let(slot, value.boxed(), truth.boxed()), BOOL, span)
     })
 }
 
-/// Without its parentheses.
+/// The expression without its parentheses.
 pub(super) fn unparenthesized(expr: &Expr) -> &Expr {
     let mut inner = expr;
     while let ExprKind::Paren(of) = &inner.kind {

@@ -1,4 +1,4 @@
-//! Types that are declared in a text, one member a line, for tests of the binder and the evaluator.
+//! Types that a text declares, one member per line, for tests of the binder and the evaluator.
 
 #![allow(clippy::unwrap_used, reason = "the types are those of the text beside")]
 
@@ -13,20 +13,20 @@ use crate::syntax::tree::ExprKind;
 use crate::syntax::{Span, parse};
 use crate::types::{Def, Ty, kind_of_keyword};
 
-/// The part of the framework that the tests use, and types of their own.
+/// The part of the framework that the tests use, and other types for tests.
 const DECLARED: &str = include_str!("fake_types.txt");
 
 #[derive(Default)]
-pub(crate) struct World {
+pub(crate) struct FakeTypes {
     infos: Vec<Rc<TypeInfo>>,
     members: RefCell<Vec<Vec<Member>>>,
     indexers: RefCell<Vec<Vec<Rc<Property>>>>,
     names: HashMap<String, Def>,
-    /// What places hold, by what is written there: for what a debugger sees.
+    /// The run-time types that a debugger sees, by the source text of the expression.
     pub(crate) actual: RefCell<HashMap<String, Ty>>,
     pub(crate) text: RefCell<String>,
     extensions: RefCell<Vec<Rc<Method>>>,
-    /// Types by how they are written and in whose generic parameters.
+    /// Types that were parsed, by their text and the generic parameters in scope.
     known: RefCell<HashMap<String, Ty>>,
 }
 
@@ -34,7 +34,7 @@ fn def(at: usize) -> Def {
     Def { module: 0, token: u32::try_from(at).unwrap() }
 }
 
-impl World {
+impl FakeTypes {
     pub(crate) fn new() -> Self {
         let mut world = Self::default();
         let (mut space, mut lines): (String, Vec<(usize, &str)>) = (String::new(), Vec::new());
@@ -76,7 +76,7 @@ impl World {
         TypeRelations::new(self).named(full, Vec::new()).unwrap_or_else(|| panic!("{full}"))
     }
 
-    /// A type as C# writes it.
+    /// Parses a type in C# syntax.
     pub(crate) fn ty(&self, text: &str, class: &[String], method: &[String]) -> Ty {
         let key = format!("{text}|{class:?}|{method:?}");
         if let Some(known) = self.known.borrow().get(&key) {
@@ -262,7 +262,7 @@ impl World {
             let list = &list[..list.rfind(')').unwrap()];
             let constraint = rest.rsplit_once(" where ").map(|(_, constraint)| constraint);
             let (ty, name) = before.rsplit_once(' ').unwrap_or(("void", before));
-            // `U Into<U>` has its generics in the name.
+            // `U Into<U>` has its generic parameters in the name.
             let (name, generics) = name.split_once('<').map_or((name, Vec::new()), |(name, list)| {
                 (
                     name,
@@ -329,13 +329,13 @@ impl World {
             take("this ");
             let is_params = take("params ");
             let pass = if take("ref ") {
-                Pass::Ref
+                PassMode::Ref
             } else if take("out ") {
-                Pass::Out
+                PassMode::Out
             } else if take("in ") {
-                Pass::In
+                PassMode::In
             } else {
-                Pass::Value
+                PassMode::Value
             };
             let (ty, name) = words.rsplit_once(' ').unwrap_or_else(|| panic!("{words}"));
             Parameter { name: name.into(), ty: self.ty(ty, class, method), pass, default, is_params }
@@ -376,7 +376,7 @@ fn literal(text: &str) -> Constant {
     }
 }
 
-impl TypeProvider for World {
+impl TypeProvider for FakeTypes {
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
         self.infos.get(def.token as usize).cloned()
     }
@@ -402,11 +402,11 @@ impl TypeProvider for World {
         self.names.get(full_name).copied()
     }
 
-    fn nested(&self, def: Def, name: &str) -> Option<Def> {
+    fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
         self.find(&format!("{}.{name}", self.infos[def.token as usize].full_name))
     }
 
-    fn only(&self, _: &str) -> Option<Def> {
+    fn find_unique(&self, _: &str) -> Option<Def> {
         None
     }
 
@@ -430,19 +430,19 @@ impl TypeProvider for World {
         self.infos.iter().filter(fits).map(|info| info.name.to_string()).collect()
     }
 
-    fn extensions_to_offer(&self) -> Vec<Rc<Method>> {
+    fn all_extensions(&self) -> Vec<Rc<Method>> {
         self.extensions(None, "Twice")
     }
 
-    fn actual(&self, of: &Typed) -> Option<Ty> {
+    fn runtime_type(&self, of: &Typed) -> Option<Ty> {
         let Span { start, end } = of.span;
         self.actual.borrow().get(self.text.borrow().get(start..end)?).cloned()
     }
 }
 
-/// Binds a text, whatever it is, in a scope with a variable of each kind.
+/// Binds any text, in a scope with a variable of each kind.
 pub fn bind_any(text: &str) {
-    thread_local!(static WORLD: World = World::new());
+    thread_local!(static WORLD: FakeTypes = FakeTypes::new());
     let variables = [
         ("one", "int"),
         ("text", "string"),

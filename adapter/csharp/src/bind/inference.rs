@@ -1,5 +1,5 @@
-//! Generic arguments of a method, from the types of what it is given (language specification, 12.6.3). What
-//! lambdas would say is left to the compiler.
+//! Infers generic arguments of a method from the types of its arguments (language specification, 12.6.3).
+//! Inference from lambdas is left to the compiler.
 
 use super::binder::Binder;
 use super::system::{Method, TypeKind, Variance};
@@ -19,9 +19,9 @@ enum InferenceBound {
 }
 
 impl Binder<'_> {
-    /// The generic arguments for arguments of these types meeting these parameters; none where they cannot be
-    /// known.
-    pub(super) fn inferred(&self, count: usize, met: &[(Ty, Ty)]) -> Option<Vec<Ty>> {
+    /// The generic arguments, from pairs of argument type and parameter type; `None` if
+    /// they cannot be inferred.
+    pub(super) fn infer_arguments(&self, count: usize, met: &[(Ty, Ty)]) -> Option<Vec<Ty>> {
         let mut bounds = vec![Bounds::default(); count];
         for (parameter, argument) in met {
             let bound = if matches!(parameter, Ty::Reference(_)) {
@@ -31,7 +31,7 @@ impl Binder<'_> {
             };
             self.infer(parameter.direct(), argument.direct(), bound, &mut bounds, 8);
         }
-        bounds.into_iter().map(|bounds| self.fixed(bounds)).collect()
+        bounds.into_iter().map(|bounds| self.fix(bounds)).collect()
     }
 
     fn infer(&self, to: &Ty, from: &Ty, bound: InferenceBound, bounds: &mut [Bounds], deeper: usize) {
@@ -68,7 +68,7 @@ impl Binder<'_> {
                 let hit = chain.into_iter().find(same).or_else(|| {
                     let mut found = self.types.interfaces(from).into_iter().filter(same);
                     let first = found.next();
-                    // For a type that is a sequence of several kinds the meaning is ambiguous.
+                    // A type that implements the interface several times is ambiguous.
                     if found.any(|other| Some(&other) != first.as_ref()) { None } else { first }
                 });
                 let (Some(Ty::Named(own)), Some(info)) = (hit, self.types.system.info(wanted.def())) else {
@@ -84,21 +84,21 @@ impl Binder<'_> {
         }
     }
 
-    /// The one type that fits all that is known.
-    fn fixed(&self, bounds: Bounds) -> Option<Ty> {
+    /// The one type that satisfies all bounds (12.6.3.12).
+    fn fix(&self, bounds: Bounds) -> Option<Ty> {
         let mut candidates: Vec<&Ty> = bounds.exact.iter().chain(&bounds.lower).collect();
         candidates.retain(|candidate| {
             bounds.exact.iter().all(|exact| exact == *candidate)
                 && bounds.lower.iter().all(|lower| self.types.widens(lower, candidate))
         });
         let first = candidates.first()?;
-        // Of several that fit, the one that all the others come to.
+        // Of several candidates, the one to which all others convert.
         let best = candidates.iter().find(|to| candidates.iter().all(|from| self.types.widens(from, to)));
-        // The names of a tuple's elements are those of the first.
+        // Tuple element names come from the first bound.
         best.or(Some(first)).map(|ty| (*ty).clone())
     }
 
-    /// Whether generic arguments are allowed by the method's constraints.
+    /// Whether generic arguments satisfy the constraints of the method.
     pub(super) fn satisfies(&self, method: &Method, owner: &Ty, types: &[Ty]) -> bool {
         method.generics.iter().zip(types).all(|(generic, ty)| {
             if generic.is_struct && (!ty.is_value() || self.types.nullable(ty).is_some()) {
@@ -130,7 +130,7 @@ impl Binder<'_> {
             || info.full_name.starts_with("System.Linq.Expressions.Expression`")
     }
 
-    /// Whether a type's variables are made by code alone: `void`, references.
+    /// Whether a type cannot be a generic argument: `void`, the type of `null`, unknown types.
     pub(super) fn is_internal(ty: &Ty) -> bool {
         matches!(ty, Ty::Primitive(kind::VOID) | Ty::Other | Ty::Null)
     }

@@ -1,10 +1,10 @@
-//! Lambdas whose parameters' types are known: their bodies, and what they return.
+//! Lambdas with known parameter types: their bodies and their results.
 
 use super::binder::{Bind, Binder, MethodGroup, leave_to_compiler, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::typed::{Body, Typed, TypedKind, TypedLambda};
 use crate::syntax::Span;
-use crate::syntax::tree::{self, LambdaBody, Mode};
+use crate::syntax::tree::{self, ArgumentMode, LambdaBody};
 use crate::types::{OBJECT, Ty, VOID};
 
 /// The result that a lambda must have.
@@ -12,14 +12,14 @@ use crate::types::{OBJECT, Ty, VOID};
 pub(super) enum ExpectedResult {
     /// A value of this type.
     Of(Ty),
-    /// Any value: the type is what the caller wants to know.
+    /// Any value, whose type the caller uses.
     Any,
-    /// Nothing, or whatever it is.
+    /// No value; a result is ignored.
     Nothing,
 }
 
 impl Binder<'_> {
-    /// A lambda with parameters of these types.
+    /// Binds a lambda with parameters of these types.
     pub(super) fn lambda(
         &mut self,
         lambda: &tree::Lambda,
@@ -40,7 +40,7 @@ impl Binder<'_> {
                 if let Some(written) = written {
                     let own = binder.type_of_name(written)?;
                     if own != *ty {
-                        let (own, ty) = (binder.spelled(&own), binder.spelled(ty));
+                        let (own, ty) = (binder.spell(&own), binder.spell(ty));
                         return reject(
                             "CS1678",
                             format!("Parameter is declared as type '{own}' but should be '{ty}'"),
@@ -60,11 +60,11 @@ impl Binder<'_> {
 
     fn value_body(&mut self, value: &tree::Expr, wanted: &ExpectedResult) -> Bind<(Body, Ty)> {
         let bound = match wanted {
-            ExpectedResult::Of(ty) => self.converted_expr(value, ty)?,
+            ExpectedResult::Of(ty) => self.convert_expr(value, ty)?,
             ExpectedResult::Any => self.value(value)?,
             ExpectedResult::Nothing => {
                 let part = self.part(value)?;
-                self.valued(part, value.span)?
+                self.require_value(part, value.span)?
             }
         };
         let ty = if bound.is_null() { OBJECT } else { bound.ty.clone() };
@@ -79,7 +79,7 @@ impl Binder<'_> {
         let (statements, returned) = self.block(block, expected.as_ref())?;
         match wanted {
             ExpectedResult::Of(ty) if returned.is_empty() => {
-                let name = self.spelled(ty);
+                let name = self.spell(ty);
                 reject(
                     "CS1643",
                     format!("Not all code paths return a value in a lambda expression of type '{name}'"),
@@ -99,14 +99,15 @@ impl Binder<'_> {
                 if returned.iter().all(|value| value.ty == ty) {
                     return Ok((Body::Block(statements), ty));
                 }
-                // They return several types: once more, each converted to the one all come to.
+                // With several result types, the body is bound again, and each result is converted to the
+                // common type.
                 let (statements, _) = self.block(block, Some(&ty))?;
                 Ok((Body::Block(statements), ty))
             }
         }
     }
 
-    /// A method in a lambda's place: `char.IsDigit`.
+    /// Binds a method group in place of a lambda: `char.IsDigit`.
     pub(super) fn method_as_lambda(
         &mut self,
         group: &MethodGroup,
@@ -122,14 +123,14 @@ impl Binder<'_> {
             let value = Typed::new(TypedKind::Slot(slot), ty.clone(), span);
             given.push(SourceArgument {
                 name: None,
-                mode: Mode::Value,
+                mode: ArgumentMode::Value,
                 value: SourceArgumentValue::Value(value),
                 span,
             });
         }
-        let call = self.call_given(group, &given, span)?;
+        let call = self.call_best(group, &given, span)?;
         let call = match wanted {
-            ExpectedResult::Of(ty) => self.converted(call, ty)?,
+            ExpectedResult::Of(ty) => self.convert(call, ty)?,
             ExpectedResult::Any if call.is_void() => {
                 return reject("CS0407", format!("'{}' has the wrong return type", group.name), span);
             }

@@ -1,4 +1,4 @@
-//! `&&` and `||` (language specification, 12.14), of truths and of types that define them; `??` is in
+//! `&&` and `||` (language specification, 12.14), for `bool` and for types that define operators; `??` is in
 //! `choices`.
 
 use super::binder::{Bind, Binder, reject};
@@ -10,20 +10,21 @@ use crate::syntax::tree::{Expr, Logical};
 use crate::types::BOOL;
 
 impl Binder<'_> {
-    /// `&&`, `||`, `??`.
+    /// Binds `&&`, `||` and `??`.
     pub(super) fn logical(&mut self, op: Logical, a: &Expr, b: &Expr, span: Span) -> Bind<Typed> {
         if op == Logical::Coalesce {
             return self.coalesce(a, b, span);
         }
         let first = self.value(a)?;
-        if let Some(value) = self.defined_logical(op, &first, b, span)? {
+        if let Some(value) = self.user_defined_logical(op, &first, b, span)? {
             return Ok(value);
         }
         let second = self.value(b)?;
-        let (Some(to_first), Some(to_second)) = (self.implicit(&first, &BOOL), self.implicit(&second, &BOOL))
+        let (Some(to_first), Some(to_second)) =
+            (self.implicit_conversion(&first, &BOOL), self.implicit_conversion(&second, &BOOL))
         else {
             let operator = if op == Logical::And { "&&" } else { "||" };
-            let (a, b) = (self.spelled(&first.ty), self.spelled(&second.ty));
+            let (a, b) = (self.spell(&first.ty), self.spell(&second.ty));
             return reject(
                 "CS0019",
                 format!("Operator '{operator}' cannot be applied to operands of type '{a}' and '{b}'"),
@@ -42,9 +43,9 @@ impl Binder<'_> {
         Ok(Typed::new(kind, BOOL, span))
     }
 
-    /// Those of a type that defines them (12.14.3): `x && y` is `false(x) ? x : x & y`, `x || y` is
+    /// Binds user-defined conditional operators (12.14.3): `x && y` is `false(x) ? x : x & y`, `x || y` is
     /// `true(x) ? x : x | y`.
-    fn defined_logical(&mut self, op: Logical, a: &Typed, b: &Expr, span: Span) -> Bind<Option<Typed>> {
+    fn user_defined_logical(&mut self, op: Logical, a: &Typed, b: &Expr, span: Span) -> Bind<Option<Typed>> {
         let (decides, joins) = match op {
             Logical::And => ("op_False", BinaryOp::And),
             _ => ("op_True", BinaryOp::Or),
@@ -55,11 +56,13 @@ impl Binder<'_> {
         }
         let slot = self.slot();
         let kept = Typed::new(TypedKind::Slot(slot), a.ty.clone(), a.span);
-        let Some(decided) = self.defined_operator(&methods, &[&kept], None, span)? else { return Ok(None) };
+        let Some(decided) = self.user_defined_operator(&methods, &[&kept], None, span)? else {
+            return Ok(None);
+        };
         let b = self.value(b)?;
         let both = self.binary(joins, kept.clone(), b, span)?;
         if both.ty != a.ty {
-            let (ty, operator) = (self.spelled(&a.ty), joins.text());
+            let (ty, operator) = (self.spell(&a.ty), joins.text());
             return reject(
                 "CS0217",
                 format!(

@@ -12,7 +12,7 @@ use crate::types::{Def, INT, Ty};
 impl Binder<'_> {
     pub(super) fn simple_name(&mut self, name: &SimpleName) -> Bind<Classification> {
         let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
-        match self.named(name, &types)? {
+        match self.lookup_name(name, &types)? {
             Some(part) => Ok(part),
             None => reject(
                 "CS0103",
@@ -23,7 +23,7 @@ impl Binder<'_> {
     }
 
     /// The meaning of a name; `None` if nothing has this name.
-    fn named(&mut self, name: &SimpleName, types: &[Ty]) -> Bind<Option<Classification>> {
+    fn lookup_name(&mut self, name: &SimpleName, types: &[Ty]) -> Bind<Option<Classification>> {
         let (text, span) = (&name.text, name.span);
         if name.arity() == 0
             && let Some(variable) = self.variable(text, span)
@@ -55,7 +55,7 @@ impl Binder<'_> {
         if let Some((_, space)) = imports.namespace_aliases.iter().find(|(alias, _)| *alias == **text) {
             return Ok(Some(Classification::Namespace(space.clone())));
         }
-        // `using static`: the members of those types are in sight by themselves.
+        // `using static`: the members of those types are in scope by their simple names.
         for ty in imports.statics.clone() {
             if let Some(part) = self.static_member(&ty, text, types, span)? {
                 return Ok(Some(part));
@@ -97,15 +97,15 @@ impl Binder<'_> {
         Classification::Group(MethodGroup { name, of, owner, types: types.to_vec(), is_base: false, span })
     }
 
-    /// The type a type is declared in, with its share of the arguments.
+    /// The type in which a type is declared, with its part of the generic arguments.
     pub(super) fn enclosing(&self, ty: &Ty) -> Option<Ty> {
         let outer = self.types.info(ty)?.enclosing?;
         let count = self.types.system.info(outer)?.parameters.len();
         Some(self.types.make(outer, ty.arguments().iter().take(count).cloned().collect()))
     }
 
-    /// A type by a simple name, as code in this scope would use it. `open` is how many arguments are left
-    /// out.
+    /// The type of a simple name, as code in this scope would use it. `open` is the number of
+    /// omitted generic arguments.
     pub(super) fn visible_type(&self, name: &str, types: Vec<Ty>, open: usize) -> Option<Ty> {
         let imports = &self.scope.imports;
         let arity = types.len().max(open);
@@ -115,11 +115,13 @@ impl Binder<'_> {
             return Some(ty.clone());
         }
         let own = if arity > 0 { format!("{name}`{arity}") } else { name.to_owned() };
-        // Types nested in the classes around the code and in their bases; they share the arguments of those.
+        // Types nested in the classes around the code and in their bases share the generic arguments of
+        // those.
         let mut around = self.scope.class.clone();
         while let Some(class) = around {
             for holder in self.types.chain(&class) {
-                if let Some(def) = self.types.def(&holder).and_then(|def| self.types.system.nested(def, &own))
+                if let Some(def) =
+                    self.types.def(&holder).and_then(|def| self.types.system.find_nested(def, &own))
                 {
                     let count = self.types.system.info(def)?.parameters.len();
                     let shared = count.saturating_sub(arity);
@@ -134,11 +136,11 @@ impl Binder<'_> {
             let full = if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
             self.type_around(&full)
         });
-        let def = found.or_else(|| self.types.system.only(&own))?;
+        let def = found.or_else(|| self.types.system.find_unique(&own))?;
         Some(self.types.make(def, types))
     }
 
-    /// A type by its full name, as the code around finds it.
+    /// A type by its full name, as the code in scope would find it.
     fn type_around(&self, full_name: &str) -> Option<Def> {
         match self.place() {
             Some(place) => self.types.system.find_from(place, full_name),
@@ -151,8 +153,8 @@ impl Binder<'_> {
         self.scope.class.as_ref().and_then(|class| self.types.def(class))
     }
 
-    /// Namespaces whose types are in sight: those around the code from the inside out, imported ones, those
-    /// in common use.
+    /// Namespaces whose types are in scope: those around the code from the inside out, imported
+    /// ones, and common ones.
     pub(super) fn spaces(&self) -> Vec<String> {
         let mut spaces = Vec::new();
         if let Some(info) = self.scope.class.as_ref().and_then(|class| self.types.info(class)) {
@@ -168,8 +170,8 @@ impl Binder<'_> {
         spaces
     }
 
-    /// `alias::Name`.
-    pub(super) fn qualified(&mut self, alias: &str, name: &SimpleName) -> Bind<Classification> {
+    /// Binds the qualified name `alias::Name`.
+    pub(super) fn qualified_name(&mut self, alias: &str, name: &SimpleName) -> Bind<Classification> {
         let space = match alias {
             "global" => Some(String::new()),
             _ => self
@@ -197,7 +199,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A type or a namespace in a namespace.
+    /// A type or namespace that is in a namespace.
     pub(super) fn in_namespace(
         &self,
         space: &str,
@@ -214,12 +216,12 @@ impl Binder<'_> {
         }
     }
 
-    /// A type nested in another, or in one of its bases.
+    /// A type that is nested in another type, or in one of its bases.
     pub(super) fn nested_type(&self, of: &Ty, name: &str, types: Vec<Ty>, open: usize) -> Option<Ty> {
         let arity = types.len().max(open);
         let own = if arity > 0 { format!("{name}`{arity}") } else { name.to_owned() };
         self.types.chain(of).iter().find_map(|holder| {
-            let def: Def = self.types.system.nested(self.types.def(holder)?, &own)?;
+            let def: Def = self.types.system.find_nested(self.types.def(holder)?, &own)?;
             let mut arguments = holder.arguments().to_vec();
             arguments.extend(types.iter().cloned());
             Some(self.types.make(def, arguments))

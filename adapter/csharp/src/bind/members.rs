@@ -6,27 +6,27 @@ use std::rc::Rc;
 use super::binder::{Bind, Binder, Classification, leave_to_compiler, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
 use super::system::{Field, Member, Method, Property};
-use super::typed::{FieldRef, How, MethodRef, PropertyRef, Typed, TypedKind};
+use super::typed::{ConversionKind, FieldRef, MethodRef, PropertyRef, Typed, TypedKind};
 use crate::constant::Constant;
 use crate::syntax::Span;
-use crate::syntax::tree::{Expr, ExprKind, Mode, SimpleName};
+use crate::syntax::tree::{ArgumentMode, Expr, ExprKind, SimpleName};
 use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
 
-/// What says itself what members it has; a class of the framework's for that whose own members count first;
-/// one that is a dictionary.
-const ANSWERING: &str = "System.Dynamic.IDynamicMetaObjectProvider";
-const OWN_TOO: &str = "System.Dynamic.DynamicObject";
-const EXPANDO: &str = "System.Dynamic.ExpandoObject";
+/// The interface of objects that bind their members dynamically; the framework's base class for them, whose
+/// declared members are preferred; and the one that is a dictionary.
+const DYNAMIC_PROVIDER: &str = "System.Dynamic.IDynamicMetaObjectProvider";
+const DYNAMIC_OBJECT: &str = "System.Dynamic.DynamicObject";
+const EXPANDO_OBJECT: &str = "System.Dynamic.ExpandoObject";
 const DICTIONARY: &str = "System.Collections.Generic.IDictionary`2";
 
 impl Binder<'_> {
-    /// `of.name`.
+    /// Binds the member access `of.name`.
     pub(super) fn member(&mut self, of: &Expr, name: &SimpleName, span: Span) -> Bind<Classification> {
         let part = self.part(of)?;
         self.member_of_part(part, of, name, span)
     }
 
-    /// A member of what an expression means.
+    /// A member of a value, type or namespace.
     pub(super) fn member_of_part(
         &mut self,
         part: Classification,
@@ -53,7 +53,7 @@ impl Binder<'_> {
                 None => match self.nested_type(&ty, &name.text, types, name.open) {
                     Some(nested) => Ok(Classification::Type(nested)),
                     None => {
-                        let owner = self.spelled(&ty);
+                        let owner = self.spell(&ty);
                         reject(
                             "CS0117",
                             format!("'{owner}' does not contain a definition for '{}'", name.text),
@@ -95,7 +95,7 @@ impl Binder<'_> {
         self.member_of(of, &name.text, &types, name.span, span)
     }
 
-    /// A member of a value, or why there is none.
+    /// A member of a value; refused if it does not exist.
     pub(super) fn member_of(
         &mut self,
         of: Typed,
@@ -121,8 +121,8 @@ impl Binder<'_> {
         if let Some(part) = self.constrained_member(&of, name, types, span)? {
             return Ok(part);
         }
-        // The actual type may have more members than the declared one: a debugger knows it.
-        let narrow = self.narrowed(&of);
+        // The run-time type may have more members than the declared one.
+        let narrow = self.narrow(&of);
         let more = match &narrow {
             Some(narrow) => self.own_member(narrow, name, types, span)?,
             None => None,
@@ -131,18 +131,19 @@ impl Binder<'_> {
             return Ok(part);
         }
         let extends = !self.types.system.extensions(self.place(), name).is_empty()
-            || crate::linq::named(name, crate::linq::On::Sequence).next().is_some();
+            || crate::linq::signatures(name, crate::linq::DeclaringType::Sequence).next().is_some();
         if extends {
             return Ok(self.group(Some(of.clone()), &of.ty, name, types, span));
         }
         if let Some(part) = more {
             return Ok(part);
         }
-        let owner = self.spelled(&of.ty);
+        let owner = self.spell(&of.ty);
         reject("CS1061", format!("'{owner}' does not contain a definition for '{name}'"), at)
     }
 
-    /// A member that a value has because its type stands for a generic parameter, whose constraints have it.
+    /// A member of a value whose type is the argument of a generic parameter, from the
+    /// constraints of that parameter.
     fn constrained_member(
         &mut self,
         of: &Typed,
@@ -165,8 +166,8 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// A member of a `dynamic` value that says itself what members it has; none of any other value. C#'s
-    /// library for such values asks it first, unless it is a `DynamicObject`, which has its own members, too.
+    /// A member of a `dynamic` value that binds its members itself; `None` for any other value. C#'s runtime
+    /// binder asks such a value first, unless it is a `DynamicObject`, whose declared members are preferred.
     fn member_of_dynamic(
         &mut self,
         of: &Typed,
@@ -174,45 +175,45 @@ impl Binder<'_> {
         types: &[Ty],
         span: Span,
     ) -> Bind<Option<Classification>> {
-        let Some(narrow) = self.narrowed(of) else { return Ok(None) };
+        let Some(narrow) = self.narrow(of) else { return Ok(None) };
         let chain = self.types.chain(&narrow.ty);
         let is = |ty: &Ty, name: &str| self.types.is_named(ty, name);
-        if !chain.iter().any(|base| self.types.interfaces(base).iter().any(|ty| is(ty, ANSWERING))) {
+        if !chain.iter().any(|base| self.types.interfaces(base).iter().any(|ty| is(ty, DYNAMIC_PROVIDER))) {
             return Ok(None);
         }
-        if chain.iter().any(|base| is(base, OWN_TOO))
+        if chain.iter().any(|base| is(base, DYNAMIC_OBJECT))
             && let Some(part) = self.own_member(&narrow, name, types, span)?
         {
             return Ok(Some(part));
         }
-        // Its members are the entries of a dictionary: reading one runs nothing else.
-        if is(&narrow.ty, EXPANDO)
+        // Its members are the entries of a dictionary: reading one runs no other code.
+        if is(&narrow.ty, EXPANDO_OBJECT)
             && let Some(dictionary) = self.types.named(DICTIONARY, vec![STRING, OBJECT])
         {
             let entries = self.cast_value(narrow, &dictionary, span)?;
             let key = self.literal(Constant::Text(name.to_owned()), span);
             let given = [SourceArgument {
                 name: None,
-                mode: Mode::Value,
+                mode: ArgumentMode::Value,
                 value: SourceArgumentValue::Value(key),
                 span,
             }];
-            return Ok(Some(Classification::Value(self.indexed(entries, &given, span)?)));
+            return Ok(Some(Classification::Value(self.element_access(entries, &given, span)?)));
         }
         leave_to_compiler("a member of a `dynamic` object", span)
     }
 
-    /// A value as the debugger sees that it is, where it is more than it was declared as.
-    pub(super) fn narrowed(&self, of: &Typed) -> Option<Typed> {
+    /// A value with its run-time type, if that type is more derived than the declared one.
+    pub(super) fn narrow(&self, of: &Typed) -> Option<Typed> {
         if of.ty.is_value() || of.ty == STRING || of.effects() > super::Effects::Getters {
             return None;
         }
-        let actual = self.types.system.actual(of)?;
+        let actual = self.types.system.runtime_type(of)?;
         let is_more = actual != of.ty && actual != Ty::Null && actual != Ty::Other && !actual.is_open();
         is_more.then(|| Typed::new(TypedKind::Narrow(of.clone().boxed()), actual, of.span))
     }
 
-    /// A member that a type of the value declares: no extension method, which a name by itself never means.
+    /// A member that a type of the value declares. A simple name never refers to an extension method.
     pub(super) fn own_member(
         &self,
         of: &Typed,
@@ -253,7 +254,7 @@ impl Binder<'_> {
                 }
             }
         }
-        // A parameter of a primary constructor is a field that only the compiler can name.
+        // The field of a primary constructor's parameter has a name that an expression cannot use.
         let parameter = format!("<{name}>P");
         for owner in self.types.chain(&of.ty) {
             let Some(def) = self.types.def(&owner) else { continue };
@@ -271,17 +272,17 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// Members that need no looking up: lengths, nullables, elements of tuples.
+    /// Members that need no lookup: lengths, members of nullables, elements of tuples.
     fn intrinsic_member(&self, of: &Typed, name: &str, span: Span) -> Option<Typed> {
         let boxed = || of.clone().boxed();
         match (&of.ty, name) {
             (Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING), "Length") => {
-                // The length of a constant is not one itself.
+                // The length of a constant is not a constant.
                 return Some(Typed::new(TypedKind::Length(boxed()), INT, span));
             }
             (Ty::Vector(_) | Ty::Array(..), "LongLength") => {
                 let length = Typed::new(TypedKind::Length(boxed()), INT, span);
-                let how = How::Number { checked: false };
+                let how = ConversionKind::Number { checked: false };
                 return Some(Typed::new(
                     TypedKind::Convert(length.boxed(), how),
                     Ty::Primitive(kind::I8),
@@ -295,7 +296,7 @@ impl Binder<'_> {
         if let Some(inner) = self.types.nullable(&of.ty) {
             return match name {
                 "HasValue" => Some(Typed::new(TypedKind::HasValue(boxed()), BOOL, span)),
-                "Value" => Some(Typed::new(TypedKind::Convert(boxed(), How::Unwrap), inner, span)),
+                "Value" => Some(Typed::new(TypedKind::Convert(boxed(), ConversionKind::Unwrap), inner, span)),
                 _ => None,
             };
         }
@@ -336,7 +337,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn field(&self, of: Option<Typed>, field: &Rc<Field>, owner: &Ty, span: Span) -> Typed {
-        // A `ref` field is what it refers to.
+        // A `ref` field has the value of the variable to which it refers.
         let ty = field.ty.with(owner.arguments(), &[]).direct().clone();
         if let Some(constant) = &field.constant {
             return Typed::new(TypedKind::Constant(constant.clone()), constant_type(constant, ty), span);
@@ -362,11 +363,11 @@ impl Binder<'_> {
         PropertyRef { property: property.clone(), owner: owner.clone(), ty, is_base: false }
     }
 
-    /// A method of a type, its own generic parameters open.
+    /// A method of a type, whose own generic parameters are open.
     pub(super) fn method_ref(&self, method: &Rc<Method>, owner: &Ty, types: Vec<Ty>) -> MethodRef {
         let close = |ty: &Ty| ty.with(owner.arguments(), &types);
         let by = |parameter: &super::Parameter| match parameter.pass {
-            super::Pass::Value => close(&parameter.ty),
+            super::PassMode::Value => close(&parameter.ty),
             _ => Ty::Reference(Box::new(close(&parameter.ty))),
         };
         MethodRef {
@@ -382,7 +383,8 @@ impl Binder<'_> {
     }
 }
 
-/// The type of a constant field: its own, but that of a number where metadata says less.
+/// The type of a constant field: the declared type, or the type of the constant if the
+/// declared one is unknown.
 fn constant_type(constant: &Constant, declared: Ty) -> Ty {
     match (&declared, constant) {
         (Ty::Other, constant) => constant.ty(),
@@ -390,7 +392,7 @@ fn constant_type(constant: &Constant, declared: Ty) -> Ty {
     }
 }
 
-/// As `base.` calls it: the member of the base itself.
+/// Marks a member as accessed by `base.`, without virtual dispatch.
 fn as_base(part: Classification) -> Classification {
     match part {
         Classification::Group(group) => {

@@ -1,9 +1,9 @@
-//! Runs what `fuzz/fuzz_targets/expression.rs` runs, over a bounded number of random bytes and of damaged
-//! expressions of the fixture programs: nothing panics, and each has an end.
+//! Runs the code of `fuzz/fuzz_targets/expression.rs` with a bounded number of random bytes and of damaged
+//! expressions of the fixture programs. No input panics, and each run ends.
 
 use super::bind_any;
 
-/// What expressions are damaged with.
+/// The texts that are inserted into expressions.
 const PIECES: [&str; 30] = [
     "(",
     ")",
@@ -46,7 +46,7 @@ impl Random {
     }
 }
 
-/// The expressions of the programs' tables.
+/// The expressions in the tables of the fixture programs.
 fn expressions() -> Vec<String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/programs/");
     let sources = ["dotnet/expressions/Program.cs", "modern/compiled/Table.cs"];
@@ -55,7 +55,7 @@ fn expressions() -> Vec<String> {
     rows.filter_map(|row| Some(row.trim().strip_prefix("Check(")?.strip_suffix(");")?.to_owned())).collect()
 }
 
-/// The nearest border of a character at or before a byte.
+/// The nearest character boundary at or before a byte offset.
 fn border(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

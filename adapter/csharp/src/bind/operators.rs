@@ -1,5 +1,5 @@
-//! Operators (language specification, 12.4.5 and 12.9 to 12.14): those that types define, and the built-in
-//! ones, chosen as overloads are, so that conversions which types define count too.
+//! Operators (language specification, 12.4.5 and 12.9 to 12.14): user-defined and built-in ones. Both are
+//! chosen by overload resolution, which considers user-defined conversions.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -7,24 +7,24 @@ use std::rc::Rc;
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::overloads::{OverloadCandidate, SourceArgument, SourceArgumentValue};
 use super::system::{Member, Method};
-use super::typed::{How, Passed, Typed, TypedArgument, TypedCall, TypedKind};
+use super::typed::{ConversionKind, PassedArgument, Typed, TypedArgument, TypedCall, TypedKind};
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, OperatorError, Overflow, UnaryOp, compute, compute_unary};
 use crate::syntax::Span;
-use crate::syntax::tree::{Expr, Mode};
+use crate::syntax::tree::{ArgumentMode, Expr};
 use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
 
 impl Binder<'_> {
     pub(super) fn binary_expr(&mut self, op: BinaryOp, a: &Expr, b: &Expr, span: Span) -> Bind<Typed> {
-        // `id == default`: the other side says of what type.
+        // `id == default`: the other operand determines the type.
         let (a, b) = match (a.kind.takes_type(), b.kind.takes_type()) {
             (true, false) => {
                 let b = self.value(b)?;
-                (self.converted_expr(a, &b.ty)?, b)
+                (self.convert_expr(a, &b.ty)?, b)
             }
             (false, true) => {
                 let a = self.value(a)?;
-                let b = self.converted_expr(b, &a.ty)?;
+                let b = self.convert_expr(b, &a.ty)?;
                 (a, b)
             }
             _ => {
@@ -49,7 +49,7 @@ impl Binder<'_> {
         {
             return Ok(value);
         }
-        if let Some(value) = self.defined_binary(op, &a, &b, span)? {
+        if let Some(value) = self.user_defined_binary(op, &a, &b, span)? {
             return Ok(value);
         }
         if op == BinaryOp::Add && self.joins_text(&a, &b) {
@@ -75,19 +75,19 @@ impl Binder<'_> {
         self.no_binary(op, &a, &b, span)
     }
 
-    /// A `dynamic` value has its actual type.
+    /// Converts a `dynamic` value to its run-time type.
     fn as_it_is(&self, value: Typed) -> Bind<Typed> {
         if !self.is_dynamic_value(&value) {
             return Ok(value);
         }
-        match self.narrowed(&value) {
+        match self.narrow(&value) {
             Some(narrow) => Ok(narrow),
             None => leave_to_compiler("an operator on a `dynamic` value", value.span),
         }
     }
 
     pub(super) fn no_binary<T>(&self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<T> {
-        let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
+        let (a, b) = (self.spell(&a.ty), self.spell(&b.ty));
         reject(
             "CS0019",
             format!("Operator '{}' cannot be applied to operands of type '{a}' and '{b}'", op.text()),
@@ -95,7 +95,8 @@ impl Binder<'_> {
         )
     }
 
-    /// Whether `+` is the one of texts: one side is a text, or nothing meets a type that is not a number.
+    /// Whether `+` is string concatenation: an operand is a string, or null is added to a type
+    /// that is not a number.
     fn joins_text(&self, a: &Typed, b: &Typed) -> bool {
         let is_text = |value: &Typed| value.ty == STRING;
         let is_object = |value: &Typed| !value.ty.is_value() && !value.is_null();
@@ -121,8 +122,8 @@ impl Binder<'_> {
         Typed::new(TypedKind::Concat(parts), STRING, span)
     }
 
-    /// A part of a text: what its `ToString` returns, worked out here for numbers, truths, enums and
-    /// nullables of them.
+    /// A part of a concatenated string: the result of `ToString`. Numbers, Booleans, enums and their
+    /// nullables are formatted in the debugger.
     pub(super) fn as_text(&self, part: Typed) -> Typed {
         if part.ty == STRING || part.is_null() {
             return part;
@@ -133,8 +134,8 @@ impl Binder<'_> {
         Typed::new(TypedKind::Text(part.boxed(), here), STRING, span)
     }
 
-    /// An operator that one of the operands' types defines.
-    fn defined_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
+    /// Binds an operator that the type of an operand defines.
+    fn user_defined_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
         let is_plain =
             |value: &Typed| value.is_null() || self.types.is_built_in(&self.types.inside(&value.ty));
         if is_plain(a) && is_plain(b) {
@@ -144,10 +145,10 @@ impl Binder<'_> {
         if methods.is_empty() {
             return Ok(None);
         }
-        self.defined_operator(&methods, &[a, b], Some(op), span)
+        self.user_defined_operator(&methods, &[a, b], Some(op), span)
     }
 
-    /// Methods of this name that the operands' types declare.
+    /// Operator methods of this name that the types of the operands declare.
     pub(super) fn operator_methods(&self, name: &str, operands: &[&Typed]) -> Vec<(Rc<Method>, Ty)> {
         let mut owners: Vec<Ty> = Vec::new();
         for operand in operands {
@@ -174,7 +175,7 @@ impl Binder<'_> {
                 });
                 methods.filter(fits).collect()
             };
-            // In `checked` those hide the others of the same operands (12.8.20).
+            // In `checked`, the checked operators hide the others with the same operands (12.8.20).
             let checked = match (self.overflow, checked_name(name)) {
                 (Overflow::Fails, Some(name)) => declared(&name),
                 _ => Vec::new(),
@@ -188,8 +189,8 @@ impl Binder<'_> {
         methods
     }
 
-    /// The call of the best of these operators; lifted where operands are nullable.
-    pub(super) fn defined_operator(
+    /// The call of the best of these operators, which is lifted if operands are nullable.
+    pub(super) fn user_defined_operator(
         &mut self,
         methods: &[(Rc<Method>, Ty)],
         operands: &[&Typed],
@@ -204,7 +205,7 @@ impl Binder<'_> {
                 };
                 SourceArgument {
                     name: None,
-                    mode: Mode::Value,
+                    mode: ArgumentMode::Value,
                     span: operand.span,
                     value: SourceArgumentValue::Value(value),
                 }
@@ -223,7 +224,7 @@ impl Binder<'_> {
         self.lifted_operator(best, operands, op, span).map(Some)
     }
 
-    /// Nothing in, nothing out; equality compares nothing with nothing.
+    /// A lifted operator: the result is null if an operand is null; equality compares nulls.
     fn lifted_operator(
         &mut self,
         best: OverloadCandidate,
@@ -239,7 +240,11 @@ impl Binder<'_> {
             match self.types.nullable(&operand.ty) {
                 Some(ty) => {
                     nulls.push(Typed::new(TypedKind::IsNull(kept.clone().boxed()), BOOL, span));
-                    inner.push(Typed::new(TypedKind::Convert(kept.boxed(), How::Unwrap), ty, operand.span));
+                    inner.push(Typed::new(
+                        TypedKind::Convert(kept.boxed(), ConversionKind::Unwrap),
+                        ty,
+                        operand.span,
+                    ));
                 }
                 None => inner.push(kept),
             }
@@ -248,7 +253,7 @@ impl Binder<'_> {
             .into_iter()
             .map(|value| SourceArgument {
                 name: None,
-                mode: Mode::Value,
+                mode: ArgumentMode::Value,
                 span: value.span,
                 value: SourceArgumentValue::Value(value),
             })
@@ -277,7 +282,9 @@ impl Binder<'_> {
                 let ty = self.types.nullable_of(&call.ty);
                 let wrapped = match ty == call.ty {
                     true => call,
-                    false => Typed::new(TypedKind::Convert(call.boxed(), How::Wrap), ty.clone(), span),
+                    false => {
+                        Typed::new(TypedKind::Convert(call.boxed(), ConversionKind::Wrap), ty.clone(), span)
+                    }
                 };
                 (ty.clone(), Typed::new(TypedKind::Default, ty, span), wrapped)
             }
@@ -297,7 +304,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `&`, `|`, `^` and equality of truths, three-valued where they are nullable.
+    /// Binds `&`, `|`, `^` and equality of `bool`, with three values for `bool?`.
     fn truth_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
         if !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Equal | BinaryOp::NotEqual)
         {
@@ -310,7 +317,9 @@ impl Binder<'_> {
         let lifts = |value: &Typed| self.types.nullable(&value.ty).is_some() || value.is_null();
         let lifted = lifts(a) || lifts(b);
         let ty = if lifted { self.types.nullable_of(&BOOL) } else { BOOL };
-        let (Some(first), Some(second)) = (self.implicit(a, &ty), self.implicit(b, &ty)) else {
+        let (Some(first), Some(second)) =
+            (self.implicit_conversion(a, &ty), self.implicit_conversion(b, &ty))
+        else {
             return Ok(None);
         };
         let (a, b) = (self.apply(a.clone(), first)?, self.apply(b.clone(), second)?);
@@ -318,7 +327,7 @@ impl Binder<'_> {
         self.built_in(op, a, b, result, span).map(Some)
     }
 
-    /// Operators of enums (12.10.5, 12.12.6, 12.13.3).
+    /// Binds operators of enums (12.10.5, 12.12.6, 12.13.3).
     fn enum_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
         let inside = |value: &Typed| self.types.inside(&value.ty);
         let (left_ty, right_ty) = (inside(a), inside(b));
@@ -336,7 +345,7 @@ impl Binder<'_> {
         }
         let is_zero = |value: &Typed| matches!(value.constant(), Some(Constant::Int(_, 0)));
         let number = Ty::Primitive(storage);
-        // The types that both sides are converted to, and the result's.
+        // The type to which both operands are converted, and the type of the result.
         let (left_as, right_as, result) = match op {
             BinaryOp::Add if !both => match left_kind {
                 Some(_) => (enumeration.clone(), number, enumeration),
@@ -358,12 +367,12 @@ impl Binder<'_> {
         let lifted = lifts(a) || lifts(b);
         let wrap = |ty: Ty| if lifted { self.types.nullable_of(&ty) } else { ty };
         let (Some(first), Some(second)) =
-            (self.implicit(a, &wrap(left_as)), self.implicit(b, &wrap(right_as)))
+            (self.implicit_conversion(a, &wrap(left_as)), self.implicit_conversion(b, &wrap(right_as)))
         else {
             return self.no_binary(op, a, b, span);
         };
         let (a, b) = (self.apply(a.clone(), first)?, self.apply(b.clone(), second)?);
-        // They are computed as what they are stored as, or as int where that is smaller.
+        // They are computed in their underlying type, or as `int` if that type is smaller.
         let small = matches!(storage, kind::I1 | kind::U1 | kind::I2 | kind::U2 | kind::CHAR);
         let working = wrap(Ty::Primitive(if small { kind::I4 } else { storage }));
         let (a, b) = (self.as_number(a, &working)?, self.as_number(b, &working)?);
@@ -378,7 +387,7 @@ impl Binder<'_> {
         value.map(Some)
     }
 
-    /// A number, enum or nullable of one as another.
+    /// Converts a number, an enum or a nullable of one to another number type.
     fn as_number(&self, value: Typed, to: &Ty) -> Bind<Typed> {
         match self.explicit_of_types(&value.ty, to, 4) {
             Some(steps) => self.apply(value, steps),
@@ -386,7 +395,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Operators of numbers: the one whose operands both convert to, as overloads are chosen (12.4.7).
+    /// Binds an operator of numbers: the one to whose operand types both operands convert (12.4.7).
     fn number_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
         use kind::{I, I4, I8, R4, R8, U, U4, U8};
         let native = |value: &Typed| matches!(self.types.inside(&value.ty), Ty::Primitive(I | U));
@@ -410,7 +419,8 @@ impl Binder<'_> {
         let fitting: Vec<Ty> = targets
             .into_iter()
             .filter(|ty| {
-                self.implicit(a, &wrap(ty)).is_some() && self.implicit(b, &wrap(&right_of(ty))).is_some()
+                self.implicit_conversion(a, &wrap(ty)).is_some()
+                    && self.implicit_conversion(b, &wrap(&right_of(ty))).is_some()
             })
             .collect();
         let beats = |one: &Ty, other: &Ty| {
@@ -432,7 +442,7 @@ impl Binder<'_> {
             return match fitting.is_empty() {
                 true => Ok(None),
                 false => {
-                    let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
+                    let (a, b) = (self.spell(&a.ty), self.spell(&b.ty));
                     reject(
                         "CS0034",
                         format!("Operator '{}' is ambiguous on operands of type '{a}' and '{b}'", op.text()),
@@ -442,13 +452,13 @@ impl Binder<'_> {
             };
         };
         let ty = wrap(best);
-        let a = self.converted(a.clone(), &ty)?;
-        let b = self.converted(b.clone(), &wrap(&right_of(best)))?;
+        let a = self.convert(a.clone(), &ty)?;
+        let b = self.convert(b.clone(), &wrap(&right_of(best)))?;
         let result = if op.compares() { BOOL } else { ty };
         self.built_in(op, a, b, result, span).map(Some)
     }
 
-    /// A built-in operator on operands of its type; folded where both are constants.
+    /// A built-in operator on operands of its type. It is folded if both are constants.
     pub(super) fn built_in(&self, op: BinaryOp, a: Typed, b: Typed, ty: Ty, span: Span) -> Bind<Typed> {
         if let (Some(first), Some(second)) = (a.constant(), b.constant()) {
             return match compute(op, first, second, (true, true), self.overflow) {
@@ -477,12 +487,12 @@ impl Binder<'_> {
         let value = self.as_it_is(value)?;
         let methods = self.operator_methods(op.method(), &[&value]);
         if !methods.is_empty()
-            && let Some(value) = self.defined_operator(&methods, &[&value], None, span)?
+            && let Some(value) = self.user_defined_operator(&methods, &[&value], None, span)?
         {
             return Ok(value);
         }
         let no_operator = |binder: &Self| {
-            let name = binder.spelled(&value.ty);
+            let name = binder.spell(&value.ty);
             reject(
                 "CS0023",
                 format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
@@ -492,7 +502,7 @@ impl Binder<'_> {
         if op == UnaryOp::Not {
             let lifted = self.types.nullable(&value.ty).is_some();
             let ty = if lifted { self.types.nullable_of(&BOOL) } else { BOOL };
-            let Some(steps) = self.implicit(&value, &ty) else { return no_operator(self) };
+            let Some(steps) = self.implicit_conversion(&value, &ty) else { return no_operator(self) };
             let value = self.apply(value, steps)?;
             return self.built_in_unary(op, value, ty, span);
         }
@@ -526,14 +536,14 @@ impl Binder<'_> {
         }
         match self.number_of_unary(op, &value) {
             Some(ty) => {
-                let value = self.converted(value, &ty)?;
+                let value = self.convert(value, &ty)?;
                 self.built_in_unary(op, value, ty, span)
             }
             None => no_operator(self),
         }
     }
 
-    /// The type in which a sign or complement is worked out.
+    /// The type in which a unary operator is computed.
     fn number_of_unary(&self, op: UnaryOp, value: &Typed) -> Option<Ty> {
         use kind::{I, I4, I8, R4, R8, U, U4, U8};
         let kinds: &[u32] = match op {
@@ -553,7 +563,9 @@ impl Binder<'_> {
         }
         let fitting: Vec<&Ty> = targets
             .iter()
-            .filter(|ty| !matches!(ty, Ty::Primitive(I | U)) && self.implicit(value, &wrap(ty)).is_some())
+            .filter(|ty| {
+                !matches!(ty, Ty::Primitive(I | U)) && self.implicit_conversion(value, &wrap(ty)).is_some()
+            })
             .collect();
         let beats = |one: &Ty, other: &Ty| self.better_type(one, other) == Ordering::Greater;
         let best = fitting.iter().find(|one| fitting.iter().all(|other| *one == other || beats(one, other)));
@@ -568,7 +580,7 @@ impl Binder<'_> {
                     reject("CS0220", "The operation overflows at compile time in checked mode", span)
                 }
                 Err(_) => {
-                    let name = self.spelled(&value.ty);
+                    let name = self.spell(&value.ty);
                     reject(
                         "CS0023",
                         format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
@@ -581,7 +593,7 @@ impl Binder<'_> {
     }
 }
 
-/// The method of an operator that fails where the other wraps around; none where there is only one.
+/// The name of an operator's checked method; `None` if the operator has none.
 fn checked_name(name: &str) -> Option<String> {
     const CHECKED: [&str; 7] =
         ["Addition", "Subtraction", "Multiply", "Division", "UnaryNegation", "Increment", "Decrement"];
@@ -589,14 +601,14 @@ fn checked_name(name: &str) -> Option<String> {
     Some(format!("op_Checked{operator}"))
 }
 
-fn static_call(best: OverloadCandidate, arguments: Vec<Passed>, span: Span) -> Typed {
+fn static_call(best: OverloadCandidate, arguments: Vec<PassedArgument>, span: Span) -> Typed {
     let ty = best.method.result.direct().clone();
     let call = TypedCall { of: None, method: best.method, arguments, is_base: false };
     Typed::new(TypedKind::Call(Box::new(call)), ty, span)
 }
 
-/// An argument list of values in order.
-pub(super) fn in_order(values: Vec<Typed>) -> Vec<Passed> {
-    let one = |(turn, value)| Passed { value: TypedArgument::Value(value), turn };
+/// The values as positional arguments.
+pub(super) fn positional_arguments(values: Vec<Typed>) -> Vec<PassedArgument> {
+    let one = |(turn, value)| PassedArgument { value: TypedArgument::Value(value), turn };
     values.into_iter().enumerate().map(one).collect()
 }

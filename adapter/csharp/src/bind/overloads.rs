@@ -1,67 +1,67 @@
-//! Which of several methods a call means (language specification, 12.6.4).
+//! Overload resolution (language specification, 12.6.4).
 
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
-use super::system::{Method, Parameter, Pass};
+use super::system::{Method, Parameter, PassMode};
 use super::typed::{MethodRef, Typed};
 use crate::syntax::Span;
-use crate::syntax::tree::{Designation, Expr, Mode, TypeName};
+use crate::syntax::tree::{ArgumentMode, Designation, Expr, TypeName};
 use crate::types::{Ty, kind};
 
-/// An argument as it was written.
+/// An argument of a call in the source.
 pub(super) struct SourceArgument<'e> {
     pub(super) name: Option<Rc<str>>,
-    pub(super) mode: Mode,
+    pub(super) mode: ArgumentMode,
     pub(super) value: SourceArgumentValue<'e>,
     pub(super) span: Span,
 }
 
 pub(super) enum SourceArgumentValue<'e> {
     Value(Typed),
-    /// Its meaning depends on what it is for: `new(…)`, `default`.
+    /// An expression whose type depends on the parameter: `new(…)`, `default`.
     Late(&'e Expr),
-    /// A lambda, or a method by its name.
+    /// A lambda, or a method group.
     Function,
-    /// `out var name`.
+    /// A declaration in an argument: `out var name`.
     Declared(Option<(&'e TypeName, Ty)>, &'e Designation),
 }
 
-/// Where a parameter's value comes from.
+/// The source of a parameter's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ParameterSource {
     Argument(usize),
     Default,
-    /// The remaining arguments, in an array of this type.
+    /// The remaining arguments, by position, in an array of this type.
     Rest(Vec<usize>, Ty),
 }
 
-/// A method that could be meant.
+/// A method that is applicable to the arguments.
 pub(super) struct OverloadCandidate {
     pub(super) method: MethodRef,
     pub(super) places: Vec<ParameterSource>,
-    /// The type that each argument must become.
+    /// The type to which each argument is converted.
     wanted: Vec<Ty>,
     expanded: bool,
 }
 
 impl OverloadCandidate {
-    /// Whether the first argument is a number that becomes another kind of number.
+    /// Whether the first argument is a number that is converted to another number type.
     pub(super) fn converts_number(&self, from: &Ty) -> bool {
         self.wanted.first().is_some_and(|to| is_other_number(from, to))
     }
 }
 
-/// Whether both are numbers, of different types: `this` of an extension method is never converted from one to
-/// the other.
+/// Whether both are numbers of different types. `this` of an extension method is never converted
+/// between number types.
 pub(super) fn is_other_number(from: &Ty, to: &Ty) -> bool {
     let is_number = |ty: &Ty| matches!(ty, Ty::Primitive(_)) && ty.is_value();
     from != to && is_number(from) && is_number(to)
 }
 
 impl Binder<'_> {
-    /// The methods of these that could be meant.
+    /// The applicable methods.
     pub(super) fn applicable(
         &self,
         methods: &[(Rc<Method>, Ty)],
@@ -75,7 +75,7 @@ impl Binder<'_> {
         methods.iter().filter_map(one).collect()
     }
 
-    /// The best of them; `None` if there is no best one.
+    /// The best of the candidates; `None` if there is no best one.
     pub(super) fn best(
         &self,
         mut candidates: Vec<OverloadCandidate>,
@@ -122,7 +122,7 @@ impl Binder<'_> {
             return None;
         }
         let places = places(method, given, expanded, last)?;
-        // Which parameter each argument meets.
+        // The parameter of each argument.
         let mut met: Vec<(usize, &Parameter, Ty)> = Vec::new();
         for (place, parameter) in places.iter().zip(&method.parameters) {
             let ty = parameter.ty.with(owner.arguments(), &[]);
@@ -140,7 +140,7 @@ impl Binder<'_> {
             let pairs: Vec<(Ty, Ty)> = met
                 .iter()
                 .filter_map(|(at, parameter, ty)| {
-                    let ty = if parameter.pass == Pass::Value || parameter.pass == Pass::In {
+                    let ty = if parameter.pass == PassMode::Value || parameter.pass == PassMode::In {
                         ty.clone()
                     } else {
                         Ty::Reference(Box::new(ty.clone()))
@@ -152,7 +152,7 @@ impl Binder<'_> {
                     }
                 })
                 .collect();
-            own = self.inferred(generic, &pairs)?;
+            own = self.infer_arguments(generic, &pairs)?;
         }
         if own.iter().any(Self::is_internal) || !self.satisfies(method, owner, &own) {
             return None;
@@ -173,23 +173,25 @@ impl Binder<'_> {
         Some(OverloadCandidate { method: self.method_ref(method, owner, own), places, wanted, expanded })
     }
 
-    /// Whether an argument fits a parameter of this type.
+    /// Whether an argument converts to a parameter of this type.
     fn fits(&self, given: &SourceArgument<'_>, parameter: &Parameter, ty: &Ty) -> bool {
         let passes = matches!(
             (given.mode, parameter.pass),
-            (Mode::Value, Pass::Value | Pass::In)
-                | (Mode::Ref, Pass::Ref | Pass::In)
-                | (Mode::Out, Pass::Out)
-                | (Mode::In, Pass::In)
+            (ArgumentMode::Value, PassMode::Value | PassMode::In)
+                | (ArgumentMode::Ref, PassMode::Ref | PassMode::In)
+                | (ArgumentMode::Out, PassMode::Out)
+                | (ArgumentMode::In, PassMode::In)
         );
         if !passes {
             return false;
         }
         match &given.value {
-            SourceArgumentValue::Value(value) if given.mode != Mode::Value => value.ty == *ty,
-            // The runtime takes no `ref struct` that a conversion made.
+            SourceArgumentValue::Value(value) if given.mode != ArgumentMode::Value => value.ty == *ty,
+            // An evaluation cannot pass a `ref struct` that a conversion created.
             SourceArgumentValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => false,
-            SourceArgumentValue::Value(value) => !value.is_void() && self.implicit(value, ty).is_some(),
+            SourceArgumentValue::Value(value) => {
+                !value.is_void() && self.implicit_conversion(value, ty).is_some()
+            }
             SourceArgumentValue::Late(expr) => self.fits_late(expr, ty),
             SourceArgumentValue::Function => self.takes_lambda(ty),
             SourceArgumentValue::Declared(Some((_, declared)), _) => declared == ty,
@@ -206,7 +208,7 @@ impl Binder<'_> {
                 !matches!(inner, Ty::Vector(_) | Ty::Array(..) | Ty::Pointer(_))
                     && !self.types.is_interface(&inner)
             }
-            // A tuple with parts that have no type of their own.
+            // A tuple with elements that have no natural type.
             ExprKind::Tuple(elements) => {
                 self.types.tuple(ty).is_some_and(|types| types.len() == elements.len())
             }
@@ -215,7 +217,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether one candidate is better than another; [`Ordering::Equal`] where neither is.
+    /// Whether one candidate is better than another; [`Ordering::Equal`] if neither is.
     fn is_better(
         &self,
         one: &OverloadCandidate,
@@ -262,7 +264,8 @@ impl Binder<'_> {
         ties.into_iter().fold(Ordering::Equal, Ordering::then).reverse()
     }
 
-    /// Which of two is declared with more specific types: `List<T>` rather than `T`.
+    /// Compares two candidates by the specificity of their declared types: `List<T>` is
+    /// more specific than `T`.
     fn specific(&self, one: &OverloadCandidate, other: &OverloadCandidate) -> Ordering {
         let depth = |candidate: &OverloadCandidate| {
             candidate
@@ -276,7 +279,7 @@ impl Binder<'_> {
         depth(one).cmp(&depth(other))
     }
 
-    /// Which of two types an argument is better converted to.
+    /// Compares two conversions of an argument by their target types.
     fn better_target(&self, given: &SourceArgument<'_>, a: &Ty, b: &Ty) -> Ordering {
         if a == b {
             return Ordering::Equal;
@@ -291,7 +294,7 @@ impl Binder<'_> {
         self.better_type(a, b)
     }
 
-    /// Which of two types is the better target (12.6.4.7).
+    /// Compares two types as conversion targets (12.6.4.7).
     pub(super) fn better_type(&self, a: &Ty, b: &Ty) -> Ordering {
         let to_b = self.types.widens(a, b);
         let to_a = self.types.widens(b, a);
@@ -311,7 +314,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Why none of these methods takes these arguments.
+    /// Refuses a call because no method accepts these arguments.
     pub(super) fn no_overload<T>(
         &self,
         name: &str,
@@ -353,8 +356,8 @@ impl Binder<'_> {
                 let Some(parameter) = method.parameters.get(at).or(method.parameters.last()) else {
                     continue;
                 };
-                let wanted = self.spelled(&parameter.ty.with(owner.arguments(), &[]));
-                let from = self.spelled(&value.ty);
+                let wanted = self.spell(&parameter.ty.with(owner.arguments(), &[]));
+                let from = self.spell(&value.ty);
                 return reject(
                     "CS1503",
                     format!("Argument {}: cannot convert from '{from}' to '{wanted}'", at + 1),
@@ -365,7 +368,7 @@ impl Binder<'_> {
         let passed: Vec<String> = given
             .iter()
             .map(|given| match &given.value {
-                SourceArgumentValue::Value(value) => self.spelled(&value.ty),
+                SourceArgumentValue::Value(value) => self.spell(&value.ty),
                 SourceArgumentValue::Function => "lambda or method".into(),
                 SourceArgumentValue::Late(_) => "default or new".into(),
                 SourceArgumentValue::Declared(..) => "out var".into(),
@@ -375,7 +378,7 @@ impl Binder<'_> {
     }
 }
 
-/// How much of a type is written out.
+/// How specific a type is: the number of its parts that are not generic parameters.
 fn specificity(ty: &Ty) -> usize {
     match ty {
         Ty::Var(_) | Ty::MethodVar(_) => 0,
@@ -385,7 +388,7 @@ fn specificity(ty: &Ty) -> usize {
     }
 }
 
-/// Where each parameter's value comes from; none where the arguments do not go with the parameters.
+/// The source of each parameter's value; `None` if the arguments do not match the parameters.
 fn places(
     method: &Method,
     given: &[SourceArgument<'_>],

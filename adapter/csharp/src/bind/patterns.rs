@@ -1,18 +1,18 @@
-//! Patterns (language specification, 11): what must hold of a value, and the names they give to parts of it.
+//! Patterns (language specification, 11): the tests of a value, and the names of its parts.
 
 use super::binder::{Bind, Binder, Classification, reject};
 use super::overloads::{SourceArgument, SourceArgumentValue};
-use super::typed::{How, Typed, TypedKind, TypedPattern};
+use super::typed::{ConversionKind, Typed, TypedKind, TypedPattern};
 use crate::constant::Constant;
 use crate::operators::BinaryOp;
 use crate::syntax::Span;
 use crate::syntax::tree::{
-    Designation, Expr, ListItem, Mode, Pattern, PatternKind, Recursive, TypeName, TypeNameKind,
+    ArgumentMode, Designation, Expr, ListItem, Pattern, PatternKind, Recursive, TypeName, TypeNameKind,
 };
 use crate::types::{BOOL, Ty};
 
 impl Binder<'_> {
-    /// `of is pattern`.
+    /// Binds the expression `of is pattern`.
     pub(super) fn is(&mut self, of: &Expr, pattern: &Pattern, span: Span) -> Bind<Typed> {
         let of = self.value(of)?;
         let slot = self.slot();
@@ -21,7 +21,7 @@ impl Binder<'_> {
         Ok(Typed::new(TypedKind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
     }
 
-    /// The test of a pattern, and the value with the type it has if the test succeeds.
+    /// Binds a pattern to its test, and to the value with the type that it has if the test succeeds.
     pub(super) fn pattern(&mut self, pattern: &Pattern, input: &Typed) -> Bind<(TypedPattern, Typed)> {
         let same = || input.clone();
         Ok(match &pattern.kind {
@@ -55,7 +55,7 @@ impl Binder<'_> {
                     Ok(_) => self.type_test(ty, input)?,
                     Err(refusal) => match self.constant_test(expr, input) {
                         Ok(test) => (test, same()),
-                        // Of two reasons the one about the name.
+                        // Of two errors, the one about the name is reported.
                         Err(other) => return Err(if self.part(expr).is_ok() { other } else { refusal }),
                     },
                 },
@@ -95,7 +95,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A name, or several for the parts of a tuple.
+    /// Declares a name, or several names for the elements of a tuple.
     fn names(&mut self, names: &Designation, input: &Typed, span: Span) -> Bind<TypedPattern> {
         match names {
             Designation::Discard => Ok(TypedPattern::Always),
@@ -105,12 +105,12 @@ impl Binder<'_> {
             }
             Designation::Tuple(all) => {
                 let mut tests = self.not_null(input);
-                let value = self.unwrapped(input, &mut tests);
+                let value = self.unwrap_nullable(input, &mut tests);
                 let mut steps = Vec::new();
-                let parts = self.deconstructed(&value, all.len(), &mut steps, span)?;
+                let parts = self.deconstruction_parts(&value, all.len(), &mut steps, span)?;
                 self.run_before(steps, &mut tests);
                 for (part, names) in parts.into_iter().zip(all) {
-                    let (slot, kept) = self.kept_part(&part);
+                    let (slot, kept) = self.keep_part(&part);
                     let test = self.names(names, &kept, span)?;
                     tests.push(TypedPattern::Part(part, slot, Box::new(test)));
                 }
@@ -119,7 +119,7 @@ impl Binder<'_> {
         }
     }
 
-    fn kept_part(&mut self, part: &Typed) -> (u32, Typed) {
+    fn keep_part(&mut self, part: &Typed) -> (u32, Typed) {
         let slot = self.slot();
         (slot, Typed::new(TypedKind::Slot(slot), part.ty.clone(), part.span))
     }
@@ -136,11 +136,12 @@ impl Binder<'_> {
         if may_be_null { vec![TypedPattern::NotNull] } else { Vec::new() }
     }
 
-    /// Out of its nullable, into a slot of its own.
-    fn unwrapped(&mut self, input: &Typed, tests: &mut Vec<TypedPattern>) -> Typed {
+    /// Unwraps a nullable into a new slot.
+    fn unwrap_nullable(&mut self, input: &Typed, tests: &mut Vec<TypedPattern>) -> Typed {
         let Some(inner) = self.types.nullable(&input.ty) else { return input.clone() };
-        let part = Typed::new(TypedKind::Convert(input.clone().boxed(), How::Unwrap), inner, input.span);
-        let (slot, kept) = self.kept_part(&part);
+        let part =
+            Typed::new(TypedKind::Convert(input.clone().boxed(), ConversionKind::Unwrap), inner, input.span);
+        let (slot, kept) = self.keep_part(&part);
         tests.push(TypedPattern::Part(part, slot, Box::new(TypedPattern::Always)));
         kept
     }
@@ -148,7 +149,7 @@ impl Binder<'_> {
     fn type_test(&mut self, name: &TypeName, input: &Typed) -> Bind<(TypedPattern, Typed)> {
         let ty = self.type_of_name(name)?;
         if !self.types.is_by_ref(&input.ty) && !self.may_be(&input.ty, &ty) {
-            let (from, to) = (self.spelled(&input.ty), self.spelled(&ty));
+            let (from, to) = (self.spell(&input.ty), self.spell(&ty));
             return reject(
                 "CS8121",
                 format!("An expression of type '{from}' cannot be handled by a pattern of type '{to}'."),
@@ -168,7 +169,7 @@ impl Binder<'_> {
         };
         if constant == Constant::Null {
             if input.ty.is_value() && self.types.nullable(&input.ty).is_none() {
-                return self.not_converted(&value, &input.ty);
+                return self.reject_conversion(&value, &input.ty);
             }
             return Ok(TypedPattern::Null);
         }
@@ -178,13 +179,13 @@ impl Binder<'_> {
             return super::binder::leave_to_compiler("a text as a pattern for a span", expr.span);
         }
         if inside.is_value() {
-            if self.implicit(&value, &inside).is_none() {
-                return self.not_converted(&value, &input.ty);
+            if self.implicit_conversion(&value, &inside).is_none() {
+                return self.reject_conversion(&value, &input.ty);
             }
-            return Ok(TypedPattern::Constant(self.converted(value, &inside)?));
+            return Ok(TypedPattern::Constant(self.convert(value, &inside)?));
         }
         if !self.may_be(&input.ty, &value.ty) {
-            return self.not_converted(&value, &input.ty);
+            return self.reject_conversion(&value, &input.ty);
         }
         Ok(TypedPattern::Constant(value))
     }
@@ -211,9 +212,9 @@ impl Binder<'_> {
         let value = match inside.is_value() {
             true => {
                 tests.extend(self.not_null(input));
-                self.unwrapped(input, &mut tests)
+                self.unwrap_nullable(input, &mut tests)
             }
-            // Of an object it is a number of that type or not.
+            // An object is compared with its type, too.
             false => {
                 let slot = self.slot();
                 tests.push(TypedPattern::Type(to.ty.clone(), slot));
@@ -235,15 +236,15 @@ impl Binder<'_> {
             }
             _ => {
                 tests.extend(self.not_null(input));
-                self.unwrapped(input, &mut tests)
+                self.unwrap_nullable(input, &mut tests)
             }
         };
         if let Some(positions) = &of.positions {
             let mut steps = Vec::new();
-            let parts = self.deconstructed(&value, positions.len(), &mut steps, span)?;
+            let parts = self.deconstruction_parts(&value, positions.len(), &mut steps, span)?;
             self.run_before(steps, &mut tests);
             for (part, (_, pattern)) in parts.into_iter().zip(positions) {
-                let (slot, kept) = self.kept_part(&part);
+                let (slot, kept) = self.keep_part(&part);
                 let (test, _) = self.pattern(pattern, &kept)?;
                 tests.push(TypedPattern::Part(part, slot, Box::new(test)));
             }
@@ -268,7 +269,7 @@ impl Binder<'_> {
         Ok((TypedPattern::All(tests), value))
     }
 
-    /// `Friend.Name: pattern`: null on the way does not fit.
+    /// Binds `Friend.Name: pattern`, which does not match if a part of the path is null.
     fn property_test(
         &mut self,
         of: &Typed,
@@ -279,13 +280,13 @@ impl Binder<'_> {
         let part = match self.own_member(of, name, &[], pattern.span)? {
             Some(Classification::Value(part)) => part,
             _ => match self
-                .narrowed(of)
+                .narrow(of)
                 .map(|narrow| self.own_member(&narrow, name, &[], pattern.span))
                 .transpose()?
             {
                 Some(Some(Classification::Value(part))) => part,
                 _ => {
-                    let owner = self.spelled(&of.ty);
+                    let owner = self.spell(&of.ty);
                     return reject(
                         "CS0117",
                         format!("'{owner}' does not contain a definition for '{name}'"),
@@ -294,12 +295,12 @@ impl Binder<'_> {
                 }
             },
         };
-        let (slot, kept) = self.kept_part(&part);
+        let (slot, kept) = self.keep_part(&part);
         let test = match rest.is_empty() {
             true => self.pattern(pattern, &kept)?.0,
             false => {
                 let mut tests = self.not_null(&kept);
-                let value = self.unwrapped(&kept, &mut tests);
+                let value = self.unwrap_nullable(&kept, &mut tests);
                 tests.push(self.property_test(&value, rest, pattern)?);
                 TypedPattern::All(tests)
             }
@@ -307,7 +308,7 @@ impl Binder<'_> {
         Ok(TypedPattern::Part(part, slot, Box::new(test)))
     }
 
-    /// `[1, .. var rest, 2]`: for what has a length and can be indexed.
+    /// Binds `[1, .. var rest, 2]`, for types with a length and an indexer.
     fn list(
         &mut self,
         items: &[ListItem],
@@ -316,10 +317,10 @@ impl Binder<'_> {
         span: Span,
     ) -> Bind<(TypedPattern, Typed)> {
         let mut tests = self.not_null(input);
-        let value = self.unwrapped(input, &mut tests);
+        let value = self.unwrap_nullable(input, &mut tests);
         let slice = items.iter().position(|item| matches!(item, ListItem::Slice(_)));
         let length = self.length(&value, span)?;
-        let (slot, length_kept) = self.kept_part(&length);
+        let (slot, length_kept) = self.keep_part(&length);
         let wanted = i32::try_from(items.len()).unwrap_or(i32::MAX);
         let (op, least) = match slice {
             Some(_) => (BinaryOp::GreaterOrEqual, wanted - 1),
@@ -335,8 +336,8 @@ impl Binder<'_> {
                 ListItem::Slice(Some(pattern)) => {
                     let end =
                         self.binary(BinaryOp::Subtract, length_kept.clone(), self.int(behind, span), span)?;
-                    let part = self.sliced(value.clone(), from_start, end, span)?;
-                    let (slot, kept) = self.kept_part(&part);
+                    let part = self.slice_value(value.clone(), from_start, end, span)?;
+                    let (slot, kept) = self.keep_part(&part);
                     let (test, _) = self.pattern(pattern, &kept)?;
                     tests.push(TypedPattern::Part(part, slot, Box::new(test)));
                 }
@@ -352,12 +353,12 @@ impl Binder<'_> {
                     };
                     let given = [SourceArgument {
                         name: None,
-                        mode: Mode::Value,
+                        mode: ArgumentMode::Value,
                         value: SourceArgumentValue::Value(index),
                         span,
                     }];
-                    let part = self.indexed(value.clone(), &given, span)?;
-                    let (slot, kept) = self.kept_part(&part);
+                    let part = self.element_access(value.clone(), &given, span)?;
+                    let (slot, kept) = self.keep_part(&part);
                     let (test, _) = self.pattern(pattern, &kept)?;
                     tests.push(TypedPattern::Part(part, slot, Box::new(test)));
                 }

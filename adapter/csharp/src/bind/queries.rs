@@ -1,4 +1,5 @@
-//! Query expressions over what is in memory: each clause on rows of range variables, which are slots.
+//! Query expressions over sequences in memory. Each clause processes rows of range variables, which are
+//! slots.
 
 use super::binder::{Bind, Binder, DeclaredLocal, leave_to_compiler, reject};
 use super::typed::{Typed, TypedKind, TypedQuery, TypedQueryClause};
@@ -23,7 +24,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The clauses of a query up to its end; returns the type of what comes of it.
+    /// Binds the clauses of a query up to its end. Returns the type of the result.
     fn query_part(
         &mut self,
         query: &tree::Query,
@@ -85,8 +86,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `Type name in of`: the sequence, the slot of its items, and of the variable where it is of another
-    /// type.
+    /// Binds `Type name in of`: the sequence, the slot of its items, and the slot of the variable
+    /// if it has another type.
     #[allow(clippy::type_complexity, reason = "three parts of one clause")]
     fn range_of(
         &mut self,
@@ -97,20 +98,20 @@ impl Binder<'_> {
         let of = self.value(of)?;
         if self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
             return leave_to_compiler(
-                format!("a query over a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
+                format!("a query over a query (`{}`), which is an expression tree,", self.spell(&of.ty)),
                 of.span,
             );
         }
         let item = match (self.types.item_of(&of.ty), ty) {
             (Some(item), _) => item,
-            // `from T x in xs` casts, so anything that can be gone through will do.
+            // `from T x in xs` casts each item, so any sequence is accepted.
             (None, Some(_))
                 if self.types.as_interface(&of.ty, "System.Collections.IEnumerable").is_some() =>
             {
                 crate::types::OBJECT
             }
             _ => {
-                let name = self.spelled(&of.ty);
+                let name = self.spell(&of.ty);
                 return reject(
                     "CS1936",
                     format!("Could not find an implementation of the query pattern for source type '{name}'"),
@@ -135,7 +136,7 @@ impl Binder<'_> {
     }
 
     fn join_clause(&mut self, join: &tree::Join, clauses: &mut Vec<TypedQueryClause>) -> Bind<()> {
-        // The outer key sees what was bound before, the inner one only its own item.
+        // The outer key may use the earlier range variables, the inner one only its own item.
         let outer = self.value(&join.outer)?;
         let before = self.locals.len();
         let (of, slot, value) = self.range_of(join.ty.as_ref(), &join.name, &join.of)?;
@@ -151,7 +152,7 @@ impl Binder<'_> {
                 join.inner.span,
             );
         };
-        let (outer, inner) = (self.converted(outer, &key)?, self.converted(inner, &key)?);
+        let (outer, inner) = (self.convert(outer, &key)?, self.convert(inner, &key)?);
         let into = match &join.into {
             None => None,
             Some(name) => {

@@ -1,28 +1,28 @@
-//! Bases, interfaces, nullables, enums, and which reference is one of another type.
+//! Relations between types: bases, interfaces, nullables, enums, and reference conversions.
 
 use std::rc::Rc;
 
 use super::system::{TypeInfo, TypeKind, TypeProvider, Variance};
-use crate::types::{Def, Named, OBJECT, TupleNames, Ty, kind, primitive_name, widens};
+use crate::types::{Def, NamedType, OBJECT, TupleNames, Ty, kind, primitive_name, widens};
 
-/// Deepest chain of base types that is followed.
+/// Maximum number of base types that are followed.
 const MAX_BASES: usize = 64;
-/// Most interfaces of one type.
+/// Maximum number of interfaces of one type.
 const MAX_INTERFACES: usize = 256;
 
-/// Questions about types.
+/// Computes relations between the types of a provider.
 #[derive(Clone, Copy)]
 pub struct TypeRelations<'a> {
     pub(crate) system: &'a dyn TypeProvider,
 }
 
 impl<'a> TypeRelations<'a> {
-    /// Questions about the types of a system.
+    /// Creates it for the types of a provider.
     pub fn new(system: &'a dyn TypeProvider) -> Self {
         Self { system }
     }
 
-    /// The definition of a type; of a primitive the one in the core library.
+    /// The definition of a type; for a primitive, the one in the core library.
     pub fn def(&self, ty: &Ty) -> Option<Def> {
         match ty {
             Ty::Named(named) => Some(named.def()),
@@ -33,12 +33,12 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// The definition of a type.
+    /// The data of a type's definition.
     pub fn info(&self, ty: &Ty) -> Option<Rc<TypeInfo>> {
         self.system.info(self.def(ty)?)
     }
 
-    /// A type with these arguments.
+    /// Constructs a type with these generic arguments.
     pub(crate) fn make(&self, def: Def, arguments: Vec<Ty>) -> Ty {
         let Some(info) = self.system.info(def) else { return Ty::Other };
         if let Some(kind) = crate::types::primitive_named(&info.full_name)
@@ -48,7 +48,7 @@ impl<'a> TypeRelations<'a> {
         }
         let is_value = matches!(info.kind, TypeKind::Struct | TypeKind::Enum(_));
         let names = TupleNames::default();
-        Ty::Named(Named { module: def.module, token: def.token, is_value, arguments, names })
+        Ty::Named(NamedType { module: def.module, token: def.token, is_value, arguments, names })
     }
 
     /// A type by its full name.
@@ -61,7 +61,7 @@ impl<'a> TypeRelations<'a> {
         matches!(ty, Ty::Named(_)) && self.info(ty).is_some_and(|info| *info.full_name == *full_name)
     }
 
-    /// `T?`.
+    /// The nullable type `T?` of a value type.
     pub(crate) fn nullable_of(&self, ty: &Ty) -> Ty {
         if !ty.is_value() || self.nullable(ty).is_some() || matches!(ty, Ty::Pointer(_)) {
             return ty.clone();
@@ -84,7 +84,7 @@ impl<'a> TypeRelations<'a> {
         self.nullable(ty).unwrap_or_else(|| ty.clone())
     }
 
-    /// The kind of number an enum is stored as.
+    /// The underlying type of an enum, as a [`kind`].
     pub fn enum_storage(&self, ty: &Ty) -> Option<u32> {
         match ty {
             Ty::Named(named) if named.is_value => match self.system.info(named.def())?.kind {
@@ -126,7 +126,7 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// The elements of a tuple; those of the tuple inside a long one among them.
+    /// The elements of a tuple, including those of the nested tuple of a long one.
     pub(crate) fn tuple(&self, ty: &Ty) -> Option<Vec<Ty>> {
         let Ty::Named(named) = ty else { return None };
         (named.is_value && !named.arguments.is_empty()).then_some(())?;
@@ -142,18 +142,18 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// A tuple of these elements.
+    /// The tuple type of these elements; long ones are nested.
     pub(crate) fn tuple_of(&self, elements: Vec<Ty>, names: TupleNames) -> Option<Ty> {
         if elements.len() > 7 {
             return None;
         }
         match self.named(&format!("System.ValueTuple`{}", elements.len()), elements)? {
-            Ty::Named(named) => Some(Ty::Named(Named { names, ..named })),
+            Ty::Named(named) => Some(Ty::Named(NamedType { names, ..named })),
             _ => None,
         }
     }
 
-    /// The base type; none for `object` and interfaces.
+    /// The base type; `None` for `object` and interfaces.
     pub(crate) fn base(&self, ty: &Ty) -> Option<Ty> {
         match ty {
             Ty::Primitive(kind::OBJECT) => None,
@@ -173,8 +173,8 @@ impl<'a> TypeRelations<'a> {
         chain
     }
 
-    /// Types in which members of a value are looked for: its bases; of an interface those it extends, and
-    /// `object`.
+    /// The types in which members of a value are looked up: its bases; for an interface, the interfaces that
+    /// it extends, and `object`.
     pub(crate) fn lineage(&self, ty: &Ty) -> Vec<Ty> {
         let mut all = self.chain(ty);
         if self.is_interface(ty) {
@@ -184,7 +184,7 @@ impl<'a> TypeRelations<'a> {
         all
     }
 
-    /// All interfaces a type has.
+    /// All interfaces that a type implements.
     pub(crate) fn interfaces(&self, ty: &Ty) -> Vec<Ty> {
         let mut found: Vec<Ty> = Vec::new();
         if let Ty::Vector(of) = ty {
@@ -211,7 +211,7 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// The interface with this full name that a type has or is, with its arguments.
+    /// The interface with this full name that a type implements or is, with its generic arguments.
     pub(crate) fn as_interface(&self, ty: &Ty, full_name: &str) -> Option<Ty> {
         if self.is_named(ty, full_name) {
             return Some(ty.clone());
@@ -231,8 +231,8 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// Whether a reference, or a boxed value, of one type is one of the other: classes, interfaces, variance,
-    /// arrays.
+    /// Whether a reference of one type, or its boxed value, is a reference of the other type: by classes,
+    /// interfaces, variance, arrays.
     pub fn derives(&self, from: &Ty, to: &Ty) -> bool {
         if from == to || *to == OBJECT && !matches!(from, Ty::Pointer(_)) {
             return true;
@@ -256,7 +256,8 @@ impl<'a> TypeRelations<'a> {
         }
     }
 
-    /// `IEnumerable<string>` is an `IEnumerable<object>`; arrays are sequences of what their items are.
+    /// Whether a variance conversion exists: `IEnumerable<string>` is an `IEnumerable<object>`, and an array
+    /// is a sequence of its items.
     fn fits_variant(&self, from: &Ty, to: &Ty) -> bool {
         let (Ty::Named(from), Ty::Named(to)) = (from, to) else { return false };
         if from.def() != to.def() || from.arguments.is_empty() {
@@ -279,8 +280,8 @@ impl<'a> TypeRelations<'a> {
         })
     }
 
-    /// Implicit conversions that need no look at the value: numbers to wider ones, references to bases,
-    /// values to nullables and boxes (language specification, 10.2, without constants and user-defined ones).
+    /// Whether an implicit conversion exists for all values: to wider numbers, base types, nullables and
+    /// boxes (language specification, 10.2, without conversions of constants and user-defined ones).
     pub(crate) fn widens(&self, from: &Ty, to: &Ty) -> bool {
         if from == to {
             return true;

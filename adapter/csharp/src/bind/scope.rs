@@ -5,14 +5,14 @@ use std::rc::Rc;
 use crate::constant::Constant;
 use crate::types::Ty;
 
-/// A variable: a local, a parameter, one that a lambda captured, a parameter of a primary constructor.
+/// A variable: a local, a parameter, a captured variable, or a parameter of a primary constructor.
 #[derive(Debug, Clone)]
 pub struct Variable {
-    /// Its name in the source.
+    /// The name of the variable in the source.
     pub name: Rc<str>,
-    /// Its declared type, without `ref`.
+    /// The declared type, without `ref`.
     pub ty: Ty,
-    /// Its value, when it is a constant.
+    /// The value of a constant.
     pub constant: Option<Constant>,
     /// Whether it is declared as `dynamic`.
     pub is_dynamic: bool,
@@ -21,28 +21,29 @@ pub struct Variable {
 /// The `using` directives in effect.
 #[derive(Debug, Clone, Default)]
 pub struct UsingDirectives {
-    /// `using A.B;`
+    /// Namespaces of `using A.B;` directives.
     pub namespaces: Vec<String>,
-    /// `using X = A.B;`
+    /// Aliases and namespaces of `using X = A.B;` directives.
     pub namespace_aliases: Vec<(String, String)>,
-    /// `using X = T;`
+    /// Aliases and types of `using X = T;` directives.
     pub type_aliases: Vec<(String, Ty)>,
-    /// `using static T;`
+    /// Types of `using static T;` directives.
     pub statics: Vec<Ty>,
 }
 
-/// The names in scope.
+/// The names in scope at an expression.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// Variables; of two with one name the first counts. Their positions are their numbers in the typed tree.
+    /// Variables. Of two with the same name the first is used. Their positions are their
+    /// numbers in the typed tree.
     pub variables: Vec<Variable>,
-    /// The type of `this`, where there is one that can be read.
+    /// The type of `this`; `None` if it does not exist or cannot be read.
     pub this: Option<Ty>,
-    /// The class the code is in.
+    /// The class that contains the code.
     pub class: Option<Ty>,
     /// Generic parameters of the code's class and method, and their arguments.
     pub type_parameters: Vec<(String, Ty)>,
-    /// Arguments of generic parameters that have constraints, and the types of those.
+    /// Arguments of generic parameters with constraints, and the types of the constraints.
     pub constraints: Vec<(Ty, Vec<Ty>)>,
     /// `using` directives around the code.
     pub imports: UsingDirectives,

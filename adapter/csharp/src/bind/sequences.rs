@@ -1,5 +1,5 @@
-//! Calls of methods that are worked out here item by item: which of the table is meant, with the types of
-//! their lambdas.
+//! Calls of sequence methods that the debugger evaluates item by item: chooses the signature, and infers the
+//! types of the lambdas.
 
 use std::rc::Rc;
 
@@ -8,15 +8,15 @@ use super::lambdas::ExpectedResult;
 use super::system::Member;
 use super::typed::{Linq, LinqArgument, Typed, TypedKind};
 use super::{Refusal, relations::TypeRelations};
-use crate::linq::{Gives, LinqSignature, On, SignatureType, Takes, named};
+use crate::linq::{ArgumentShape, DeclaringType, LinqSignature, ResultShape, SignatureType, signatures};
 use crate::syntax::Span;
-use crate::syntax::tree::{Argument, Expr, ExprKind, Mode};
+use crate::syntax::tree::{Argument, ArgumentMode, Expr, ExprKind};
 use crate::types::{BOOL, INT, OBJECT, Ty, VOID, kind};
 
 const ENUMERABLE: &str = "System.Linq.Enumerable";
 const LIST: &str = "System.Collections.Generic.List`1";
 
-/// A lambda or method, or a value, as it is written.
+/// A lambda, method group or value in the source.
 enum SequenceArgument<'e> {
     Lambda(&'e crate::syntax::tree::Lambda, Span),
     Method(Box<MethodGroup>, Span),
@@ -31,18 +31,21 @@ struct TypeSubstitution {
 }
 
 impl Binder<'_> {
-    /// A method of the table; none where an ordinary method is called.
+    /// Binds a method of the table; `None` if an ordinary method is called.
     pub(super) fn call_intrinsic(
         &mut self,
         group: &MethodGroup,
         arguments: &[Argument],
         span: Span,
     ) -> Bind<Option<Typed>> {
-        let is_known = [On::Sequence, On::List, On::Array, On::Local]
-            .into_iter()
-            .any(|on| named(&group.name, on).next().is_some());
+        let is_known =
+            [DeclaringType::Sequence, DeclaringType::List, DeclaringType::Array, DeclaringType::Local]
+                .into_iter()
+                .any(|on| signatures(&group.name, on).next().is_some());
         if !is_known
-            || arguments.iter().any(|argument| argument.name.is_some() || argument.mode != Mode::Value)
+            || arguments
+                .iter()
+                .any(|argument| argument.name.is_some() || argument.mode != ArgumentMode::Value)
         {
             return Ok(None);
         }
@@ -54,7 +57,7 @@ impl Binder<'_> {
         let has_function = written.iter().any(|one| !matches!(one, SequenceArgument::Value(_)));
         if has_function && self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
             return leave_to_compiler(
-                format!("a lambda for a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
+                format!("a lambda for a query (`{}`), which is an expression tree,", self.spell(&of.ty)),
                 span,
             );
         }
@@ -63,7 +66,7 @@ impl Binder<'_> {
             return self.call_local(&of, &item, group, rest, span);
         }
         let rows: Vec<&'static LinqSignature> =
-            named(&group.name, on).filter(|row| fits_row(row, &written)).collect();
+            signatures(&group.name, on).filter(|row| fits_row(row, &written)).collect();
         let mut first: Option<Box<Refusal>> = None;
         for row in &rows {
             let known = TypeSubstitution { item: item.clone(), vars: [None, None, None] };
@@ -78,24 +81,25 @@ impl Binder<'_> {
         }
     }
 
-    /// The sequence that is meant, whose method it is, and the arguments behind it.
+    /// The sequence, the declaring type of the method, and the remaining arguments.
     #[allow(clippy::type_complexity, reason = "three parts of one call")]
     fn source<'e>(
         &mut self,
         group: &MethodGroup,
         arguments: &'e [Argument],
-    ) -> Bind<Option<(Typed, On, &'e [Argument])>> {
+    ) -> Bind<Option<(Typed, DeclaringType, &'e [Argument])>> {
         match &group.of {
             None => {
                 let on = if self.types.is_named(&group.owner, ENUMERABLE) {
-                    On::Sequence
+                    DeclaringType::Sequence
                 } else if self.types.is_named(&group.owner, "System.Array") {
-                    On::Array
+                    DeclaringType::Array
                 } else {
                     return Ok(None);
                 };
                 let Some((first, rest)) = arguments.split_first() else { return Ok(None) };
-                if named(&group.name, on).next().is_none() || matches!(first.value.kind, ExprKind::Lambda(_))
+                if signatures(&group.name, on).next().is_none()
+                    || matches!(first.value.kind, ExprKind::Lambda(_))
                 {
                     return Ok(None);
                 }
@@ -103,27 +107,29 @@ impl Binder<'_> {
             }
             Some(of) => {
                 let of = self.sequence_of(of);
-                if self.types.is_named(&of.ty, LIST) && named(&group.name, On::List).next().is_some() {
-                    return Ok(Some((of, On::List, arguments)));
+                if self.types.is_named(&of.ty, LIST)
+                    && signatures(&group.name, DeclaringType::List).next().is_some()
+                {
+                    return Ok(Some((of, DeclaringType::List, arguments)));
                 }
-                // A method of its own comes before an extension.
+                // A method of the type is preferred to an extension.
                 let has_own = self.types.lineage(&of.ty).iter().any(|owner| {
                     self.types.def(owner).is_some_and(|def| {
                         let members = self.types.system.members(def, &group.name);
                         members.iter().any(|member| matches!(member, Member::Method(_)))
                     })
                 });
-                Ok((!has_own).then_some((of, On::Sequence, arguments)))
+                Ok((!has_own).then_some((of, DeclaringType::Sequence, arguments)))
             }
         }
     }
 
-    /// A value as a sequence: what it was declared as, or what the debugger sees that it is.
+    /// A value as a sequence, by its declared type or its run-time type.
     fn sequence_of(&self, of: &Typed) -> Typed {
         if self.types.item_of(&of.ty).is_some() {
             return of.clone();
         }
-        self.narrowed(of)
+        self.narrow(of)
             .filter(|narrow| self.types.item_of(&narrow.ty).is_some())
             .unwrap_or_else(|| of.clone())
     }
@@ -140,7 +146,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Without a lambda: here where the sequence is worked out here, else by the program's own method.
+    /// Binds a method without a lambda. It is evaluated in the debugger if the sequence is local, otherwise
+    /// by the method of the program.
     fn call_local(
         &mut self,
         of: &Typed,
@@ -155,7 +162,9 @@ impl Binder<'_> {
         if !is_here && !may_be_here || group.of.is_none() {
             return Ok(None);
         }
-        let Some(row) = named(&group.name, On::Local).find(|row| row.takes.len() == rest.len()) else {
+        let Some(row) =
+            signatures(&group.name, DeclaringType::Local).find(|row| row.takes.len() == rest.len())
+        else {
             return Ok(None);
         };
         let written: Vec<SequenceArgument<'_>> =
@@ -165,9 +174,9 @@ impl Binder<'_> {
         if is_here {
             return here.map(Some);
         }
-        // It is known when it runs which of both.
+        // Which of the two applies is known at evaluation.
         let given = self.source_arguments(rest)?;
-        let call = self.call_given(group, &given, span)?;
+        let call = self.call_best(group, &given, span)?;
         let Ok(Typed { kind: TypedKind::Linq(linq), ty, span }) = here else { return Ok(Some(call)) };
         Ok(Some(match ty == call.ty {
             true => Typed::new(TypedKind::Linq(Box::new(Linq { otherwise: Some(call), ..*linq })), ty, span),
@@ -196,13 +205,13 @@ impl Binder<'_> {
 
     fn bound_argument(
         &mut self,
-        takes: &Takes,
+        takes: &ArgumentShape,
         written: &SequenceArgument<'_>,
         known: &mut TypeSubstitution,
         span: Span,
     ) -> Bind<LinqArgument> {
         match (takes, written) {
-            (Takes::Lambda(parameters, result), written) => {
+            (ArgumentShape::Lambda(parameters, result), written) => {
                 let types =
                     parameters.iter().map(|shape| self.shape(*shape, known)).collect::<Option<Vec<Ty>>>();
                 let Some(types) = types else {
@@ -232,10 +241,10 @@ impl Binder<'_> {
                 }
                 Ok(LinqArgument::Lambda(Rc::new(lambda)))
             }
-            (Takes::Value(shape), SequenceArgument::Value(expr)) => {
+            (ArgumentShape::Value(shape), SequenceArgument::Value(expr)) => {
                 let value = match self.shape(*shape, known) {
                     Some(ty) if !matches!(shape, SignatureType::SequenceOf(_)) => {
-                        self.converted_expr(expr, &ty)?
+                        self.convert_expr(expr, &ty)?
                     }
                     _ => self.value(expr)?,
                 };
@@ -249,7 +258,9 @@ impl Binder<'_> {
                 }
                 Ok(LinqArgument::Value(value))
             }
-            (Takes::Comparer, SequenceArgument::Value(expr)) => self.value(expr).map(LinqArgument::Value),
+            (ArgumentShape::Comparer, SequenceArgument::Value(expr)) => {
+                self.value(expr).map(LinqArgument::Value)
+            }
             _ => leave_to_compiler("a lambda or a method as an argument", span),
         }
     }
@@ -269,26 +280,26 @@ impl Binder<'_> {
         })
     }
 
-    fn given_type(&self, gives: Gives, known: &TypeSubstitution, span: Span) -> Bind<Ty> {
+    fn given_type(&self, gives: ResultShape, known: &TypeSubstitution, span: Span) -> Bind<Ty> {
         let of = |shape: SignatureType| self.shape(shape, known);
         let generic = |name: &str, shapes: &[SignatureType]| {
             let arguments = shapes.iter().map(|shape| of(*shape)).collect::<Option<Vec<Ty>>>()?;
             self.types.named(name, arguments)
         };
         let ty = match gives {
-            Gives::Just(shape) => of(shape),
-            Gives::Sequence(shape) => of(shape).and_then(|ty| self.types.sequence(&ty)),
-            Gives::List(shape) => generic(LIST, &[shape]),
-            Gives::Array(shape) => of(shape).map(Ty::vector),
-            Gives::Long => Some(Ty::Primitive(kind::I8)),
-            Gives::Groups(key, element) => generic("System.Linq.IGrouping`2", &[key, element])
+            ResultShape::Just(shape) => of(shape),
+            ResultShape::Sequence(shape) => of(shape).and_then(|ty| self.types.sequence(&ty)),
+            ResultShape::List(shape) => generic(LIST, &[shape]),
+            ResultShape::Array(shape) => of(shape).map(Ty::vector),
+            ResultShape::Long => Some(Ty::Primitive(kind::I8)),
+            ResultShape::Groups(key, element) => generic("System.Linq.IGrouping`2", &[key, element])
                 .and_then(|group| self.types.sequence(&group)),
-            Gives::Lookup(key, element) => generic("System.Linq.ILookup`2", &[key, element]),
-            Gives::Dictionary(key, value) => {
+            ResultShape::Lookup(key, element) => generic("System.Linq.ILookup`2", &[key, element]),
+            ResultShape::Dictionary(key, value) => {
                 generic("System.Collections.Generic.Dictionary`2", &[key, value])
             }
-            Gives::Sum(shape) => of(shape).and_then(|ty| self.types.sum(&ty)),
-            Gives::Average(shape) => of(shape).and_then(|ty| self.types.average(&ty)),
+            ResultShape::Sum(shape) => of(shape).and_then(|ty| self.types.sum(&ty)),
+            ResultShape::Average(shape) => of(shape).and_then(|ty| self.types.average(&ty)),
         };
         match ty {
             Some(ty) => Ok(ty),
@@ -313,7 +324,7 @@ impl TypeRelations<'_> {
         self.named("System.Collections.Generic.IEnumerable`1", vec![of.clone()])
     }
 
-    /// What `Sum` gives for numbers of a type.
+    /// The result type of `Sum` for numbers of a type.
     fn sum(&self, ty: &Ty) -> Option<Ty> {
         let inside = self.inside(ty);
         let widest = match &inside {
@@ -338,16 +349,16 @@ impl TypeRelations<'_> {
     }
 }
 
-/// Whether what is written can be what a signature takes.
+/// Whether the arguments match the shapes of a signature.
 fn fits_row(row: &LinqSignature, written: &[SequenceArgument<'_>]) -> bool {
     row.takes.len() == written.len()
         && row.takes.iter().zip(written).all(|(takes, written)| match (takes, written) {
-            (Takes::Lambda(parameters, _), SequenceArgument::Lambda(lambda, _)) => {
+            (ArgumentShape::Lambda(parameters, _), SequenceArgument::Lambda(lambda, _)) => {
                 parameters.len() == lambda.parameters.len()
             }
-            (Takes::Lambda(..), SequenceArgument::Method(..)) => true,
-            (Takes::Lambda(..), SequenceArgument::Value(_)) => false,
-            (Takes::Value(_) | Takes::Comparer, SequenceArgument::Value(_)) => true,
+            (ArgumentShape::Lambda(..), SequenceArgument::Method(..)) => true,
+            (ArgumentShape::Lambda(..), SequenceArgument::Value(_)) => false,
+            (ArgumentShape::Value(_) | ArgumentShape::Comparer, SequenceArgument::Value(_)) => true,
             _ => false,
         })
 }

@@ -1,26 +1,26 @@
-//! Types as C# writes them, for diagnostics.
+//! Types in C# syntax, for diagnostics.
 
 use super::relations::TypeRelations;
 use crate::types::{Ty, keyword_of};
 
-/// Longest name of a type, characters.
+/// Maximum length of a type's name, in characters.
 const MAX_LENGTH: usize = 200;
-/// Deepest nesting that is spelled.
+/// Maximum depth of nested types that are spelled.
 const MAX_DEPTH: usize = 8;
 
 impl TypeRelations<'_> {
-    /// The type as C# spells it.
-    pub fn spelled(&self, ty: &Ty) -> String {
-        let text = self.spelled_to(ty, MAX_DEPTH);
+    /// Spells a type in C# syntax.
+    pub fn spell(&self, ty: &Ty) -> String {
+        let text = self.spell_to(ty, MAX_DEPTH);
         match text.char_indices().nth(MAX_LENGTH) {
             Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
             None => text,
         }
     }
 
-    fn spelled_to(&self, ty: &Ty, deeper: usize) -> String {
+    fn spell_to(&self, ty: &Ty, deeper: usize) -> String {
         let Some(deeper) = deeper.checked_sub(1) else { return "…".into() };
-        let inner = |of: &Ty| self.spelled_to(of, deeper);
+        let inner = |of: &Ty| self.spell_to(of, deeper);
         match ty {
             Ty::Primitive(kind) => keyword_of(*kind).unwrap_or("?").into(),
             Ty::Vector(of) => format!("{}[]", inner(of)),
@@ -51,14 +51,14 @@ impl TypeRelations<'_> {
                     );
                 }
                 let arguments: Vec<String> = named.arguments.iter().map(inner).collect();
-                spelled_generic(&info.full_name, &arguments)
+                spell_generic(&info.full_name, &arguments)
             }
         }
     }
 }
 
-/// A full name with its arguments in place of its arities: ``A.B`1.C`1`` is `A.B<int>.C<string>`.
-pub(super) fn spelled_generic(full_name: &str, arguments: &[String]) -> String {
+/// Replaces the arities of a full name by generic arguments: ``A.B`1.C`1`` is `A.B<int>.C<string>`.
+pub(super) fn spell_generic(full_name: &str, arguments: &[String]) -> String {
     let mut left = arguments.iter();
     let part = |part: &str| match part.split_once('`') {
         Some((name, arity)) => {

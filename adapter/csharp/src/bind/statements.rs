@@ -1,5 +1,5 @@
-//! Statements in the braces of a lambda (language specification, 13). Their variables live with the
-//! expression, not in the program.
+//! Statements in the braces of a lambda (language specification, 13). Their variables are slots of the
+//! expression, not variables of the program.
 
 use super::binder::{Bind, Binder, leave_to_compiler, reject};
 use super::typed::{Typed, TypedKind, TypedStmt};
@@ -7,14 +7,14 @@ use crate::syntax::Span;
 use crate::syntax::tree::{self, Expr, TypeName, TypeNameKind};
 use crate::types::Ty;
 
-/// Results of a lambda's `return` statements: the wanted type, and the values found.
+/// The `return` statements of a lambda: the expected type, and the types found.
 struct LambdaReturns<'t> {
     wanted: Option<&'t Ty>,
     found: Vec<Typed>,
 }
 
 impl Binder<'_> {
-    /// Statements, with the values they return.
+    /// Binds statements, and collects the values that they return.
     pub(super) fn block(
         &mut self,
         block: &[tree::Stmt],
@@ -35,7 +35,11 @@ impl Binder<'_> {
         })
     }
 
-    fn one(&mut self, stmt: &tree::Stmt, returns: &mut LambdaReturns<'_>) -> Bind<Box<TypedStmt>> {
+    fn embedded_statement(
+        &mut self,
+        stmt: &tree::Stmt,
+        returns: &mut LambdaReturns<'_>,
+    ) -> Bind<Box<TypedStmt>> {
         self.statements(std::slice::from_ref(stmt), returns).map(|all| Box::new(TypedStmt::Block(all)))
     }
 
@@ -60,17 +64,18 @@ impl Binder<'_> {
             }
             tree::Stmt::If(condition, then, other) => {
                 let condition = self.truth(condition)?;
-                let then = self.one(then, returns)?;
-                let other = other.as_ref().map(|other| self.one(other, returns)).transpose()?;
+                let then = self.embedded_statement(then, returns)?;
+                let other =
+                    other.as_ref().map(|other| self.embedded_statement(other, returns)).transpose()?;
                 bound.push(TypedStmt::If(condition, then, other));
             }
             tree::Stmt::While(condition, body) => {
                 let condition = Some(self.truth(condition)?);
-                let body = self.one(body, returns)?;
+                let body = self.embedded_statement(body, returns)?;
                 bound.push(TypedStmt::Loop { condition, updates: Vec::new(), body, asks_first: true });
             }
             tree::Stmt::Do(body, condition) => {
-                let body = self.one(body, returns)?;
+                let body = self.embedded_statement(body, returns)?;
                 let condition = Some(self.truth(condition)?);
                 bound.push(TypedStmt::Loop { condition, updates: Vec::new(), body, asks_first: false });
             }
@@ -83,20 +88,20 @@ impl Binder<'_> {
                     let condition =
                         condition.as_ref().map(|condition| binder.truth(condition)).transpose()?;
                     let updates = updates.iter().map(|update| binder.effect(update)).collect::<Bind<_>>()?;
-                    let body = binder.one(body, returns)?;
+                    let body = binder.embedded_statement(body, returns)?;
                     all.push(TypedStmt::Loop { condition, updates, body, asks_first: true });
                     Ok(all)
                 })?;
                 bound.push(TypedStmt::Block(looped));
             }
             tree::Stmt::ForEach { ty, name, of, body } => {
-                let each = self.each(ty, name, of, body, returns)?;
+                let each = self.foreach_statement(ty, name, of, body, returns)?;
                 bound.push(each);
             }
             tree::Stmt::Return(value) => {
                 let value = match (value, returns.wanted) {
                     (None, _) => None,
-                    (Some(value), Some(ty)) => Some(self.converted_expr(value, ty)?),
+                    (Some(value), Some(ty)) => Some(self.convert_expr(value, ty)?),
                     (Some(value), None) => Some(self.value(value)?),
                 };
                 returns.found.extend(value.clone());
@@ -125,10 +130,10 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A value that is not looked at: a call, an assignment.
+    /// Binds an expression statement: a call, an assignment.
     fn effect(&mut self, value: &Expr) -> Bind<Typed> {
         let part = self.part(value)?;
-        self.valued(part, value.span)
+        self.require_value(part, value.span)
     }
 
     fn local(&mut self, ty: &TypeName, name: &std::rc::Rc<str>, value: Option<&Expr>) -> Bind<TypedStmt> {
@@ -149,7 +154,7 @@ impl Binder<'_> {
             }
             (_, value) => {
                 let ty = self.type_of_name(ty)?;
-                let value = value.map(|value| self.converted_expr(value, &ty)).transpose()?;
+                let value = value.map(|value| self.convert_expr(value, &ty)).transpose()?;
                 (ty, value)
             }
         };
@@ -157,7 +162,7 @@ impl Binder<'_> {
         Ok(TypedStmt::Local(slot, ty, value))
     }
 
-    fn each(
+    fn foreach_statement(
         &mut self,
         ty: &TypeName,
         name: &std::rc::Rc<str>,
@@ -169,7 +174,7 @@ impl Binder<'_> {
         let item = match self.types.item_of(&of.ty) {
             Some(item) => item,
             None => {
-                let name = self.spelled(&of.ty);
+                let name = self.spell(&of.ty);
                 return reject(
                     "CS1579",
                     format!(
@@ -195,7 +200,7 @@ impl Binder<'_> {
                     Some((own, value))
                 }
             };
-            let body = binder.one(body, returns)?;
+            let body = binder.embedded_statement(body, returns)?;
             Ok(TypedStmt::ForEach { slot, of, item, body })
         })
     }

@@ -8,103 +8,103 @@ use super::typed::Typed;
 use crate::constant::Constant;
 use crate::types::{Def, Ty};
 
-/// What kind of type a definition is.
+/// The kind of a type definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeKind {
-    /// A class.
+    /// A class, including record classes.
     Class,
-    /// A struct.
+    /// A struct, including record structs.
     Struct,
-    /// An interface.
+    /// An interface: Interface of TypeAttributes.
     Interface,
-    /// An enum, stored as a number of this kind.
+    /// An enum, with the [`kind`](crate::types::kind) of its underlying type.
     Enum(u32),
-    /// A delegate.
+    /// A delegate, which derives from `MulticastDelegate`.
     Delegate,
 }
 
-/// How arguments of a generic type may vary.
+/// The variance of a generic parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variance {
     /// Neither `in` nor `out`.
     None,
-    /// `out T`.
+    /// Covariant: declared `out T`.
     Out,
-    /// `in T`.
+    /// Contravariant: declared `in T`.
     In,
 }
 
-/// What lies side by side in a struct.
+/// The contiguous elements of a struct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContiguousElements {
     /// The type of one element.
     pub of: Ty,
-    /// How many there are, where that is known.
+    /// The number of elements, if it is known.
     pub count: Option<u32>,
 }
 
-/// A type definition.
+/// The data of a type definition.
 #[derive(Debug, Clone)]
 pub struct TypeInfo {
-    /// With namespace, enclosing types and arities, all with dots between them: ``N.Outer.Inner`1``.
+    /// The name with namespace, enclosing types and arities, separated by dots: ``N.Outer.Inner`1``.
     pub full_name: Rc<str>,
-    /// Its own name without arity.
+    /// The simple name, without arity.
     pub name: Rc<str>,
-    /// The namespace that contains it.
+    /// The namespace that contains the type.
     pub namespace: Rc<str>,
-    /// Whether it is a class, a struct, an interface, …
+    /// Whether the type is a class, a struct, an interface, …
     pub kind: TypeKind,
-    /// How its generic parameters may vary, those of enclosing types among them.
+    /// The variance of each generic parameter, including those of enclosing types.
     pub parameters: Vec<Variance>,
-    /// The type that it derives from.
+    /// The type from which it derives.
     pub base: Option<Ty>,
-    /// Interfaces that it declares.
+    /// Interfaces that the type declares.
     pub interfaces: Vec<Ty>,
-    /// The type it is declared in.
+    /// The type in which it is declared.
     pub enclosing: Option<Def>,
-    /// Whether none can be made: abstract and static classes, interfaces.
+    /// Whether no instance can be created: abstract and static classes, interfaces.
     pub is_abstract: bool,
     /// Whether it is a `ref struct`.
     pub is_by_ref: bool,
-    /// Of an inline array or a fixed buffer.
+    /// The elements of an inline array or a fixed buffer.
     pub elements: Option<ContiguousElements>,
 }
 
-/// A field of a type.
+/// A field, with open generic parameters in its type.
 #[derive(Debug)]
 pub struct Field {
-    /// The type that declares it.
+    /// The type with the declaration.
     pub owner: Def,
-    /// Its token in that type's module.
+    /// The token in the module of that type.
     pub token: u32,
-    /// Its name in the metadata.
+    /// The name in the metadata.
     pub name: Rc<str>,
-    /// Its type; of a `ref` field a reference.
+    /// The type; for a `ref` field, a reference.
     pub ty: Ty,
     /// Whether it is static.
     pub is_static: bool,
     /// The value of a constant.
     pub constant: Option<Constant>,
-    /// Whether code at the place of the expression may use it, were it compiled there.
+    /// Whether code at the location of the expression may access it.
     pub is_accessible: bool,
 }
 
 /// A property or an indexer.
 #[derive(Debug)]
 pub struct Property {
-    /// The type that declares it.
+    /// The type with the declaration.
     pub owner: Def,
-    /// Its name in the source.
+    /// The name in the source.
     pub name: Rc<str>,
-    /// Its type; of one that returns by reference a reference.
+    /// The type; a reference if the property returns by reference.
     pub ty: Ty,
-    /// Parameters of an indexer.
+    /// The parameters of an indexer; empty for a property.
     pub parameters: Vec<Parameter>,
-    /// MethodDef token of its getter.
+    /// MethodDef token of the getter.
     pub getter: Option<u32>,
-    /// MethodDef token of its setter.
+    /// MethodDef token of the setter.
     pub setter: Option<u32>,
-    /// Token of the field of an auto-property.
+    /// Field token of an auto-property's backing field.
     pub backing: Option<u32>,
     /// Whether it is static.
     pub is_static: bool,
@@ -114,61 +114,61 @@ pub struct Property {
     pub is_accessible: bool,
 }
 
-/// How a parameter is passed.
+/// The way in which an argument is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pass {
-    /// By value.
+pub enum PassMode {
+    /// By value, without a modifier.
     Value,
-    /// `ref`.
+    /// By reference, with `ref`.
     Ref,
-    /// `out`.
+    /// By reference, with `out`.
     Out,
-    /// `in`.
+    /// By reference, with `in`.
     In,
 }
 
 /// A parameter of a method or indexer.
 #[derive(Debug, Clone)]
 pub struct Parameter {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: Rc<str>,
-    /// Its type, without the reference.
+    /// The type, without the reference.
     pub ty: Ty,
-    /// By value, `ref`, `out` or `in`.
-    pub pass: Pass,
-    /// Its default value; null also means the zero value of a struct.
+    /// The way in which its argument is passed.
+    pub pass: PassMode,
+    /// The default value; for a struct, null is its zero value.
     pub default: Option<Constant>,
-    /// Takes all that is left.
+    /// Whether it is a `params` array.
     pub is_params: bool,
 }
 
-/// A generic parameter of a method and what must hold of its argument.
+/// A generic parameter of a method, with its constraints.
 #[derive(Debug, Clone, Default)]
 pub struct GenericParameter {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: Rc<str>,
-    /// `where T : class`.
+    /// Whether it has the constraint `where T : class`.
     pub is_class: bool,
-    /// `where T : struct`.
+    /// Whether it has the constraint `where T : struct`.
     pub is_struct: bool,
-    /// Types it must convert to.
+    /// Types to which the argument must convert.
     pub bounds: Vec<Ty>,
 }
 
 /// A method or constructor.
 #[derive(Debug)]
 pub struct Method {
-    /// The type that declares it.
+    /// The type with the declaration.
     pub owner: Def,
-    /// Its token in that type's module.
+    /// The token in the module of that type.
     pub token: u32,
-    /// Its name in the source.
+    /// The name in the source.
     pub name: Rc<str>,
-    /// Its generic parameters.
+    /// The generic parameters of the method.
     pub generics: Vec<GenericParameter>,
-    /// Its parameters, in order.
+    /// The parameters, in order.
     pub parameters: Vec<Parameter>,
-    /// Its result; a reference if it returns by reference.
+    /// The result type; a reference if the method returns by reference.
     pub result: Ty,
     /// Whether it is static.
     pub is_static: bool,
@@ -178,18 +178,18 @@ pub struct Method {
     pub is_accessible: bool,
 }
 
-/// A member of a type.
+/// A member that a type declares.
 #[derive(Debug, Clone)]
 pub enum Member {
-    /// A field.
+    /// A field or constant of the type.
     Field(Rc<Field>),
     /// A property without parameters.
     Property(Rc<Property>),
-    /// A method.
+    /// A method, constructor or operator.
     Method(Rc<Method>),
 }
 
-/// Where types come from.
+/// The source of type definitions: the modules of a program, or in tests a fake.
 pub trait TypeProvider {
     /// The data of a definition.
     fn info(&self, def: Def) -> Option<Rc<TypeInfo>>;
@@ -206,35 +206,37 @@ pub trait TypeProvider {
     /// A definition by its full name, as in [`TypeInfo::full_name`].
     fn find(&self, full_name: &str) -> Option<Def>;
 
-    /// A definition by its full name, as code of the type `from` finds it: in its own module first, then in
-    /// those that this one refers to.
+    /// A definition by its full name, as code of the type `from` finds it: first in its module,
+    /// then in referenced ones.
     fn find_from(&self, from: Def, full_name: &str) -> Option<Def> {
         let _ = from;
         self.find(full_name)
     }
 
-    /// A type declared in another, by its name with arity.
-    fn nested(&self, def: Def, name: &str) -> Option<Def>;
+    /// A type that another type declares, by its name with arity.
+    fn find_nested(&self, def: Def, name: &str) -> Option<Def>;
 
-    /// The only type of the program's own that has this name with arity, wherever it is.
-    fn only(&self, name: &str) -> Option<Def>;
+    /// The only type of the program that has this name with arity, in any namespace; `None`
+    /// if there are several.
+    fn find_unique(&self, name: &str) -> Option<Def>;
 
-    /// Whether any type lies in this namespace or below it.
+    /// Whether a type is in this namespace or below it.
     fn is_namespace(&self, name: &str) -> bool;
 
-    /// Extension methods of this name, in all modules, as code of the type `from` finds them: those of its
-    /// own module hide the same ones of others.
+    /// Extension methods of this name, in all modules, as code of the type `from` finds them. Those of its
+    /// module hide the same ones of other modules.
     fn extensions(&self, from: Option<Def>, name: &str) -> Vec<Rc<Method>>;
 
-    /// Names of types in a namespace, or nested in a type, that begin so, whatever the case, without arity.
+    /// Names without arity of types in a namespace, or nested in a type, that begin with
+    /// `prefix`. Ignores case.
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String>;
 
-    /// Names of extension methods that completions offer, with the methods.
-    fn extensions_to_offer(&self) -> Vec<Rc<Method>>;
+    /// The extension methods of all modules, for completions.
+    fn all_extensions(&self) -> Vec<Rc<Method>>;
 
-    /// The type of the object that an expression leads to now, if reading it runs nothing and the object is
-    /// available. A debugger knows it; a compiler would not.
-    fn actual(&self, of: &Typed) -> Option<Ty> {
+    /// The run-time type of the object to which an expression evaluates now, if reading it runs no code and
+    /// the object is available. A debugger knows it; a compiler does not.
+    fn runtime_type(&self, of: &Typed) -> Option<Ty> {
         let _ = of;
         None
     }

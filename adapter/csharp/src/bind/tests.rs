@@ -1,6 +1,6 @@
 //! Types, diagnostics and effects that the binder finds for expressions.
 
-use super::fake::World;
+use super::fake::FakeTypes;
 use super::*;
 use crate::syntax::parse;
 
@@ -60,22 +60,22 @@ const VARIABLES: &[(&str, &str)] = &[
     ("calls", "Calls"),
 ];
 
-fn bound_in(world: &World, text: &str, class: Option<&str>) -> Result<BoundExpression, Refusal> {
+fn bound_in(world: &FakeTypes, text: &str, class: Option<&str>) -> Result<BoundExpression, Refusal> {
     let expr = parse(text).map_err(Refusal::Wrong)?;
     *world.text.borrow_mut() = text.to_owned();
     let scope = world.scope_of(VARIABLES, class, false);
     bind(&expr, &scope, None, world)
 }
 
-fn shown(world: &World, bound: &Result<BoundExpression, Refusal>) -> String {
+fn shown(world: &FakeTypes, bound: &Result<BoundExpression, Refusal>) -> String {
     match bound {
         Ok(BoundExpression { meaning: Meaning::Value(value), .. }) => {
             let constant =
                 value.constant().map(|constant| format!(" = {}", constant.plain())).unwrap_or_default();
-            format!("{}{constant}", TypeRelations::new(world).spelled(&value.ty))
+            format!("{}{constant}", TypeRelations::new(world).spell(&value.ty))
         }
         Ok(BoundExpression { meaning: Meaning::Type(ty), .. }) => {
-            format!("type {}", TypeRelations::new(world).spelled(ty))
+            format!("type {}", TypeRelations::new(world).spell(ty))
         }
         Ok(BoundExpression { meaning: Meaning::Namespace(name), .. }) => format!("namespace {name}"),
         Err(Refusal::Wrong(diagnostic)) => diagnostic.code.to_owned(),
@@ -84,7 +84,7 @@ fn shown(world: &World, bound: &Result<BoundExpression, Refusal>) -> String {
 }
 
 fn check_in(class: Option<&str>, table: &[(&str, &str)]) {
-    let world = World::new();
+    let world = FakeTypes::new();
     let wrong: Vec<String> = table
         .iter()
         .filter_map(|(text, expected)| {
@@ -485,7 +485,7 @@ fn members_of_this_and_of_its_class_are_names() {
 
 #[test]
 fn actual_type_adds_members_to_the_declared_one() {
-    let world = World::new();
+    let world = FakeTypes::new();
     let dog = world.ty("Dog", &[], &[]);
     world.actual.borrow_mut().insert("animal".into(), dog.clone());
     world.actual.borrow_mut().insert("boxed".into(), dog);
@@ -503,7 +503,7 @@ fn actual_type_adds_members_to_the_declared_one() {
 
 #[test]
 fn effects_are_known_before_anything_runs() {
-    let world = World::new();
+    let world = FakeTypes::new();
     for (text, effects, at) in [
         ("one + two", Effects::None, ""),
         ("point.X + array[1] + text.Length", Effects::None, ""),
@@ -538,7 +538,7 @@ fn effects_are_known_before_anything_runs() {
 
 #[test]
 fn diagnostics_say_where_and_what() {
-    let world = World::new();
+    let world = FakeTypes::new();
     for (text, place, message) in [
         ("one + nope", "nope", "The name 'nope' does not exist in the current context"),
         ("animal.Cnt + 1", "Cnt", "'Shapes.Animal' does not contain a definition for 'Cnt'"),
@@ -555,7 +555,7 @@ fn diagnostics_say_where_and_what() {
 
 #[test]
 fn a_wanted_type_is_what_comes_out() {
-    let world = World::new();
+    let world = FakeTypes::new();
     let scope = world.scope_of(VARIABLES, None, true);
     for (text, ty, expected) in [
         ("default", "Point", "Shapes.Point"),
@@ -577,7 +577,7 @@ fn a_wanted_type_is_what_comes_out() {
 
 #[test]
 fn completions_are_what_is_in_sight() {
-    let world = World::new();
+    let world = FakeTypes::new();
     let scope = world.scope_of(VARIABLES, Some("Calls"), false);
     for (text, has, has_not) in [
         ("dog.Na", &["Name"][..], &["Legs"][..]),
@@ -608,11 +608,11 @@ fn completions_are_what_is_in_sight() {
 
 #[test]
 fn binding_ends_whatever_is_bound() {
-    let world = World::new();
+    let world = FakeTypes::new();
     std::thread::Builder::new()
         .stack_size(16 << 20)
         .spawn(move || {
-            let world = World::new();
+            let world = FakeTypes::new();
             for text in [
                 ["one"; 120].join(" + "),
                 format!("{}one{}", "(".repeat(30), ")".repeat(30)),
@@ -650,7 +650,7 @@ proptest::proptest! {
 /// `T` with `where T : INamed`: `Robot` implements its members explicitly.
 #[test]
 fn members_of_a_generic_parameter_are_those_of_its_constraints() {
-    let world = World::new();
+    let world = FakeTypes::new();
     let mut scope = world.scope_of(&[("robot", "Robot")], None, false);
     let check = |scope: &Scope, text: &str, expected: &str| {
         let bound = bind(&parse(text).unwrap(), scope, None, &world);

@@ -1,11 +1,11 @@
-//! From types as they are written to types.
+//! Binds type names in the source to types.
 
 use super::binder::{Bind, Binder, Classification, reject};
 use crate::syntax::tree::{SimpleName, TypeName, TypeNameKind};
 use crate::types::{OBJECT, TupleNames, Ty, kind_of_keyword};
 
 impl Binder<'_> {
-    /// A type as it is written.
+    /// Binds a type name to the type that it refers to.
     pub(super) fn type_of_name(&mut self, name: &TypeName) -> Bind<Ty> {
         match &name.kind {
             TypeNameKind::Keyword(word) => match kind_of_keyword(word) {
@@ -100,7 +100,7 @@ impl Binder<'_> {
             if &*name.text == "dynamic" {
                 return Some(Classification::Type(OBJECT));
             }
-            // They are names, unlike the other primitives.
+            // These are names, unlike the keywords of other primitives.
             if matches!(&*name.text, "nint" | "nuint") {
                 return kind_of_keyword(&name.text).map(|kind| Classification::Type(Ty::Primitive(kind)));
             }

@@ -1,4 +1,4 @@
-//! The typed tree: every name found, every conversion written out. The evaluator looks nothing up.
+//! The typed tree: names are resolved, and conversions are explicit. The evaluator does no lookup.
 
 use std::rc::Rc;
 
@@ -13,63 +13,63 @@ use crate::types::Ty;
 #[derive(Debug, Clone)]
 pub struct Typed {
     pub(crate) kind: TypedKind,
-    /// Its static type; `void` of a call that returns nothing.
+    /// The static type; `void` for a call without a result.
     pub ty: Ty,
-    /// Its range in the source text.
+    /// The range in the source text.
     pub span: Span,
 }
 
-/// A field of a type whose arguments are known.
+/// A field of a type with known generic arguments.
 #[derive(Debug, Clone)]
 pub struct FieldRef {
-    /// The field that is read.
+    /// The definition of the field.
     pub field: Rc<Field>,
-    /// The type that declares it.
+    /// The type with the declaration.
     pub owner: Ty,
 }
 
-/// A property of a type whose arguments are known.
+/// A property of a type with known generic arguments.
 #[derive(Debug, Clone)]
 pub struct PropertyRef {
-    /// The property that is read.
+    /// The definition of the property.
     pub property: Rc<Property>,
-    /// The type that declares it.
+    /// The type with the declaration.
     pub owner: Ty,
-    /// The type of its value.
+    /// The type of the property's value.
     pub ty: Ty,
-    /// `base.P`: not the one that overrides it.
+    /// Whether it is accessed as `base.P`, without virtual dispatch.
     pub is_base: bool,
 }
 
-/// A method with everything that is generic filled in.
+/// A method with all generic arguments.
 #[derive(Debug, Clone)]
 pub struct MethodRef {
-    /// The method that is called.
+    /// The definition of the method.
     pub method: Rc<Method>,
-    /// The type that declares it.
+    /// The type with the declaration.
     pub owner: Ty,
-    /// Its own generic arguments.
+    /// The generic arguments of the method.
     pub types: Vec<Ty>,
-    /// Its parameters; by reference, references.
+    /// The types of the parameters; references for those by reference.
     pub parameters: Vec<Ty>,
-    /// The type of its result.
+    /// The type of the result.
     pub result: Ty,
 }
 
 /// An argument of a call, in the order of the parameters.
 #[derive(Debug, Clone)]
-pub(crate) struct Passed {
+pub(crate) struct PassedArgument {
     pub(crate) value: TypedArgument,
-    /// When it is evaluated among the others.
+    /// The position of this argument in the order of evaluation.
     pub(crate) turn: usize,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum TypedArgument {
     Value(Typed),
-    /// The place of a variable.
+    /// A variable that is passed by reference.
     Place(Typed),
-    /// A new variable, which is known by this slot from then on.
+    /// A new variable, which is then in this slot.
     New(u32, Ty),
 }
 
@@ -77,62 +77,62 @@ pub(crate) enum TypedArgument {
 pub(crate) struct TypedCall {
     pub(crate) of: Option<Typed>,
     pub(crate) method: MethodRef,
-    pub(crate) arguments: Vec<Passed>,
-    /// `base.M()`.
+    pub(crate) arguments: Vec<PassedArgument>,
+    /// Whether it is called as `base.M()`, without virtual dispatch.
     pub(crate) is_base: bool,
 }
 
 /// The kind of a conversion; its target is the type of the node.
 #[derive(Debug, Clone)]
-pub(crate) enum How {
-    /// A reference seen as one of a base type, a value as what it is.
+pub(crate) enum ConversionKind {
+    /// A reference conversion to a base type, or an identity conversion.
     Same,
-    /// Between numbers, characters and enums.
+    /// A conversion between numbers, characters and enums.
     Number {
         checked: bool,
     },
     Box,
     Unbox,
-    /// To a more derived type: it may fail.
+    /// A reference conversion to a derived type, which may fail.
     Down,
-    /// A value into its nullable type.
+    /// From a value to its nullable type.
     Wrap,
-    /// Out of a nullable: null fails.
+    /// From a nullable to its value, which fails for null.
     Unwrap,
-    /// Null stays null; what is inside is converted.
-    Lift(Rc<[(How, Ty)]>),
+    /// A lifted conversion: null stays null, and a value is converted.
+    Lift(Rc<[(ConversionKind, Ty)]>),
     User(Rc<MethodRef>),
-    /// Element by element.
-    Tuple(Rc<[Vec<(How, Ty)>]>),
+    /// A conversion of each element of a tuple.
+    Tuple(Rc<[Vec<(ConversionKind, Ty)>]>),
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum TypedKind {
     /// A constant expression.
     Constant(Constant),
-    /// The zero of a struct, or null.
+    /// The zero value of a struct, or null.
     Default,
     /// A variable of the scope.
     Variable(u32),
-    /// One that the expression declares.
+    /// A variable that the expression declares.
     Slot(u32),
     This,
     Exception,
     ThreadId,
     Field(Option<Box<Typed>>, Box<FieldRef>),
     Property(Option<Box<Typed>>, Box<PropertyRef>),
-    Indexer(Box<Typed>, Box<PropertyRef>, Vec<Passed>),
-    /// Of an array or string.
+    Indexer(Box<Typed>, Box<PropertyRef>, Vec<PassedArgument>),
+    /// The length of an array or string.
     Length(Box<Typed>),
     HasValue(Box<Typed>),
-    /// Of an array, a string or a pointer.
+    /// An element of an array, a string or a pointer.
     Element(Box<Typed>, Vec<Typed>),
     TupleElement(Box<Typed>, usize),
     Deref(Box<Typed>),
     AddressOf(Box<Typed>),
     Call(Box<TypedCall>),
-    New(Box<MethodRef>, Vec<Passed>),
-    /// `new string(…)`, which the runtime makes itself.
+    New(Box<MethodRef>, Vec<PassedArgument>),
+    /// `new string(…)`: the runtime creates the string without a constructor.
     NewText(Vec<Typed>),
     NewArray {
         of: Ty,
@@ -140,42 +140,43 @@ pub(crate) enum TypedKind {
         items: Option<Vec<Typed>>,
     },
     Tuple(Vec<Typed>),
-    Convert(Box<Typed>, How),
+    Convert(Box<Typed>, ConversionKind),
     Unary(UnaryOp, Box<Typed>, Overflow),
-    /// On numbers, truths and texts of one type, lifted where that is nullable.
+    /// A built-in operator on numbers, Booleans or strings of one type, lifted if that is nullable.
     Binary(BinaryOp, Box<Typed>, Box<Typed>, Overflow),
-    /// Whether both are one object.
+    /// Whether both references lead to the same object.
     Same(Box<Typed>, Box<Typed>),
     IsNull(Box<Typed>),
     Concat(Vec<Typed>),
-    /// The result of its `ToString`, and whether that is computed here.
+    /// The result of `ToString`, and whether the debugger computes it.
     Text(Box<Typed>, bool),
     Interpolated(Vec<TypedInterpolatedPart>),
     And(Box<Typed>, Box<Typed>),
     Or(Box<Typed>, Box<Typed>),
     Choice(Box<Typed>, Box<Typed>, Box<Typed>),
-    /// The first into a slot; if it is not null the second, else the third.
+    /// Evaluates the first into the slot. The value is the second if that is not null, otherwise the third.
     Coalesce(Box<Typed>, u32, Box<Typed>, Box<Typed>),
-    /// The first into a slot; if it is not null the second.
+    /// Evaluates the first into the slot. The value is the second if that is not null, otherwise null.
     Conditional(Box<Typed>, u32, Box<Typed>),
-    /// The value into a slot, then the rest.
+    /// Evaluates the first into the slot, then the second.
     Let(u32, Box<Typed>, Box<Typed>),
-    /// As it is now, whatever is written to it later.
+    /// A copy of the current value, which later writes do not change.
     Copy(Box<Typed>),
-    /// One after the other; the last is the value.
+    /// Evaluates one after the other; the last is the value.
     Sequence(Vec<Typed>),
     Is(Box<Typed>, u32, Box<TypedPattern>),
     As(Box<Typed>),
     Switch(Box<Typed>, u32, Vec<TypedSwitchArm>),
     Assign(Box<Typed>, Box<Typed>),
-    /// From one position up to another, of an array or string.
+    /// A slice of an array or string, from one position up to another.
     Slice(Box<Typed>, Box<Typed>, Box<Typed>),
     TypeOf(Ty),
     SizeOf(Ty),
     Throw(Box<Typed>),
     Linq(Box<Linq>),
     Query(Box<TypedQuery>),
-    /// As the debugger saw that it is; where it is so no more, the expression is bound again.
+    /// A value with the run-time type that it had at binding. If its type differs at evaluation, the
+    /// expression is bound again.
     Narrow(Box<Typed>),
 }
 
@@ -199,33 +200,33 @@ pub(crate) struct TypedSwitchArm {
     pub(crate) value: Typed,
 }
 
-/// A pattern: what must hold of the value in a slot. Parts of the value are expressions over that slot.
+/// A pattern: the tests of the value in a slot. Parts of the value are expressions with that slot.
 #[derive(Debug, Clone)]
 pub(crate) enum TypedPattern {
     Always,
-    /// The value into another slot.
+    /// Stores the value in another slot.
     Keep(u32),
-    /// It is of this type; then into a slot, as of that type.
+    /// Tests for this type, and stores the value with that type in a slot.
     Type(Ty, u32),
     NotNull,
     Null,
-    /// It is this constant, of its type too where the value is in a box.
+    /// Tests for this constant; a boxed value must also have its type.
     Constant(Typed),
-    /// A truth over the slot, for a value that is not null.
+    /// A condition on the slot, for a value that is not null.
     Holds(Typed),
     Not(Box<TypedPattern>),
     All(Vec<TypedPattern>),
     Any(Vec<TypedPattern>),
-    /// A part of it, evaluated into a slot, and what must hold of that.
+    /// Evaluates a part of the value into a slot, and tests it with another pattern.
     Part(Typed, u32, Box<TypedPattern>),
 }
 
-/// A lambda: where its parameters go, and what it computes.
+/// A lambda: the slots of its parameters, and its body.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedLambda {
     pub(crate) slots: Vec<u32>,
     pub(crate) body: Body,
-    /// The type of what it returns.
+    /// The type of the result.
     pub(crate) result: Ty,
 }
 
@@ -239,7 +240,7 @@ pub(crate) enum Body {
 pub(crate) enum TypedStmt {
     Block(Vec<TypedStmt>),
     Value(Typed),
-    /// Declares a variable, perhaps with a value.
+    /// Declares a variable, optionally with a value.
     Local(u32, Ty, Option<Typed>),
     If(Typed, Box<TypedStmt>, Option<Box<TypedStmt>>),
     /// Condition, updates, body; whether the condition is evaluated before the first iteration.
@@ -261,7 +262,7 @@ pub(crate) enum TypedStmt {
     Throw(Typed),
 }
 
-/// A method of sequences that is worked out here.
+/// A method of a sequence that the debugger evaluates.
 #[derive(Debug, Clone)]
 pub(crate) struct Linq {
     pub(crate) intrinsic: Intrinsic,
@@ -269,7 +270,7 @@ pub(crate) struct Linq {
     pub(crate) arguments: Vec<LinqArgument>,
     /// The type of the items.
     pub(crate) item: Ty,
-    /// The call of the program's own method, where the sequence turns out to be in the program.
+    /// The call of the program's method, for a sequence that turns out to be in the program.
     pub(crate) otherwise: Option<Typed>,
 }
 
@@ -287,7 +288,7 @@ pub(crate) struct TypedQuery {
 
 #[derive(Debug, Clone)]
 pub(crate) enum TypedQueryClause {
-    /// For each row so far one for each item, into a slot, converted.
+    /// For each row so far, a new row for each item, which is converted and stored in a slot.
     From {
         of: Typed,
         slot: u32,
@@ -295,8 +296,8 @@ pub(crate) enum TypedQueryClause {
     },
     Let(u32, Typed),
     Where(Typed),
-    /// The other sequence, the slot of its items, both keys, and the slot of all that fit, where they are
-    /// wanted together.
+    /// The other sequence, the slot of its items, both keys, and for a group join the slot
+    /// of the matching items.
     Join {
         of: Typed,
         slot: u32,
@@ -327,18 +328,18 @@ impl Typed {
         Box::new(self)
     }
 
-    /// Whether it is the literal `null`.
+    /// Whether this is the literal `null`.
     pub(crate) fn is_null(&self) -> bool {
         self.ty == Ty::Null
     }
 
-    /// Whether it has no value.
+    /// Whether this is a call without a result.
     pub fn is_void(&self) -> bool {
         self.ty == crate::types::VOID
     }
 
-    /// Whether it names a place that can be written to: a variable, field or element, not what a call
-    /// returned.
+    /// Whether this is a place that can be written to: a variable, field or element, but not
+    /// the result of a call.
     pub(crate) fn is_place(&self) -> bool {
         match &self.kind {
             TypedKind::Variable(_) | TypedKind::Slot(_) | TypedKind::This | TypedKind::Deref(_) => true,
@@ -351,7 +352,9 @@ impl Typed {
                 matches!(property.property.ty, Ty::Reference(_))
             }
             TypedKind::Call(call) => matches!(call.method.result, Ty::Reference(_)),
-            TypedKind::Convert(of, How::Same) | TypedKind::Narrow(of) => !self.ty.is_value() && of.is_place(),
+            TypedKind::Convert(of, ConversionKind::Same) | TypedKind::Narrow(of) => {
+                !self.ty.is_value() && of.is_place()
+            }
             _ => false,
         }
     }

@@ -1,19 +1,24 @@
-//! Conversions that types define (language specification, 10.5).
+//! User-defined conversions (language specification, 10.5).
 
 use std::rc::Rc;
 
 use super::binder::Binder;
-use super::conversions::Steps;
+use super::conversions::ConversionSteps;
 use super::system::{Member, Method};
-use super::typed::{How, MethodRef, Typed, TypedKind};
+use super::typed::{ConversionKind, MethodRef, Typed, TypedKind};
 use crate::types::{OBJECT, Ty};
 
-/// Deepest nesting of conversions around a user-defined one.
+/// Maximum depth of nested conversions around a user-defined one.
 const MAX_DEPTH: usize = 3;
 
 impl Binder<'_> {
-    /// The conversion that `from` or `to` define, with the standard ones before and behind it.
-    pub(super) fn user_defined(&self, value: &Typed, to: &Ty, explicit: bool) -> Option<Steps> {
+    /// The conversion that `from` or `to` define, with the standard conversions before and after it.
+    pub(super) fn user_defined_conversion(
+        &self,
+        value: &Typed,
+        to: &Ty,
+        explicit: bool,
+    ) -> Option<ConversionSteps> {
         let from = &value.ty;
         if value.is_null()
             || *from == OBJECT
@@ -28,7 +33,7 @@ impl Binder<'_> {
         if candidates.is_empty() {
             return None;
         }
-        // On the value itself, or on what is in its nullable.
+        // On the value itself, or on the value of its nullable.
         let is_lifted = source != *from;
         let inner = if is_lifted {
             Typed::new(TypedKind::Default, source.clone(), value.span)
@@ -39,9 +44,9 @@ impl Binder<'_> {
             let parameter = method.parameters.first()?;
             let before = match explicit {
                 true => self
-                    .standard(&inner, parameter)
+                    .standard_conversion(&inner, parameter)
                     .or_else(|| self.explicit_of_types(&inner.ty, parameter, MAX_DEPTH)),
-                false => self.standard(&inner, parameter),
+                false => self.standard_conversion(&inner, parameter),
             }?;
             let behind = match explicit {
                 true => self.explicit_of_types(&method.result, &target, MAX_DEPTH),
@@ -49,7 +54,7 @@ impl Binder<'_> {
             }?;
             Some((before, behind))
         };
-        let fitting: Vec<(MethodRef, Steps, Steps)> = candidates
+        let fitting: Vec<(MethodRef, ConversionSteps, ConversionSteps)> = candidates
             .into_iter()
             .filter_map(|method| fits(&method).map(|(before, behind)| (method, before, behind)))
             .collect();
@@ -63,24 +68,24 @@ impl Binder<'_> {
         })?;
         let mut steps = before;
         let result = method.result.clone();
-        steps.push((How::User(Rc::new(method)), result));
+        steps.push((ConversionKind::User(Rc::new(method)), result));
         steps.extend(behind);
         if is_lifted && self.types.nullable(to).is_some() {
-            return Some(vec![(How::Lift(steps.into()), to.clone())]);
+            return Some(vec![(ConversionKind::Lift(steps.into()), to.clone())]);
         }
         if is_lifted {
             if !explicit {
                 return None;
             }
-            steps.insert(0, (How::Unwrap, source));
+            steps.insert(0, (ConversionKind::Unwrap, source));
         }
         if target != *to {
-            steps.push((How::Wrap, to.clone()));
+            steps.push((ConversionKind::Wrap, to.clone()));
         }
         Some(steps)
     }
 
-    /// `op_Implicit`, and `op_Explicit` if wanted, of both types.
+    /// The methods `op_Implicit` of both types, and with `explicit` also `op_Explicit`.
     fn conversions_of(&self, from: &Ty, to: &Ty, explicit: bool) -> Vec<MethodRef> {
         let names: &[&str] = if explicit { &["op_Implicit", "op_Explicit"] } else { &["op_Implicit"] };
         let mut owners: Vec<Ty> = Vec::new();
@@ -108,7 +113,7 @@ impl Binder<'_> {
         found
     }
 
-    /// The own type, or the one all others come from.
+    /// The type itself, or the candidate from which all others convert.
     fn most_encompassed(&self, types: &[Ty], own: &Ty) -> Option<Ty> {
         if types.contains(own) {
             return Some(own.clone());

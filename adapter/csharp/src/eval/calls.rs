@@ -1,16 +1,19 @@
-//! Calls: arguments in the order in which they are written, new variables for `out`.
+//! Calls: evaluates arguments in their order in the source, and creates variables for `out`.
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
 use super::values::{LocalSequence, Val, ValueOrSequence};
 use crate::bind::PropertyRef;
-use crate::bind::typed::{Passed, Typed, TypedArgument, TypedCall};
+use crate::bind::typed::{PassedArgument, Typed, TypedArgument, TypedCall};
 use crate::types::Ty;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
-    /// The values of arguments in the order of the parameters, and the slots that are variables from then on.
+    /// Evaluates arguments. Returns them in the order of the parameters, with the slots of the new variables.
     #[allow(clippy::type_complexity, reason = "values, and which of them have names")]
-    pub(crate) fn arguments(&mut self, all: &[Passed]) -> Res<T, (Vec<Val<T::Place>>, Vec<(u32, usize)>)> {
+    pub(crate) fn arguments(
+        &mut self,
+        all: &[PassedArgument],
+    ) -> Res<T, (Vec<Val<T::Place>>, Vec<(u32, usize)>)> {
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| all.get(*at).map_or(usize::MAX, |passed| passed.turn));
         let mut vals: Vec<Option<Val<T::Place>>> = vec![None; all.len()];
@@ -23,7 +26,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     let val = self.val(place)?;
                     if Self::is_here(&val) {
                         let source = self.source(place);
-                        return self.failed(format!(
+                        return self.fail(format!(
                             "`{source}` has no place in the program that a `ref` or `out` argument could be"
                         ));
                     }
@@ -73,7 +76,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let name = &property.property.name;
         let Some(of) = of else { return self.target.property(None, property).map(ValueOrSequence::Val) };
         let value = self.value(of)?;
-        // Values that exist only here have the members of sequences.
+        // Values that exist only in the debugger have the members of sequences.
         if let ValueOrSequence::Local(local, _) = &value {
             let known = match (local.as_ref(), &**name) {
                 (LocalSequence::Group(group), "Key") => Some(group.key.clone()),
@@ -89,16 +92,16 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         if !of.ty.is_value() && self.target.is_null(&val)? {
             let source = self.source(of);
             return self
-                .failed(format!("NullReferenceException: `{source}` is null, so `{name}` has no value"));
+                .fail(format!("NullReferenceException: `{source}` is null, so `{name}` has no value"));
         }
         self.target.property(Some(&val), property).map(ValueOrSequence::Val)
     }
 
-    pub(crate) fn indexed(
+    pub(crate) fn element_access(
         &mut self,
         of: &Typed,
         property: &PropertyRef,
-        arguments: &[Passed],
+        arguments: &[PassedArgument],
     ) -> Res<T, ValueOrSequence<T::Place>> {
         let value = self.value(of)?;
         if let ValueOrSequence::Local(local, _) = &value
@@ -109,25 +112,25 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let val = self.in_program(value)?;
         if !of.ty.is_value() && self.target.is_null(&val)? {
             let source = self.source(of);
-            return self.failed(format!("NullReferenceException: `{source}` is null, so it has no elements"));
+            return self.fail(format!("NullReferenceException: `{source}` is null, so it has no elements"));
         }
         let (arguments, _) = self.arguments(arguments)?;
         self.target.indexer(&val, property, &arguments).map(ValueOrSequence::Val)
     }
 
-    /// An item of a list or lookup that is only here.
+    /// An item of a list or lookup that exists only in the debugger.
     fn local_item(
         &mut self,
         local: &LocalSequence<T::Place>,
-        arguments: &[Passed],
+        arguments: &[PassedArgument],
     ) -> Res<T, Option<ValueOrSequence<T::Place>>> {
-        let [Passed { value: TypedArgument::Value(index), .. }] = arguments else { return Ok(None) };
+        let [PassedArgument { value: TypedArgument::Value(index), .. }] = arguments else { return Ok(None) };
         match local {
             LocalSequence::Items(items, false) => {
-                let at = self.whole(index)?;
+                let at = self.integer(index)?;
                 match usize::try_from(at).ok().and_then(|at| items.get(at)) {
                     Some(item) => Ok(Some(item.clone())),
-                    None => self.failed(format!(
+                    None => self.fail(format!(
                         "ArgumentOutOfRangeException: the index {at} is outside of the {} items",
                         items.len()
                     )),
@@ -138,7 +141,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 let mut keys: Vec<Val<T::Place>> = groups.iter().map(|group| group.key.clone()).collect();
                 keys.push(key);
                 let last = keys.len() - 1;
-                let alike = self.alike(&keys, None)?;
+                let alike = self.group_equal_keys(&keys, None)?;
                 let found = alike.into_iter().find(|group| group.contains(&last)).unwrap_or_default();
                 let at = found.into_iter().find(|at| *at != last);
                 let items =

@@ -1,49 +1,56 @@
-//! What conversions do to values.
+//! Conversions of values.
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
 use super::values::{Data, Val, ValueOrSequence};
-use crate::bind::typed::{How, Typed};
+use crate::bind::typed::{ConversionKind, Typed};
 use crate::constant::Constant;
 use crate::types::Ty;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
-    pub(crate) fn converted(
+    pub(crate) fn convert(
         &mut self,
         value: ValueOrSequence<T::Place>,
-        how: &How,
+        how: &ConversionKind,
         to: &Ty,
         of: &Typed,
     ) -> Res<T, ValueOrSequence<T::Place>> {
         let val = match value {
             ValueOrSequence::Val(val) => val,
-            // A sequence that is only here is seen as one of its interfaces; for anything else it must be
-            // made.
+            // A local sequence can be viewed as one of its interfaces; for another type it must be created in
+            // the program.
             ValueOrSequence::Local(local, ty)
-                if matches!(how, How::Same | How::Down) && self.types().derives(&ty, to) =>
+                if matches!(how, ConversionKind::Same | ConversionKind::Down)
+                    && self.types().derives(&ty, to) =>
             {
                 return Ok(ValueOrSequence::Local(local, ty));
             }
             local => self.in_program(local)?,
         };
-        self.converted_val(val, how, to, of).map(ValueOrSequence::Val)
+        self.convert_val(val, how, to, of).map(ValueOrSequence::Val)
     }
 
-    fn converted_val(&mut self, val: Val<T::Place>, how: &How, to: &Ty, of: &Typed) -> Res<T, Val<T::Place>> {
+    fn convert_val(
+        &mut self,
+        val: Val<T::Place>,
+        how: &ConversionKind,
+        to: &Ty,
+        of: &Typed,
+    ) -> Res<T, Val<T::Place>> {
         match how {
-            How::Same => Ok(match val.ty.is_value() && !to.is_value() {
+            ConversionKind::Same => Ok(match val.ty.is_value() && !to.is_value() {
                 true => val,
                 false => Val { ty: to.clone(), ..val },
             }),
-            // A box keeps the type of what is in it.
-            How::Box => self.boxed(val, to),
-            How::Number { checked } => {
-                let constant = self.loaded(&val, of)?;
+            // A boxed value keeps its type.
+            ConversionKind::Box => self.box_value(val, to),
+            ConversionKind::Number { checked } => {
+                let constant = self.load_constant(&val, of)?;
                 self.number(&constant, to, *checked, &val.ty)
                     .map(|constant| Val::constant_of(constant, to.clone()))
             }
-            How::Unbox => self.unboxed(val, to),
-            How::Down => {
+            ConversionKind::Unbox => self.unbox_value(val, to),
+            ConversionKind::Down => {
                 if self.target.is_null(&val)? || self.is_of(&val, to)? {
                     return Ok(match val.ty.is_value() && !to.is_value() {
                         true => val,
@@ -51,42 +58,42 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     });
                 }
                 let actual = self.target.actual_type(&val)?;
-                let (from, to) = (self.types().spelled(&actual), self.types().spelled(to));
-                self.failed(format!(
+                let (from, to) = (self.types().spell(&actual), self.types().spell(to));
+                self.fail(format!(
                     "InvalidCastException: Unable to cast object of type '{from}' to type '{to}'"
                 ))
             }
-            How::Wrap => Ok(Val { ty: to.clone(), ..val }),
-            How::Unwrap => {
+            ConversionKind::Wrap => Ok(Val { ty: to.clone(), ..val }),
+            ConversionKind::Unwrap => {
                 if self.target.is_null(&val)? {
                     let source = self.source(of);
-                    return self.failed(format!(
+                    return self.fail(format!(
                         "InvalidOperationException: Nullable object must have a value: `{source}` is null"
                     ));
                 }
-                let inner = self.target.out_of_nullable(&val)?;
+                let inner = self.target.nullable_value(&val)?;
                 Ok(Val { ty: to.clone(), ..inner })
             }
-            How::Lift(steps) => {
+            ConversionKind::Lift(steps) => {
                 if self.target.is_null(&val)? {
                     return Ok(Val::null_of(to.clone()));
                 }
-                let mut inner = self.target.out_of_nullable(&val)?;
+                let mut inner = self.target.nullable_value(&val)?;
                 for (how, ty) in steps.iter() {
-                    inner = self.converted_val(inner, how, ty, of)?;
+                    inner = self.convert_val(inner, how, ty, of)?;
                 }
                 Ok(Val { ty: to.clone(), ..inner })
             }
-            How::User(method) => match self.target.call(method, None, &[val], false)? {
+            ConversionKind::User(method) => match self.target.call(method, None, &[val], false)? {
                 Some(result) => Ok(Val { ty: method.result.direct().clone(), ..result }),
-                None => self.failed("a conversion returned nothing"),
+                None => self.fail("a conversion returned nothing"),
             },
-            How::Tuple(elements) => {
+            ConversionKind::Tuple(elements) => {
                 let mut items = Vec::new();
                 for (at, steps) in elements.iter().enumerate() {
                     let mut item = self.target.tuple_element(&val, at)?;
                     for (how, ty) in steps {
-                        item = self.converted_val(item, how, ty, of)?;
+                        item = self.convert_val(item, how, ty, of)?;
                     }
                     items.push(item);
                 }
@@ -95,35 +102,34 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
     }
 
-    /// Into a box: a nullable is boxed as what is in it.
-    fn boxed(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
+    /// Boxes a value. A nullable is boxed as its value.
+    fn box_value(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
         let Some(inner) = self.types().nullable(&val.ty) else { return Ok(val) };
         if self.target.is_null(&val)? {
             return Ok(Val::null_of(to.clone()));
         }
-        let out = self.target.out_of_nullable(&val)?;
+        let out = self.target.nullable_value(&val)?;
         Ok(Val { ty: inner, ..out })
     }
 
-    fn unboxed(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
+    fn unbox_value(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
         let inner = self.types().nullable(to);
         if self.target.is_null(&val)? {
             return match inner {
                 Some(_) => Ok(Val::null_of(to.clone())),
-                None => self.failed(format!(
+                None => self.fail(format!(
                     "NullReferenceException: null cannot be unboxed to `{}`",
-                    self.types().spelled(to)
+                    self.types().spell(to)
                 )),
             };
         }
         let wanted = inner.unwrap_or_else(|| to.clone());
         let actual = self.target.actual_type(&val)?;
-        // Enums count as what they are stored as.
+        // Enums are converted as their underlying type.
         let stored = |ty: &Ty| self.types().enum_storage(ty).map_or(ty.clone(), Ty::Primitive);
         if stored(&actual) != stored(&wanted) {
-            let (from, to) = (self.types().spelled(&actual), self.types().spelled(to));
-            return self
-                .failed(format!("InvalidCastException: the object is a boxed `{from}`, not a `{to}`"));
+            let (from, to) = (self.types().spell(&actual), self.types().spell(to));
+            return self.fail(format!("InvalidCastException: the object is a boxed `{from}`, not a `{to}`"));
         }
         match self.target.load(&val)? {
             Some(constant) => Ok(Val::constant_of(constant, to.clone())),
@@ -133,8 +139,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     pub(crate) fn number(&self, constant: &Constant, to: &Ty, checked: bool, from: &Ty) -> Res<T, Constant> {
         if *constant == Constant::Null {
-            let to = self.types().spelled(to);
-            return self.failed(format!("InvalidOperationException: null cannot be converted to `{to}`"));
+            let to = self.types().spell(to);
+            return self.fail(format!("InvalidOperationException: null cannot be converted to `{to}`"));
         }
         let types = self.types();
         let kind = match to {
@@ -149,21 +155,21 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             Some(converted) => Ok(converted),
             None => {
                 let is_real = matches!(constant, Constant::Single(_) | Constant::Double(_));
-                let (value, to) = (constant.plain(), types.spelled(to));
+                let (value, to) = (constant.plain(), types.spell(to));
                 match is_real && kind.is_some() && !checked {
-                    true => self.failed(format!(
+                    true => self.fail(format!(
                         "{value} does not fit into `{to}`; C# does not define the result of an unchecked cast"
                     )),
-                    false => self.failed(format!(
+                    false => self.fail(format!(
                         "OverflowException: the `{}` {value} does not fit into `{to}`",
-                        types.spelled(from)
+                        types.spell(from)
                     )),
                 }
             }
         }
     }
 
-    /// Whether a value is here, not in the program.
+    /// Whether a value is a constant in the debugger, not in the program.
     pub(crate) fn is_here(val: &Val<T::Place>) -> bool {
         matches!(val.data, Data::Constant(_))
     }

@@ -7,7 +7,7 @@ use crate::bind::typed::*;
 use crate::constant::Constant;
 use crate::types::{OBJECT, STRING, Ty, kind};
 
-/// Longest sequence that is gone through here.
+/// Maximum number of items of a sequence that is evaluated in the debugger.
 pub(crate) const MAX_ITEMS: usize = 10_000;
 
 pub(crate) struct Evaluator<'a, T: EvaluationTarget> {
@@ -30,8 +30,8 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         TypeRelations::new(self.target)
     }
 
-    pub(crate) fn failed<V>(&self, message: impl Into<String>) -> Res<T, V> {
-        Err(self.target.failed(message.into()))
+    pub(crate) fn fail<V>(&self, message: impl Into<String>) -> Res<T, V> {
+        Err(self.target.error(message.into()))
     }
 
     /// The source text of a part.
@@ -48,32 +48,32 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     pub(crate) fn slot(&self, slot: u32) -> Res<T, ValueOrSequence<T::Place>> {
         match self.slots.get(slot as usize).and_then(Option::as_ref) {
             Some(value) => Ok(value.clone()),
-            None => self.failed("a variable of the expression has no value yet"),
+            None => self.fail("a variable of the expression has no value yet"),
         }
     }
 
-    /// A value in the program or a constant, whatever it was before.
+    /// Evaluates a part to a value in the program or a constant. A local sequence is created in the program.
     pub(crate) fn val(&mut self, of: &Typed) -> Res<T, Val<T::Place>> {
         let value = self.value(of)?;
         self.in_program(value)
     }
 
-    /// The constant that a part is.
+    /// Evaluates a part to a constant.
     pub(crate) fn constant(&mut self, of: &Typed) -> Res<T, Constant> {
         if let TypedKind::Constant(constant) = &of.kind {
             return Ok(constant.clone());
         }
         let val = self.val(of)?;
-        self.loaded(&val, of)
+        self.load_constant(&val, of)
     }
 
-    pub(crate) fn loaded(&self, val: &Val<T::Place>, of: &Typed) -> Res<T, Constant> {
+    pub(crate) fn load_constant(&self, val: &Val<T::Place>, of: &Typed) -> Res<T, Constant> {
         match self.target.load(val)? {
             Some(constant) => Ok(constant),
-            None => self.failed(format!(
+            None => self.fail(format!(
                 "`{}` cannot be read as a `{}`",
                 self.source(of),
-                self.types().spelled(&of.ty)
+                self.types().spell(&of.ty)
             )),
         }
     }
@@ -82,10 +82,10 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         Ok(self.constant(of)? == Constant::Bool(true))
     }
 
-    pub(crate) fn whole(&mut self, of: &Typed) -> Res<T, i64> {
+    pub(crate) fn integer(&mut self, of: &Typed) -> Res<T, i64> {
         match self.constant(of)? {
             Constant::Int(_, value) => Ok(i64::try_from(value).unwrap_or(i64::MAX)),
-            _ => self.failed(format!("`{}` is not a whole number", self.source(of))),
+            _ => self.fail(format!("`{}` is not a whole number", self.source(of))),
         }
     }
 
@@ -96,14 +96,14 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         }
     }
 
-    /// The object whose member is accessed: it must not be null.
+    /// Evaluates the object whose member is accessed, which must not be null.
     pub(crate) fn receiver(&mut self, of: &Typed, member: &str) -> Res<T, Val<T::Place>> {
         let val = self.val(of)?;
         let may_be_null = !of.ty.is_value() || self.types().nullable(&of.ty).is_some();
         if !of.ty.is_value() && may_be_null && self.target.is_null(&val)? {
             let source = self.source(of);
             return self
-                .failed(format!("NullReferenceException: `{source}` is null, so `{member}` has no value"));
+                .fail(format!("NullReferenceException: `{source}` is null, so `{member}` has no value"));
         }
         Ok(val)
     }
@@ -112,21 +112,21 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         Val::constant_of(constant, of.ty.clone()).into()
     }
 
-    /// The value of a part; a place where it is one.
+    /// Evaluates a part. The result is a place if the part is one.
     pub(crate) fn value(&mut self, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         let ty = &of.ty;
         Ok(match &of.kind {
             TypedKind::Constant(constant) => self.known(constant.clone(), of),
             TypedKind::Default => {
                 match ty.is_value() && self.types().nullable(ty).is_none() && !matches!(ty, Ty::Pointer(_)) {
-                    true => self.target.zeroed(ty)?.into(),
+                    true => self.target.new_zeroed(ty)?.into(),
                     false => Val::null_of(ty.clone()).into(),
                 }
             }
             TypedKind::Variable(at) => self.target.variable(*at)?.into(),
             TypedKind::Slot(slot) => {
                 let value = self.slot(*slot)?;
-                self.seen_as(value, ty)
+                self.view_as(value, ty)
             }
             TypedKind::This => self.target.this()?.into(),
             TypedKind::Exception => self.target.exception()?.into(),
@@ -138,7 +138,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             }
             TypedKind::Property(inner, property) => return self.property(inner.as_deref(), property),
             TypedKind::Indexer(inner, property, arguments) => {
-                return self.indexed(inner, property, arguments);
+                return self.element_access(inner, property, arguments);
             }
             TypedKind::Length(inner) => {
                 let val = self.receiver(inner, "Length")?;
@@ -191,7 +191,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             }
             TypedKind::Convert(inner, how) => {
                 let value = self.value(inner)?;
-                self.converted(value, how, ty, inner)?
+                self.convert(value, how, ty, inner)?
             }
             TypedKind::Unary(op, inner, overflow) => self.unary(*op, inner, *overflow, of)?,
             TypedKind::Binary(op, a, b, overflow) => self.binary(*op, (a, b), *overflow, of)?,
@@ -204,7 +204,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 Val::text(text).into()
             }
             TypedKind::Text(inner, _) => Val::text(self.text_of_part(inner)?).into(),
-            TypedKind::Interpolated(pieces) => Val::text(self.interpolated(pieces)?).into(),
+            TypedKind::Interpolated(pieces) => Val::text(self.interpolated_string(pieces)?).into(),
             TypedKind::And(a, b) => Val::bool(self.truth(a)? && self.truth(b)?).into(),
             TypedKind::Or(a, b) => Val::bool(self.truth(a)? || self.truth(b)?).into(),
             TypedKind::Choice(condition, a, b) => {
@@ -225,7 +225,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                     return Ok(Val::null_of(ty.clone()).into());
                 }
                 let value = match (value, self.types().nullable(&inner.ty)) {
-                    (ValueOrSequence::Val(val), Some(_)) => self.target.out_of_nullable(&val)?.into(),
+                    (ValueOrSequence::Val(val), Some(_)) => self.target.nullable_value(&val)?.into(),
                     (value, _) => value,
                 };
                 self.set(*slot, value);
@@ -237,7 +237,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                 return self.value(then);
             }
             TypedKind::Copy(inner) => match self.value(inner)? {
-                ValueOrSequence::Val(val) => self.target.copied(&val)?.into(),
+                ValueOrSequence::Val(val) => self.target.copy(&val)?.into(),
                 local => local,
             },
             TypedKind::Sequence(all) => {
@@ -263,7 +263,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
                         return self.value(&arm.value);
                     }
                 }
-                return self.failed("SwitchExpressionException: no arm fits");
+                return self.fail("SwitchExpressionException: no arm fits");
             }
             TypedKind::Assign(place, value) => self.assign(place, value)?,
             TypedKind::Slice(inner, start, end) => self.slice(inner, start, end)?.into(),
@@ -274,33 +274,33 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             TypedKind::SizeOf(inner) => Val::int(self.target.size_of(inner)?).into(),
             TypedKind::Throw(inner) => {
                 let thrown = self.val(inner)?;
-                return Err(self.target.thrown(&thrown));
+                return Err(self.target.exception_error(&thrown));
             }
             TypedKind::Linq(linq) => return self.linq(linq, of),
             TypedKind::Query(query) => return self.query(query, of),
-            TypedKind::Narrow(inner) => self.narrowed(inner, ty)?,
+            TypedKind::Narrow(inner) => self.narrow(inner, ty)?,
         })
     }
 
-    /// As the debugger saw that it is when the expression was bound.
-    fn narrowed(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
+    /// Checks that a value still has the run-time type that it had at binding.
+    fn narrow(&mut self, inner: &Typed, ty: &Ty) -> Res<T, ValueOrSequence<T::Place>> {
         let val = match self.value(inner)? {
             ValueOrSequence::Val(val) => val,
             local => return Ok(local),
         };
         if self.target.is_null(&val)? {
             let source = self.source(inner);
-            return self.failed(format!("NullReferenceException: `{source}` is null"));
+            return self.fail(format!("NullReferenceException: `{source}` is null"));
         }
         let actual = self.target.actual_type(&val)?;
         if actual != *ty && !self.types().derives(&actual, ty) {
-            return Err(self.target.stale());
+            return Err(self.target.stale_error());
         }
         Ok(Val { ty: ty.clone(), ..val }.into())
     }
 
-    /// A value in a variable of a type: what was boxed keeps its own.
-    fn seen_as(&self, value: ValueOrSequence<T::Place>, ty: &Ty) -> ValueOrSequence<T::Place> {
+    /// Changes the static type of a value to that of a variable. A boxed value keeps its type.
+    fn view_as(&self, value: ValueOrSequence<T::Place>, ty: &Ty) -> ValueOrSequence<T::Place> {
         match value {
             ValueOrSequence::Val(val) if val.ty.is_value() && !ty.is_value() => ValueOrSequence::Val(val),
             ValueOrSequence::Val(val) if *ty != OBJECT && *ty != Ty::Null => {
@@ -314,28 +314,28 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         let val = self.receiver(of, "[]")?;
         let mut all = Vec::new();
         for index in indexes {
-            all.push(self.whole(index)?);
+            all.push(self.integer(index)?);
         }
         if let (Data::Constant(Constant::Text(text)), [index]) = (&val.data, all.as_slice()) {
             let unit = usize::try_from(*index).ok().and_then(|index| text.encode_utf16().nth(index));
             return match unit {
                 Some(unit) => Ok(Val::plain(Constant::Int(kind::CHAR, i128::from(unit)))),
-                None => self.failed(format!("IndexOutOfRangeException: the string has no character {index}")),
+                None => self.fail(format!("IndexOutOfRangeException: the string has no character {index}")),
             };
         }
         self.target.element(&val, &all)
     }
 
-    /// `new string('a', 3)`, `new string(letters)`.
+    /// Evaluates `new string('a', 3)` and `new string(letters)`.
     fn new_text(&mut self, arguments: &[Typed]) -> Res<T, Val<T::Place>> {
         match arguments {
             [letter, count] => {
-                let (letter, count) = (self.constant(letter)?, self.whole(count)?);
+                let (letter, count) = (self.constant(letter)?, self.integer(count)?);
                 let Constant::Int(kind::CHAR, unit) = letter else { return self.no_text() };
                 let letter = String::from_utf16_lossy(&[unit as u16]);
                 match usize::try_from(count).ok().filter(|count| *count <= 1 << 20) {
                     Some(count) => Ok(Val::text(letter.repeat(count))),
-                    None => self.failed("ArgumentOutOfRangeException: the count is negative or too large"),
+                    None => self.fail("ArgumentOutOfRangeException: the count is negative or too large"),
                 }
             }
             [letters] if matches!(letters.ty, Ty::Vector(_)) => {
@@ -358,28 +358,28 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     fn no_text<V>(&self) -> Res<T, V> {
-        self.failed("only `new string(letter, count)` and `new string(letters)` are supported")
+        self.fail("only `new string(letter, count)` and `new string(letters)` are supported")
     }
 
     fn new_array(&mut self, of: &Ty, lengths: &[Typed], items: Option<&[Typed]>) -> Res<T, Val<T::Place>> {
         let mut all = Vec::new();
         for length in lengths {
-            let length = self.whole(length)?;
+            let length = self.integer(length)?;
             if length < 0 {
-                return self.failed("OverflowException: the length of an array is negative");
+                return self.fail("OverflowException: the length of an array is negative");
             }
             all.push(length);
         }
         let total = all.iter().try_fold(1i64, |total, length| total.checked_mul((*length).max(1)));
         if total.is_none_or(|total| total > 1 << 24) {
-            return self.failed("OutOfMemoryException: the array is too large to be made here");
+            return self.fail("OutOfMemoryException: the array is too large to be made here");
         }
         let items = match items {
             None => None,
             Some(items) => {
                 let mut vals = Vec::new();
                 for item in items {
-                    self.target.proceed()?;
+                    self.target.check_cancellation()?;
                     vals.push(self.val(item)?);
                 }
                 if all.is_empty() {
@@ -393,7 +393,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
 
     fn slice(&mut self, of: &Typed, start: &Typed, end: &Typed) -> Res<T, Val<T::Place>> {
         let val = self.receiver(of, "[..]")?;
-        let (start, end) = (self.whole(start)?, self.whole(end)?);
+        let (start, end) = (self.integer(start)?, self.integer(end)?);
         let length = match &val.data {
             Data::Constant(Constant::Text(text)) => {
                 i64::try_from(text.encode_utf16().count()).unwrap_or(i64::MAX)
@@ -402,14 +402,14 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         };
         if start < 0 || end > length || start > end {
             let source = self.source(of);
-            return self.failed(format!(
+            return self.fail(format!(
                 "ArgumentOutOfRangeException: {start}..{end} is outside of the \
                 {length} elements of `{source}`"
             ));
         }
         if of.ty == STRING {
             let Some(Constant::Text(text)) = self.target.load(&val)? else {
-                return self.failed("the text is too long to be cut here");
+                return self.fail("the text is too long to be cut here");
             };
             let units: Vec<u16> = text
                 .encode_utf16()
@@ -419,11 +419,11 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
             return Ok(Val::text(String::from_utf16_lossy(&units)));
         }
         let Ty::Vector(element) = &of.ty else {
-            return self.failed("only arrays and strings can be cut here");
+            return self.fail("only arrays and strings can be cut here");
         };
         let mut items = Vec::new();
         for at in start..end {
-            self.target.proceed()?;
+            self.target.check_cancellation()?;
             items.push(self.target.element(&val, &[at])?);
         }
         self.target.new_array(element, &[end - start], Some(items))
@@ -439,7 +439,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         };
         Ok(match (is, value) {
             (false, _) => Val::null_of(ty.clone()).into(),
-            // A box keeps the type of what is in it.
+            // A boxed value keeps its type.
             (true, ValueOrSequence::Val(val)) if val.ty.is_value() && !ty.is_value() => {
                 ValueOrSequence::Val(val)
             }
@@ -448,7 +448,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         })
     }
 
-    /// `is`.
+    /// Whether a value is of a type, as for `is`.
     pub(crate) fn is_of(&self, val: &Val<T::Place>, ty: &Ty) -> Res<T, bool> {
         if self.target.is_null(val)? {
             return Ok(false);
@@ -457,7 +457,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         Ok(actual == *ty || self.types().derives(&actual, ty))
     }
 
-    /// A value as the program knows it: what is only here is made there.
+    /// Converts a local sequence to a value in the program.
     pub(crate) fn in_program(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
         let (local, ty) = match value {
             ValueOrSequence::Val(val) => return Ok(val),
@@ -466,7 +466,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         let item = self.types().item_of(&ty).unwrap_or(OBJECT);
         let (items, is_cut) = match local.as_ref() {
             LocalSequence::Items(items, is_cut) => (items.clone(), *is_cut),
-            LocalSequence::Ordered(items, levels) => (self.in_order(items, levels)?, false),
+            LocalSequence::Ordered(items, levels) => (self.sort_items(items, levels)?, false),
             LocalSequence::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
             LocalSequence::Lookup(groups) => return self.target.new_groups(&ty, groups),
         };
@@ -493,12 +493,12 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         if self.types().is_named(&ty, "System.Collections.Generic.List`1") {
             return self.target.new_list(&ty, array);
         }
-        // What C# is lazy about is an array here.
+        // A lazy sequence of C# becomes an array.
         Ok(array)
     }
 
     pub(crate) fn too_many<V>(&self) -> Res<T, V> {
-        self.failed(format!(
+        self.fail(format!(
             "the sequence has more than {MAX_ITEMS} items; a lambda is not evaluated for so many"
         ))
     }

@@ -1,4 +1,4 @@
-//! A program that is a few objects in a list, for tests of the evaluator. It notes what runs.
+//! A fake program with a few objects, for tests of the evaluator. It records the members that run.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::*;
-use crate::bind::fake::World;
+use crate::bind::fake::FakeTypes;
 use crate::bind::{
     FieldRef, Member, Method, MethodRef, Property, PropertyRef, Scope, TypeInfo, TypeProvider, TypeRelations,
 };
 use crate::constant::Constant;
 use crate::types::{Def, Ty, kind};
 
-/// A way to a value: a variable or an object, and steps from there.
+/// A path to a value: a variable or an object, and steps from it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FakeLocation {
     Variable(usize),
@@ -23,7 +23,7 @@ pub(crate) enum FakeLocation {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stored {
+pub(crate) enum FakeValue {
     Here(Constant),
     Object(usize),
 }
@@ -31,14 +31,14 @@ pub(crate) enum Stored {
 #[derive(Debug, Clone)]
 struct FakeObject {
     ty: Ty,
-    fields: HashMap<String, Stored>,
-    items: Vec<Stored>,
+    fields: HashMap<String, FakeValue>,
+    items: Vec<FakeValue>,
 }
 
 pub(crate) struct FakeProgram {
-    pub(crate) world: World,
+    pub(crate) world: FakeTypes,
     pub(crate) scope: Scope,
-    variables: RefCell<Vec<Stored>>,
+    variables: RefCell<Vec<FakeValue>>,
     heap: RefCell<Vec<FakeObject>>,
     /// Names of the members that ran, in order.
     pub(crate) ran: RefCell<Vec<String>>,
@@ -47,17 +47,17 @@ pub(crate) struct FakeProgram {
 type V = Val<FakeLocation>;
 type R<T> = Result<T, String>;
 
-fn int(value: i32) -> Stored {
-    Stored::Here(Constant::int(value))
+fn int(value: i32) -> FakeValue {
+    FakeValue::Here(Constant::int(value))
 }
 
-fn text(value: &str) -> Stored {
-    Stored::Here(Constant::Text(value.into()))
+fn text(value: &str) -> FakeValue {
+    FakeValue::Here(Constant::Text(value.into()))
 }
 
 impl FakeProgram {
     pub(crate) fn new() -> Self {
-        let world = World::new();
+        let world = FakeTypes::new();
         let fake = Self {
             scope: Scope::default(),
             world,
@@ -65,7 +65,7 @@ impl FakeProgram {
             heap: RefCell::default(),
             ran: RefCell::default(),
         };
-        let here = |constant| Stored::Here(constant);
+        let here = |constant| FakeValue::Here(constant);
         let animal = fake.make(
             "Animal",
             &[("Name", text("Rex")), ("legs", int(4)), ("Friend", here(Constant::Null))],
@@ -76,7 +76,7 @@ impl FakeProgram {
             &[
                 ("Name", text("Bo")),
                 ("legs", int(5)),
-                ("Friend", Stored::Object(animal)),
+                ("Friend", FakeValue::Object(animal)),
                 ("Best", here(Constant::Null)),
                 ("Auto", text("a")),
             ],
@@ -84,7 +84,7 @@ impl FakeProgram {
         );
         let seen = fake.make(
             "Dog",
-            &[("Name", text("Seen")), ("legs", int(6)), ("Best", Stored::Object(dog))],
+            &[("Name", text("Seen")), ("legs", int(6)), ("Best", FakeValue::Object(dog))],
             vec![],
         );
         let point = fake.make("Point", &[("X", int(3)), ("Y", int(4))], vec![]);
@@ -92,8 +92,8 @@ impl FakeProgram {
         let other = fake.make("(string, int)", &[("Item1", text("ann")), ("Item2", int(30))], vec![]);
         let ages = fake.make("Dictionary<string, int>", &[("ann", int(30))], vec![]);
         let list = |items: &[i32]| items.iter().map(|item| int(*item)).collect::<Vec<_>>();
-        let names: Vec<Stored> = ["bob", "ann", "cyd"].map(text).to_vec();
-        let values: Vec<(&str, &str, Stored)> = vec![
+        let names: Vec<FakeValue> = ["bob", "ann", "cyd"].map(text).to_vec();
+        let values: Vec<(&str, &str, FakeValue)> = vec![
             ("one", "int", int(1)),
             ("two", "int", int(2)),
             ("small", "byte", here(Constant::Int(kind::U1, 200))),
@@ -111,34 +111,34 @@ impl FakeProgram {
             ("none", "int?", here(Constant::Null)),
             ("truth", "bool?", here(Constant::Null)),
             ("color", "Color", here(Constant::Int(kind::I4, 5))),
-            ("point", "Point", Stored::Object(point)),
-            ("place", "Point?", Stored::Object(fake.copy(point))),
+            ("point", "Point", FakeValue::Object(point)),
+            ("place", "Point?", FakeValue::Object(fake.copy(point))),
             ("noPlace", "Point?", here(Constant::Null)),
-            ("animal", "Animal", Stored::Object(seen)),
-            ("dog", "Dog", Stored::Object(dog)),
+            ("animal", "Animal", FakeValue::Object(seen)),
+            ("dog", "Dog", FakeValue::Object(dog)),
             ("nobody", "Dog", here(Constant::Null)),
-            ("list", "List<int>", Stored::Object(fake.make("List<int>", &[], list(&[3, 1, 2])))),
-            ("array", "int[]", Stored::Object(fake.make("int[]", &[], list(&[10, 20, 30])))),
-            ("names", "List<string>", Stored::Object(fake.make("List<string>", &[], names))),
-            ("pair", "(string name, int age)", Stored::Object(pair)),
+            ("list", "List<int>", FakeValue::Object(fake.make("List<int>", &[], list(&[3, 1, 2])))),
+            ("array", "int[]", FakeValue::Object(fake.make("int[]", &[], list(&[10, 20, 30])))),
+            ("names", "List<string>", FakeValue::Object(fake.make("List<string>", &[], names))),
+            ("pair", "(string name, int age)", FakeValue::Object(pair)),
             (
                 "people",
                 "List<(string name, int age)>",
-                Stored::Object(fake.make(
+                FakeValue::Object(fake.make(
                     "List<(string, int)>",
                     &[],
-                    vec![Stored::Object(other), Stored::Object(fake.copy(pair))],
+                    vec![FakeValue::Object(other), FakeValue::Object(fake.copy(pair))],
                 )),
             ),
-            ("ages", "Dictionary<string, int>", Stored::Object(ages)),
-            ("tri", "Tri", Stored::Object(fake.make("Tri", &[("Value", int(1))], vec![]))),
-            ("num", "Num", Stored::Object(fake.make("Num", &[("Value", int(7))], vec![]))),
-            ("counter", "Counter", Stored::Object(fake.make("Counter", &[("Value", int(1))], vec![]))),
+            ("ages", "Dictionary<string, int>", FakeValue::Object(ages)),
+            ("tri", "Tri", FakeValue::Object(fake.make("Tri", &[("Value", int(1))], vec![]))),
+            ("num", "Num", FakeValue::Object(fake.make("Num", &[("Value", int(7))], vec![]))),
+            ("counter", "Counter", FakeValue::Object(fake.make("Counter", &[("Value", int(1))], vec![]))),
             ("scratch", "int", int(0)),
             (
                 "many",
                 "int[]",
-                Stored::Object(fake.make("int[]", &[], list(&(0..12_000).collect::<Vec<_>>()))),
+                FakeValue::Object(fake.make("int[]", &[], list(&(0..12_000).collect::<Vec<_>>()))),
             ),
         ];
         let declared: Vec<(&str, &str)> = values.iter().map(|(name, ty, _)| (*name, *ty)).collect();
@@ -147,7 +147,7 @@ impl FakeProgram {
         Self { scope, ..fake }
     }
 
-    fn make(&self, ty: &str, fields: &[(&str, Stored)], items: Vec<Stored>) -> usize {
+    fn make(&self, ty: &str, fields: &[(&str, FakeValue)], items: Vec<FakeValue>) -> usize {
         let ty = self.world.ty(ty, &[], &[]);
         let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         self.put(FakeObject { ty, fields, items })
@@ -167,59 +167,61 @@ impl FakeProgram {
         TypeRelations::new(self)
     }
 
-    fn read(&self, place: &FakeLocation) -> Stored {
+    fn read(&self, place: &FakeLocation) -> FakeValue {
         match place {
             FakeLocation::Variable(at) => self.variables.borrow()[*at].clone(),
-            FakeLocation::Object(id) => Stored::Object(*id),
+            FakeLocation::Object(id) => FakeValue::Object(*id),
             FakeLocation::Field(of, name) => {
                 let object = self.object(&self.read(of));
-                object.fields.get(name).cloned().unwrap_or(Stored::Here(Constant::Null))
+                object.fields.get(name).cloned().unwrap_or(FakeValue::Here(Constant::Null))
             }
             FakeLocation::Item(of, at) => self.object(&self.read(of)).items[*at].clone(),
         }
     }
 
-    fn object(&self, stored: &Stored) -> FakeObject {
+    fn object(&self, stored: &FakeValue) -> FakeObject {
         match stored {
-            Stored::Object(id) => self.heap.borrow()[*id].clone(),
-            Stored::Here(constant) => panic!("{constant:?} is not an object"),
+            FakeValue::Object(id) => self.heap.borrow()[*id].clone(),
+            FakeValue::Here(constant) => panic!("{constant:?} is not an object"),
         }
     }
 
-    fn stored(&self, val: &V) -> Stored {
+    fn stored(&self, val: &V) -> FakeValue {
         match &val.data {
-            Data::Constant(constant) => Stored::Here(constant.clone()),
+            Data::Constant(constant) => FakeValue::Here(constant.clone()),
             Data::At(place) => match self.read(place) {
-                // A struct is copied, an object shared.
-                Stored::Object(id) if self.heap.borrow()[id].ty.is_value() => Stored::Object(self.copy(id)),
+                // A struct is copied; an object is shared.
+                FakeValue::Object(id) if self.heap.borrow()[id].ty.is_value() => {
+                    FakeValue::Object(self.copy(id))
+                }
                 other => other,
             },
         }
     }
 
-    fn put_at(&self, place: &FakeLocation, value: Stored) {
+    fn put_at(&self, place: &FakeLocation, value: FakeValue) {
         match place {
             FakeLocation::Variable(at) => self.variables.borrow_mut()[*at] = value,
             FakeLocation::Object(id) => {
-                let Stored::Object(from) = value else { panic!("a number for an object") };
+                let FakeValue::Object(from) = value else { panic!("a number for an object") };
                 let object = self.heap.borrow()[from].clone();
                 self.heap.borrow_mut()[*id] = object;
             }
             FakeLocation::Field(of, name) => {
-                let Stored::Object(id) = self.read(of) else { panic!("no object") };
+                let FakeValue::Object(id) = self.read(of) else { panic!("no object") };
                 self.heap.borrow_mut()[id].fields.insert(name.clone(), value);
             }
             FakeLocation::Item(of, at) => {
-                let Stored::Object(id) = self.read(of) else { panic!("no object") };
+                let FakeValue::Object(id) = self.read(of) else { panic!("no object") };
                 self.heap.borrow_mut()[id].items[*at] = value;
             }
         }
     }
 
-    fn val(&self, stored: Stored, ty: Ty) -> V {
+    fn val(&self, stored: FakeValue, ty: Ty) -> V {
         match stored {
-            Stored::Here(constant) => Val::constant_of(constant, ty),
-            Stored::Object(id) => Val::at(FakeLocation::Object(id), ty),
+            FakeValue::Here(constant) => Val::constant_of(constant, ty),
+            FakeValue::Object(id) => Val::at(FakeLocation::Object(id), ty),
         }
     }
 
@@ -230,14 +232,14 @@ impl FakeProgram {
         }
     }
 
-    fn field_of(&self, val: &V, name: &str) -> Stored {
+    fn field_of(&self, val: &V, name: &str) -> FakeValue {
         let Data::At(place) = &val.data else { panic!("{val:?} has no fields") };
         self.read(&FakeLocation::Field(Box::new(place.clone()), name.into()))
     }
 
-    fn whole(&self, val: &V, name: &str) -> i32 {
+    fn integer(&self, val: &V, name: &str) -> i32 {
         match self.field_of(val, name) {
-            Stored::Here(Constant::Int(_, value)) => value as i32,
+            FakeValue::Here(Constant::Int(_, value)) => value as i32,
             other => panic!("{other:?}"),
         }
     }
@@ -247,14 +249,14 @@ impl FakeProgram {
         Val::at(FakeLocation::Object(id), self.world.ty("Point", &[], &[]))
     }
 
-    fn items_in(&self, val: &V) -> Vec<Stored> {
+    fn items_in(&self, val: &V) -> Vec<FakeValue> {
         match &val.data {
             Data::At(place) => self.object(&self.read(place)).items,
             Data::Constant(_) => panic!("no items"),
         }
     }
 
-    /// A value as the tests write it.
+    /// Formats a value for the tests.
     pub(crate) fn shown(&self, val: &V) -> String {
         match self.load(val).unwrap() {
             Some(Constant::Text(text)) => format!("\"{text}\""),
@@ -263,9 +265,9 @@ impl FakeProgram {
             None => {
                 let Data::At(place) = &val.data else { panic!() };
                 let object = self.object(&self.read(place));
-                let one = |stored: &Stored| match stored {
-                    Stored::Here(constant) => constant.plain(),
-                    Stored::Object(id) => self.shown(&Val::at(FakeLocation::Object(*id), Ty::Other)),
+                let one = |stored: &FakeValue| match stored {
+                    FakeValue::Here(constant) => constant.plain(),
+                    FakeValue::Object(id) => self.shown(&Val::at(FakeLocation::Object(*id), Ty::Other)),
                 };
                 if !object.items.is_empty() || matches!(object.ty, Ty::Vector(_)) {
                     return format!("[{}]", object.items.iter().map(one).collect::<Vec<_>>().join(", "));
@@ -295,11 +297,11 @@ impl TypeProvider for FakeProgram {
     fn find(&self, full_name: &str) -> Option<Def> {
         self.world.find(full_name)
     }
-    fn nested(&self, def: Def, name: &str) -> Option<Def> {
-        self.world.nested(def, name)
+    fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
+        self.world.find_nested(def, name)
     }
-    fn only(&self, name: &str) -> Option<Def> {
-        self.world.only(name)
+    fn find_unique(&self, name: &str) -> Option<Def> {
+        self.world.find_unique(name)
     }
     fn is_namespace(&self, name: &str) -> bool {
         self.world.is_namespace(name)
@@ -310,11 +312,11 @@ impl TypeProvider for FakeProgram {
     fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
         self.world.type_names(within, prefix)
     }
-    fn extensions_to_offer(&self) -> Vec<Rc<Method>> {
+    fn all_extensions(&self) -> Vec<Rc<Method>> {
         Vec::new()
     }
-    fn actual(&self, of: &Typed) -> Option<Ty> {
-        seen(of, self).ok().flatten()
+    fn runtime_type(&self, of: &Typed) -> Option<Ty> {
+        current_type(of, self).ok().flatten()
     }
 }
 
@@ -322,13 +324,13 @@ impl EvaluationTarget for FakeProgram {
     type Place = FakeLocation;
     type Error = String;
 
-    fn failed(&self, message: String) -> String {
+    fn error(&self, message: String) -> String {
         message
     }
-    fn stale(&self) -> String {
+    fn stale_error(&self) -> String {
         "stale".into()
     }
-    fn proceed(&self) -> R<()> {
+    fn check_cancellation(&self) -> R<()> {
         Ok(())
     }
     fn variable(&self, at: u32) -> R<V> {
@@ -347,8 +349,8 @@ impl EvaluationTarget for FakeProgram {
         Ok(match &val.data {
             Data::Constant(constant) => Some(constant.clone()),
             Data::At(place) => match self.read(place) {
-                Stored::Here(constant) => Some(constant),
-                Stored::Object(_) => None,
+                FakeValue::Here(constant) => Some(constant),
+                FakeValue::Object(_) => None,
             },
         })
     }
@@ -372,8 +374,8 @@ impl EvaluationTarget for FakeProgram {
         Ok(match &val.data {
             Data::Constant(_) => None,
             Data::At(place) => match self.read(place) {
-                Stored::Object(id) => Some(id as u64 + 1),
-                Stored::Here(_) => None,
+                FakeValue::Object(id) => Some(id as u64 + 1),
+                FakeValue::Here(_) => None,
             },
         })
     }
@@ -395,7 +397,7 @@ impl EvaluationTarget for FakeProgram {
                 self.ran.borrow_mut().push("get_Count".into());
                 Val::int(self.items_in(of).len() as i32)
             }
-            "Sum" => Val::int(self.whole(of, "X") + self.whole(of, "Y")),
+            "Sum" => Val::int(self.integer(of, "X") + self.integer(of, "Y")),
             "Sound" => {
                 self.ran.borrow_mut().push("get_Sound".into());
                 Val::text("wuff")
@@ -417,7 +419,7 @@ impl EvaluationTarget for FakeProgram {
         self.ran.borrow_mut().push("get_Item".into());
         match self.load(&arguments[0])? {
             Some(Constant::Text(key)) => match self.field_of(of, &key) {
-                Stored::Here(Constant::Null) => Err("KeyNotFoundException".into()),
+                FakeValue::Here(Constant::Null) => Err("KeyNotFoundException".into()),
                 stored => Ok(self.val(stored, ty)),
             },
             _ => Ok(Val::int(self.number(&arguments[0]) * 10)),
@@ -447,7 +449,7 @@ impl EvaluationTarget for FakeProgram {
         let ty = self.types().tuple(&of.ty).and_then(|all| all.get(at).cloned()).unwrap_or(Ty::Other);
         Ok(Val::at(FakeLocation::Field(Box::new(place.clone()), format!("Item{}", at + 1)), ty))
     }
-    fn out_of_nullable(&self, of: &V) -> R<V> {
+    fn nullable_value(&self, of: &V) -> R<V> {
         let ty = self.types().nullable(&of.ty).unwrap_or_else(|| of.ty.clone());
         Ok(Val { ty, ..of.clone() })
     }
@@ -459,15 +461,16 @@ impl EvaluationTarget for FakeProgram {
         self.ran.borrow_mut().push(name.to_owned());
         let result = method.result.direct().clone();
         Ok(Some(match (name, of, arguments) {
-            ("op_Addition", _, [a, b]) => {
-                self.point(self.whole(a, "X") + self.whole(b, "X"), self.whole(a, "Y") + self.whole(b, "Y"))
-            }
-            ("op_True", _, [a]) => Val::bool(self.whole(a, "Value") > 0),
-            ("op_False", _, [a]) => Val::bool(self.whole(a, "Value") < 0),
+            ("op_Addition", _, [a, b]) => self.point(
+                self.integer(a, "X") + self.integer(b, "X"),
+                self.integer(a, "Y") + self.integer(b, "Y"),
+            ),
+            ("op_True", _, [a]) => Val::bool(self.integer(a, "Value") > 0),
+            ("op_False", _, [a]) => Val::bool(self.integer(a, "Value") < 0),
             ("op_BitwiseAnd" | "op_BitwiseOr", _, [a, b]) => {
                 let id = self.make(
                     "Tri",
-                    &[("Value", int(self.whole(a, "Value") + self.whole(b, "Value")))],
+                    &[("Value", int(self.integer(a, "Value") + self.integer(b, "Value")))],
                     vec![],
                 );
                 Val::at(FakeLocation::Object(id), result)
@@ -478,15 +481,15 @@ impl EvaluationTarget for FakeProgram {
                 self.point(self.number(a), self.number(a))
             }
             ("op_Implicit", _, [a]) => Val::constant_of(
-                Constant::Int(result.kind().unwrap(), (self.whole(a, "Value") + 700).into()),
+                Constant::Int(result.kind().unwrap(), (self.integer(a, "Value") + 700).into()),
                 result,
             ),
-            ("op_Explicit", _, [a]) => Val::int(self.whole(a, "X") * 100 + self.whole(a, "Y")),
+            ("op_Explicit", _, [a]) => Val::int(self.integer(a, "X") * 100 + self.integer(a, "Y")),
             ("op_Increment", _, [a]) => {
-                let id = self.make("Counter", &[("Value", int(self.whole(a, "Value") + 1))], vec![]);
+                let id = self.make("Counter", &[("Value", int(self.integer(a, "Value") + 1))], vec![]);
                 Val::at(FakeLocation::Object(id), result)
             }
-            ("Legs", Some(of), []) => Val::int(self.whole(of, "legs") + 10),
+            ("Legs", Some(of), []) => Val::int(self.integer(of, "legs") + 10),
             ("Deconstruct", Some(of), [x, y]) => {
                 for (out, name) in [(x, "X"), (y, "Y")] {
                     self.put_at(out.path().unwrap(), self.field_of(of, name));
@@ -501,12 +504,12 @@ impl EvaluationTarget for FakeProgram {
             ("TryGetValue", Some(of), [key, out]) => {
                 let Some(Constant::Text(key)) = self.load(key)? else { panic!() };
                 let stored = self.field_of(of, &key);
-                let has = stored != Stored::Here(Constant::Null);
+                let has = stored != FakeValue::Here(Constant::Null);
                 self.put_at(out.path().unwrap(), if has { stored } else { int(0) });
                 Val::bool(has)
             }
             ("Add", Some(of), [item]) => {
-                let Stored::Object(id) = self.read(of.path().unwrap()) else { panic!() };
+                let FakeValue::Object(id) = self.read(of.path().unwrap()) else { panic!() };
                 let item = self.stored(item);
                 self.heap.borrow_mut()[id].items.push(item);
                 return Ok(None);
@@ -523,16 +526,20 @@ impl EvaluationTarget for FakeProgram {
             },
             ("Count", _, [of]) => Val::int(self.items_in(of).len() as i32),
             ("First", _, [of]) => self.val(self.items_in(of)[0].clone(), result),
-            ("Sum", _, [of]) => Val::int(
-                self.items_in(of)
-                    .iter()
-                    .map(
-                        |item| {
-                            if let Stored::Here(Constant::Int(_, value)) = item { *value as i32 } else { 0 }
-                        },
-                    )
-                    .sum(),
-            ),
+            ("Sum", _, [of]) => {
+                Val::int(
+                    self.items_in(of)
+                        .iter()
+                        .map(|item| {
+                            if let FakeValue::Here(Constant::Int(_, value)) = item {
+                                *value as i32
+                            } else {
+                                0
+                            }
+                        })
+                        .sum(),
+                )
+            }
             ("Join", ..) => Val::text(format!("joined {}", arguments.len())),
             ("Twice", _, [of]) => Val::text(self.shown(of).trim_matches('"').repeat(2)),
             ("IsLetter", _, [of]) => Val::bool((97..123).contains(&self.number(of))),
@@ -549,7 +556,7 @@ impl EvaluationTarget for FakeProgram {
         }))
     }
     fn construct(&self, constructor: &MethodRef, arguments: &[V]) -> R<V> {
-        self.ran.borrow_mut().push(format!("new {}", self.types().spelled(&constructor.owner)));
+        self.ran.borrow_mut().push(format!("new {}", self.types().spell(&constructor.owner)));
         let names = ["X", "Y"];
         let fields = arguments
             .iter()
@@ -601,14 +608,14 @@ impl EvaluationTarget for FakeProgram {
             ty.clone(),
         ))
     }
-    fn zeroed(&self, ty: &Ty) -> R<V> {
+    fn new_zeroed(&self, ty: &Ty) -> R<V> {
         let fields = ["X", "Y", "Value"].into_iter().map(|name| (name.to_owned(), int(0))).collect();
         Ok(Val::at(
             FakeLocation::Object(self.put(FakeObject { ty: ty.clone(), fields, items: Vec::new() })),
             ty.clone(),
         ))
     }
-    fn copied(&self, val: &V) -> R<V> {
+    fn copy(&self, val: &V) -> R<V> {
         Ok(self.val(self.stored(val), val.ty.clone()))
     }
     fn is_variable(&self, _: &V) -> bool {
@@ -638,7 +645,7 @@ impl EvaluationTarget for FakeProgram {
         Ok(())
     }
     fn type_object(&self, ty: &Ty) -> R<V> {
-        Ok(Val::text(format!("typeof {}", self.types().spelled(ty))))
+        Ok(Val::text(format!("typeof {}", self.types().spell(ty))))
     }
     fn size_of(&self, _: &Ty) -> R<i32> {
         Ok(8)
@@ -647,7 +654,7 @@ impl EvaluationTarget for FakeProgram {
         self.ran.borrow_mut().push("ToString".into());
         Ok(self.shown(val))
     }
-    fn formatted(&self, val: &V, format: &str) -> R<String> {
+    fn format(&self, val: &V, format: &str) -> R<String> {
         Ok(format!("{}:{format}", self.shown(val)))
     }
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
@@ -661,7 +668,7 @@ impl EvaluationTarget for FakeProgram {
             _ => None,
         })
     }
-    fn thrown(&self, val: &V) -> String {
+    fn exception_error(&self, val: &V) -> String {
         format!("thrown {}", self.shown(val))
     }
     fn items(&self, of: &V, most: usize) -> R<(Vec<V>, bool)> {
@@ -681,7 +688,7 @@ impl EvaluationTarget for FakeProgram {
         });
         Ok(order)
     }
-    fn alike(&self, keys: &[V], _: Option<&V>) -> R<Vec<Vec<usize>>> {
+    fn group_equal_keys(&self, keys: &[V], _: Option<&V>) -> R<Vec<Vec<usize>>> {
         let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
         for (at, key) in keys.iter().enumerate() {
             let key = self.shown(key).to_lowercase();
@@ -708,15 +715,15 @@ impl EvaluationTarget for FakeProgram {
     fn new_groups(&self, _: &Ty, _: &[Rc<Grouping<FakeLocation>>]) -> R<V> {
         Err("groups in the program".into())
     }
-    fn refill(&self, of: &V, items: Vec<V>) -> R<()> {
-        let Stored::Object(id) = self.read(of.path().unwrap()) else { panic!() };
+    fn replace_items(&self, of: &V, items: Vec<V>) -> R<()> {
+        let FakeValue::Object(id) = self.read(of.path().unwrap()) else { panic!() };
         let items = items.iter().map(|item| self.stored(item)).collect();
         self.heap.borrow_mut()[id].items = items;
         Ok(())
     }
 }
 
-/// The result of an expression, or its error; effects are noted in the fake.
+/// Evaluates an expression to its result or its error. The fake records effects.
 pub(crate) fn evaluated(fake: &FakeProgram, text: &str) -> String {
     let expr = match crate::syntax::parse(text) {
         Ok(expr) => expr,

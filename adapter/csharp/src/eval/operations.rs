@@ -26,10 +26,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             Err(problem) => {
                 let shown = format!("{} {} {}", first.plain(), op.text(), second.plain());
                 match problem {
-                    OperatorError::Overflow => self.failed(format!("OverflowException: {shown} overflows")),
-                    OperatorError::DividesByZero => self.failed(format!("DivideByZeroException: {shown}")),
+                    OperatorError::Overflow => self.fail(format!("OverflowException: {shown} overflows")),
+                    OperatorError::DividesByZero => self.fail(format!("DivideByZeroException: {shown}")),
                     OperatorError::NoOperator => {
-                        self.failed(format!("`{}` cannot be computed", self.source(of)))
+                        self.fail(format!("`{}` cannot be computed", self.source(of)))
                     }
                 }
             }
@@ -41,7 +41,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         match (self.target.load(&first)?, self.target.load(&second)?) {
             (Some(first), Some(second)) => Ok(first == second),
             (None, None) => self.target.equal_texts(&first, &second),
-            // Of two texts of which one is too long to be read only one is that long.
+            // If only one of two strings is too long to be read, their lengths differ.
             _ => Ok(false),
         }
     }
@@ -57,13 +57,13 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         match compute_unary(op, &constant, false, overflow) {
             Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
             Err(OperatorError::Overflow) => {
-                self.failed(format!("OverflowException: {}{} overflows", op.text(), constant.plain()))
+                self.fail(format!("OverflowException: {}{} overflows", op.text(), constant.plain()))
             }
-            Err(_) => self.failed(format!("`{}` cannot be computed", self.source(of))),
+            Err(_) => self.fail(format!("`{}` cannot be computed", self.source(of))),
         }
     }
 
-    /// Whether two references lead to one object. A value that was just boxed equals only itself.
+    /// Whether two references lead to the same object. A value that was just boxed equals only itself.
     pub(crate) fn same(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
         let (first, second) = (self.value(a)?, self.value(b)?);
         let (first, second) = match (first, second) {
@@ -84,7 +84,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
         match (self.target.identity(&first)?, self.target.identity(&second)?) {
             (Some(first), Some(second)) => Ok(first == second),
-            // Texts that were computed here are not objects yet; equal ones of the source are one.
+            // Computed strings are not objects yet; equal string literals are the same object.
             _ => match (&first.data, &second.data) {
                 (Data::Constant(Constant::Text(first)), Data::Constant(Constant::Text(second))) => {
                     Ok(first == second)

@@ -1,4 +1,4 @@
-//! Whether patterns hold.
+//! Tests of patterns.
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
@@ -32,7 +32,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     return Ok(false);
                 }
                 let val = match self.types().nullable(&val.ty) {
-                    Some(_) => self.target.out_of_nullable(val)?,
+                    Some(_) => self.target.nullable_value(val)?,
                     None => val.clone(),
                 };
                 let is_boxed = val.ty.is_value() && !ty.is_value();
@@ -67,7 +67,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         })
     }
 
-    /// Whether a value is a constant: of an object the type counts too, and NaN is NaN.
+    /// Whether a value equals a constant. For an object the type must be equal, too, and NaN equals NaN.
     fn is_constant(&mut self, slot: u32, wanted: &Typed) -> Res<T, bool> {
         let ValueOrSequence::Val(val) = self.slot(slot)? else { return Ok(false) };
         if self.target.is_null(&val)? {

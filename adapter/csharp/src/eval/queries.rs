@@ -1,4 +1,4 @@
-//! Query expressions: clause by clause over rows of range variables.
+//! Query expressions, which are evaluated clause by clause over rows of range variables.
 
 use std::rc::Rc;
 
@@ -68,12 +68,12 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                         elements.push(self.value(element)?);
                         keys.push(self.val(key)?);
                     }
-                    let groups = self.grouped(elements, keys, None)?;
+                    let groups = self.group(elements, keys, None)?;
                     result =
                         Some(ValueOrSequence::Local(Rc::new(LocalSequence::Lookup(groups)), of.ty.clone()));
                 }
                 TypedQueryClause::Into(slot) => {
-                    let Some(before) = result.take() else { return self.failed("`into` follows nothing") };
+                    let Some(before) = result.take() else { return self.fail("`into` follows nothing") };
                     let items = self.items_of(&before, "")?.list;
                     rows = items.into_iter().map(|item| vec![(*slot, item)]).collect();
                 }
@@ -81,13 +81,13 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
         match result {
             Some(result) => Ok(result),
-            None => self.failed("a query ends with `select` or `group`"),
+            None => self.fail("a query ends with `select` or `group`"),
         }
     }
 
-    /// Puts the values of a row into their slots.
+    /// Stores the values of a row in their slots.
     fn enter(&mut self, row: &Row<T::Place>) -> Res<T, ()> {
-        self.target.proceed()?;
+        self.target.check_cancellation()?;
         for (slot, value) in row {
             self.set(*slot, value.clone());
         }

@@ -1,4 +1,4 @@
-//! Sequences: their items here, and the methods that are worked out on them.
+//! Sequences: their items, and the methods that are evaluated on them.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::constant::Constant;
 use crate::linq::Intrinsic;
 use crate::types::CHAR;
 
-/// Items, and whether there are more than are looked at.
+/// Items of a sequence, and whether there are more than [`MAX_ITEMS`].
 pub(crate) struct Items<P> {
     pub(crate) list: Vec<ValueOrSequence<P>>,
     pub(crate) is_cut: bool,
@@ -27,7 +27,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             ValueOrSequence::Local(local, _) => Ok(match local.as_ref() {
                 LocalSequence::Items(list, is_cut) => Items { list: list.clone(), is_cut: *is_cut },
                 LocalSequence::Ordered(list, levels) => {
-                    Items { list: self.in_order(list, levels)?, is_cut: false }
+                    Items { list: self.sort_items(list, levels)?, is_cut: false }
                 }
                 LocalSequence::Group(group) => Items { list: group.items.clone(), is_cut: false },
                 LocalSequence::Lookup(groups) => {
@@ -40,7 +40,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             }),
             ValueOrSequence::Val(val) => {
                 if self.target.is_null(val)? {
-                    return self.failed(format!("ArgumentNullException: the sequence `{source}` is null"));
+                    return self.fail(format!("ArgumentNullException: the sequence `{source}` is null"));
                 }
                 let text = match &val.data {
                     Data::Constant(Constant::Text(text)) => Some(text.clone()),
@@ -75,7 +75,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Items in the order of their keys.
-    pub(crate) fn in_order(
+    pub(crate) fn sort_items(
         &mut self,
         items: &[ValueOrSequence<T::Place>],
         levels: &[SortKeys<T::Place>],
@@ -84,7 +84,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(order.into_iter().filter_map(|at| items.get(at).cloned()).collect())
     }
 
-    /// A method of a sequence.
+    /// Evaluates a method of a sequence.
     pub(crate) fn linq(&mut self, linq: &Linq, of: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         let sequence = self.value(&linq.of)?;
         if let (Some(call), ValueOrSequence::Val(_)) = (&linq.otherwise, &sequence) {
@@ -106,7 +106,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 Some(local.clone())
             }
             (_, Intrinsic::ThenBy | Intrinsic::ThenByDescending) => {
-                return self.failed("`ThenBy` must follow its `OrderBy` in the same expression");
+                return self.fail("`ThenBy` must follow its `OrderBy` in the same expression");
             }
             _ => None,
         };
@@ -115,7 +115,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             Some(local) => match local.as_ref() {
                 LocalSequence::Ordered(items, _) => Items { list: items.clone(), is_cut: false },
                 _ => {
-                    return self.failed("`ThenBy` must follow its `OrderBy` in the same expression");
+                    return self.fail("`ThenBy` must follow its `OrderBy` in the same expression");
                 }
             },
             None => self.items_of(&sequence, source)?,
@@ -130,7 +130,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         self.intrinsic(&given, items, ordered)
     }
 
-    /// A value as one of the program.
+    /// Converts to a value in the program or a constant.
     pub(crate) fn plain(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
         self.in_program(value)
     }

@@ -5,12 +5,12 @@ use super::evaluator::{Evaluator, Res};
 use super::values::{Val, ValueOrSequence};
 use crate::bind::typed::{Body, TypedLambda, TypedStmt};
 
-/// Rounds that all loops of a lambda may make for one item; what takes longer than a call may is given up
-/// before.
+/// Maximum number of rounds of all loops of a lambda for one item. The time limit of an evaluation
+/// usually ends a loop before.
 const MAX_ROUNDS: usize = 1_000_000;
 
 /// How a statement ends.
-enum End<P> {
+enum StatementEnd<P> {
     Next,
     Break,
     Continue,
@@ -18,55 +18,55 @@ enum End<P> {
 }
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
-    /// The result of a lambda for these arguments; none if it returns nothing.
-    pub(crate) fn applied(
+    /// Evaluates a lambda with these arguments; `None` if it has no result.
+    pub(crate) fn apply_lambda(
         &mut self,
         lambda: &TypedLambda,
         arguments: Vec<ValueOrSequence<T::Place>>,
     ) -> Res<T, Option<ValueOrSequence<T::Place>>> {
-        self.target.proceed()?;
+        self.target.check_cancellation()?;
         for (slot, value) in lambda.slots.iter().zip(arguments) {
             self.set(*slot, value);
         }
         match &lambda.body {
             Body::Value(value) => self.value(value).map(Some),
             Body::Block(all) => match self.statements(all)? {
-                End::Return(value) => Ok(value),
+                StatementEnd::Return(value) => Ok(value),
                 _ => Ok(None),
             },
         }
     }
 
-    /// As `applied`, where a value is wanted.
+    /// The same as `apply_lambda`, for a lambda that must have a result.
     pub(crate) fn result(
         &mut self,
         lambda: &TypedLambda,
         arguments: Vec<ValueOrSequence<T::Place>>,
     ) -> Res<T, ValueOrSequence<T::Place>> {
-        match self.applied(lambda, arguments)? {
+        match self.apply_lambda(lambda, arguments)? {
             Some(value) => Ok(value),
-            None => self.failed("a lambda ended without a value"),
+            None => self.fail("a lambda ended without a value"),
         }
     }
 
-    fn statements(&mut self, all: &[TypedStmt]) -> Res<T, End<T::Place>> {
+    fn statements(&mut self, all: &[TypedStmt]) -> Res<T, StatementEnd<T::Place>> {
         for one in all {
             match self.statement(one)? {
-                End::Next => {}
+                StatementEnd::Next => {}
                 end => return Ok(end),
             }
         }
-        Ok(End::Next)
+        Ok(StatementEnd::Next)
     }
 
-    fn statement(&mut self, stmt: &TypedStmt) -> Res<T, End<T::Place>> {
+    fn statement(&mut self, stmt: &TypedStmt) -> Res<T, StatementEnd<T::Place>> {
         match stmt {
             TypedStmt::Block(all) => return self.statements(all),
             TypedStmt::Value(value) => drop(self.value(value)?),
             TypedStmt::Local(slot, ty, value) => {
                 let value = match value {
                     Some(value) => match self.value(value)? {
-                        ValueOrSequence::Val(val) => self.target.copied(&val)?.into(),
+                        ValueOrSequence::Val(val) => self.target.copy(&val)?.into(),
                         local => local,
                     },
                     None => Val::null_of(ty.clone()).into(),
@@ -84,7 +84,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             TypedStmt::Loop { condition, updates, body, asks_first } => {
                 let mut asks = *asks_first;
                 for round in 0.. {
-                    self.in_time(round)?;
+                    self.check_round(round)?;
                     if let Some(condition) = condition
                         && asks
                         && !self.truth(condition)?
@@ -93,9 +93,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     }
                     asks = true;
                     match self.statement(body)? {
-                        End::Break => break,
-                        End::Return(value) => return Ok(End::Return(value)),
-                        End::Next | End::Continue => {}
+                        StatementEnd::Break => break,
+                        StatementEnd::Return(value) => return Ok(StatementEnd::Return(value)),
+                        StatementEnd::Next | StatementEnd::Continue => {}
                     }
                     for update in updates {
                         drop(self.value(update)?);
@@ -104,37 +104,37 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             }
             TypedStmt::ForEach { slot, of, item, body } => {
                 for (round, value) in self.all_items_of(of)?.into_iter().enumerate() {
-                    self.in_time(round)?;
+                    self.check_round(round)?;
                     self.set(*slot, value);
                     if let Some((own, item)) = item {
                         let value = self.value(item)?;
                         self.set(*own, value);
                     }
                     match self.statement(body)? {
-                        End::Break => break,
-                        End::Return(value) => return Ok(End::Return(value)),
-                        End::Next | End::Continue => {}
+                        StatementEnd::Break => break,
+                        StatementEnd::Return(value) => return Ok(StatementEnd::Return(value)),
+                        StatementEnd::Next | StatementEnd::Continue => {}
                     }
                 }
             }
             TypedStmt::Return(value) => {
                 let value = value.as_ref().map(|value| self.value(value)).transpose()?;
-                return Ok(End::Return(value));
+                return Ok(StatementEnd::Return(value));
             }
-            TypedStmt::Break => return Ok(End::Break),
-            TypedStmt::Continue => return Ok(End::Continue),
+            TypedStmt::Break => return Ok(StatementEnd::Break),
+            TypedStmt::Continue => return Ok(StatementEnd::Continue),
             TypedStmt::Throw(value) => {
                 let thrown = self.val(value)?;
-                return Err(self.target.thrown(&thrown));
+                return Err(self.target.exception_error(&thrown));
             }
         }
-        Ok(End::Next)
+        Ok(StatementEnd::Next)
     }
 
-    fn in_time(&self, round: usize) -> Res<T, ()> {
-        self.target.proceed()?;
+    fn check_round(&self, round: usize) -> Res<T, ()> {
+        self.target.check_cancellation()?;
         if round > MAX_ROUNDS {
-            return self.failed(format!("a loop did not end within {MAX_ROUNDS} rounds"));
+            return self.fail(format!("a loop did not end within {MAX_ROUNDS} rounds"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The target that a typed tree is evaluated in: a stopped program, or in tests a fake.
+//! The target of an evaluation: a stopped program, or in tests a fake.
 
 use std::rc::Rc;
 
@@ -7,27 +7,28 @@ use crate::bind::{FieldRef, MethodRef, PropertyRef, TypeProvider};
 use crate::constant::Constant;
 use crate::types::Ty;
 
-/// A program. A place in it is a path to a value, not a value: it is read when it is needed. Methods take
-/// `&self`, so that a target can answer about types at the same time.
+/// A program in which expressions are evaluated. A place in it is a path to a value, which is read when it is
+/// needed. Methods have `&self`, because the target also provides types during an evaluation.
 pub trait EvaluationTarget: TypeProvider {
     /// A reference to a value in the target.
     type Place: Clone + std::fmt::Debug;
-    /// Why something could not be done.
+    /// The error of a failed operation.
     type Error;
 
-    /// An error of the evaluation itself, such as an exception that it would throw.
-    fn failed(&self, message: String) -> Self::Error;
+    /// Creates an error of the evaluation, such as an exception that it would throw.
+    fn error(&self, message: String) -> Self::Error;
 
-    /// The error that makes the cache bind the tree again: an object no longer has the type that it had.
-    fn stale(&self) -> Self::Error;
+    /// Creates the error for an object that no longer has the type that it had at binding. The cache then
+    /// binds the tree again.
+    fn stale_error(&self) -> Self::Error;
 
-    /// Fails when the request was cancelled, or took too long.
-    fn proceed(&self) -> Result<(), Self::Error>;
+    /// Fails if the request was cancelled, or took too long.
+    fn check_cancellation(&self) -> Result<(), Self::Error>;
 
     /// A variable of the scope.
     fn variable(&self, at: u32) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// `this`.
+    /// The object or struct `this` of the frame.
     fn this(&self) -> Result<Val<Self::Place>, Self::Error>;
 
     /// The exception that the thread throws.
@@ -36,20 +37,19 @@ pub trait EvaluationTarget: TypeProvider {
     /// The id of the stopped thread.
     fn thread_id(&self) -> i32;
 
-    /// A value as a constant; none for an object or struct that is not one.
+    /// Reads a value as a constant; `None` for another object or struct.
     fn load(&self, val: &Val<Self::Place>) -> Result<Option<Constant>, Self::Error>;
 
     /// Whether a reference or nullable is null.
     fn is_null(&self, val: &Val<Self::Place>) -> Result<bool, Self::Error>;
 
-    /// The type of what a value holds now, out of its nullable.
+    /// The run-time type of a value; for a nullable, the type of its value.
     fn actual_type(&self, val: &Val<Self::Place>) -> Result<Ty, Self::Error>;
 
-    /// The address of the object that a reference leads to, or that a pointer holds; 0 for null, none for
-    /// what is here.
+    /// The address in a reference or pointer; 0 for null, `None` for a value that is not in the program.
     fn identity(&self, val: &Val<Self::Place>) -> Result<Option<u64>, Self::Error>;
 
-    /// Whether two texts are equal that are too long to be looked at here.
+    /// Compares two strings that are too long to be read.
     fn equal_texts(&self, a: &Val<Self::Place>, b: &Val<Self::Place>) -> Result<bool, Self::Error>;
 
     /// The place of a field.
@@ -63,7 +63,7 @@ pub trait EvaluationTarget: TypeProvider {
         property: &PropertyRef,
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// An element, read through an indexer.
+    /// An element, by the getter of an indexer.
     fn indexer(
         &self,
         of: &Val<Self::Place>,
@@ -74,19 +74,20 @@ pub trait EvaluationTarget: TypeProvider {
     /// The number of elements of an array or units of a string.
     fn length(&self, of: &Val<Self::Place>) -> Result<i32, Self::Error>;
 
-    /// An element of an array, a unit of a string, what a pointer points to at an index.
+    /// An element of an array, a unit of a string, or the element at an index from a pointer.
     fn element(&self, of: &Val<Self::Place>, indexes: &[i64]) -> Result<Val<Self::Place>, Self::Error>;
 
     /// An element of a tuple, by its position from 0.
     fn tuple_element(&self, of: &Val<Self::Place>, at: usize) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// The value in a nullable that is not null.
-    fn out_of_nullable(&self, of: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
+    /// The value of a nullable that is not null.
+    fn nullable_value(&self, of: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// Where a value is in memory.
+    /// The address of a value in memory.
     fn address(&self, of: &Val<Self::Place>) -> Result<u64, Self::Error>;
 
-    /// Calls a method; arguments for parameters by reference are places. None of one that returns nothing.
+    /// Calls a method. Arguments for parameters by reference are places. `None` for a
+    /// method without a result.
     fn call(
         &self,
         method: &MethodRef,
@@ -102,10 +103,10 @@ pub trait EvaluationTarget: TypeProvider {
         arguments: &[Val<Self::Place>],
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A new variable of a type, for an `out` argument.
+    /// Creates a variable of a type, for an `out` argument.
     fn new_variable(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A new array of zeros, or with items in row-major order.
+    /// Creates an array of zeros, or with items in row-major order.
     fn new_array(
         &self,
         of: &Ty,
@@ -113,22 +114,22 @@ pub trait EvaluationTarget: TypeProvider {
         items: Option<Vec<Val<Self::Place>>>,
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A new `List<T>` of an array's items.
+    /// Creates a `List<T>` with the items of an array.
     fn new_list(&self, ty: &Ty, array: Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
 
     /// Creates a tuple of these items.
     fn new_tuple(&self, ty: &Ty, items: Vec<Val<Self::Place>>) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A struct with all bytes zero.
-    fn zeroed(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
+    /// Creates a struct with all bytes zero.
+    fn new_zeroed(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// A value as it is now, whatever is written to its place later.
-    fn copied(&self, val: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
+    /// Copies a value, so that later writes to its place do not change the copy.
+    fn copy(&self, val: &Val<Self::Place>) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// Whether a value can be written over where it is.
+    /// Whether a value is a variable, which can be overwritten.
     fn is_variable(&self, val: &Val<Self::Place>) -> bool;
 
-    /// Writes to a place; returns what is there then.
+    /// Writes to a place. Returns the value that the place then has.
     fn write(
         &self,
         place: &Val<Self::Place>,
@@ -147,37 +148,37 @@ pub trait EvaluationTarget: TypeProvider {
     /// The `System.Type` object of a type.
     fn type_object(&self, ty: &Ty) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// The size of a struct without references, bytes.
+    /// The size of an unmanaged struct, in bytes.
     fn size_of(&self, ty: &Ty) -> Result<i32, Self::Error>;
 
     /// The result of an object's `ToString`.
     fn text_of(&self, val: &Val<Self::Place>) -> Result<String, Self::Error>;
 
-    /// A value formatted with a format string.
-    fn formatted(&self, val: &Val<Self::Place>, format: &str) -> Result<String, Self::Error>;
+    /// Formats a value with a format string.
+    fn format(&self, val: &Val<Self::Place>, format: &str) -> Result<String, Self::Error>;
 
     /// The name of an enum's value, as its `ToString` returns it.
     fn enum_name(&self, ty: &Ty, number: i128) -> Option<String>;
 
-    /// The exception that is thrown, as an error.
-    fn thrown(&self, val: &Val<Self::Place>) -> Self::Error;
+    /// Converts a thrown exception to an error.
+    fn exception_error(&self, val: &Val<Self::Place>) -> Self::Error;
 
-    /// The first items of a sequence, so many at most, and whether there are more.
+    /// The first items of a sequence, at most `most`, and whether there are more.
     #[allow(clippy::type_complexity, reason = "items, and a flag of its own")]
     fn items(&self, of: &Val<Self::Place>, most: usize)
     -> Result<(Vec<Val<Self::Place>>, bool), Self::Error>;
 
-    /// The positions of so many items in the order of their keys, as LINQ orders them.
+    /// Sorts the positions of `count` items by their keys, as LINQ does.
     fn order(&self, count: usize, levels: &[SortKeys<Self::Place>]) -> Result<Vec<usize>, Self::Error>;
 
-    /// Positions of equal keys together, in the order in which they come.
-    fn alike(
+    /// Groups the positions of equal keys, in the order of their first key.
+    fn group_equal_keys(
         &self,
         keys: &[Val<Self::Place>],
         comparer: Option<&Val<Self::Place>>,
     ) -> Result<Vec<Vec<usize>>, Self::Error>;
 
-    /// A new `Dictionary` of this type.
+    /// Creates a `Dictionary` of this type.
     #[allow(clippy::type_complexity, reason = "keys with values")]
     fn new_dictionary(
         &self,
@@ -186,14 +187,13 @@ pub trait EvaluationTarget: TypeProvider {
         comparer: Option<&Val<Self::Place>>,
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// Groups as a lookup of the program, or one of them as a grouping.
+    /// Creates a lookup with groups, or a grouping for a single group.
     fn new_groups(
         &self,
         ty: &Ty,
         groups: &[Rc<Grouping<Self::Place>>],
     ) -> Result<Val<Self::Place>, Self::Error>;
 
-    /// Writes these items into a list or array instead of those that are there; a list becomes as long as
-    /// they are.
-    fn refill(&self, of: &Val<Self::Place>, items: Vec<Val<Self::Place>>) -> Result<(), Self::Error>;
+    /// Replaces the items of a list or array by these. The length of a list changes to their number.
+    fn replace_items(&self, of: &Val<Self::Place>, items: Vec<Val<Self::Place>>) -> Result<(), Self::Error>;
 }

@@ -1,11 +1,11 @@
-//! What expressions give against the fake, and what runs on the way.
+//! Results of expressions against the fake, and the members that run during the evaluation.
 
 use super::fake::{FakeProgram, evaluated};
 
 fn check(table: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (text, expected) in table {
-        // Each expression meets the program as it was.
+        // Each expression runs against a new program.
         let got = evaluated(&FakeProgram::new(), text);
         if got != *expected {
             wrong.push(format!("{text}: {got}, not {expected}"));
@@ -14,7 +14,7 @@ fn check(table: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A test for each row.
+/// Defines a test for each row.
 macro_rules! rows {
     ($($name:ident: $text:literal => $expected:literal;)*) => {
         $(#[test] fn $name() { check(&[($text, $expected)]); })*

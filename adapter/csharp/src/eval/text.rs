@@ -1,4 +1,4 @@
-//! Text of values, as C# joins them into strings.
+//! Text of values in string concatenation and interpolation.
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};
@@ -6,7 +6,7 @@ use super::values::Val;
 use crate::bind::typed::{Typed, TypedInterpolatedPart};
 use crate::constant::Constant;
 
-/// Widest column that is filled with blanks.
+/// Maximum width of an interpolated value that is padded.
 const MAX_WIDTH: u32 = 1 << 16;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
@@ -15,7 +15,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         self.text_of(&val)
     }
 
-    /// What `ToString` returns: worked out here for primitives, run for everything else.
+    /// The result of `ToString`: primitives are formatted in the debugger, for other values the
+    /// program's method is called.
     pub(crate) fn text_of(&mut self, val: &Val<T::Place>) -> Res<T, String> {
         let Some(constant) = self.target.load(val)? else { return self.target.text_of(val) };
         if let Constant::Int(_, number) = constant {
@@ -28,7 +29,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(constant.plain())
     }
 
-    pub(crate) fn interpolated(&mut self, pieces: &[TypedInterpolatedPart]) -> Res<T, String> {
+    pub(crate) fn interpolated_string(&mut self, pieces: &[TypedInterpolatedPart]) -> Res<T, String> {
         let mut text = String::new();
         for piece in pieces {
             match piece {
@@ -40,10 +41,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                         Some(_) if self.target.is_null(&val)? => String::new(),
                         Some(format) => {
                             let val = match self.types().nullable(&val.ty) {
-                                Some(_) => self.target.out_of_nullable(&val)?,
+                                Some(_) => self.target.nullable_value(&val)?,
                                 None => val,
                             };
-                            self.target.formatted(&val, format)?
+                            self.target.format(&val, format)?
                         }
                         None => self.text_of(&val)?,
                     };

@@ -1,4 +1,4 @@
-//! Values: here or in the program.
+//! Values in the debugger or in the program.
 
 use std::rc::Rc;
 
@@ -14,23 +14,22 @@ pub enum Data<P> {
     At(P),
 }
 
-/// A value with its type. A value of a value type where an object is meant is one that was just put into a
-/// box.
+/// A value with its type. Where an object is expected, a value of a value type has just been boxed.
 #[derive(Debug, Clone)]
 pub struct Val<P> {
     /// The value itself, or its place in the program.
     pub data: Data<P>,
-    /// Its type, as far as it is known.
+    /// The type of the value, if it is known.
     pub ty: Ty,
 }
 
 impl<P> Val<P> {
-    /// `null`, of a type.
+    /// A null reference of a type.
     pub fn null_of(ty: Ty) -> Self {
         Self { data: Data::Constant(Constant::Null), ty }
     }
 
-    /// `null`.
+    /// The literal `null`, without a type.
     pub fn null() -> Self {
         Self::null_of(Ty::Null)
     }
@@ -40,13 +39,13 @@ impl<P> Val<P> {
         Self { data: Data::Constant(constant), ty }
     }
 
-    /// A constant of its own type.
+    /// A constant with its own type.
     pub fn plain(constant: Constant) -> Self {
         let ty = constant.ty();
         Self::constant_of(constant, ty)
     }
 
-    /// `true` or `false`.
+    /// A constant of type `bool`.
     pub fn bool(value: bool) -> Self {
         Self::constant_of(Constant::Bool(value), BOOL)
     }
@@ -56,7 +55,7 @@ impl<P> Val<P> {
         Self::plain(Constant::Text(text.into()))
     }
 
-    /// An `int`.
+    /// A constant of type `int`.
     pub fn int(value: i32) -> Self {
         Self::constant_of(Constant::int(value), INT)
     }
@@ -66,7 +65,7 @@ impl<P> Val<P> {
         Self { data: Data::At(place), ty }
     }
 
-    /// The way to it, when it is in the program.
+    /// The place of a value in the program; `None` for a constant.
     pub fn path(&self) -> Option<&P> {
         match &self.data {
             Data::At(place) => Some(place),
@@ -80,9 +79,9 @@ impl<P> Val<P> {
 pub struct SortKeys<P> {
     /// One key for each item.
     pub keys: Vec<Val<P>>,
-    /// From the greatest to the least.
+    /// Whether the order is descending.
     pub falls: bool,
-    /// What compares them, where that is not their own order.
+    /// The comparer, if the keys are not compared by their own order.
     pub comparer: Option<Val<P>>,
 }
 
@@ -95,7 +94,7 @@ pub struct Grouping<P> {
 }
 
 impl<P: Clone> Grouping<P> {
-    /// The items that are plain values; none where a group is among them.
+    /// The items as values; `None` if an item is a group.
     pub fn vals(&self) -> Option<Vec<Val<P>>> {
         let val = |item: &ValueOrSequence<P>| match item {
             ValueOrSequence::Val(val) => Some(val.clone()),
@@ -108,7 +107,7 @@ impl<P: Clone> Grouping<P> {
 /// A sequence that exists only in the debugger.
 #[derive(Debug)]
 pub(crate) enum LocalSequence<P> {
-    /// Items, and whether there are more than are looked at.
+    /// Items, and whether the list is incomplete.
     Items(Vec<ValueOrSequence<P>>, bool),
     /// Items in an order that may still be refined.
     Ordered(Vec<ValueOrSequence<P>>, Vec<SortKeys<P>>),
@@ -116,7 +115,7 @@ pub(crate) enum LocalSequence<P> {
     Lookup(Vec<Rc<Grouping<P>>>),
 }
 
-/// A value, or a sequence that is only here.
+/// A value, or a local sequence with its type.
 #[derive(Debug)]
 pub(crate) enum ValueOrSequence<P> {
     Val(Val<P>),

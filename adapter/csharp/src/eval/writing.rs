@@ -10,12 +10,12 @@ use crate::types::Ty;
 pub const NO_PLACE: &str = "has no place in the program to write to";
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
-    /// Writes to a place; returns what was written.
+    /// Writes to a place. Returns the value that was written.
     pub(crate) fn assign(&mut self, place: &Typed, value: &Typed) -> Res<T, ValueOrSequence<T::Place>> {
         match &place.kind {
             TypedKind::Slot(slot) => {
                 let value = match self.value(value)? {
-                    ValueOrSequence::Val(val) => self.target.copied(&val)?.into(),
+                    ValueOrSequence::Val(val) => self.target.copy(&val)?.into(),
                     local => local,
                 };
                 self.set(*slot, value.clone());
@@ -41,7 +41,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 let target = self.val(place)?;
                 if Self::is_here(&target) || !self.target.is_variable(&target) {
                     let source = self.source(place);
-                    return self.failed(format!("`{source}` {NO_PLACE}"));
+                    return self.fail(format!("`{source}` {NO_PLACE}"));
                 }
                 let val = self.val(value)?;
                 self.target.write(&target, &val).map(ValueOrSequence::Val)

@@ -13,7 +13,7 @@ type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 pub(crate) type Items<P> = crate::eval::sequences::Items<P>;
 
 impl<T: EvaluationTarget> Evaluator<'_, T> {
-    /// A method on items; `ordered` is what they were put in order by before.
+    /// Evaluates a method on items. `ordered` has the keys of an earlier `OrderBy`.
     pub(crate) fn intrinsic(
         &mut self,
         given: &LinqCall<T::Place>,
@@ -22,7 +22,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     ) -> Res<T, ValueOrSequence<T::Place>> {
         use Intrinsic as I;
         let test = given.lambdas.first().map(AsRef::as_ref);
-        // Those that need not see all.
+        // Methods that do not need all items.
         match given.intrinsic {
             I::Any => return Ok(Val::bool(self.first_of(items, test)?.is_some()).into()),
             I::First => {
@@ -34,7 +34,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             I::FirstOrDefault => {
                 return match self.first_of(items, test)? {
                     Some((_, item)) => Ok(item),
-                    None => self.otherwise(given),
+                    None => self.default_item(given),
                 };
             }
             I::FindIndex => {
@@ -57,9 +57,9 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
         let all = items.list;
         match given.intrinsic {
-            I::Where => self.kept(all, test).map(|kept| ValueOrSequence::items(kept, given.ty.clone())),
-            I::Select => self.mapped(given, all),
-            I::SelectMany => self.flattened(given, all),
+            I::Where => self.filter(all, test).map(|kept| ValueOrSequence::items(kept, given.ty.clone())),
+            I::Select => self.map_items(given, all),
+            I::SelectMany => self.flatten(given, all),
             I::All => {
                 for (at, item) in all.into_iter().enumerate() {
                     if !self.fits(test, item, at)? {
@@ -69,27 +69,26 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 Ok(Val::bool(true).into())
             }
             I::Count => {
-                let count = self.kept(all, test)?.len();
+                let count = self.filter(all, test)?.len();
                 Ok(Val::int(i32::try_from(count).unwrap_or(i32::MAX)).into())
             }
             I::LongCount => {
-                let count = self.kept(all, test)?.len();
+                let count = self.filter(all, test)?.len();
                 Ok(Val::plain(Constant::Int(kind::I8, count as i128)).into())
             }
-            I::Last | I::LastOrDefault => match (self.kept(all, test)?.pop(), given.intrinsic) {
+            I::Last | I::LastOrDefault => match (self.filter(all, test)?.pop(), given.intrinsic) {
                 (Some(item), _) => Ok(item),
                 (None, I::Last) => self.no_item(),
-                (None, _) => self.otherwise(given),
+                (None, _) => self.default_item(given),
             },
             I::Single | I::SingleOrDefault => {
-                let mut kept = self.kept(all, test)?;
+                let mut kept = self.filter(all, test)?;
                 match (kept.len(), kept.pop()) {
                     (1, Some(item)) => Ok(item),
-                    (0, _) if given.intrinsic == I::SingleOrDefault => self.otherwise(given),
+                    (0, _) if given.intrinsic == I::SingleOrDefault => self.default_item(given),
                     (0, _) => self.no_item(),
-                    _ => self.failed(
-                        "InvalidOperationException: Sequence contains more than one matching element",
-                    ),
+                    _ => self
+                        .fail("InvalidOperationException: Sequence contains more than one matching element"),
                 }
             }
             I::FindLastIndex => {
@@ -116,7 +115,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             I::ForEach => {
                 if let Some(lambda) = test {
                     for item in all {
-                        drop(self.applied(lambda, vec![item])?);
+                        drop(self.apply_lambda(lambda, vec![item])?);
                     }
                 }
                 Ok(Val::null().into())
@@ -129,12 +128,12 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 let count = self.count_of(given)?;
                 match all.into_iter().nth(count) {
                     Some(item) => Ok(item),
-                    None => self.failed("ArgumentOutOfRangeException: the sequence has fewer items"),
+                    None => self.fail("ArgumentOutOfRangeException: the sequence has fewer items"),
                 }
             }
             I::Reverse => Ok(ValueOrSequence::items(all.into_iter().rev().collect(), given.ty.clone())),
             I::ToList => Ok(ValueOrSequence::items(all, given.ty.clone())),
-            I::Zip => self.zipped(given, all),
+            I::Zip => self.zip(given, all),
             I::Sum | I::Average | I::Min | I::Max | I::MinBy | I::MaxBy | I::Aggregate => {
                 self.folded(given, all)
             }
@@ -143,7 +142,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     pub(crate) fn no_item<V>(&self) -> Res<T, V> {
-        self.failed("InvalidOperationException: Sequence contains no matching element")
+        self.fail("InvalidOperationException: Sequence contains no matching element")
     }
 
     fn count_of(&mut self, given: &LinqCall<T::Place>) -> Res<T, usize> {
@@ -154,8 +153,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
     }
 
-    /// The default of the items, or the one that was given for it.
-    fn otherwise(&mut self, given: &LinqCall<T::Place>) -> Res<T, ValueOrSequence<T::Place>> {
+    /// The default value of the item type, or the argument that replaces it.
+    fn default_item(&mut self, given: &LinqCall<T::Place>) -> Res<T, ValueOrSequence<T::Place>> {
         match given.values.first() {
             Some(value) => Ok(value.clone()),
             None => self.default_value(&given.item),
@@ -174,12 +173,12 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         };
         Ok(match zero {
             Some(zero) => Val::constant_of(zero, ty.clone()).into(),
-            None if ty.is_value() && types.nullable(ty).is_none() => self.target.zeroed(ty)?.into(),
+            None if ty.is_value() && types.nullable(ty).is_none() => self.target.new_zeroed(ty)?.into(),
             None => Val::null_of(ty.clone()).into(),
         })
     }
 
-    /// Whether a lambda holds for an item; without one everything does.
+    /// Whether a predicate is true for an item; without a predicate it is true.
     fn fits(
         &mut self,
         test: Option<&TypedLambda>,
@@ -192,7 +191,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(self.target.load(&val)? == Some(Constant::Bool(true)))
     }
 
-    /// A lambda's value for an item, and its position where it wants that.
+    /// Evaluates a lambda for an item, with the position as a second argument if the lambda has one.
     pub(crate) fn with_index(
         &mut self,
         lambda: &TypedLambda,
@@ -220,7 +219,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         if items.is_cut { self.too_many() } else { Ok(None) }
     }
 
-    pub(crate) fn kept(
+    pub(crate) fn filter(
         &mut self,
         all: Vec<ValueOrSequence<T::Place>>,
         test: Option<&TypedLambda>,
@@ -234,7 +233,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(kept)
     }
 
-    fn mapped(
+    fn map_items(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -245,13 +244,13 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let mut made = Vec::new();
         for (at, item) in all.into_iter().enumerate() {
             let value = self.with_index(lambda, item, at)?;
-            made.push(self.kept_value(value)?);
+            made.push(self.keep_value(value)?);
         }
         Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
-    /// A value that stays what it is when the next item is gone through.
-    fn kept_value(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, ValueOrSequence<T::Place>> {
+    /// Copies a value, so that the evaluation of the next item does not change it.
+    fn keep_value(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, ValueOrSequence<T::Place>> {
         match value {
             ValueOrSequence::Val(val) => match self.target.load(&val)? {
                 Some(constant) if val.ty.is_value() => Ok(Val::constant_of(constant, val.ty).into()),
@@ -261,7 +260,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
     }
 
-    fn flattened(
+    fn flatten(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -290,7 +289,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
-    fn zipped(
+    fn zip(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -309,8 +308,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
-    /// `List.Sort`, `Array.Sort` and `List.RemoveAll`, which write to the sequence. Items that are equal keep
-    /// their order, which .NET leaves open.
+    /// Evaluates `List.Sort`, `Array.Sort` and `List.RemoveAll`, which change the sequence. Equal items keep
+    /// their order, which .NET does not specify.
     pub(crate) fn in_place(
         &mut self,
         linq: &Linq,
@@ -333,7 +332,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     false => kept.push(self.plain(item)?),
                 }
             }
-            self.target.refill(&of, kept)?;
+            self.target.replace_items(&of, kept)?;
             return Ok(Val::int(removed).into());
         }
         let mut failure = None;
@@ -360,10 +359,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         for at in order {
             if let Some(item) = items.list.get(at) {
                 let val = self.plain(item.clone())?;
-                sorted.push(self.target.copied(&val)?);
+                sorted.push(self.target.copy(&val)?);
             }
         }
-        self.target.refill(&of, sorted)?;
+        self.target.replace_items(&of, sorted)?;
         Ok(Val::null().into())
     }
 }
@@ -372,8 +371,8 @@ fn position<P>(at: Option<usize>) -> ValueOrSequence<P> {
     Val::int(at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1)).into()
 }
 
-/// Sorts so that equal ones keep their order, whatever the comparison says; the standard library's panics at
-/// one that contradicts itself. `is_after` says whether the first belongs behind the second.
+/// Stable sort for any comparison. The standard library's sort panics if a comparison contradicts itself.
+/// `is_after` returns whether the first item must be after the second.
 fn merge_sort(order: &mut Vec<usize>, is_after: &mut impl FnMut(usize, usize) -> bool) {
     if order.len() < 2 {
         return;

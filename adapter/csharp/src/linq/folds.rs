@@ -1,5 +1,5 @@
-//! Methods that make one value of many: sums, averages, the least and the greatest, `Aggregate`. Sums are
-//! checked and nulls passed over, as LINQ has it.
+//! Methods that reduce items to one value: `Sum`, `Average`, `Min`, `Max`, `Aggregate`. As in LINQ, sums are
+//! checked and nulls are skipped.
 
 use std::cmp::Ordering;
 
@@ -20,13 +20,13 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         all: Vec<ValueOrSequence<T::Place>>,
     ) -> Res<T, ValueOrSequence<T::Place>> {
         match given.intrinsic {
-            Intrinsic::Sum | Intrinsic::Average => self.summed(given, all).map(ValueOrSequence::Val),
-            Intrinsic::Aggregate => self.aggregated(given, all),
+            Intrinsic::Sum | Intrinsic::Average => self.sum_items(given, all).map(ValueOrSequence::Val),
+            Intrinsic::Aggregate => self.aggregate(given, all),
             _ => self.extreme(given, all),
         }
     }
 
-    /// The result of a lambda for an item; without one the item itself.
+    /// The result of a lambda for an item; without a lambda, the item itself.
     fn key(
         &mut self,
         lambda: Option<&TypedLambda>,
@@ -39,7 +39,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
     }
 
-    fn summed(
+    fn sum_items(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -56,16 +56,16 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             match self.target.load(&val)? {
                 Some(Constant::Null) => {}
                 Some(number) => values.push(number),
-                None => return self.failed(format!("`{name}` goes over numbers")),
+                None => return self.fail(format!("`{name}` goes over numbers")),
             }
         }
         if name == "Average" && values.is_empty() {
             return match lifted {
                 true => Ok(Val::null_of(given.ty.clone())),
-                false => self.failed("InvalidOperationException: Sequence contains no elements"),
+                false => self.fail("InvalidOperationException: Sequence contains no elements"),
             };
         }
-        // Floats are added as doubles; the average of whole numbers is that of their sum as a long.
+        // Floats are added as doubles. The average of integers is computed from their sum as a long.
         let working = match inside.kind() {
             None => None,
             Some(kind::R4 | kind::R8) => Some(kind::R8),
@@ -77,7 +77,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             Some(kind) => value.cast(kind, false),
             None => value.to_decimal(false).map(Constant::Decimal),
         };
-        let overflows = || self.target.failed(format!("OverflowException: `{name}` does not fit"));
+        let overflows = || self.target.error(format!("OverflowException: `{name}` does not fit"));
         let count = Constant::int(i32::try_from(values.len()).unwrap_or(i32::MAX));
         let mut sum = as_working(Constant::int(0)).ok_or_else(overflows)?;
         for value in values {
@@ -98,7 +98,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(Val::constant_of(sum, given.ty.clone()))
     }
 
-    /// The first of those that are least or greatest; null only where there is nothing else.
+    /// The first item with the least or greatest key; null only if all keys are null.
     fn extreme(
         &mut self,
         given: &LinqCall<T::Place>,
@@ -129,11 +129,11 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             None if !given.ty.is_value() || self.types().nullable(&given.ty).is_some() => {
                 Ok(Val::null_of(given.ty.clone()).into())
             }
-            None => self.failed("InvalidOperationException: Sequence contains no elements"),
+            None => self.fail("InvalidOperationException: Sequence contains no elements"),
         }
     }
 
-    /// The position of the first key that is least or greatest; of null only where there is nothing else.
+    /// The position of the first least or greatest key; that of a null only if all keys are null.
     fn best_of(&mut self, keys: &[Val<T::Place>], wanted: Ordering) -> Res<T, Option<usize>> {
         let (mut present, mut loaded) = (Vec::new(), Vec::new());
         for (at, key) in keys.iter().enumerate() {
@@ -145,7 +145,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let Some(first) = present.first() else { return Ok((!keys.is_empty()).then_some(0)) };
         let known = |key: &Option<Constant>| !matches!(key, None | Some(Constant::Text(_)));
         if !loaded.iter().all(known) {
-            // The program knows how these are ordered; it keeps the order of equal ones.
+            // The program orders these keys; it keeps the order of equal ones.
             let keys = present.iter().filter_map(|at| keys.get(*at).cloned()).collect();
             let level = crate::eval::SortKeys { keys, falls: wanted == Ordering::Greater, comparer: None };
             let order = self.target.order(present.len(), std::slice::from_ref(&level))?;
@@ -162,8 +162,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(Some(best.0))
     }
 
-    /// Without a seed the first item is it.
-    fn aggregated(
+    /// Evaluates `Aggregate`. Without a seed, the first item is the seed.
+    fn aggregate(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -172,7 +172,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let Some(step) = given.lambdas.first() else { return self.no_item() };
         let mut so_far = match given.values.first().cloned().or_else(|| items.next()) {
             Some(seed) => seed,
-            None => return self.failed("InvalidOperationException: Sequence contains no elements"),
+            None => return self.fail("InvalidOperationException: Sequence contains no elements"),
         };
         for item in items {
             so_far = self.result(step, vec![so_far, item])?;

@@ -1,6 +1,5 @@
-//! Methods that go by keys: ordering, grouping, joining, dictionaries. Keys that are numbers or texts are
-//! compared here as far as the result is the one that the program would compute; all others are compared by
-//! the program.
+//! Methods with keys: ordering, grouping, joining, dictionaries. Numbers and strings are compared in the
+//! debugger if the result is the same as in the program; the program compares all other keys.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -16,7 +15,7 @@ type Res<T, V> = Result<V, <T as EvaluationTarget>::Error>;
 
 /// A key that two values have in common exactly when they are equal.
 #[derive(PartialEq, Eq, Hash)]
-enum Exact {
+enum ExactKey {
     Null,
     Bool(bool),
     Int(i128),
@@ -50,7 +49,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 let keys = self.keys(given, 0, &all)?;
                 let comparer = self.comparer(given)?;
                 let mut first: Vec<usize> = self
-                    .alike(&keys, comparer.as_ref())?
+                    .group_equal_keys(&keys, comparer.as_ref())?
                     .into_iter()
                     .filter_map(|group| group.first().copied())
                     .collect();
@@ -66,10 +65,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 let second = given.lambdas.get(1).cloned();
                 let result = second.as_ref().filter(|lambda| lambda.slots.len() == 2).cloned();
                 let elements = match second.filter(|lambda| lambda.slots.len() == 1) {
-                    Some(_) => self.made(given, 1, &all)?,
+                    Some(_) => self.element_values(given, 1, &all)?,
                     None => all,
                 };
-                let groups = self.grouped(elements, keys, comparer.as_ref())?;
+                let groups = self.group(elements, keys, comparer.as_ref())?;
                 let Some(result) = result else {
                     return Ok(ValueOrSequence::Local(Rc::new(LocalSequence::Lookup(groups)), ty));
                 };
@@ -84,20 +83,21 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             I::ToDictionary => {
                 let keys = self.keys(given, 0, &all)?;
                 let comparer = self.comparer(given)?;
-                let elements = if given.lambdas.len() > 1 { self.made(given, 1, &all)? } else { all };
+                let elements =
+                    if given.lambdas.len() > 1 { self.element_values(given, 1, &all)? } else { all };
                 let mut pairs = Vec::new();
                 for (key, element) in keys.into_iter().zip(elements) {
                     pairs.push((key, self.plain(element)?));
                 }
                 self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(ValueOrSequence::Val)
             }
-            I::Join | I::GroupJoin => self.joined(given, all),
-            _ => self.failed("this method is not worked out here"),
+            I::Join | I::GroupJoin => self.join(given, all),
+            _ => self.fail("this method is not worked out here"),
         }
     }
 
-    /// The results of a lambda for each item.
-    fn made(
+    /// Evaluates a lambda for each item.
+    fn element_values(
         &mut self,
         given: &LinqCall<T::Place>,
         at: usize,
@@ -118,7 +118,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         all: &[ValueOrSequence<T::Place>],
     ) -> Res<T, Vec<Val<T::Place>>> {
         let mut keys = Vec::new();
-        for key in self.made(given, at, all)? {
+        for key in self.element_values(given, at, all)? {
             keys.push(self.plain(key)?);
         }
         Ok(keys)
@@ -134,7 +134,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         }
     }
 
-    fn joined(
+    fn join(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -168,10 +168,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(ValueOrSequence::items(made, given.ty.clone()))
     }
 
-    /// For each of the first keys the positions among the others of those equal to it; null has none.
+    /// For each of the first keys, the positions of equal keys among the others. A null key equals no other.
     pub(crate) fn matches(&mut self, keys: &[Val<T::Place>], first: usize) -> Res<T, Vec<Vec<usize>>> {
         let mut found = vec![Vec::new(); first];
-        for group in self.alike(keys, None)? {
+        for group in self.group_equal_keys(keys, None)? {
             let is_null = match group.first().and_then(|at| keys.get(*at)) {
                 Some(key) => self.target.is_null(key)?,
                 None => true,
@@ -189,15 +189,15 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(found)
     }
 
-    /// Elements in groups by their keys, in the order in which the keys come.
-    pub(crate) fn grouped(
+    /// Groups elements by their keys, in the order of the first key of each group.
+    pub(crate) fn group(
         &mut self,
         elements: Vec<ValueOrSequence<T::Place>>,
         keys: Vec<Val<T::Place>>,
         comparer: Option<&Val<T::Place>>,
     ) -> Res<T, Vec<Rc<Grouping<T::Place>>>> {
         let mut groups = Vec::new();
-        for group in self.alike(&keys, comparer)? {
+        for group in self.group_equal_keys(&keys, comparer)? {
             let Some(key) = group.first().and_then(|at| keys.get(*at)).cloned() else { continue };
             let items = group.iter().filter_map(|at| elements.get(*at).cloned()).collect();
             groups.push(Rc::new(Grouping { key, items }));
@@ -205,8 +205,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(groups)
     }
 
-    /// Positions of equal keys together, in the order in which they come.
-    pub(crate) fn alike(
+    /// Groups the positions of equal keys, in the order of their first key.
+    pub(crate) fn group_equal_keys(
         &mut self,
         keys: &[Val<T::Place>],
         comparer: Option<&Val<T::Place>>,
@@ -215,10 +215,10 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         for key in keys {
             match self.target.load(key)?.and_then(exactly) {
                 Some(key) if comparer.is_none() => exact.push(key),
-                _ => return self.target.alike(keys, comparer),
+                _ => return self.target.group_equal_keys(keys, comparer),
             }
         }
-        let mut known: HashMap<Exact, usize> = HashMap::new();
+        let mut known: HashMap<ExactKey, usize> = HashMap::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, key) in exact.into_iter().enumerate() {
             let group = *known.entry(key).or_insert_with(|| {
@@ -232,14 +232,14 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         Ok(groups)
     }
 
-    /// The positions of so many items in the order of their keys.
+    /// Sorts the positions of `count` items by their keys.
     pub(crate) fn order(&mut self, count: usize, levels: &[SortKeys<T::Place>]) -> Res<T, Vec<usize>> {
         let mut known: Vec<(Vec<Constant>, bool)> = Vec::new();
         for level in levels {
             let mut keys = Vec::new();
             for key in &level.keys {
                 match self.target.load(key)? {
-                    // Texts have an order of their own in each culture.
+                    // The order of strings depends on the culture.
                     Some(Constant::Text(_)) | None => return self.target.order(count, levels),
                     Some(key) => keys.push(key),
                 }
@@ -264,7 +264,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 }
 
-/// The order of two numbers or truths of one type: null comes first, then NaN.
+/// The order of two numbers or Booleans of one type: null is first, then NaN.
 pub(super) fn order_of(a: &Constant, b: &Constant) -> Option<Ordering> {
     let real = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()));
     Some(match (a, b) {
@@ -280,7 +280,7 @@ pub(super) fn order_of(a: &Constant, b: &Constant) -> Option<Ordering> {
     })
 }
 
-fn exactly(constant: Constant) -> Option<Exact> {
+fn exactly(constant: Constant) -> Option<ExactKey> {
     let bits = |value: f64| {
         if value == 0.0 {
             0
@@ -291,14 +291,14 @@ fn exactly(constant: Constant) -> Option<Exact> {
         }
     };
     Some(match constant {
-        Constant::Null => Exact::Null,
-        Constant::Bool(value) => Exact::Bool(value),
-        Constant::Int(_, value) => Exact::Int(value),
-        Constant::Single(value) => Exact::Bits(bits(f64::from(value))),
-        Constant::Double(value) => Exact::Bits(bits(value)),
-        Constant::Decimal(value) => Exact::Decimal(value.normalize()),
-        // What could not be read as text may be equal to something else that could not.
+        Constant::Null => ExactKey::Null,
+        Constant::Bool(value) => ExactKey::Bool(value),
+        Constant::Int(_, value) => ExactKey::Int(value),
+        Constant::Single(value) => ExactKey::Bits(bits(f64::from(value))),
+        Constant::Double(value) => ExactKey::Bits(bits(value)),
+        Constant::Decimal(value) => ExactKey::Decimal(value.normalize()),
+        // Two strings that cannot be read may be equal.
         Constant::Text(text) if text.contains('\u{fffd}') => return None,
-        Constant::Text(text) => Exact::Text(text),
+        Constant::Text(text) => ExactKey::Text(text),
     })
 }

@@ -1,10 +1,10 @@
-//! The signatures of LINQ, `List<T>` and `Array` that take lambdas here.
+//! Signatures of the methods of LINQ, `List<T>` and `Array` that the debugger evaluates.
 
-use Gives as G;
+use ArgumentShape as T;
+use ResultShape as G;
 use SignatureType as S;
-use Takes as T;
 
-/// A type in a signature, in terms of the items of the sequence and of what the lambdas return.
+/// A type in a signature, in terms of the items of the sequence and the results of lambdas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureType {
     Item,
@@ -15,14 +15,14 @@ pub(crate) enum SignatureType {
     /// A sequence of a type that an argument decides.
     SequenceOf(u8),
     Items,
-    /// Whatever it is: `void` too.
+    /// Any type, also `void`: the result is ignored.
     Nothing,
 }
 
-/// The kind of an argument.
+/// The kind of an argument that a signature accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
-    /// A lambda with these parameters that returns this.
+pub(crate) enum ArgumentShape {
+    /// A lambda with these parameter types and this result type.
     Lambda(&'static [SignatureType], SignatureType),
     Value(SignatureType),
     /// A comparer for a type parameter.
@@ -31,7 +31,7 @@ pub(crate) enum Takes {
 
 /// The result of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gives {
+pub(crate) enum ResultShape {
     Just(SignatureType),
     Sequence(SignatureType),
     List(SignatureType),
@@ -41,20 +41,20 @@ pub(crate) enum Gives {
     Groups(SignatureType, SignatureType),
     Lookup(SignatureType, SignatureType),
     Dictionary(SignatureType, SignatureType),
-    /// What `Sum` makes of what the lambda returns, and `Average`.
+    /// The result type of `Sum` or `Average` for the results of the lambda.
     Sum(SignatureType),
     Average(SignatureType),
 }
 
 /// The type that declares a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum On {
+pub(crate) enum DeclaringType {
     Sequence,
-    /// `List<T>`.
+    /// An instance method of `List<T>`.
     List,
-    /// A static method of `Array`, whose first argument is one.
+    /// A static method of `Array`, whose first argument is the array.
     Array,
-    /// A sequence that is worked out here itself: nothing of it is in the program.
+    /// A local sequence, which does not exist in the program.
     Local,
 }
 
@@ -63,14 +63,14 @@ pub(crate) enum On {
 pub(crate) struct LinqSignature {
     pub(crate) name: &'static str,
     pub(crate) intrinsic: Intrinsic,
-    pub(crate) on: On,
-    pub(crate) takes: &'static [Takes],
-    pub(crate) gives: Gives,
+    pub(crate) on: DeclaringType,
+    pub(crate) takes: &'static [ArgumentShape],
+    pub(crate) gives: ResultShape,
 }
 
 macro_rules! intrinsics {
     ($($name:ident),* $(,)?) => {
-        /// A method that is worked out here.
+        /// A method that the debugger evaluates.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Intrinsic { $($name),* }
 
@@ -132,40 +132,40 @@ const ELEMENT: T = T::Lambda(&[S::Item], S::Var(1));
 const fn row(
     name: &'static str,
     intrinsic: Intrinsic,
-    takes: &'static [Takes],
-    gives: Gives,
+    takes: &'static [ArgumentShape],
+    gives: ResultShape,
 ) -> LinqSignature {
-    LinqSignature { name, intrinsic, on: On::Sequence, takes, gives }
+    LinqSignature { name, intrinsic, on: DeclaringType::Sequence, takes, gives }
 }
 
 const fn list(
     name: &'static str,
     intrinsic: Intrinsic,
-    takes: &'static [Takes],
-    gives: Gives,
+    takes: &'static [ArgumentShape],
+    gives: ResultShape,
 ) -> LinqSignature {
-    LinqSignature { name, intrinsic, on: On::List, takes, gives }
+    LinqSignature { name, intrinsic, on: DeclaringType::List, takes, gives }
 }
 
 const fn array(
     name: &'static str,
     intrinsic: Intrinsic,
-    takes: &'static [Takes],
-    gives: Gives,
+    takes: &'static [ArgumentShape],
+    gives: ResultShape,
 ) -> LinqSignature {
-    LinqSignature { name, intrinsic, on: On::Array, takes, gives }
+    LinqSignature { name, intrinsic, on: DeclaringType::Array, takes, gives }
 }
 
 const fn local(
     name: &'static str,
     intrinsic: Intrinsic,
-    takes: &'static [Takes],
-    gives: Gives,
+    takes: &'static [ArgumentShape],
+    gives: ResultShape,
 ) -> LinqSignature {
-    LinqSignature { name, intrinsic, on: On::Local, takes, gives }
+    LinqSignature { name, intrinsic, on: DeclaringType::Local, takes, gives }
 }
 
-/// All signatures; of several with one name the first that fits.
+/// All signatures. Of several with one name, the first that matches is used.
 pub(crate) static TABLE: &[LinqSignature] = &[
     row("Where", Intrinsic::Where, &[TEST], G::Sequence(S::Item)),
     row("Where", Intrinsic::Where, &[TEST_AT], G::Sequence(S::Item)),
@@ -330,22 +330,25 @@ pub(crate) static TABLE: &[LinqSignature] = &[
     local("ToList", Intrinsic::ToList, &[], G::List(S::Item)),
 ];
 
-/// The signatures of a name.
-pub(crate) fn named(name: &str, on: On) -> impl Iterator<Item = &'static LinqSignature> {
+/// The signatures of a method name on a declaring type.
+pub(crate) fn signatures(name: &str, on: DeclaringType) -> impl Iterator<Item = &'static LinqSignature> {
     TABLE.iter().filter(move |row| row.name == name && row.on == on)
 }
 
 impl Intrinsic {
-    /// Whether it writes to the sequence it is called on.
+    /// Whether the method changes its sequence.
     pub(crate) fn writes(self) -> bool {
         matches!(self, Self::Sort | Self::RemoveAll)
     }
 }
 
-/// All names, each once.
+/// The names of all methods, each once.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let mut names: Vec<&str> =
-        TABLE.iter().filter(|row| matches!(row.on, On::Sequence | On::Local)).map(|row| row.name).collect();
+    let mut names: Vec<&str> = TABLE
+        .iter()
+        .filter(|row| matches!(row.on, DeclaringType::Sequence | DeclaringType::Local))
+        .map(|row| row.name)
+        .collect();
     names.sort_unstable();
     names.dedup();
     names.into_iter()

@@ -12,7 +12,7 @@ impl Parser<'_> {
     /// Parses the part after `new`.
     pub(super) fn creation(&mut self, start: Span) -> Parsed<Expr> {
         if self.is_typed_name() {
-            // The type's name is still being typed.
+            // The name of the type is still being typed.
             return self.primary();
         }
         if self.eat("{") {
@@ -55,7 +55,7 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::New { ty: Some(ty), arguments, initializer }))
     }
 
-    /// A type, up to brackets with lengths.
+    /// Parses a type, up to brackets with lengths.
     fn type_of_new(&mut self) -> Parsed<TypeName> {
         if self.is_cut() {
             return Ok(TypeName { kind: TypeNameKind::Inferred, span: self.span() });
@@ -63,7 +63,7 @@ impl Parser<'_> {
         self.type_name()
     }
 
-    /// `[2, 3][]` behind the type of an array's items.
+    /// Parses `[2, 3][]` after the item type of an array.
     fn array_with_lengths(&mut self, start: Span, of: TypeName) -> Parsed<Expr> {
         self.expect("[")?;
         let mut lengths = Vec::new();
@@ -110,7 +110,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Members or items, behind the `{`.
+    /// Parses member or collection initializers, after the `{`.
     pub(super) fn initializer(&mut self) -> Parsed<Initializer> {
         self.deeper(|parser| {
             let sets = (parser.is_identifier_at(0) && parser.is_at(1, "="))
@@ -162,7 +162,7 @@ impl Parser<'_> {
         Ok(MemberInitializer { target, value, span: self.since(start) })
     }
 
-    /// `{ A = 1, b.Name }`, behind the `{`.
+    /// Parses `{ A = 1, b.Name }`, after the `{`.
     fn anonymous(&mut self, start: Span) -> Parsed<Expr> {
         let mut members = Vec::new();
         while !self.is("}") && !self.is_cut() {
@@ -183,7 +183,8 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::Anonymous(members)))
     }
 
-    /// `stackalloc int[3]`, `stackalloc[] { 1 }`: what is in it is not kept, for none can be made.
+    /// Parses `stackalloc int[3]` and `stackalloc[] { 1 }`. The content is dropped, because an evaluation
+    /// cannot allocate on the stack.
     pub(super) fn stack_alloc(&mut self, start: Span) -> Parsed<Expr> {
         let of = self.creation(start)?;
         match of.kind {

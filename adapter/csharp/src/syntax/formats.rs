@@ -1,24 +1,24 @@
-//! Format specifiers behind an expression, as debuggers know them: `value,h`, `text,nq`.
+//! Format specifiers after an expression, as in other debuggers: `value,h`, `text,nq`.
 
-/// How a value is to be written.
+/// The format of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Format {
-    /// Whole numbers in hexadecimal.
+    /// Integers are shown in hexadecimal.
     pub hex: bool,
-    /// Strings without quotes.
+    /// Strings are shown without quotes.
     pub bare: bool,
-    /// Objects as their fields.
+    /// Objects are shown with their fields.
     pub raw: bool,
-    /// Objects with what a library keeps for itself among their members.
+    /// Objects are shown with members that are private to a library.
     pub hidden: bool,
-    /// Collections as their items, whatever they run.
+    /// Collections are shown as their items, even if this runs code.
     pub results: bool,
-    /// Longer texts than a row shows, for copying.
+    /// Texts may be longer than in a row of the editor, for copying.
     pub copies: bool,
 }
 
 impl Format {
-    /// Cuts specifiers off the end of an expression.
+    /// Splits an expression and the specifiers after it.
     pub fn split(text: &str) -> (&str, Self) {
         let (mut rest, mut format) = (text.trim().trim_end_matches(';').trim_end(), Self::default());
         while let Some((before, last)) = rest.rsplit_once(',') {

@@ -75,7 +75,7 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::Lambda(Rc::new(Lambda { parameters, body, special }))))
     }
 
-    /// `x`, `int x`, `ref int x`, `int x = 1`: its name and type, and whether only the compiler knows more.
+    /// Parses `x`, `int x`, `ref int x` or `int x = 1`: the name and type, and whether it needs the compiler.
     #[allow(clippy::type_complexity, reason = "a parameter, and a flag of its own")]
     fn parameter(&mut self) -> Parsed<((Rc<str>, Option<TypeName>), bool)> {
         let mut is_special = false;

@@ -1,5 +1,5 @@
-//! From text to tokens (language specification, 6.4). Each `>` is a token by itself: whether two of them are
-//! a shift or the end of generic arguments, the parser knows.
+//! Splits text into tokens (language specification, 6.4). Each `>` is a token: the parser decides whether two
+//! of them are a shift or the end of generic arguments.
 
 use std::rc::Rc;
 
@@ -11,17 +11,17 @@ use crate::types::kind;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tok {
-    /// A name or a keyword; one written with `@` is never a keyword.
+    /// A name or a keyword; a name with `@` is never a keyword.
     Word(Rc<str>, bool),
     Literal(Constant),
     Utf8(String),
     Interpolated(Vec<LexedStringPart>),
     Sign(&'static str),
-    /// The end of the text.
+    /// The end of the source text.
     End,
 }
 
-/// A part of an interpolated string; holes have tokens of their own.
+/// A part of an interpolated string. A hole contains its own tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LexedStringPart {
     Text(String),
@@ -34,14 +34,14 @@ pub(crate) struct SyntaxToken {
     pub(crate) span: Span,
 }
 
-/// Longer signs come first.
+/// Operators and punctuators, the longest first.
 const SIGNS: [&str; 50] = [
     "<<=", "??=", "...", "==", "!=", "<=", "<<", "&&", "||", "??", "++", "--", "+=", "-=", "*=", "/=", "%=",
     "&=", "|=", "^=", "=>", "->", "::", "..", "(", ")", "[", "]", "{", "}", ",", ";", ":", "?", ".", "+",
     "-", "*", "/", "%", "&", "|", "^", "!", "~", "=", "<", ">", "@", "$",
 ];
 
-/// Deepest nesting of strings in holes of strings.
+/// Maximum depth of strings in holes of strings.
 const MAX_HOLES_DEPTH: usize = 16;
 
 pub(crate) struct Lexer<'a> {
@@ -55,7 +55,7 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0, deeper: MAX_HOLES_DEPTH }
     }
 
-    /// All tokens, the last of them [`Tok::End`].
+    /// Reads all tokens, of which the last is [`Tok::End`].
     pub(crate) fn all(mut self) -> Result<Vec<SyntaxToken>, Diagnostic> {
         let mut tokens = Vec::new();
         loop {
@@ -91,7 +91,7 @@ impl<'a> Lexer<'a> {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// How often a letter is repeated here.
+    /// The number of times that a letter is repeated here.
     pub(super) fn run_of(&self, letter: char) -> usize {
         self.rest().chars().take_while(|other| *other == letter).count()
     }
@@ -187,7 +187,7 @@ impl<'a> Lexer<'a> {
             let digits = self.take_while(|letter| letter.is_digit(radix) || letter == '_').replace('_', "");
             let suffix = self.take_while(|letter| matches!(letter, 'u' | 'U' | 'l' | 'L')).to_lowercase();
             let value = u64::from_str_radix(&digits, radix).map_err(|_| too_large(self.at))?;
-            return whole(value, &suffix).map(Tok::Literal).ok_or_else(|| too_large(self.at));
+            return integer(value, &suffix).map(Tok::Literal).ok_or_else(|| too_large(self.at));
         }
         let is_digit = |letter: char| letter.is_ascii_digit() || letter == '_';
         self.take_while(is_digit);
@@ -229,15 +229,15 @@ impl<'a> Lexer<'a> {
             _ => {
                 let suffix = self.take_while(|letter| matches!(letter, 'u' | 'U' | 'l' | 'L')).to_lowercase();
                 let value = digits.parse().map_err(|_| too_large(self.at))?;
-                return whole(value, &suffix).map(Tok::Literal).ok_or_else(|| too_large(self.at));
+                return integer(value, &suffix).map(Tok::Literal).ok_or_else(|| too_large(self.at));
             }
         };
         constant.map(Tok::Literal).ok_or_else(|| bad(self.at))
     }
 }
 
-/// The first of int, uint, long, ulong that holds it and that the suffix allows.
-fn whole(value: u64, suffix: &str) -> Option<Constant> {
+/// The integer as the first of int, uint, long, ulong that contains it and that the suffix allows.
+fn integer(value: u64, suffix: &str) -> Option<Constant> {
     let (unsigned, long) = match suffix {
         "" => (false, false),
         "u" => (true, false),

@@ -1,4 +1,4 @@
-//! Types as they are written, and names with generic arguments (language specification, 8.1 and 6.2.5).
+//! Type names, and names with generic arguments (language specification, 8.1 and 6.2.5).
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::tree::{SimpleName, TypeName, TypeNameKind};
 use crate::types::kind_of_keyword;
 
 impl Parser<'_> {
-    /// A name, with generic arguments where they are some.
+    /// Parses a name, with its generic arguments, if any.
     pub(super) fn name(&mut self, in_expression: bool) -> Parsed<SimpleName> {
         let span = self.span();
         let text = self.identifier()?;
@@ -23,7 +23,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// `<A, B>`, or `<,>` without types.
+    /// Parses `<A, B>`, or `<,>` without types.
     fn type_arguments(&mut self, in_expression: bool) -> Option<(Vec<TypeName>, usize)> {
         self.at += 1;
         let (mut arguments, mut open) = (Vec::new(), 0);
@@ -74,12 +74,12 @@ impl Parser<'_> {
         (!in_expression || follows).then_some((arguments, open))
     }
 
-    /// Parses a type.
+    /// Parses a type, with `?`, `*` and brackets after it.
     pub(super) fn type_name(&mut self) -> Parsed<TypeName> {
         self.deeper(|parser| parser.type_with(|_| true))
     }
 
-    /// A type behind `is` or `as`, where a `?` may begin a choice.
+    /// Parses a type after `is` or `as`, where a `?` may begin a conditional expression.
     pub(super) fn type_after_is(&mut self) -> Parsed<TypeName> {
         self.deeper(|parser| {
             parser.type_with(|parser| match parser.peek_at(1) {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[,]`.
+    /// Parses the rank specifier `[,]` of an array.
     pub(super) fn rank(&mut self) -> Option<u32> {
         self.eat("[").then_some(())?;
         let mut rank = 1;
@@ -142,7 +142,7 @@ impl Parser<'_> {
         self.eat("]").then_some(rank)
     }
 
-    /// A type without `?`, `*` and brackets behind it.
+    /// Parses a type without `?`, `*` and brackets after it.
     pub(super) fn simple_type(&mut self) -> Parsed<TypeName> {
         let start = self.span();
         let expected =

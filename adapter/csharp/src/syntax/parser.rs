@@ -1,8 +1,8 @@
-//! Expressions by precedence (language specification, 12.4.2): binary operators climb, everything else
-//! descends.
+//! Expressions by precedence (language specification, 12.4.2): precedence climbing for binary operators,
+//! recursive descent for all others.
 //!
-//! Nesting is bounded in two ways, for the stack of the code that walks the tree: how deep the parser
-//! descends, and how many operators one chain has.
+//! Two limits bound the stack of the code that walks the tree: the depth of the parser, and the number of
+//! operators in one chain.
 
 use std::rc::Rc;
 
@@ -11,14 +11,14 @@ use super::tree::{Assign, Expr, ExprKind, Logical, SimpleName, Span};
 use super::{Diagnostic, error};
 use crate::operators::BinaryOp;
 
-/// Deepest nesting, of brackets and chains together.
+/// Maximum nesting depth, of brackets and chains together.
 const MAX_DEPTH: usize = 120;
-/// Longest chain of operators or accesses.
+/// Maximum length of a chain of operators or accesses.
 const MAX_CHAIN: usize = 240;
-/// Most links of all chains that are open at one place.
+/// Maximum number of links of all chains that are open at one position.
 const MAX_HEIGHT: usize = 250;
 
-/// How tightly an operator binds.
+/// The precedence of an operator, the lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Precedence {
     Coalesce,
@@ -51,9 +51,9 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     depth: usize,
     height: usize,
-    /// How many queries are open.
+    /// Number of enclosing query expressions.
     pub(super) queries: usize,
-    /// The end of the text is where completions are wanted.
+    /// Whether the end of the text is the cursor, where completions are requested.
     pub(super) completes: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         Self { text, tokens: tokens.into(), at: 0, depth: 0, height: 0, queries: 0, completes: false }
     }
 
-    pub(super) fn whole(mut self) -> Parsed<Expr> {
+    pub(super) fn whole_expression(mut self) -> Parsed<Expr> {
         let expr = self.expr()?;
         match self.peek() {
             Tok::End => Ok(expr),
@@ -72,7 +72,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// As far as the text goes; what is open at its end is closed.
+    /// Parses up to the end of the text, and closes open brackets there.
     pub(super) fn until_end(mut self) -> Option<Expr> {
         self.completes = true;
         // The last of several arguments of nothing: `a + b, c.`
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
         (*self.peek() == Tok::End).then_some(last)
     }
 
-    /// A parser for the tokens of a hole, as deep as this one.
+    /// Parses the tokens of a hole, at the depth of this parser.
     pub(super) fn within<T>(
         &mut self,
         tokens: Vec<SyntaxToken>,
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at + ahead).or(self.tokens.last()).map_or(end, |token| token.span)
     }
 
-    /// The end of what was read last.
+    /// The span of the last token that was read.
     pub(super) fn last_span(&self) -> Span {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         before.map_or(Span::default(), |token| token.span)
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    /// Whether the text ends here, which closes everything if completions are wanted.
+    /// Whether the text ends here and completions are requested, which closes all brackets.
     pub(super) fn is_cut(&self) -> bool {
         self.completes && *self.peek() == Tok::End
     }
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name that is not a keyword.
+    /// Parses a name that is not a keyword.
     pub(super) fn identifier(&mut self) -> Parsed<Rc<str>> {
         if let Tok::Word(word, is_verbatim) = self.peek()
             && (*is_verbatim || !is_reserved(word))
@@ -201,7 +201,7 @@ impl<'a> Parser<'a> {
         Err(error("CS1001", format!("Identifier expected, but {} found", self.found()), self.span()))
     }
 
-    /// Whether the token there is a name that could be a variable's.
+    /// Whether the token at this distance is a name that a variable can have.
     pub(super) fn is_identifier_at(&self, ahead: usize) -> bool {
         matches!(self.peek_at(ahead), Tok::Word(word, verbatim) if *verbatim || !is_reserved(word))
     }
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         done
     }
 
-    /// One more link of a chain, of which there are so many already.
+    /// Counts another link of a chain, within the limit.
     pub(super) fn link(&mut self, count: &mut usize) -> Parsed<()> {
         *count += 1;
         self.height += 1;
@@ -233,7 +233,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Tries something; where it does not work nothing was read.
+    /// Tries to parse; if this fails, the position is restored.
     pub(super) fn attempt<T>(&mut self, what: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let (at, depth, height) = (self.at, self.depth, self.height);
         let done = what(self);
@@ -243,14 +243,14 @@ impl<'a> Parser<'a> {
         done
     }
 
-    /// An expression of any kind.
+    /// Parses an expression of any kind.
     pub(super) fn expr(&mut self) -> Parsed<Expr> {
         self.deeper(Self::assignment)
     }
 
     fn assignment(&mut self) -> Parsed<Expr> {
         let start = self.span();
-        if let Some(special) = self.special()? {
+        if let Some(special) = self.non_operand()? {
             return Ok(special);
         }
         let left = self.choice()?;
@@ -260,8 +260,8 @@ impl<'a> Parser<'a> {
         Ok(self.node(start, ExprKind::Assign(assign, Box::new(left), Box::new(right))))
     }
 
-    /// Expressions that are not operands: lambdas, queries, `throw`, `ref`.
-    fn special(&mut self) -> Parsed<Option<Expr>> {
+    /// Parses expressions that are not operands: lambdas, queries, `throw`, `ref`.
+    fn non_operand(&mut self) -> Parsed<Option<Expr>> {
         let start = self.span();
         if self.begins_lambda() {
             return self.lambda().map(Some);
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
             "^=" => Xor,
             "<<=" => ShiftLeft,
             ">" => {
-                let rest = self.joined(4);
+                let rest = self.joined_signs(4);
                 return match rest.as_str() {
                     _ if rest.starts_with(">>>=") => {
                         Some((Assign::Compound(BinaryOp::ShiftRightUnsigned), 4))
@@ -311,8 +311,8 @@ impl<'a> Parser<'a> {
         Some((Assign::Compound(op), 1))
     }
 
-    /// The next signs, as far as nothing is between them, so many at most.
-    fn joined(&self, most: usize) -> String {
+    /// The next signs without blanks between them, at most `most`.
+    fn joined_signs(&self, most: usize) -> String {
         let mut text = String::new();
         for ahead in 0..most {
             let Tok::Sign(sign) = self.peek_at(ahead) else { break };
@@ -370,7 +370,7 @@ impl<'a> Parser<'a> {
                 "/" => binary(Divide, Precedence::Multiplicative),
                 "%" => binary(Remainder, Precedence::Multiplicative),
                 ">" => {
-                    let joined = self.joined(4);
+                    let joined = self.joined_signs(4);
                     let of = |op, level, count| Some((InfixOperator::Binary(op), level, count));
                     match joined.as_str() {
                         // An assignment.
@@ -387,7 +387,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Operators that bind at least as tightly as this.
+    /// Parses binary operators with at least this precedence.
     pub(super) fn binary(&mut self, least: Precedence) -> Parsed<Expr> {
         self.deeper(|parser| parser.climbing(least))
     }
@@ -413,7 +413,7 @@ impl<'a> Parser<'a> {
                     ExprKind::With(of)
                 }
                 InfixOperator::Logical(Logical::Coalesce) => {
-                    let right = match self.special()? {
+                    let right = match self.non_operand()? {
                         Some(special) => special,
                         None => self.binary(Precedence::Coalesce)?,
                     };
@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// `a..b`, `..b`, `a..`.
+    /// Parses `a..b`, `..b` and `a..`.
     fn range(&mut self) -> Parsed<Expr> {
         let start = self.span();
         let first = match self.is("..") {
@@ -449,7 +449,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The level of what binds more tightly.
+/// The next higher precedence.
 fn above(level: Precedence) -> Precedence {
     match level {
         Precedence::Coalesce => Precedence::OrElse,

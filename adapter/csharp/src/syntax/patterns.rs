@@ -11,7 +11,7 @@ use crate::operators::BinaryOp;
 /// Patterns in parentheses, some with names.
 type Positions = Vec<(Option<std::rc::Rc<str>>, Pattern)>;
 
-/// Most patterns joined by `and` or `or`.
+/// Maximum number of patterns joined by `and` or `or`.
 const MAX_JOINED: usize = 256;
 
 impl Parser<'_> {
@@ -41,19 +41,19 @@ impl Parser<'_> {
                 return Err(error("CS8078", "An expression is too long or complex to compile", self.span()));
             }
         }
-        Ok(self.made(start, make(all)))
+        Ok(self.pattern_from(start, make(all)))
     }
 
     fn negation(&mut self) -> Parsed<Pattern> {
         let start = self.span();
         if self.eat_word("not") {
             let of = self.deeper(Self::negation)?;
-            return Ok(self.made(start, PatternKind::Not(Box::new(of))));
+            return Ok(self.pattern_from(start, PatternKind::Not(Box::new(of))));
         }
         self.primary_pattern()
     }
 
-    fn made(&self, start: Span, kind: PatternKind) -> Pattern {
+    fn pattern_from(&self, start: Span, kind: PatternKind) -> Pattern {
         Pattern { kind, span: self.since(start) }
     }
 
@@ -69,11 +69,11 @@ impl Parser<'_> {
         if let Some((op, tokens)) = op {
             self.at += tokens;
             let to = self.binary(Precedence::Shift)?;
-            return Ok(self.made(start, PatternKind::Relational(op, to)));
+            return Ok(self.pattern_from(start, PatternKind::Relational(op, to)));
         }
         if self.is_word("_") && !self.is_at(1, ".") {
             self.at += 1;
-            return Ok(self.made(start, PatternKind::Discard));
+            return Ok(self.pattern_from(start, PatternKind::Discard));
         }
         if self.is_word("var")
             && let Some(names) = self.attempt(|parser| {
@@ -81,7 +81,7 @@ impl Parser<'_> {
                 parser.designation()
             })
         {
-            return Ok(self.made(start, PatternKind::Var(names)));
+            return Ok(self.pattern_from(start, PatternKind::Var(names)));
         }
         if self.is("[") {
             return self.list_pattern();
@@ -98,10 +98,10 @@ impl Parser<'_> {
             return Ok(pattern);
         }
         let constant = self.binary(Precedence::Shift)?;
-        Ok(self.made(start, PatternKind::Constant(constant)))
+        Ok(self.pattern_from(start, PatternKind::Constant(constant)))
     }
 
-    /// `(pattern)`, `(p, q)`, `(p, q) { … } name`; not the beginning of an expression such as `(1 + 2) * 3`.
+    /// Parses `(pattern)`, `(p, q)` and `(p, q) { … } name`, but not an expression such as `(1 + 2) * 3`.
     fn positional(&mut self, start: Span) -> Parsed<Pattern> {
         self.at += 1;
         let positions = self.positions()?;
@@ -142,7 +142,8 @@ impl Parser<'_> {
         Ok(positions)
     }
 
-    /// What begins with a type: `Type`, `Type name`, `Type(…) { … }`; none where an expression must be meant.
+    /// Parses patterns that begin with a type: `Type`, `Type name`, `Type(…) { … }`; `None` if this
+    /// must be an expression.
     fn type_pattern(&mut self, start: Span) -> Option<Pattern> {
         let before = self.at;
         let ty = self.type_after_is().ok()?;
@@ -156,24 +157,26 @@ impl Parser<'_> {
         }
         if self.is_identifier_at(0) && !self.is_pattern_word() {
             let names = self.designation()?;
-            return Some(self.made(start, PatternKind::Declaration(ty, names)));
+            return Some(self.pattern_from(start, PatternKind::Declaration(ty, names)));
         }
-        // Behind a type no operator of arithmetic and no access follows.
+        // No arithmetic operator or member access can follow a type.
         if matches!(self.peek(), Tok::Sign("." | "+" | "-" | "*" | "/" | "%" | "<<" | "[" | "->")) {
             return None;
         }
         if !matches!(ty.kind, TypeNameKind::Named(..)) {
-            return Some(self.made(start, PatternKind::Type(ty)));
+            return Some(self.pattern_from(start, PatternKind::Type(ty)));
         }
         // `Color.Red` may be either.
         let end = self.at;
         self.at = before;
         let expr = self.binary(Precedence::Shift).ok();
         match expr {
-            Some(expr) if self.at == end => Some(self.made(start, PatternKind::TypeOrConstant(ty, expr))),
+            Some(expr) if self.at == end => {
+                Some(self.pattern_from(start, PatternKind::TypeOrConstant(ty, expr)))
+            }
             _ => {
                 self.at = end;
-                Some(self.made(start, PatternKind::Type(ty)))
+                Some(self.pattern_from(start, PatternKind::Type(ty)))
             }
         }
     }
@@ -183,7 +186,7 @@ impl Parser<'_> {
             || self.completes && *self.peek() == Tok::End
     }
 
-    /// Behind the type and positions, if there are any: `{ … } name`.
+    /// Parses `{ … } name` after the type and positions, if any.
     fn recursive(&mut self, start: Span, before: Option<(Option<TypeName>, Positions)>) -> Parsed<Pattern> {
         let (ty, positions) = before.unwrap_or_default();
         let is_positional =
@@ -210,7 +213,7 @@ impl Parser<'_> {
             false => None,
         };
         let recursive = Recursive { ty, positions, properties, name };
-        Ok(self.made(start, PatternKind::Recursive(Box::new(recursive))))
+        Ok(self.pattern_from(start, PatternKind::Recursive(Box::new(recursive))))
     }
 
     /// Whether the `)` before belongs to a type.
@@ -218,7 +221,7 @@ impl Parser<'_> {
         ty.is_some_and(|ty| ty.span.end == self.last_span().end)
     }
 
-    /// `[1, .. var rest, 2] name`.
+    /// Parses `[1, .. var rest, 2] name`.
     fn list_pattern(&mut self) -> Parsed<Pattern> {
         let start = self.span();
         self.at += 1;
@@ -246,10 +249,10 @@ impl Parser<'_> {
             true => self.designation(),
             false => None,
         };
-        Ok(self.made(start, PatternKind::List { items, name }))
+        Ok(self.pattern_from(start, PatternKind::List { items, name }))
     }
 
-    /// The arms of a `switch`, with their braces.
+    /// Parses the arms of a `switch`, with their braces.
     pub(super) fn arms(&mut self) -> Parsed<Vec<SwitchArm>> {
         self.deeper(|parser| {
             parser.expect("{")?;
@@ -272,7 +275,7 @@ impl Parser<'_> {
 }
 
 impl ExprKind {
-    /// Whether it takes its type from its context: `new(…)`, `default`.
+    /// Whether the expression gets its type from the context: `new(…)`, `default`.
     pub(crate) fn takes_type(&self) -> bool {
         matches!(self, Self::New { ty: None, .. } | Self::Default(None))
     }

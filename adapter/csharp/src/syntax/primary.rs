@@ -1,5 +1,5 @@
-//! Unary operators, casts, and what binds most tightly: names, literals, accesses, calls (language
-//! specification, 12.8 and 12.9).
+//! Unary operators, casts and primary expressions: names, literals, accesses, calls (language specification,
+//! 12.8 and 12.9).
 
 use super::queries::is_word_of_queries;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use super::error;
 use super::lexer::{LexedStringPart, Tok};
 use super::parser::{Parsed, Parser, is_reserved};
 use super::tree::{
-    Argument, Designation, Expr, ExprKind, InterpolatedPart, Interpolation, Mode, Span, TypeName,
+    Argument, ArgumentMode, Designation, Expr, ExprKind, InterpolatedPart, Interpolation, Span, TypeName,
     TypeNameKind,
 };
 use crate::constant::Constant;
@@ -17,10 +17,10 @@ use crate::types::kind_of_keyword;
 
 impl Parser<'_> {
     pub(super) fn unary(&mut self) -> Parsed<Expr> {
-        self.deeper(Self::prefixed)
+        self.deeper(Self::prefix_operator)
     }
 
-    fn prefixed(&mut self) -> Parsed<Expr> {
+    fn prefix_operator(&mut self) -> Parsed<Expr> {
         let start = self.span();
         if let Tok::Sign(sign) = *self.peek() {
             let op = match sign {
@@ -55,7 +55,7 @@ impl Parser<'_> {
                 return Ok(self.node(start, ExprKind::Cast(ty, of)));
             }
         }
-        // `await` is a keyword where something to wait for follows.
+        // `await` is a keyword if an operand follows.
         let is_await = self.is_word("await")
             && (matches!(self.peek_at(1), Tok::Word(word, _) if !matches!(&**word,
                 "is" | "as" | "switch" | "with"))
@@ -68,7 +68,7 @@ impl Parser<'_> {
         self.primary()
     }
 
-    /// `(Type)` where a cast is meant (language specification, 12.9.8).
+    /// Parses `(Type)` if it is a cast (language specification, 12.9.8).
     fn cast(&mut self) -> Option<TypeName> {
         self.attempt(|parser| {
             parser.at += 1;
@@ -99,7 +99,7 @@ impl Parser<'_> {
         self.accesses(start, first)
     }
 
-    /// What follows: `.name`, `[…]`, `(…)`, `++`, `!`, `?.…`.
+    /// Parses accesses after a primary expression: `.name`, `[…]`, `(…)`, `++`, `!`, `?.…`.
     fn accesses(&mut self, start: Span, mut of: Expr) -> Parsed<Expr> {
         let mut count = 0;
         loop {
@@ -166,7 +166,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `?.` or `?[`, not the `?` of a choice.
+    /// Whether `?.` or `?[` is next, and not the `?` of a conditional expression.
     fn is_conditional_access(&self) -> bool {
         let joins = self.span().end == self.span_at(1).start;
         if self.is_at(1, ".") {
@@ -175,14 +175,14 @@ impl Parser<'_> {
         if !(self.is_at(1, "[") && joins) {
             return false;
         }
-        // `a ?[1] : [2]`: a choice between collections has a `:` behind the bracket.
+        // `a ?[1] : [2]`: a conditional expression with collections has a `:` after the bracket.
         let end = self.closing(self.at + 1);
         !end.is_some_and(|end| {
             matches!(self.tokens.get(end + 1).map(|token| &token.tok), Some(Tok::Sign(":")))
         })
     }
 
-    /// The token that closes the bracket at this one.
+    /// The position of the token that closes the bracket at this position.
     pub(super) fn closing(&self, open: usize) -> Option<usize> {
         let mut nested = 0usize;
         for (at, token) in self.tokens.iter().enumerate().skip(open) {
@@ -200,7 +200,7 @@ impl Parser<'_> {
         None
     }
 
-    /// The word that is being typed, if completions are wanted here.
+    /// The word that is being typed, if the cursor is here.
     pub(super) fn cursor(&mut self) -> Option<Rc<str>> {
         if !self.completes {
             return None;
@@ -218,7 +218,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether only a name, possibly with dots, precedes the position at which completions are wanted.
+    /// Whether only a name, possibly with dots, precedes the cursor.
     pub(super) fn is_typed_name(&self) -> bool {
         let mut at = 0;
         while matches!(self.peek_at(at), Tok::Word(..)) && self.is_at(at + 1, ".") {
@@ -232,7 +232,7 @@ impl Parser<'_> {
             }
     }
 
-    /// Up to the closing bracket.
+    /// Parses arguments up to the closing bracket.
     pub(super) fn arguments(&mut self, closing: &'static str) -> Parsed<Vec<Argument>> {
         let mut arguments = Vec::new();
         if self.eat(closing) {
@@ -259,18 +259,18 @@ impl Parser<'_> {
         };
         let mode = match self.peek() {
             Tok::Word(word, false) => match &**word {
-                "ref" => Mode::Ref,
-                "out" => Mode::Out,
-                "in" => Mode::In,
-                _ => Mode::Value,
+                "ref" => ArgumentMode::Ref,
+                "out" => ArgumentMode::Out,
+                "in" => ArgumentMode::In,
+                _ => ArgumentMode::Value,
             },
-            _ => Mode::Value,
+            _ => ArgumentMode::Value,
         };
-        if mode != Mode::Value {
+        if mode != ArgumentMode::Value {
             self.at += 1;
         }
         let value = match mode {
-            Mode::Out => match self.declaration() {
+            ArgumentMode::Out => match self.declaration() {
                 Some(declared) => declared,
                 None => self.expr()?,
             },
@@ -279,7 +279,7 @@ impl Parser<'_> {
         Ok(Argument { name, mode, value })
     }
 
-    /// `var x`, `int x`, `var (a, b)`, `_` behind `out` or in a tuple.
+    /// Parses `var x`, `int x`, `var (a, b)` or `_` after `out` or in a tuple.
     pub(super) fn declaration(&mut self) -> Option<Expr> {
         let start = self.span();
         if self.is_word("_") && matches!(self.peek_at(1), Tok::Sign("," | ")")) {
@@ -297,7 +297,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `name`, `_`, `(a, b)`.
+    /// Parses a designation: `name`, `_`, `(a, b)`.
     pub(super) fn designation(&mut self) -> Option<Designation> {
         if self.eat("(") {
             let mut all = Vec::new();
@@ -362,7 +362,7 @@ impl Parser<'_> {
         Ok(pieces)
     }
 
-    /// `(value)` or a tuple.
+    /// Parses `(value)` or a tuple.
     fn parenthesized(&mut self) -> Parsed<Expr> {
         let start = self.span();
         self.at += 1;
@@ -398,7 +398,7 @@ impl Parser<'_> {
         Ok(self.node(start, ExprKind::Tuple(elements)))
     }
 
-    /// `[a, ..b]`.
+    /// Parses the collection expression `[a, ..b]`.
     fn collection(&mut self) -> Parsed<Expr> {
         let start = self.span();
         self.at += 1;
@@ -417,7 +417,7 @@ impl Parser<'_> {
     fn word(&mut self, word: &str, is_verbatim: bool) -> Parsed<Expr> {
         let start = self.span();
         if is_verbatim || !is_reserved(word) {
-            return self.named();
+            return self.name_expression();
         }
         if kind_of_keyword(word).is_some() || word == "decimal" {
             let ty = self.simple_type()?;
@@ -454,8 +454,8 @@ impl Parser<'_> {
         Ok(ty)
     }
 
-    /// A name; decides whether `<` begins type arguments or is a comparison: `a < b > (c)`.
-    fn named(&mut self) -> Parsed<Expr> {
+    /// Parses a name. Decides whether `<` begins type arguments or is a comparison: `a < b > (c)`.
+    fn name_expression(&mut self) -> Parsed<Expr> {
         let start = self.span();
         if self.is_at(1, "::") {
             let alias = self.identifier()?;

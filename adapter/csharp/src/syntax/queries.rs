@@ -5,7 +5,7 @@ use super::parser::{Parsed, Parser};
 use super::tree::{Join, Query, QueryClause, QueryEnd, TypeName};
 use crate::types::kind_of_keyword;
 
-/// Most clauses of a query.
+/// Maximum number of clauses of a query.
 const MAX_CLAUSES: usize = 64;
 
 /// Whether a word is a keyword inside of queries.
@@ -30,7 +30,7 @@ pub(super) fn is_word_of_queries(word: &str) -> bool {
 }
 
 impl Parser<'_> {
-    /// `from x in`, `from Type x in`.
+    /// Whether a query begins here: `from x in`, `from Type x in`.
     pub(super) fn begins_query(&self) -> bool {
         let is_type = matches!(self.peek_at(1), Tok::Word(word, _) if kind_of_keyword(word).is_some());
         self.is_word("from")

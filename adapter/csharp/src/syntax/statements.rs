@@ -1,11 +1,11 @@
-//! Statements in a lambda's braces (language specification, 13). Those that only the compiler understands are
-//! passed over.
+//! Statements in a lambda's braces (language specification, 13). Those that only the compiler supports are
+//! skipped.
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser};
 use super::tree::{Expr, Stmt, TypeName};
 
-/// Words that begin a statement which is left to the compiler, and what it is called.
+/// Keywords of statements that are left to the compiler, and the names of these statements.
 const LEFT: [(&str, &str); 11] = [
     ("using", "a using statement"),
     ("try", "a try statement"),
@@ -21,7 +21,7 @@ const LEFT: [(&str, &str); 11] = [
 ];
 
 impl Parser<'_> {
-    /// `{ … }`.
+    /// Parses the statements of a block `{ … }`.
     pub(super) fn block(&mut self) -> Parsed<Vec<Stmt>> {
         self.deeper(|parser| {
             parser.expect("{")?;
@@ -123,7 +123,7 @@ impl Parser<'_> {
         (!is_value).then_some(*what)
     }
 
-    /// Behind a statement that is not read: its `;`, or its last block.
+    /// Skips a statement that is not parsed, up to its `;` or its last block.
     fn pass_over(&mut self) -> Parsed<()> {
         loop {
             match self.peek() {
@@ -180,7 +180,7 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    /// A declaration or an expression.
+    /// Parses a declaration or an expression statement.
     fn simple_statement(&mut self) -> Parsed<Stmt> {
         if let Some(locals) = self.locals()? {
             // A local function: `int Twice(int x) => …;`
@@ -196,7 +196,7 @@ impl Parser<'_> {
         Ok(Stmt::Value(value))
     }
 
-    /// `var a = 1, b = 2`; `None` for an expression.
+    /// Parses `var a = 1, b = 2`; `None` for an expression.
     fn locals(&mut self) -> Parsed<Option<Stmt>> {
         let typed = self.attempt(|parser| -> Option<TypeName> {
             let ty = parser.type_name().ok()?;

@@ -7,7 +7,7 @@ use super::{Diagnostic, error};
 use crate::constant::Constant;
 use crate::types::kind;
 
-/// A string or character that begins here; none where something else does.
+/// Reads a string or character that begins here; `None` for another token.
 pub(super) fn string(lexer: &mut Lexer<'_>) -> Result<Option<Tok>, Diagnostic> {
     let start = lexer.at;
     let dollars = lexer.run_of('$');
@@ -16,8 +16,11 @@ pub(super) fn string(lexer: &mut Lexer<'_>) -> Result<Option<Tok>, Diagnostic> {
     // `@$"…"` is the same as `$@"…"`.
     if lexer.rest().starts_with("@$\"") {
         lexer.at += 3;
-        return interpolated(lexer, &Style { dollars: 1, quotes: 1, kind: StringKind::Verbatim, start })
-            .map(Some);
+        return interpolated_string(
+            lexer,
+            &StringStyle { dollars: 1, quotes: 1, kind: StringKind::Verbatim, start },
+        )
+        .map(Some);
     }
     if dollars > 0 && !(rest.starts_with('"') || is_verbatim) {
         return Ok(None);
@@ -32,21 +35,27 @@ pub(super) fn string(lexer: &mut Lexer<'_>) -> Result<Option<Tok>, Diagnostic> {
     if is_verbatim {
         lexer.at += 2;
         if dollars > 0 {
-            return interpolated(lexer, &Style { dollars, quotes: 1, kind: StringKind::Verbatim, start })
-                .map(Some);
+            return interpolated_string(
+                lexer,
+                &StringStyle { dollars, quotes: 1, kind: StringKind::Verbatim, start },
+            )
+            .map(Some);
         }
         return verbatim(lexer, start).map(Some);
     }
     let quotes = lexer.run_of('"');
     if quotes >= 3 {
         lexer.at += quotes;
-        let style = Style { dollars, quotes, kind: StringKind::Raw, start };
-        return if dollars > 0 { interpolated(lexer, &style) } else { raw(lexer, &style) }.map(Some);
+        let style = StringStyle { dollars, quotes, kind: StringKind::Raw, start };
+        return if dollars > 0 { interpolated_string(lexer, &style) } else { raw(lexer, &style) }.map(Some);
     }
     lexer.at += 1;
     if dollars > 0 {
-        return interpolated(lexer, &Style { dollars, quotes: 1, kind: StringKind::Regular, start })
-            .map(Some);
+        return interpolated_string(
+            lexer,
+            &StringStyle { dollars, quotes: 1, kind: StringKind::Regular, start },
+        )
+        .map(Some);
     }
     regular(lexer, start).map(Some)
 }
@@ -58,7 +67,7 @@ enum StringKind {
     Raw,
 }
 
-struct Style {
+struct StringStyle {
     dollars: usize,
     quotes: usize,
     kind: StringKind,
@@ -132,12 +141,12 @@ fn verbatim(lexer: &mut Lexer<'_>, start: usize) -> Result<Tok, Diagnostic> {
     }
 }
 
-fn raw(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic> {
+fn raw(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<Tok, Diagnostic> {
     let ending = "\"".repeat(style.quotes);
     let end = lexer.rest().find(&ending).ok_or_else(|| unended(lexer, style.start))?;
     let text = lexer.rest().get(..end).unwrap_or_default().to_owned();
     lexer.at += end + style.quotes;
-    // More quotes than it began with belong to the text.
+    // Additional quotes before the closing ones belong to the text.
     let mut parts = vec![LexedStringPart::Text(text)];
     while lexer.rest().starts_with('"') {
         lexer.at += 1;
@@ -152,7 +161,7 @@ fn raw(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic> {
     }
 }
 
-/// The character that an escape sequence means.
+/// Reads the character of an escape sequence.
 fn escape(lexer: &mut Lexer<'_>) -> Result<char, Diagnostic> {
     let start = lexer.at;
     lexer.at += 1;
@@ -173,7 +182,7 @@ fn escape(lexer: &mut Lexer<'_>) -> Result<char, Diagnostic> {
             count <= digits.1 && letter.is_ascii_hexdigit()
         });
         let code = (hex.len() >= digits.0).then(|| u32::from_str_radix(hex, 16).ok()).flatten();
-        // Half of a surrogate pair is not a character by itself here.
+        // A lone surrogate is not supported as a character.
         return code.map(|code| char::from_u32(code).unwrap_or('\u{fffd}')).ok_or_else(|| wrong(lexer));
     }
     Ok(match letter {
@@ -191,8 +200,8 @@ fn escape(lexer: &mut Lexer<'_>) -> Result<char, Diagnostic> {
     })
 }
 
-/// Behind the opening quotes.
-fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic> {
+/// Reads an interpolated string, after the opening quotes.
+fn interpolated_string(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<Tok, Diagnostic> {
     let (mut parts, mut text) = (Vec::new(), String::new());
     loop {
         match lexer.peek() {
@@ -223,7 +232,8 @@ fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic>
             Some('{') => {
                 let run = lexer.run_of('{');
                 let is_raw = style.kind == StringKind::Raw;
-                // In a raw string the last ones of the run open a hole; elsewhere two are one of the text.
+                // In a raw string the last braces of a run open a hole; in others two braces are one brace of
+                // the text.
                 let opens = if is_raw { run >= style.dollars } else { run % 2 == 1 };
                 text.push_str(&"{".repeat(match (is_raw, opens) {
                     (true, true) => run - style.dollars,
@@ -263,8 +273,8 @@ fn interpolated(lexer: &mut Lexer<'_>, style: &Style) -> Result<Tok, Diagnostic>
     Ok(Tok::Interpolated(parts))
 }
 
-/// A hole, behind its opening braces.
-fn hole(lexer: &mut Lexer<'_>, style: &Style) -> Result<LexedStringPart, Diagnostic> {
+/// Reads a hole, after its opening braces.
+fn hole(lexer: &mut Lexer<'_>, style: &StringStyle) -> Result<LexedStringPart, Diagnostic> {
     let start = lexer.at;
     let too_deep =
         || error("CS8078", "An expression is too long or complex to compile", Span { start, end: start });
@@ -311,12 +321,12 @@ fn hole(lexer: &mut Lexer<'_>, style: &Style) -> Result<LexedStringPart, Diagnos
     Ok(LexedStringPart::Hole(tokens, format))
 }
 
-fn format_text(lexer: &mut Lexer<'_>, style: &Style, closing: &str) -> Result<String, Diagnostic> {
+fn format_text(lexer: &mut Lexer<'_>, style: &StringStyle, closing: &str) -> Result<String, Diagnostic> {
     let mut text = String::new();
     loop {
         match lexer.peek() {
             Some('}') if style.kind != StringKind::Raw && lexer.rest().starts_with("}}") => {
-                // The hole ends at the first of an odd number.
+                // The hole ends at the first brace of an odd number.
                 if lexer.run_of('}') % 2 == 1 {
                     return Ok(text);
                 }
@@ -335,8 +345,8 @@ fn format_text(lexer: &mut Lexer<'_>, style: &Style, closing: &str) -> Result<St
     }
 }
 
-/// A raw string of several lines: without its first and last line break, and without the blanks that its last
-/// line begins with.
+/// Removes the first and last line break of a raw string with several lines, and the blanks of its
+/// last line from each line.
 fn unindent(parts: &mut [LexedStringPart]) {
     let first = match parts.first() {
         Some(LexedStringPart::Text(text)) => text.clone(),

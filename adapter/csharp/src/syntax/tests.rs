@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::tree::*;
 use super::*;
 
-/// A tree as text: enough to see how it hangs together.
+/// A tree as text, with enough detail to show its structure.
 fn shown(expr: &Expr) -> String {
     use ExprKind::*;
     let list = |items: &[Expr]| items.iter().map(shown).collect::<Vec<_>>().join(" ");
@@ -13,10 +13,10 @@ fn shown(expr: &Expr) -> String {
         let one = |argument: &Argument| {
             let name = argument.name.as_ref().map(|name| format!("{name}:")).unwrap_or_default();
             let mode = match argument.mode {
-                Mode::Value => "",
-                Mode::Ref => "ref ",
-                Mode::Out => "out ",
-                Mode::In => "in ",
+                ArgumentMode::Value => "",
+                ArgumentMode::Ref => "ref ",
+                ArgumentMode::Out => "out ",
+                ArgumentMode::In => "in ",
             };
             format!(" {name}{mode}{}", shown(&argument.value))
         };
@@ -482,7 +482,7 @@ fn completions_find_the_expression_before_the_dot() {
     assert!(parse_until("\"in a text", 10).is_none());
 }
 
-/// On a stack of the engine's size.
+/// Runs on a stack of the same size as the engine's.
 fn on_small_stack(what: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(what).unwrap().join().unwrap();
 }
@@ -514,7 +514,7 @@ fn nesting_and_length_have_an_end() {
             assert!(parse(&text).is_err(), "{}", &text[..10]);
             drop(parse_until(&text, text.len()));
         }
-        // Real code nests far less.
+        // Nesting in real code is far less deep.
         let nested = format!("{}x{}", "(".repeat(32), ")".repeat(32));
         assert!(parse(&nested).is_ok());
         let long = vec!["a.b == 1"; 200].join(" || ");

@@ -1,31 +1,31 @@
-//! The tree: what is written, with places. Nothing of it says what a name means.
+//! The syntax tree, with positions in the text. Names are not resolved.
 
 use std::rc::Rc;
 
 use crate::constant::Constant;
 use crate::operators::{BinaryOp, UnaryOp};
 
-/// A part of the text, bytes.
+/// A range of the text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// Behind its last byte.
+    /// Offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// From the beginning of one part to the end of another.
+    /// The range from the beginning of this part to the end of another.
     pub(crate) fn to(self, other: Self) -> Self {
         Self { start: self.start, end: other.end.max(self.start) }
     }
 }
 
-/// An expression.
+/// A node of the syntax tree.
 #[derive(Debug, Clone)]
 pub struct Expr {
     pub(crate) kind: ExprKind,
-    /// Its part of the text.
+    /// The range of the expression in the text.
     pub span: Span,
 }
 
@@ -34,7 +34,7 @@ pub struct Expr {
 pub(crate) struct SimpleName {
     pub(crate) text: Rc<str>,
     pub(crate) arguments: Vec<TypeName>,
-    /// `<,>` without types, as `typeof` takes it: how many.
+    /// Number of omitted types in `<,>`, which `typeof` allows.
     pub(crate) open: usize,
     pub(crate) span: Span,
 }
@@ -45,7 +45,7 @@ impl SimpleName {
     }
 }
 
-/// A type as it is written.
+/// A type name in the source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TypeName {
     pub(crate) kind: TypeNameKind,
@@ -59,11 +59,11 @@ pub(crate) enum TypeNameKind {
     /// `A.B<C>.D`, and whether `global::` precedes it.
     Named(Vec<SimpleName>, bool),
     Nullable(Box<TypeName>),
-    /// As C# reads it: `int[][,]` is an array of `int[,]`, so the ranks are those from left to right.
+    /// The ranks are in the order of the source: `int[][,]` is an array of `int[,]`.
     Array(Box<TypeName>, Vec<u32>),
     Pointer(Box<TypeName>),
     Tuple(Vec<(TypeName, Option<Rc<str>>)>),
-    /// `var`.
+    /// The inferred type `var`.
     Inferred,
 }
 
@@ -82,9 +82,9 @@ pub(crate) struct Interpolation {
     pub(crate) format: Option<String>,
 }
 
-/// How an argument is passed.
+/// The modifier of an argument: `ref`, `out`, `in`, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ArgumentMode {
     Value,
     Ref,
     Out,
@@ -94,7 +94,7 @@ pub(crate) enum Mode {
 #[derive(Debug, Clone)]
 pub(crate) struct Argument {
     pub(crate) name: Option<Rc<str>>,
-    pub(crate) mode: Mode,
+    pub(crate) mode: ArgumentMode,
     pub(crate) value: Expr,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Argument {
 pub(crate) enum Initializer {
     /// `A = value`, `[index] = value`.
     Members(Vec<MemberInitializer>),
-    /// `1, 2`, `{ "k", 1 }`: each a call of `Add`.
+    /// `1, 2`, `{ "k", 1 }`: each calls `Add`.
     Items(Vec<Vec<Expr>>),
 }
 
@@ -138,7 +138,7 @@ pub(crate) enum ArrayItem {
 pub(crate) struct Lambda {
     pub(crate) parameters: Vec<(Rc<str>, Option<TypeName>)>,
     pub(crate) body: LambdaBody,
-    /// The part that is left to the compiler: `async`, modifiers.
+    /// A modifier that only the compiler supports, such as `async`.
     pub(crate) special: Option<&'static str>,
 }
 
@@ -174,7 +174,7 @@ pub(crate) struct Join {
     pub(crate) into: Option<Rc<str>>,
 }
 
-/// `from … select …`, with what follows an `into`.
+/// `from … select …`, with the clauses after an `into`.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
     pub(crate) clauses: Vec<QueryClause>,
@@ -188,7 +188,7 @@ pub(crate) enum QueryEnd {
     Group(Expr, Expr),
 }
 
-/// Operators that are not methods.
+/// Operators that types cannot define as methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Logical {
     And,
@@ -201,18 +201,18 @@ pub(crate) enum Logical {
 pub(crate) enum Assign {
     Plain,
     Compound(BinaryOp),
-    /// `??=`.
+    /// The null-coalescing `??=`.
     Coalesce,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum ExprKind {
     Literal(Constant),
-    /// `"text"u8`.
+    /// A UTF-8 string: `"text"u8`.
     Utf8,
     Interpolated(Vec<InterpolatedPart>),
     Name(SimpleName),
-    /// `alias::Name`; `global::` among them.
+    /// `alias::Name`, also with `global::`.
     Qualified(Rc<str>, SimpleName),
     This,
     Base,
@@ -220,7 +220,7 @@ pub(crate) enum ExprKind {
     Type(TypeName),
     Paren(Box<Expr>),
     Member(Box<Expr>, SimpleName),
-    /// `pointer->Name`.
+    /// The member access `pointer->Name`.
     PointerMember(Box<Expr>, SimpleName),
     /// `of?.rest`: the rest begins with a [`ExprKind::Receiver`].
     Conditional(Box<Expr>, Box<Expr>),
@@ -231,10 +231,10 @@ pub(crate) enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     Deref(Box<Expr>),
     AddressOf(Box<Expr>),
-    /// `^1`.
+    /// An index from the end: `^1`.
     FromEnd(Box<Expr>),
     Range(Option<Box<Expr>>, Option<Box<Expr>>),
-    /// `++x`, `x--`: up, and whether the new value is meant.
+    /// `++x`, `x--`: whether it increments, and whether the result is the new value.
     Step {
         of: Box<Expr>,
         up: bool,
@@ -272,19 +272,19 @@ pub(crate) enum ExprKind {
     Checked(bool, Box<Expr>),
     Throw(Box<Expr>),
     Await(Box<Expr>),
-    /// `ref x` where a value is meant.
+    /// `ref x` in place of a value.
     Ref(Box<Expr>),
-    /// `x!`.
+    /// The null-forgiving operator: `x!`.
     NotNull(Box<Expr>),
     Query(Box<Query>),
     /// `var x`, `int x`, `_` where a variable is declared.
     Declaration(TypeName, Designation),
-    /// Where completions are wanted: the expression before the dot, and the beginning of the name.
+    /// The cursor of completions: the expression before the dot, and the beginning of the name.
     Cursor(Option<Box<Expr>>, Rc<str>),
 }
 
 impl Expr {
-    /// Whether a dot after it applies to all of it: `a.b`, not `a + b`.
+    /// Whether a dot after the expression applies to all of it: `a.b`, not `a + b`.
     pub fn is_primary(&self) -> bool {
         use ExprKind::*;
         matches!(
@@ -317,7 +317,7 @@ impl Expr {
     }
 }
 
-/// The names a declaration or pattern gives.
+/// The names that a declaration or pattern declares.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Designation {
     Discard,
@@ -335,7 +335,7 @@ pub(crate) struct Pattern {
 pub(crate) enum PatternKind {
     Discard,
     Var(Designation),
-    /// `Type name`.
+    /// A declaration pattern: `Type name`.
     Declaration(TypeName, Designation),
     Type(TypeName),
     /// A name that may be a type or a constant.
@@ -363,7 +363,7 @@ pub(crate) struct Recursive {
 #[derive(Debug, Clone)]
 pub(crate) enum ListItem {
     Pattern(Pattern),
-    /// `.. pattern`.
+    /// A slice pattern: `.. pattern`.
     Slice(Option<Pattern>),
 }
 
@@ -373,7 +373,7 @@ pub(crate) enum Stmt {
     Empty,
     Block(Vec<Stmt>),
     Value(Expr),
-    /// `var a = 1, b = 2;`
+    /// A declaration of locals: `var a = 1, b = 2;`
     Locals(TypeName, Vec<(Rc<str>, Option<Expr>)>),
     If(Expr, Box<Stmt>, Option<Box<Stmt>>),
     While(Expr, Box<Stmt>),
@@ -394,6 +394,6 @@ pub(crate) enum Stmt {
     Break,
     Continue,
     Throw(Option<Expr>),
-    /// One that is left to the compiler: what it is.
+    /// A statement that is left to the compiler, by its name.
     Other(&'static str),
 }

@@ -10,7 +10,7 @@ pub(super) mod relations;
 pub(super) mod runtime;
 pub(super) mod ty;
 
-pub(super) use ty::{Named, Ty};
+pub(super) use ty::{NamedType, Ty};
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -125,14 +125,14 @@ impl TypeProvider for ExpressionEvaluation<'_> {
         found.map(|(loaded, token)| Def { module: loaded.id, token })
     }
 
-    fn nested(&self, def: Def, name: &str) -> Option<Def> {
+    fn find_nested(&self, def: Def, name: &str) -> Option<Def> {
         let loaded = self.session().types.modules.by_id(def.module)?;
         let metadata = &loaded.image()?.metadata;
         let token = metadata.find_type(&format!("{}.{name}", metadata.type_name(def.token)))?;
         Some(Def { module: def.module, token })
     }
 
-    fn only(&self, name: &str) -> Option<Def> {
+    fn find_unique(&self, name: &str) -> Option<Def> {
         self.session().types.only_type(name)
     }
 
@@ -148,13 +148,13 @@ impl TypeProvider for ExpressionEvaluation<'_> {
         self.session().types.type_names_in(within, prefix)
     }
 
-    fn extensions_to_offer(&self) -> Vec<Rc<Method>> {
+    fn all_extensions(&self) -> Vec<Rc<Method>> {
         self.session().types.extensions_of_the_user()
     }
 
-    fn actual(&self, of: &Typed) -> Option<Ty> {
+    fn runtime_type(&self, of: &Typed) -> Option<Ty> {
         let before = self.looks.replace(true);
-        let found = csharp_expr::eval::seen(of, self);
+        let found = csharp_expr::eval::current_type(of, self);
         self.looks.set(before);
         found.ok().flatten()
     }
@@ -164,16 +164,16 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
     type Place = Path;
     type Error = Failure;
 
-    fn failed(&self, message: String) -> Failure {
+    fn error(&self, message: String) -> Failure {
         failed(message)
     }
 
-    fn stale(&self) -> Failure {
+    fn stale_error(&self) -> Failure {
         self.stale.set(true);
         failed("an object is not any more of the type it was seen to be of")
     }
 
-    fn proceed(&self) -> Result<(), Failure> {
+    fn check_cancellation(&self) -> Result<(), Failure> {
         if self.session().cancel.is_cancelled() {
             return Err(Failure::cancelled());
         }
@@ -236,7 +236,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         match of {
             Some(of) => {
                 let found = self.session().at_stop().field_in(of, field)?;
-                let found = found.ok_or_else(|| self.stale())?;
+                let found = found.ok_or_else(|| self.stale_error())?;
                 // Enums in generic classes are the only values whose class the runtime may not have loaded.
                 if found.ty.is_value()
                     && !found.ty.arguments().is_empty()
@@ -275,7 +275,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().at_stop().element_of_tuple(of, at)
     }
 
-    fn out_of_nullable(&self, of: &Val) -> Result<Val, Failure> {
+    fn nullable_value(&self, of: &Val) -> Result<Val, Failure> {
         self.session().at_stop().out_of_nullable(of.clone())
     }
 
@@ -324,11 +324,11 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().tuple_of(ty, items, &self.site())
     }
 
-    fn zeroed(&self, ty: &Ty) -> Result<Val, Failure> {
+    fn new_zeroed(&self, ty: &Ty) -> Result<Val, Failure> {
         self.session().zero(ty, &self.site())
     }
 
-    fn copied(&self, val: &Val) -> Result<Val, Failure> {
+    fn copy(&self, val: &Val) -> Result<Val, Failure> {
         self.session().at_stop().copied(val)
     }
 
@@ -389,7 +389,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().call_to_string(val, &self.site()).map(Option::unwrap_or_default)
     }
 
-    fn formatted(&self, val: &Val, format: &str) -> Result<String, Failure> {
+    fn format(&self, val: &Val, format: &str) -> Result<String, Failure> {
         let mut session = self.session();
         let val = session.types.to_constant(&session.debuggee, val)?;
         session.formatted_by_program(&val, format, &self.site())
@@ -399,7 +399,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().types.enum_name(ty, number)
     }
 
-    fn thrown(&self, val: &Val) -> Failure {
+    fn exception_error(&self, val: &Val) -> Failure {
         self.session().exception_thrown(val, &self.site())
     }
 
@@ -411,7 +411,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().order_in(count, levels, &self.calling_site())
     }
 
-    fn alike(&self, keys: &[Val], comparer: Option<&Val>) -> Result<Vec<Vec<usize>>, Failure> {
+    fn group_equal_keys(&self, keys: &[Val], comparer: Option<&Val>) -> Result<Vec<Vec<usize>>, Failure> {
         self.session().group_equal_keys(keys, comparer, &self.calling_site())
     }
 
@@ -428,7 +428,7 @@ impl EvaluationTarget for ExpressionEvaluation<'_> {
         self.session().groups_of(ty, groups, &self.calling_site())
     }
 
-    fn refill(&self, of: &Val, items: Vec<Val>) -> Result<(), Failure> {
+    fn replace_items(&self, of: &Val, items: Vec<Val>) -> Result<(), Failure> {
         let items = self.load_all(&items)?;
         self.session().replace_items(of, items, &self.site())
     }

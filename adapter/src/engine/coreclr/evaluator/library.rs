@@ -9,14 +9,14 @@ use clr_metadata::signature::Signature;
 use cordebug::value::element;
 use csharp_expr::Constant;
 use csharp_expr::bind::{
-    Field, GenericParameter, Member, Method, Parameter, Pass, Property, TypeInfo, TypeKind, Variance,
+    Field, GenericParameter, Member, Method, Parameter, PassMode, Property, TypeInfo, TypeKind, Variance,
 };
 use csharp_expr::types::{Def, TupleNames, Ty};
 use rust_decimal::Decimal;
 
 use crate::engine::coreclr::modules::LoadedModule;
 use crate::engine::coreclr::types::ClrTypeSystem;
-use crate::engine::coreclr::types::Named;
+use crate::engine::coreclr::types::NamedType;
 
 const BY_REF: &str = "System.Runtime.CompilerServices.IsByRefLikeAttribute";
 /// Most names that completions are chosen from.
@@ -241,10 +241,10 @@ impl ClrTypeSystem {
             let declared = self.ty_of(loaded, signature);
             // ParamAttributes: 1 is `in`, 2 is `out`.
             let pass = match (&declared, metadata.parameter_flags(method, position) & 3) {
-                (Ty::Reference(_), 2) => Pass::Out,
-                (Ty::Reference(_), 1) => Pass::In,
-                (Ty::Reference(_), _) => Pass::Ref,
-                _ => Pass::Value,
+                (Ty::Reference(_), 2) => PassMode::Out,
+                (Ty::Reference(_), 1) => PassMode::In,
+                (Ty::Reference(_), _) => PassMode::Ref,
+                _ => PassMode::Value,
             };
             let default = metadata.default_value(method, position);
             let default =
@@ -277,7 +277,7 @@ impl ClrTypeSystem {
                 let arity = self.arity(&Ty::Named(named.clone()));
                 let own: Vec<_> = names.by_ref().take(arity).map(|name| name.map(Into::into)).collect();
                 let arguments = named.arguments.into_iter().map(|of| self.named_from(of, names)).collect();
-                Ty::Named(Named { arguments, names: TupleNames::new(own), ..named })
+                Ty::Named(NamedType { arguments, names: TupleNames::new(own), ..named })
             }
             Ty::Vector(of) => Ty::Vector(Box::new(self.named_from(*of, names))),
             Ty::Array(of, rank) => Ty::Array(Box::new(self.named_from(*of, names)), rank),

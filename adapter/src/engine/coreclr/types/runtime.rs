@@ -5,7 +5,7 @@ use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
 use super::ty::STRING;
-use super::{Named, Ty};
+use super::{NamedType, Ty};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use crate::engine::coreclr::types::ClrTypeSystem;
@@ -31,7 +31,7 @@ impl ClrTypeSystem {
                 let class = loaded.module.class(token).map_err(cor(what()))?;
                 class.parameterized(false, &[]).map_err(cor(what()))
             }
-            Ty::Named(Named { module, token, is_value, arguments, .. }) => {
+            Ty::Named(NamedType { module, token, is_value, arguments, .. }) => {
                 let loaded = self.modules.by_id(*module).ok_or_else(lost)?;
                 let arguments: Vec<Type> = arguments
                     .iter()

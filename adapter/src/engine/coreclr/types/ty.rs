@@ -2,7 +2,7 @@
 
 use clr_metadata::signature::Signature;
 pub(crate) use csharp_expr::types::{
-    BOOL, INT, Named, OBJECT, STRING, Ty, VOID, primitive_name, primitive_named,
+    BOOL, INT, NamedType, OBJECT, STRING, Ty, VOID, primitive_name, primitive_named,
 };
 
 use crate::engine::coreclr::modules::LoadedModule;
@@ -85,7 +85,7 @@ impl ClrTypeSystem {
             matches!(image.metadata.base_name(token).as_deref(), Some("System.ValueType" | "System.Enum"))
                 && !(loaded.is_core() && image.metadata.type_name(token) == "System.Enum")
         });
-        Ty::Named(Named { module: loaded.id, token, is_value, arguments, names: Default::default() })
+        Ty::Named(NamedType { module: loaded.id, token, is_value, arguments, names: Default::default() })
     }
 
     /// The module and TypeDef token of a type; for a primitive, the class in the core library.
