@@ -32,7 +32,7 @@ impl Access {
     }
 }
 
-/// A custom attribute's value (II.23.3), as far as attributes for debuggers need it.
+/// An argument of a custom attribute (II.23.3). Only types that debugger attributes have are supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttributeArgument {
     /// A string or the name of a type; `None` for null.

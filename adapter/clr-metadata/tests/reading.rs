@@ -46,7 +46,8 @@ fn lines_bind_where_code_is_and_locals_have_their_scopes() {
     assert_eq!((at.len(), at[0].point.line), (1, line_of("BP sum")));
     let locals = |il| pdb.locals(at[0].method, il).into_iter().map(|local| local.name).collect::<Vec<_>>();
     assert_eq!(locals(at[0].point.il), ["total", "index"]);
-    // A comment slides to the statement behind it; a lambda inside a statement is reached by its column.
+    // A breakpoint on a comment binds to the statement after it; a lambda inside a statement needs its
+    // column.
     assert_eq!(pdb.locations(document, line_of("slides"), None)[0].point.line, line_of("BP after comment"));
     let outer = pdb.locations(document, line_of("BP lambda"), None);
     assert_eq!(outer.len(), 1);

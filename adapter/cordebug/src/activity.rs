@@ -59,7 +59,7 @@ pub(crate) fn count_message() {
     MESSAGES.fetch_add(1, Ordering::SeqCst);
 }
 
-/// A call of the library, under way while it lives.
+/// A call of the library, which is under way while this exists.
 pub(crate) struct LibraryCall(());
 
 impl LibraryCall {

@@ -2,7 +2,7 @@
 //! ours are faster or safer. [`blocks`] keeps memory that they would otherwise map again at each stop.
 //! [`memory`] gathers their reads of the program's memory. [`end`] reports the program's end to them
 //! correctly. [`waits`] makes them check for it, and holds them while their next action would crash calls
-//! under way. [`pipes`] closes their transport when the program ends.
+//! under way. [`pipes`] closes the pipes of their transport when the program ends.
 //!
 //! Only the import tables of these two libraries are changed, so only their calls arrive here.
 

@@ -74,7 +74,7 @@ pub enum Meaning {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The expression is not valid C#.
-    Wrong(Diagnostic),
+    Invalid(Diagnostic),
     /// The expression may be valid, but only the compiler can bind it.
     NeedsCompiler {
         /// The kind of the expression: "a `with` expression".
@@ -86,7 +86,7 @@ pub enum Refusal {
 
 impl From<Diagnostic> for Refusal {
     fn from(diagnostic: Diagnostic) -> Self {
-        Self::Wrong(diagnostic)
+        Self::Invalid(diagnostic)
     }
 }
 

@@ -97,7 +97,7 @@ impl Constant {
     }
 
     /// The result of `ToString`, with the invariant culture.
-    pub fn plain(&self) -> String {
+    pub fn invariant_text(&self) -> String {
         match self {
             Self::Null => String::new(),
             Self::Bool(true) => "True".into(),
@@ -281,9 +281,9 @@ mod tests {
             (100.0, "100"),
             (-0.0, "-0"),
         ] {
-            assert_eq!(Constant::Double(value).plain(), text);
+            assert_eq!(Constant::Double(value).invariant_text(), text);
         }
-        assert_eq!(Constant::Single(0.1).plain(), "0.1");
+        assert_eq!(Constant::Single(0.1).invariant_text(), "0.1");
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         for text in ["12.50", "-0.001", "79228162514264337593543950335"] {
             let value: Decimal = text.parse().unwrap();
             let bytes = Constant::decimal_bytes(&value);
-            assert_eq!(Constant::decimal(&bytes).unwrap().plain(), text);
+            assert_eq!(Constant::decimal(&bytes).unwrap().invariant_text(), text);
         }
     }
 }

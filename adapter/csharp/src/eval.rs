@@ -45,7 +45,7 @@ pub fn evaluate<T: EvaluationTarget>(
     if typed.is_void() {
         return Ok(None);
     }
-    evaluator.in_program(value).map(Some)
+    evaluator.create_in_program(value).map(Some)
 }
 
 /// The run-time type of the current value of a tree that declares no variables; `None` for null.

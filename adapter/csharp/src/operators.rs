@@ -190,8 +190,8 @@ pub fn compute(
         (BinaryOp::NotEqual, Null, other) | (BinaryOp::NotEqual, other, Null) => {
             return Ok(Bool(*other != Null));
         }
-        (BinaryOp::Add, Text(left), right) => return Ok(Text(format!("{left}{}", right.plain()))),
-        (BinaryOp::Add, left, Text(right)) => return Ok(Text(format!("{}{right}", left.plain()))),
+        (BinaryOp::Add, Text(left), right) => return Ok(Text(format!("{left}{}", right.invariant_text()))),
+        (BinaryOp::Add, left, Text(right)) => return Ok(Text(format!("{}{right}", left.invariant_text()))),
         // Three-valued logic of bool?.
         (BinaryOp::And, Bool(false), Null) | (BinaryOp::And, Null, Bool(false)) => return Ok(Bool(false)),
         (BinaryOp::Or, Bool(true), Null) | (BinaryOp::Or, Null, Bool(true)) => return Ok(Bool(true)),

@@ -1,8 +1,8 @@
 //! Failures as clients see them: a stable code, a sentence, a hint.
 //!
 //! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it
-//! back and passes it to the model. A leaf: this crate knows no DAP message, so process I/O and the workspace
-//! tools depend on it alone. It does not describe broken frames, which end a connection (`dap_wire::codec`).
+//! back and passes it to the model. This crate has no DAP messages, so process I/O and the workspace tools
+//! depend only on it. Errors of frames, which end a connection, are in `dap_wire::codec`.
 
 use serde_json::{Value, json};
 

@@ -93,7 +93,7 @@ fn session_with_a_full_backlog_is_listed_without_waiting() {
     rustix::net::listen(&listener, 0).unwrap();
     let socket = place.path().join("fox1.sock");
     let address = SocketAddrUnix::new(&socket).unwrap();
-    // They wait in its queue as long as they live.
+    // They wait in its queue as long as they exist.
     let mut calls = Vec::new();
     loop {
         let flags = SocketFlags::NONBLOCK;
@@ -133,7 +133,7 @@ fn links_foreign_names_and_false_entries_are_neither_followed_nor_believed() {
     assert!(outside.exists());
     // A socket elsewhere is not where a session of this folder listens.
     write("fox2.json", &serde_json::to_string(&false_one).unwrap());
-    // Another's id, no JSON at all, and more than a file may hold.
+    // The id of another session, a text that is not JSON, and a file that is too large.
     write("fox3.json", &serde_json::to_string(&entry("fox4")).unwrap());
     write("fox5.json", "{");
     write("fox6.json", &"x".repeat(100_000));

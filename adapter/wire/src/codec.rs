@@ -18,7 +18,7 @@ pub const MAX_HEADER: usize = 8 * 1024;
 /// Maximum capacity that is kept for the next body, in bytes.
 const MAX_KEPT_BODY_LEN: usize = 256 * 1024;
 
-/// The framing itself is broken: there is no way to find the next message, so the connection ends.
+/// An error in the framing. The next message cannot be found, so the connection ends.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// Reading or writing failed.

@@ -16,5 +16,5 @@ pub mod peer;
 pub mod types;
 
 pub use message::{EXTRA_FIELDS, Event, Message, MessageError, Request, Response};
-/// The error of a failed request; the type lives in a crate below this one.
+/// The error of a failed request, from a crate that this one depends on.
 pub use tandem_error::{ErrorCode, Failure};

@@ -237,7 +237,8 @@ impl SignatureSpeller<'_> {
         let name = match (self.names, token >> 24) {
             (NameStyle::Full, _) | (_, 0x1b) => full,
             (NameStyle::Short, 0x02) => self.metadata.without_namespace(token, full),
-            // A nested reference keeps the types around it, which its scope distinguishes from its namespace.
+            // The name of a nested type includes its enclosing types; only the namespace of the outermost is
+            // removed.
             (NameStyle::Short, _) => {
                 let mut scope = coded >> 2;
                 for _ in 0..MAX_DEPTH {

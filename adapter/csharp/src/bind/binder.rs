@@ -62,11 +62,11 @@ pub(super) struct Binder<'a> {
     /// Number of parts that were bound, up to [`MAX_STEPS`], because parts may be bound repeatedly.
     steps: usize,
     /// The names for completions, once the cursor was reached.
-    pub(super) sight: Option<CompletionScope>,
+    pub(super) completion_scope: Option<CompletionScope>,
 }
 
 pub(super) fn reject<T>(code: &'static str, message: impl Into<String>, span: Span) -> Bind<T> {
-    Err(Box::new(Refusal::Wrong(error(code, message, span))))
+    Err(Box::new(Refusal::Invalid(error(code, message, span))))
 }
 
 /// Refuses an expression that only the compiler can bind.
@@ -84,7 +84,7 @@ impl<'a> Binder<'a> {
             overflow: Overflow::Wraps,
             receivers: Vec::new(),
             steps: 0,
-            sight: None,
+            completion_scope: None,
         }
     }
 
@@ -493,7 +493,7 @@ impl<'a> Binder<'a> {
             let text = bound.iter().map(|piece| match piece {
                 TypedInterpolatedPart::Text(text) => text.clone(),
                 TypedInterpolatedPart::Hole(hole) => {
-                    hole.value.constant().map(Constant::plain).unwrap_or_default()
+                    hole.value.constant().map(Constant::invariant_text).unwrap_or_default()
                 }
             });
             return Ok(self.literal(Constant::Text(text.collect()), span));

@@ -156,8 +156,8 @@ impl Binder<'_> {
                 value: SourceArgumentValue::Value(of.clone()),
                 span: of.span,
             }];
-            with_receiver.extend(given.iter().map(SourceArgument::copied));
-            return self.no_overload(&group.name, &extensions, &with_receiver, span);
+            with_receiver.extend(given.iter().map(SourceArgument::duplicate));
+            return self.reject_call(&group.name, &extensions, &with_receiver, span);
         }
         all.extend(extensions);
         if all.is_empty() {
@@ -168,7 +168,7 @@ impl Binder<'_> {
                 group.span,
             );
         }
-        self.no_overload(&group.name, &all, given, span)
+        self.reject_call(&group.name, &all, given, span)
     }
 
     /// The best method that a type or its bases declare, preferring the most derived type, and all
@@ -249,8 +249,8 @@ impl Binder<'_> {
             value: SourceArgumentValue::Value(of.clone()),
             span: of.span,
         }];
-        all.extend(given.iter().map(SourceArgument::copied));
-        let spaces = self.spaces();
+        all.extend(given.iter().map(SourceArgument::duplicate));
+        let spaces = self.namespaces_in_scope();
         let near = |(_, owner): &&(Rc<Method>, Ty)| {
             self.types.info(owner).is_some_and(|info| spaces.iter().any(|space| **space == *info.namespace))
         };
@@ -268,7 +268,7 @@ impl Binder<'_> {
     fn narrow_arguments<'e>(&self, given: &[SourceArgument<'e>]) -> Option<Vec<SourceArgument<'e>>> {
         let mut is_any = false;
         let narrow = |given: &SourceArgument<'e>| {
-            let mut copy = given.copied();
+            let mut copy = given.duplicate();
             if let SourceArgumentValue::Value(value) = &given.value
                 && given.mode == ArgumentMode::Value
                 && let Some(narrow) = self.narrow(value)
@@ -547,13 +547,13 @@ impl Binder<'_> {
     }
 
     /// Binds a condition, which is converted to `bool`.
-    pub(super) fn truth(&mut self, expr: &Expr) -> Bind<Typed> {
+    pub(super) fn condition(&mut self, expr: &Expr) -> Bind<Typed> {
         self.convert_expr(expr, &Ty::Primitive(kind::BOOLEAN))
     }
 }
 
 impl<'e> SourceArgument<'e> {
-    pub(super) fn copied(&self) -> SourceArgument<'e> {
+    pub(super) fn duplicate(&self) -> SourceArgument<'e> {
         let value = match &self.value {
             SourceArgumentValue::Value(value) => SourceArgumentValue::Value(value.clone()),
             SourceArgumentValue::Late(expr) => SourceArgumentValue::Late(expr),

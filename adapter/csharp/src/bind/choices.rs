@@ -16,7 +16,7 @@ impl Binder<'_> {
         wanted: Option<&Ty>,
         span: Span,
     ) -> Bind<Typed> {
-        let condition = self.truth(condition)?;
+        let condition = self.condition(condition)?;
         let (first, second) = match wanted {
             Some(ty) => (self.convert_expr(a, ty)?, self.convert_expr(b, ty)?),
             None => self.branches(a, b, span)?,
@@ -165,7 +165,7 @@ impl Binder<'_> {
         for arm in arms {
             bound.push(self.within(|binder| {
                 let (test, _) = binder.pattern(&arm.pattern, &input)?;
-                let when = arm.when.as_ref().map(|when| binder.truth(when)).transpose()?;
+                let when = arm.when.as_ref().map(|when| binder.condition(when)).transpose()?;
                 let value = binder.convert_expr(&arm.value, &ty)?;
                 Ok(TypedSwitchArm { test, when, value })
             })?);

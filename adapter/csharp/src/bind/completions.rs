@@ -80,13 +80,13 @@ pub fn complete(
     let word = before.get(span.start..).unwrap_or_default();
     // The result does not matter; binding collects the scope at the cursor.
     drop(binder.meaning(&expr));
-    let Some(sight) = binder.sight.take() else { return (Vec::new(), span) };
-    let mut found = match &sight.of {
+    let Some(scope) = binder.completion_scope.take() else { return (Vec::new(), span) };
+    let mut found = match &scope.of {
         Some(Classification::Value(value)) => binder.members_to_offer(value),
         Some(Classification::Type(ty)) => binder.statics_to_offer(ty, word),
         Some(Classification::Namespace(space)) => binder.types_to_offer(space, word),
         Some(Classification::Group(_)) => Vec::new(),
-        None => binder.names_to_offer(&sight.locals, word),
+        None => binder.names_to_offer(&scope.locals, word),
     };
     let wanted = word.to_lowercase();
     found.retain(|one| one.label.to_lowercase().starts_with(&wanted));
@@ -106,9 +106,9 @@ impl Binder<'_> {
             Some(of) => Some(self.part(of)?),
             None => None,
         };
-        if self.sight.is_none() {
+        if self.completion_scope.is_none() {
             let locals = self.locals.iter().map(|local| local.name.clone()).collect();
-            self.sight = Some(CompletionScope { of, locals });
+            self.completion_scope = Some(CompletionScope { of, locals });
         }
         reject("CS1001", "Identifier expected", span)
     }
@@ -217,7 +217,7 @@ impl Binder<'_> {
             self.declared_members(ty, true, &mut found);
         }
         found.extend(KEYWORDS.map(|word| completion(word, "keyword")));
-        let mut spaces = self.spaces();
+        let mut spaces = self.namespaces_in_scope();
         spaces.extend(COMMON_NAMESPACES.iter().map(|space| (*space).to_owned()));
         spaces.sort();
         spaces.dedup();

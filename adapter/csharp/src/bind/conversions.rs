@@ -88,7 +88,7 @@ impl Binder<'_> {
         {
             return reject(
                 "CS0031",
-                format!("Constant value '{}' cannot be converted to a '{name}'", constant.plain()),
+                format!("Constant value '{}' cannot be converted to a '{name}'", constant.invariant_text()),
                 value.span,
             );
         }
@@ -304,7 +304,7 @@ impl Binder<'_> {
         if self.types.is_decimal(&to) {
             return match constant.to_decimal(true) {
                 Some(folded) => Ok(Typed::new(TypedKind::Constant(Constant::Decimal(folded)), to, span)),
-                None => self.does_not_fit(constant, &to, span),
+                None => self.reject_overflow(constant, &to, span),
             };
         }
         let Some(kind) = to.number().or_else(|| self.types.enum_storage(&to)) else {
@@ -323,15 +323,15 @@ impl Binder<'_> {
                 to,
                 span,
             )),
-            None => self.does_not_fit(constant, &to, span),
+            None => self.reject_overflow(constant, &to, span),
         }
     }
 
-    fn does_not_fit<T>(&self, constant: &Constant, to: &Ty, span: Span) -> Bind<T> {
+    fn reject_overflow<T>(&self, constant: &Constant, to: &Ty, span: Span) -> Bind<T> {
         let name = self.spell(to);
         let message = format!(
             "Constant value '{}' cannot be converted to a '{name}' (use 'unchecked' syntax to override)",
-            constant.plain()
+            constant.invariant_text()
         );
         reject("CS0221", message, span)
     }

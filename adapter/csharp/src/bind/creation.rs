@@ -73,7 +73,7 @@ impl Binder<'_> {
         let given = self.source_arguments(arguments)?;
         let candidates = self.applicable(&constructors, &[], &given);
         let Some(best) = self.best(candidates, &given, span)? else {
-            return self.no_overload(&name, &constructors, &given, span);
+            return self.reject_call(&name, &constructors, &given, span);
         };
         if given.iter().any(|given| matches!(given.value, super::overloads::SourceArgumentValue::Function)) {
             return leave_to_compiler("a lambda or a method as an argument", span);
@@ -220,7 +220,7 @@ impl Binder<'_> {
             shape.into_iter().map(|length| i32::try_from(length.unwrap_or(0)).unwrap_or(i32::MAX)).collect();
         for (length, is) in bound.iter().zip(&shape) {
             if length.constant() != Some(&Constant::int(*is)) {
-                let wanted = length.constant().map(Constant::plain).unwrap_or_default();
+                let wanted = length.constant().map(Constant::invariant_text).unwrap_or_default();
                 return reject(
                     "CS0847",
                     format!(
@@ -280,7 +280,7 @@ impl Binder<'_> {
                 },
                 _ => None,
             };
-            let inferred = || inferred().filter(|name| is_anonymous || !is_of_tuples(name));
+            let inferred = || inferred().filter(|name| is_anonymous || !is_tuple_member(name));
             let name = name.clone().or_else(inferred);
             names.push(name.filter(|name| !names.contains(&Some(name.clone()))));
             values.push(self.value(element)?);
@@ -303,7 +303,7 @@ impl Binder<'_> {
 
 /// Whether a name is a member of all tuples. An element gets such a name only if it is explicit:
 /// `(pair.Item2, 1).Item2` is 1 (12.8.6).
-fn is_of_tuples(name: &str) -> bool {
+fn is_tuple_member(name: &str) -> bool {
     let number = name.strip_prefix("Item").filter(|digits| !digits.is_empty() && !digits.starts_with('0'));
     number.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
         || ["Rest", "CompareTo", "Deconstruct", "Equals", "GetHashCode", "ToString"].contains(&name)

@@ -92,7 +92,7 @@ impl Binder<'_> {
             Ty::Array(element, rank) => ((**element).clone(), *rank as usize),
             Ty::Pointer(element) if **element != crate::types::VOID => ((**element).clone(), 1),
             ty if *ty == STRING => (CHAR, 1),
-            ty => match self.side_by_side(ty) {
+            ty => match self.contiguous_elements(ty) {
                 Some(elements) => (elements.of, 1),
                 None => return Ok(None),
             },
@@ -121,7 +121,7 @@ impl Binder<'_> {
     }
 
     /// The contiguous elements of an inline array or a fixed buffer.
-    fn side_by_side(&self, ty: &Ty) -> Option<ContiguousElements> {
+    fn contiguous_elements(&self, ty: &Ty) -> Option<ContiguousElements> {
         if !ty.is_value() {
             return None;
         }
@@ -158,7 +158,7 @@ impl Binder<'_> {
         if matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
             return Ok(Typed::new(TypedKind::Length(of.clone().boxed()), INT, span));
         }
-        if let Some(count) = self.side_by_side(&of.ty).and_then(|elements| elements.count) {
+        if let Some(count) = self.contiguous_elements(&of.ty).and_then(|elements| elements.count) {
             return Ok(self.int(i32::try_from(count).unwrap_or(i32::MAX), span));
         }
         for name in ["Length", "Count"] {

@@ -12,7 +12,7 @@ use crate::syntax::tree::{Expr, ExprKind};
 use crate::types::{BOOL, STRING, Ty};
 
 impl Binder<'_> {
-    fn truth_of(&self, value: Typed, op: BinaryOp, span: Span) -> Typed {
+    fn negate_if_unequal(&self, value: Typed, op: BinaryOp, span: Span) -> Typed {
         if op == BinaryOp::NotEqual { self.negated(value, span) } else { value }
     }
 
@@ -39,7 +39,7 @@ impl Binder<'_> {
             return None;
         }
         let is_null = Typed::new(TypedKind::IsNull(of.clone().boxed()), BOOL, span);
-        Some(self.truth_of(is_null, op, span))
+        Some(self.negate_if_unequal(is_null, op, span))
     }
 
     /// Compares strings by their content, objects and delegates by identity, and pointers by their address.
@@ -69,7 +69,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let same = Typed::new(TypedKind::Same(a.clone().boxed(), b.clone().boxed()), BOOL, span);
-        Ok(Some(self.truth_of(same, op, span)))
+        Ok(Some(self.negate_if_unequal(same, op, span)))
     }
 
     /// Binds `(a, b) == pair` for each element (12.12.11); `None` if the operands are not tuples.
@@ -199,7 +199,7 @@ impl Binder<'_> {
         let joined =
             all.into_iter().reduce(|a, b| Typed::new(TypedKind::And(a.boxed(), b.boxed()), BOOL, span));
         let joined = joined.unwrap_or_else(|| self.truth_value(true, span));
-        self.truth_of(joined, op, span)
+        self.negate_if_unequal(joined, op, span)
     }
 }
 

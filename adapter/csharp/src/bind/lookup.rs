@@ -132,16 +132,16 @@ impl Binder<'_> {
             }
             around = self.enclosing(&class);
         }
-        let found = self.spaces().iter().find_map(|space| {
+        let found = self.namespaces_in_scope().iter().find_map(|space| {
             let full = if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
-            self.type_around(&full)
+            self.find_type_in_scope(&full)
         });
         let def = found.or_else(|| self.types.system.find_unique(&own))?;
         Some(self.types.make(def, types))
     }
 
     /// A type by its full name, as the code in scope would find it.
-    fn type_around(&self, full_name: &str) -> Option<Def> {
+    fn find_type_in_scope(&self, full_name: &str) -> Option<Def> {
         match self.place() {
             Some(place) => self.types.system.find_from(place, full_name),
             None => self.types.system.find(full_name),
@@ -155,7 +155,7 @@ impl Binder<'_> {
 
     /// Namespaces whose types are in scope: those around the code from the inside out, imported
     /// ones, and common ones.
-    pub(super) fn spaces(&self) -> Vec<String> {
+    pub(super) fn namespaces_in_scope(&self) -> Vec<String> {
         let mut spaces = Vec::new();
         if let Some(info) = self.scope.class.as_ref().and_then(|class| self.types.info(class)) {
             let mut space = info.namespace.to_string();
@@ -210,7 +210,7 @@ impl Binder<'_> {
         let full = if space.is_empty() { name.to_owned() } else { format!("{space}.{name}") };
         let arity = types.len().max(open);
         let own = if arity > 0 { format!("{full}`{arity}") } else { full.clone() };
-        match self.type_around(&own) {
+        match self.find_type_in_scope(&own) {
             Some(def) => Some(Classification::Type(self.types.make(def, types))),
             None => self.types.system.is_namespace(&full).then_some(Classification::Namespace(full)),
         }

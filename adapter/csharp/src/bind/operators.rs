@@ -38,7 +38,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Typed, b: Typed, span: Span) -> Bind<Typed> {
-        let (a, b) = (self.as_it_is(a)?, self.as_it_is(b)?);
+        let (a, b) = (self.to_runtime_type(a)?, self.to_runtime_type(b)?);
         if op.is_equality()
             && let Some(value) = self.null_equality(op, &a, &b, span)
         {
@@ -58,7 +58,7 @@ impl Binder<'_> {
         if let Some(value) = self.enum_binary(op, &a, &b, span)? {
             return Ok(value);
         }
-        if let Some(value) = self.truth_binary(op, &a, &b, span)? {
+        if let Some(value) = self.boolean_binary(op, &a, &b, span)? {
             return Ok(value);
         }
         if let Some(value) = self.number_binary(op, &a, &b, span)? {
@@ -76,7 +76,7 @@ impl Binder<'_> {
     }
 
     /// Converts a `dynamic` value to its run-time type.
-    fn as_it_is(&self, value: Typed) -> Bind<Typed> {
+    fn to_runtime_type(&self, value: Typed) -> Bind<Typed> {
         if !self.is_dynamic_value(&value) {
             return Ok(value);
         }
@@ -305,7 +305,7 @@ impl Binder<'_> {
     }
 
     /// Binds `&`, `|`, `^` and equality of `bool`, with three values for `bool?`.
-    fn truth_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
+    fn boolean_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
         if !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Equal | BinaryOp::NotEqual)
         {
             return Ok(None);
@@ -484,7 +484,7 @@ impl Binder<'_> {
 
     pub(super) fn unary(&mut self, op: UnaryOp, of: &Expr, span: Span) -> Bind<Typed> {
         let value = self.value(of)?;
-        let value = self.as_it_is(value)?;
+        let value = self.to_runtime_type(value)?;
         let methods = self.operator_methods(op.method(), &[&value]);
         if !methods.is_empty()
             && let Some(value) = self.user_defined_operator(&methods, &[&value], None, span)?
@@ -534,7 +534,7 @@ impl Binder<'_> {
             let ty = folded.ty();
             return Ok(Typed::new(TypedKind::Constant(folded), ty, span));
         }
-        match self.number_of_unary(op, &value) {
+        match self.unary_operand_type(op, &value) {
             Some(ty) => {
                 let value = self.convert(value, &ty)?;
                 self.built_in_unary(op, value, ty, span)
@@ -544,7 +544,7 @@ impl Binder<'_> {
     }
 
     /// The type in which a unary operator is computed.
-    fn number_of_unary(&self, op: UnaryOp, value: &Typed) -> Option<Ty> {
+    fn unary_operand_type(&self, op: UnaryOp, value: &Typed) -> Option<Ty> {
         use kind::{I, I4, I8, R4, R8, U, U4, U8};
         let kinds: &[u32] = match op {
             UnaryOp::Minus => &[I4, I8, I, R4, R8],

@@ -121,7 +121,7 @@ impl Binder<'_> {
         if !types.is_empty() && types.len() != generic {
             return None;
         }
-        let places = places(method, given, expanded, last)?;
+        let places = parameter_sources(method, given, expanded, last)?;
         // The parameter of each argument.
         let mut met: Vec<(usize, &Parameter, Ty)> = Vec::new();
         for (place, parameter) in places.iter().zip(&method.parameters) {
@@ -259,14 +259,14 @@ impl Binder<'_> {
             one.expanded.cmp(&other.expanded),
             left_out(one).cmp(&left_out(other)),
             rest(one).cmp(&rest(other)),
-            self.specific(other, one),
+            self.compare_specificity(other, one),
         ];
         ties.into_iter().fold(Ordering::Equal, Ordering::then).reverse()
     }
 
     /// Compares two candidates by the specificity of their declared types: `List<T>` is
     /// more specific than `T`.
-    fn specific(&self, one: &OverloadCandidate, other: &OverloadCandidate) -> Ordering {
+    fn compare_specificity(&self, one: &OverloadCandidate, other: &OverloadCandidate) -> Ordering {
         let depth = |candidate: &OverloadCandidate| {
             candidate
                 .method
@@ -315,7 +315,7 @@ impl Binder<'_> {
     }
 
     /// Refuses a call because no method accepts these arguments.
-    pub(super) fn no_overload<T>(
+    pub(super) fn reject_call<T>(
         &self,
         name: &str,
         methods: &[(Rc<Method>, Ty)],
@@ -389,7 +389,7 @@ fn specificity(ty: &Ty) -> usize {
 }
 
 /// The source of each parameter's value; `None` if the arguments do not match the parameters.
-fn places(
+fn parameter_sources(
     method: &Method,
     given: &[SourceArgument<'_>],
     expanded: bool,

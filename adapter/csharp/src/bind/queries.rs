@@ -71,13 +71,13 @@ impl Binder<'_> {
                 clauses.push(TypedQueryClause::Let(slot, value));
             }
             tree::QueryClause::Where(condition) => {
-                let condition = self.truth(condition)?;
+                let condition = self.condition(condition)?;
                 clauses.push(TypedQueryClause::Where(condition));
             }
             tree::QueryClause::OrderBy(keys) => {
                 let mut all = Vec::new();
-                for (key, falls) in keys {
-                    all.push((self.value(key)?, *falls));
+                for (key, is_descending) in keys {
+                    all.push((self.value(key)?, *is_descending));
                 }
                 clauses.push(TypedQueryClause::OrderBy(all));
             }

@@ -63,20 +63,20 @@ impl Binder<'_> {
                 }
             }
             tree::Stmt::If(condition, then, other) => {
-                let condition = self.truth(condition)?;
+                let condition = self.condition(condition)?;
                 let then = self.embedded_statement(then, returns)?;
                 let other =
                     other.as_ref().map(|other| self.embedded_statement(other, returns)).transpose()?;
                 bound.push(TypedStmt::If(condition, then, other));
             }
             tree::Stmt::While(condition, body) => {
-                let condition = Some(self.truth(condition)?);
+                let condition = Some(self.condition(condition)?);
                 let body = self.embedded_statement(body, returns)?;
                 bound.push(TypedStmt::Loop { condition, updates: Vec::new(), body, asks_first: true });
             }
             tree::Stmt::Do(body, condition) => {
                 let body = self.embedded_statement(body, returns)?;
-                let condition = Some(self.truth(condition)?);
+                let condition = Some(self.condition(condition)?);
                 bound.push(TypedStmt::Loop { condition, updates: Vec::new(), body, asks_first: false });
             }
             tree::Stmt::For { first, condition, updates, body } => {
@@ -86,7 +86,7 @@ impl Binder<'_> {
                         binder.statement(one, returns, &mut all)?;
                     }
                     let condition =
-                        condition.as_ref().map(|condition| binder.truth(condition)).transpose()?;
+                        condition.as_ref().map(|condition| binder.condition(condition)).transpose()?;
                     let updates = updates.iter().map(|update| binder.effect(update)).collect::<Bind<_>>()?;
                     let body = binder.embedded_statement(body, returns)?;
                     all.push(TypedStmt::Loop { condition, updates, body, asks_first: true });

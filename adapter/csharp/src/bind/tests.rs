@@ -61,7 +61,7 @@ const VARIABLES: &[(&str, &str)] = &[
 ];
 
 fn bound_in(world: &FakeTypes, text: &str, class: Option<&str>) -> Result<BoundExpression, Refusal> {
-    let expr = parse(text).map_err(Refusal::Wrong)?;
+    let expr = parse(text).map_err(Refusal::Invalid)?;
     *world.text.borrow_mut() = text.to_owned();
     let scope = world.scope_of(VARIABLES, class, false);
     bind(&expr, &scope, None, world)
@@ -70,15 +70,17 @@ fn bound_in(world: &FakeTypes, text: &str, class: Option<&str>) -> Result<BoundE
 fn shown(world: &FakeTypes, bound: &Result<BoundExpression, Refusal>) -> String {
     match bound {
         Ok(BoundExpression { meaning: Meaning::Value(value), .. }) => {
-            let constant =
-                value.constant().map(|constant| format!(" = {}", constant.plain())).unwrap_or_default();
+            let constant = value
+                .constant()
+                .map(|constant| format!(" = {}", constant.invariant_text()))
+                .unwrap_or_default();
             format!("{}{constant}", TypeRelations::new(world).spell(&value.ty))
         }
         Ok(BoundExpression { meaning: Meaning::Type(ty), .. }) => {
             format!("type {}", TypeRelations::new(world).spell(ty))
         }
         Ok(BoundExpression { meaning: Meaning::Namespace(name), .. }) => format!("namespace {name}"),
-        Err(Refusal::Wrong(diagnostic)) => diagnostic.code.to_owned(),
+        Err(Refusal::Invalid(diagnostic)) => diagnostic.code.to_owned(),
         Err(Refusal::NeedsCompiler { what, .. }) => format!("compiler: {what}"),
     }
 }
@@ -547,7 +549,7 @@ fn diagnostics_say_where_and_what() {
         ("text - one", "text - one", "Operator '-' cannot be applied to operands of type 'string' and 'int'"),
         ("1 + (Nope)one", "Nope", "The type or namespace name 'Nope' could not be found"),
     ] {
-        let Err(Refusal::Wrong(diagnostic)) = bound_in(&world, text, None) else { panic!("{text}") };
+        let Err(Refusal::Invalid(diagnostic)) = bound_in(&world, text, None) else { panic!("{text}") };
         assert_eq!(text.get(diagnostic.span.start..diagnostic.span.end), Some(place), "{text}");
         assert!(diagnostic.message.starts_with(message), "{text}: {}", diagnostic.message);
     }

@@ -24,7 +24,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 TypedArgument::Value(value) => self.val(value)?,
                 TypedArgument::Place(place) => {
                     let val = self.val(place)?;
-                    if Self::is_here(&val) {
+                    if Self::is_local_constant(&val) {
                         let source = self.source(place);
                         return self.fail(format!(
                             "`{source}` has no place in the program that a `ref` or `out` argument could be"
@@ -88,7 +88,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 return Ok(known.into());
             }
         }
-        let val = self.in_program(value)?;
+        let val = self.create_in_program(value)?;
         if !of.ty.is_value() && self.target.is_null(&val)? {
             let source = self.source(of);
             return self
@@ -109,7 +109,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         {
             return Ok(item);
         }
-        let val = self.in_program(value)?;
+        let val = self.create_in_program(value)?;
         if !of.ty.is_value() && self.target.is_null(&val)? {
             let source = self.source(of);
             return self.fail(format!("NullReferenceException: `{source}` is null, so it has no elements"));

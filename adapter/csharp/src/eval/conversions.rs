@@ -25,7 +25,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             {
                 return Ok(ValueOrSequence::Local(local, ty));
             }
-            local => self.in_program(local)?,
+            local => self.create_in_program(local)?,
         };
         self.convert_val(val, how, to, of).map(ValueOrSequence::Val)
     }
@@ -155,7 +155,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             Some(converted) => Ok(converted),
             None => {
                 let is_real = matches!(constant, Constant::Single(_) | Constant::Double(_));
-                let (value, to) = (constant.plain(), types.spell(to));
+                let (value, to) = (constant.invariant_text(), types.spell(to));
                 match is_real && kind.is_some() && !checked {
                     true => self.fail(format!(
                         "{value} does not fit into `{to}`; C# does not define the result of an unchecked cast"
@@ -170,7 +170,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// Whether a value is a constant in the debugger, not in the program.
-    pub(crate) fn is_here(val: &Val<T::Place>) -> bool {
+    pub(crate) fn is_local_constant(val: &Val<T::Place>) -> bool {
         matches!(val.data, Data::Constant(_))
     }
 }

@@ -55,7 +55,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     /// Evaluates a part to a value in the program or a constant. A local sequence is created in the program.
     pub(crate) fn val(&mut self, of: &Typed) -> Res<T, Val<T::Place>> {
         let value = self.value(of)?;
-        self.in_program(value)
+        self.create_in_program(value)
     }
 
     /// Evaluates a part to a constant.
@@ -458,7 +458,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
     }
 
     /// Converts a local sequence to a value in the program.
-    pub(crate) fn in_program(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
+    pub(crate) fn create_in_program(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
         let (local, ty) = match value {
             ValueOrSequence::Val(val) => return Ok(val),
             ValueOrSequence::Local(local, ty) => (local, ty),
@@ -486,7 +486,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         }
         let mut vals = Vec::new();
         for one in items {
-            vals.push(self.in_program(one)?);
+            vals.push(self.create_in_program(one)?);
         }
         let length = i64::try_from(vals.len()).unwrap_or(i64::MAX);
         let array = self.target.new_array(&item, &[length], Some(vals))?;

@@ -261,12 +261,12 @@ impl FakeProgram {
         match self.load(val).unwrap() {
             Some(Constant::Text(text)) => format!("\"{text}\""),
             Some(Constant::Null) => "null".into(),
-            Some(constant) => constant.plain(),
+            Some(constant) => constant.invariant_text(),
             None => {
                 let Data::At(place) = &val.data else { panic!() };
                 let object = self.object(&self.read(place));
                 let one = |stored: &FakeValue| match stored {
-                    FakeValue::Here(constant) => constant.plain(),
+                    FakeValue::Here(constant) => constant.invariant_text(),
                     FakeValue::Object(id) => self.shown(&Val::at(FakeLocation::Object(*id), Ty::Other)),
                 };
                 if !object.items.is_empty() || matches!(object.ty, Ty::Vector(_)) {
@@ -683,7 +683,7 @@ impl EvaluationTarget for FakeProgram {
         order.sort_by(|a, b| {
             levels.iter().fold(Ordering::Equal, |order, level| {
                 let by = self.shown(&level.keys[*a]).cmp(&self.shown(&level.keys[*b]));
-                order.then(if level.falls { by.reverse() } else { by })
+                order.then(if level.is_descending { by.reverse() } else { by })
             })
         });
         Ok(order)

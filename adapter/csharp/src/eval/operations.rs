@@ -24,7 +24,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         match compute(op, &first, &second, (false, false), overflow) {
             Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
             Err(problem) => {
-                let shown = format!("{} {} {}", first.plain(), op.text(), second.plain());
+                let shown = format!("{} {} {}", first.invariant_text(), op.text(), second.invariant_text());
                 match problem {
                     OperatorError::Overflow => self.fail(format!("OverflowException: {shown} overflows")),
                     OperatorError::DividesByZero => self.fail(format!("DivideByZeroException: {shown}")),
@@ -57,7 +57,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         match compute_unary(op, &constant, false, overflow) {
             Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
             Err(OperatorError::Overflow) => {
-                self.fail(format!("OverflowException: {}{} overflows", op.text(), constant.plain()))
+                self.fail(format!("OverflowException: {}{} overflows", op.text(), constant.invariant_text()))
             }
             Err(_) => self.fail(format!("`{}` cannot be computed", self.source(of))),
         }

@@ -39,13 +39,13 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 }
                 TypedQueryClause::OrderBy(keys) => {
                     let mut levels: Vec<SortKeys<T::Place>> = Vec::new();
-                    for (key, falls) in keys {
+                    for (key, is_descending) in keys {
                         let mut all = Vec::new();
                         for row in &rows {
                             self.enter(row)?;
                             all.push(self.val(key)?);
                         }
-                        levels.push(SortKeys { keys: all, falls: *falls, comparer: None });
+                        levels.push(SortKeys { keys: all, is_descending: *is_descending, comparer: None });
                     }
                     let order = self.order(rows.len(), &levels)?;
                     rows = order.into_iter().filter_map(|at| rows.get(at).cloned()).collect();

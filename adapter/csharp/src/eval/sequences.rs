@@ -132,6 +132,6 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
 
     /// Converts to a value in the program or a constant.
     pub(crate) fn plain(&mut self, value: ValueOrSequence<T::Place>) -> Res<T, Val<T::Place>> {
-        self.in_program(value)
+        self.create_in_program(value)
     }
 }

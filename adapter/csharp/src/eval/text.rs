@@ -26,7 +26,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 return Ok(self.target.enum_name(&actual, number).unwrap_or_else(|| number.to_string()));
             }
         }
-        Ok(constant.plain())
+        Ok(constant.invariant_text())
     }
 
     pub(crate) fn interpolated_string(&mut self, pieces: &[TypedInterpolatedPart]) -> Res<T, String> {

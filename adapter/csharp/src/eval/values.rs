@@ -80,7 +80,7 @@ pub struct SortKeys<P> {
     /// One key for each item.
     pub keys: Vec<Val<P>>,
     /// Whether the order is descending.
-    pub falls: bool,
+    pub is_descending: bool,
     /// The comparer, if the keys are not compared by their own order.
     pub comparer: Option<Val<P>>,
 }

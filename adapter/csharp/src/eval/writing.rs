@@ -39,7 +39,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             }
             _ => {
                 let target = self.val(place)?;
-                if Self::is_here(&target) || !self.target.is_variable(&target) {
+                if Self::is_local_constant(&target) || !self.target.is_variable(&target) {
                     let source = self.source(place);
                     return self.fail(format!("`{source}` {NO_PLACE}"));
                 }

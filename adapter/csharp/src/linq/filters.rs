@@ -316,7 +316,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         sequence: ValueOrSequence<T::Place>,
         lambdas: &[Rc<TypedLambda>],
     ) -> Res<T, ValueOrSequence<T::Place>> {
-        let of = self.in_program(sequence)?;
+        let of = self.create_in_program(sequence)?;
         let source = self.source(&linq.of);
         let items = self.items_of(&ValueOrSequence::Val(of.clone()), source)?;
         let Some(lambda) = lambdas.first() else { return self.no_item() };

@@ -22,7 +22,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         match given.intrinsic {
             Intrinsic::Sum | Intrinsic::Average => self.sum_items(given, all).map(ValueOrSequence::Val),
             Intrinsic::Aggregate => self.aggregate(given, all),
-            _ => self.extreme(given, all),
+            _ => self.min_or_max(given, all),
         }
     }
 
@@ -99,7 +99,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// The first item with the least or greatest key; null only if all keys are null.
-    fn extreme(
+    fn min_or_max(
         &mut self,
         given: &LinqCall<T::Place>,
         all: Vec<ValueOrSequence<T::Place>>,
@@ -116,7 +116,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             keys.push(self.plain(key)?);
             items.push(item);
         }
-        let best = self.best_of(&keys, wanted)?;
+        let best = self.min_or_max_position(&keys, wanted)?;
         match best {
             Some(at) if by => match items.into_iter().nth(at) {
                 Some(item) => Ok(item),
@@ -134,7 +134,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
     }
 
     /// The position of the first least or greatest key; that of a null only if all keys are null.
-    fn best_of(&mut self, keys: &[Val<T::Place>], wanted: Ordering) -> Res<T, Option<usize>> {
+    fn min_or_max_position(&mut self, keys: &[Val<T::Place>], wanted: Ordering) -> Res<T, Option<usize>> {
         let (mut present, mut loaded) = (Vec::new(), Vec::new());
         for (at, key) in keys.iter().enumerate() {
             if !self.target.is_null(key)? {
@@ -147,7 +147,8 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         if !loaded.iter().all(known) {
             // The program orders these keys; it keeps the order of equal ones.
             let keys = present.iter().filter_map(|at| keys.get(*at).cloned()).collect();
-            let level = crate::eval::SortKeys { keys, falls: wanted == Ordering::Greater, comparer: None };
+            let level =
+                crate::eval::SortKeys { keys, is_descending: wanted == Ordering::Greater, comparer: None };
             let order = self.target.order(present.len(), std::slice::from_ref(&level))?;
             return Ok(order.first().and_then(|at| present.get(*at).copied()));
         }

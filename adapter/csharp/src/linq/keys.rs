@@ -35,9 +35,12 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
         let ty = given.ty.clone();
         match given.intrinsic {
             I::OrderBy | I::OrderByDescending | I::ThenBy | I::ThenByDescending => {
-                let falls = matches!(given.intrinsic, I::OrderByDescending | I::ThenByDescending);
-                let level =
-                    SortKeys { keys: self.keys(given, 0, &all)?, falls, comparer: self.comparer(given)? };
+                let is_descending = matches!(given.intrinsic, I::OrderByDescending | I::ThenByDescending);
+                let level = SortKeys {
+                    keys: self.keys(given, 0, &all)?,
+                    is_descending,
+                    comparer: self.comparer(given)?,
+                };
                 let mut levels = match ordered.as_deref() {
                     Some(LocalSequence::Ordered(_, levels)) => levels.clone(),
                     _ => Vec::new(),
@@ -247,16 +250,16 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
             if level.comparer.is_some() {
                 return self.target.order(count, levels);
             }
-            known.push((keys, level.falls));
+            known.push((keys, level.is_descending));
         }
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by(|a, b| {
-            let by_level = known.iter().map(|(keys, falls)| {
+            let by_level = known.iter().map(|(keys, is_descending)| {
                 let order = match (keys.get(*a), keys.get(*b)) {
                     (Some(a), Some(b)) => order_of(a, b).unwrap_or(Ordering::Equal),
                     _ => Ordering::Equal,
                 };
-                if *falls { order.reverse() } else { order }
+                if *is_descending { order.reverse() } else { order }
             });
             by_level.fold(Ordering::Equal, Ordering::then)
         });

@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(literal("1.5f"), Some(Constant::Single(1.5)));
         assert_eq!(literal(".5"), Some(Constant::Double(0.5)));
         assert_eq!(literal("1e3"), Some(Constant::Double(1000.0)));
-        assert_eq!(literal("1.50m").map(|value| value.plain()).as_deref(), Some("1.50"));
+        assert_eq!(literal("1.50m").map(|value| value.invariant_text()).as_deref(), Some("1.50"));
         assert_eq!(literal("\"a\\n\\u0041\\x42\""), Some(Constant::Text("a\nAB".into())));
         assert_eq!(literal("'x'"), Some(Constant::Int(kind::CHAR, 120)));
         assert_eq!(literal("'\\''"), Some(Constant::Int(kind::CHAR, 39)));
@@ -312,7 +312,7 @@ mod tests {
             let name = |token: SyntaxToken| match token.tok {
                 Tok::Sign(sign) => sign.to_owned(),
                 Tok::Word(word, _) => word.to_string(),
-                Tok::Literal(constant) => constant.plain(),
+                Tok::Literal(constant) => constant.invariant_text(),
                 other => format!("{other:?}"),
             };
             tokens.into_iter().map(name).collect()

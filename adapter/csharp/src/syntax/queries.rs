@@ -142,11 +142,11 @@ impl Parser<'_> {
         let mut keys = Vec::new();
         loop {
             let key = self.expr()?;
-            let falls = self.eat_word("descending");
-            if !falls {
+            let is_descending = self.eat_word("descending");
+            if !is_descending {
                 self.eat_word("ascending");
             }
-            keys.push((key, falls));
+            keys.push((key, is_descending));
             if !self.eat(",") {
                 return Ok(QueryClause::OrderBy(keys));
             }

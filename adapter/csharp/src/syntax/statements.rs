@@ -46,7 +46,7 @@ impl Parser<'_> {
             return Ok(Stmt::Empty);
         }
         if let Some(what) = self.left_to_compiler() {
-            self.pass_over()?;
+            self.skip_statement()?;
             return Ok(Stmt::Other(what));
         }
         let Tok::Word(word, false) = self.peek().clone() else { return self.simple_statement() };
@@ -124,7 +124,7 @@ impl Parser<'_> {
     }
 
     /// Skips a statement that is not parsed, up to its `;` or its last block.
-    fn pass_over(&mut self) -> Parsed<()> {
+    fn skip_statement(&mut self) -> Parsed<()> {
         loop {
             match self.peek() {
                 Tok::End => return Ok(()),
@@ -185,7 +185,7 @@ impl Parser<'_> {
         if let Some(locals) = self.locals()? {
             // A local function: `int Twice(int x) => …;`
             if self.is("(") {
-                self.pass_over()?;
+                self.skip_statement()?;
                 return Ok(Stmt::Other("a local function"));
             }
             self.expect(";")?;

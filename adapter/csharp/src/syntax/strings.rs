@@ -400,7 +400,7 @@ mod tests {
             Err(error) => return format!("! {}", error.code),
         };
         match &tokens[0].tok {
-            Tok::Literal(constant) => constant.plain(),
+            Tok::Literal(constant) => constant.invariant_text(),
             Tok::Utf8(text) => format!("u8 {text}"),
             Tok::Interpolated(parts) => parts
                 .iter()

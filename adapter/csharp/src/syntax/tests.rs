@@ -26,7 +26,7 @@ fn shown(expr: &Expr) -> String {
         Literal(constant) => match constant {
             crate::Constant::Text(text) => format!("{text:?}"),
             crate::Constant::Null => "null".into(),
-            other => other.plain(),
+            other => other.invariant_text(),
         },
         Utf8 => "u8".into(),
         Interpolated(pieces) => {

@@ -252,7 +252,7 @@ impl ClrSession {
             _ => ty,
         };
         let bytes = self.types.bytes_as(constant, &ty);
-        let bytes = bytes.ok_or_else(|| conversion_failure(&constant.plain(), &self.types.csharp(&ty)))?;
+        let bytes = bytes.ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(&ty)))?;
         let path = self.new_zeroed(site, &ty)?;
         let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
         place.set_bytes(&bytes).map_err(cor("fill a box"))?;
@@ -279,7 +279,7 @@ impl ClrSession {
 
     fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
         let inner = self.types.nullable(to).unwrap_or(OBJECT);
-        let lost = || conversion_failure(&constant.plain(), &self.types.csharp(to));
+        let lost = || conversion_failure(&constant.invariant_text(), &self.types.csharp(to));
         let bytes = self.types.bytes_as(constant, &inner).ok_or_else(lost)?;
         let path = self.new_zeroed(site, to)?;
         let place = self.at_stop().fetch(&path)?;
@@ -287,7 +287,7 @@ impl ClrSession {
             self.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
             self.types.field_named(&place, "value")?.set_bytes(&bytes).ok()
         };
-        fill().ok_or_else(|| conversion_failure(&constant.plain(), &self.types.csharp(to)))?;
+        fill().ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(to)))?;
         Ok(path)
     }
 

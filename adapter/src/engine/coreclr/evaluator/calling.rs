@@ -171,7 +171,7 @@ impl StopContext<'_> {
     /// The string that a call returned.
     pub(super) fn returned_text(&self, said: &Val) -> Result<String, Failure> {
         match self.load(said)? {
-            Some(constant) => Ok(constant.plain()),
+            Some(constant) => Ok(constant.invariant_text()),
             None => Err(failed("the text is longer than what is computed with here")),
         }
     }

@@ -34,8 +34,10 @@ impl ClrSession {
     ) -> Result<Vec<usize>, Failure> {
         let mut positions = self.positions(count, site)?;
         for (at, level) in levels.iter().enumerate() {
-            let (first, end) =
-                (if at == 0 { "OrderBy" } else { "ThenBy" }, if level.falls { "Descending" } else { "" });
+            let (first, end) = (
+                if at == 0 { "OrderBy" } else { "ThenBy" },
+                if level.is_descending { "Descending" } else { "" },
+            );
             let of = self.types.common_ty(&level.keys);
             let key = self.by_position(level.keys.clone(), &of, site)?;
             let sequence = if at == 0 { SEQUENCE } else { "System.Linq.IOrderedEnumerable`1" };

@@ -116,7 +116,8 @@ impl ClrTypeSystem {
         constant: &Constant,
         ty: &Ty,
     ) -> Result<(), Failure> {
-        let lost = || failed(format!("{} does not fit into `{}`", constant.plain(), self.csharp(ty)));
+        let lost =
+            || failed(format!("{} does not fit into `{}`", constant.invariant_text(), self.csharp(ty)));
         let bytes = self.bytes_as(constant, ty).ok_or_else(lost)?;
         let written = debuggee.process()?.write_memory(address, &bytes).map_err(cor("write memory"))?;
         (written == bytes.len()).then_some(()).ok_or_else(|| failed("the memory cannot be written"))

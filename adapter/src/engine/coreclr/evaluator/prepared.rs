@@ -188,7 +188,7 @@ pub(super) fn with_meaning(
     text: &str,
 ) -> Result<PreparedExpression, PrepareFailure> {
     let bound = bound.map_err(|refusal| match refusal {
-        Refusal::Wrong(diagnostic) => PrepareFailure::Wrong(diagnostic_failure(&diagnostic, text)),
+        Refusal::Invalid(diagnostic) => PrepareFailure::Wrong(diagnostic_failure(&diagnostic, text)),
         Refusal::NeedsCompiler { what, span } => PrepareFailure::NeedsCompiler { what, span },
     })?;
     let (effect, has_lambda) = match &bound.meaning {

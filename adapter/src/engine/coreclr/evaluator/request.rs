@@ -297,7 +297,7 @@ impl ClrSession {
         self.values.references.release_from(kept);
         match constant? {
             Some(Constant::Bool(holds)) => Ok(holds),
-            Some(other) => Err(failed(format!("it is {}, not true or false", other.plain()))),
+            Some(other) => Err(failed(format!("it is {}, not true or false", other.invariant_text()))),
             None => Err(failed("it is not true or false")),
         }
     }

@@ -67,7 +67,7 @@ impl ClrTypeSystem {
             "System.Half" => Some(half(bytes()?.get(..2)?.try_into().ok().map(u16::from_le_bytes)?)),
             "System.Numerics.BigInteger" => self.big_integer(debuggee, value, format),
             "System.Numerics.Complex" => {
-                let part = |field| Some(self.constant_of(&self.field_named(value, field)?)?.plain());
+                let part = |field| Some(self.constant_of(&self.field_named(value, field)?)?.invariant_text());
                 Some(format!("<{}; {}>", part("m_real")?, part("m_imaginary")?))
             }
             "System.Index" => word().map(index),

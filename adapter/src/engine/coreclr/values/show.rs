@@ -220,7 +220,7 @@ impl ClrTypeSystem {
             Constant::Int(_, value) if matches!(ty, Ty::Pointer(_)) => format!("0x{value:016x}"),
             Constant::Int(element::CHAR, value) => character(*value as u16, format.hex),
             Constant::Int(kind, value) if format.hex => hexadecimal(*kind, *value),
-            other => other.plain(),
+            other => other.invariant_text(),
         };
         let kind = match (constant, ty) {
             (Constant::Decimal(_), ty) if !matches!(ty, Ty::Named(_)) => "decimal".into(),
