@@ -64,9 +64,9 @@ use crate::types::Ty;
 pub enum Meaning {
     /// A value, or a call that returns nothing.
     Value(Typed),
-    /// A type name, as in `int.MaxValue` before the dot.
+    /// The expression names a type, for example `List<int>`.
     Type(Ty),
-    /// A namespace, by its full name.
+    /// The expression names a namespace, by its full name.
     Namespace(String),
 }
 

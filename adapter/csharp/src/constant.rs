@@ -202,7 +202,7 @@ fn round_decimal(text: &str) -> Option<Decimal> {
     Decimal::from_scientific(text).ok().or_else(cut).map(|value| value.normalize())
 }
 
-/// Size of an integer type, in bytes.
+/// Size of a number, character or Boolean, in bytes; `None` for another type.
 pub fn width(kind: u32) -> Option<usize> {
     Some(match kind {
         element::I1 | element::U1 | element::BOOLEAN => 1,
