@@ -49,8 +49,7 @@ struct AgentViewState {
     last_snapshot: u64,
 }
 
-/// A wait of the program for its input: another one when the program has stopped, printed or been given input
-/// since.
+/// Identity of one wait for input. It changes when the program has stopped, printed or received input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputWait {
     /// Stops and ends before it.

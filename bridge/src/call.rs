@@ -88,8 +88,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Reports every two seconds that `what` continues, and each line that an engine prints, such as its
-    /// build's.
+    /// Reports every two seconds that `what` continues, and each line that an engine or its build prints.
     pub async fn during<T>(
         &self,
         what: &str,

@@ -31,9 +31,9 @@ pub const FAMILIES: &[&ToolFamily] = &[
 /// The one tool that runs any command.
 pub const RUN_COMMAND: &str = "run_command";
 
-/// Tools whose work another one does too (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`,
-/// `debug_continue`, `file_exists`, `git_status`): they can still be called by name, and cost nothing in the
-/// list.
+/// Tools that another tool includes (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`,
+/// `debug_continue`, `file_exists`, `git_status`). Clients can still call them by name; the list
+/// leaves them out to save tokens.
 const UNLISTED: [&str; 8] = [
     "debug_set_function_breakpoint",
     "debug_exception_info",

@@ -171,8 +171,7 @@ impl Bridge {
         });
     }
 
-    /// The program of a child has ended: there is nothing more to ask of its session, for its output is its
-    /// parent's.
+    /// Drops the session of a child whose program has ended: its output belongs to its parent's session.
     fn child_ended(&self, id: &str) {
         let gone =
             self.joined_sessions().into_iter().find(|session| session.id == id && session.kin.root.is_some());

@@ -6,8 +6,8 @@ use crate::server::Bridge;
 /// Most that are offered; MCP allows 100.
 const MAX_COMPLETIONS: usize = 100;
 
-/// Completions of `typed` for an argument of this name, and whether there are more. Paths only inside the
-/// roots.
+/// Returns completions of `typed` for the argument of this name, and whether there are more. Paths are
+/// completed only inside the roots.
 pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, bool) {
     let mut found = match argument {
         "program" | "project" | "file" => paths(typed, |folder| bridge.may_read(folder)),
@@ -25,8 +25,8 @@ fn starting_with(all: impl Iterator<Item = String>, typed: &str) -> Vec<String> 
     all.filter(|one| one.starts_with(typed)).collect()
 }
 
-/// Files and folders (with a `/` at the end) that begin with what was typed; hidden ones only when a dot was
-/// typed.
+/// Lists files and folders (with a `/` at the end) whose path begins with `typed`. Hidden ones are listed
+/// only if `typed` names a dot.
 fn paths(typed: &str, may_read: impl Fn(&str) -> bool) -> Vec<String> {
     let (folder, start) = typed.rsplit_once('/').map_or(("", typed), |(folder, start)| (folder, start));
     let base = match folder {

@@ -79,8 +79,7 @@ pub struct Snapshot {
     pub capabilities: Map<String, Value>,
     /// The session's ids of this agent's breakpoints that another client removed.
     pub removed: HashSet<i64>,
-    /// The newest programs that this one has started, as `sessionChanged` has them, and how many there were
-    /// in all.
+    /// The newest programs that this one has started, as `sessionChanged` reports them, and the total number.
     pub started: (Vec<Value>, u64),
 }
 

@@ -170,8 +170,8 @@ impl ServerCommand {
         Ok(Self::of(&own.display().to_string(), launcher.as_deref(), args))
     }
 
-    /// The folder in which a package runner caches what it runs may vanish, so the configuration names the
-    /// runner instead.
+    /// A package runner (`npx`, `uvx`, `dnx`) may empty its cache, so the configuration names the runner
+    /// instead of the cached program.
     fn of(own: &str, launcher: Option<&str>, args: &[String]) -> Self {
         // The links beside the store outlive an update of the tool; what is in the store does not.
         let linked = own.split_once("/.store/tandem/").map(|(folder, _)| format!("{folder}/tandem-mcp"));

@@ -32,8 +32,7 @@ impl LogpointBuffer {
         }
     }
 
-    /// Takes what there is: the lines, and how many older ones were dropped. `None` when there is nothing
-    /// new.
+    /// Removes and returns the lines, and how many older ones were dropped. `None` when there are no lines.
     pub fn take(&mut self) -> Option<(Value, u64)> {
         let Self { lines, dropped, .. } = std::mem::take(self);
         (!lines.is_empty()).then(|| (json!(lines), dropped))

@@ -132,7 +132,7 @@ pub async fn read(bridge: &Bridge, address: &ResourceUri) -> Result<Value, Failu
 /// Calls `tell` each time a resource shows something else, until the session or the client is gone.
 ///
 /// # Errors
-/// `NO_SESSION`.
+/// `NO_SESSION` if the resource's session is unknown.
 pub async fn watch<F, T>(
     bridge: &Bridge,
     address: ResourceUri,

@@ -83,8 +83,8 @@ pub struct Bridge {
     last: Option<Arc<BridgeGuard>>,
 }
 
-/// Held by every clone of a bridge. When the last goes (an MCP session over HTTP ends so), what it started
-/// ends too.
+/// Held by every clone of a bridge. When the last clone is dropped, as at the end of an MCP session over
+/// HTTP, everything the bridge started ends, too.
 #[derive(Debug)]
 pub(crate) struct BridgeGuard {
     inner: Arc<Mutex<BridgeState>>,
@@ -205,7 +205,7 @@ impl Bridge {
     /// The session a call means: the one it names (joined when it is not ours yet), else the current one.
     ///
     /// # Errors
-    /// `NO_SESSION`.
+    /// `NO_SESSION` if there is none, or this agent may not join it.
     pub async fn session(&self, arguments: &ToolArguments) -> Result<Arc<AgentSession>, Failure> {
         let wanted = arguments.text("session")?;
         let wanted = wanted.or_else(|| self.with(|inner| inner.current.clone()));
@@ -240,8 +240,8 @@ impl Bridge {
         })
     }
 
-    /// Whether what is requested now is for the next session: there is none, or the current one's program has
-    /// ended.
+    /// Whether a request applies to the next session: there is no session, or the
+    /// current one's program has ended.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when `session` is not a string.
@@ -258,7 +258,7 @@ impl Bridge {
     /// Joins a live session and makes it the current one.
     ///
     /// # Errors
-    /// `NO_SESSION`.
+    /// `NO_SESSION` if no live session has this id.
     pub async fn join(&self, id: &str) -> Result<Arc<AgentSession>, Failure> {
         let entry = session_registry::find(id).ok_or_else(|| {
             Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
@@ -270,7 +270,7 @@ impl Bridge {
     /// Joins a running session; `current` makes it the current one.
     ///
     /// # Errors
-    /// `NO_SESSION`.
+    /// `NO_SESSION` if the session ended in the meantime.
     pub(crate) async fn enter(
         &self,
         entry: &SessionRecord,

@@ -66,8 +66,8 @@ impl SessionPlan {
         }
     }
 
-    /// Folders that may hold sources of its program: that of the program, of its project, and its working
-    /// folder.
+    /// Folders that may hold sources of its program: those of the program and its
+    /// project, and its working folder.
     pub fn folders(&self) -> Vec<PathBuf> {
         let paths = ["program", "project", "cwd"].into_iter().filter_map(|key| self.attributes[key].as_str());
         paths
@@ -259,7 +259,7 @@ impl AgentSession {
     /// Sends a request, with the usual deadline.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     pub async fn ask(&self, command: &str, arguments: Value) -> Result<Value, Failure> {
         self.peer.request(command, arguments, REQUEST_TIMEOUT).await.map(body)
     }
@@ -304,7 +304,7 @@ impl AgentSession {
     /// updated here; before the request, because the stop it leads to may come with its answer.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     pub async fn resume(
         &self,
         command: &str,
@@ -314,10 +314,10 @@ impl AgentSession {
         self.resume_within(command, arguments, REQUEST_TIMEOUT, cancel).await
     }
 
-    /// The same with a request that takes its time.
+    /// Resumes the program as [`resume`](Self::resume) does, with a deadline of the caller's.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with, `TIMEOUT`, `CANCELLED`.
     pub async fn resume_within(
         &self,
         command: &str,
@@ -401,8 +401,8 @@ impl AgentSession {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// New output of the program and of log breakpoints since the agent last read it; at most `limit` bytes
-    /// per stream.
+    /// Output of the program and of log breakpoints since the agent last read it; at most
+    /// `limit` bytes per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
         let mut output = self.take_output(limit).await;
         if let Some((lines, dropped)) = self.listener.with_logpoints(LogpointBuffer::take) {
@@ -446,11 +446,11 @@ impl AgentSession {
         read["screen"].as_str().map(str::to_owned)
     }
 
-    /// Ends the program of a session that another client launched; if that is refused, the session is not
-    /// left.
+    /// Ends the program of a session that another client launched. If the session
+    /// refuses, the agent stays in it.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     pub async fn terminate(&self) -> Result<(), Failure> {
         self.ask("terminate", json!({})).await.map(drop)
     }
@@ -458,7 +458,7 @@ impl AgentSession {
     /// Ends the session or leaves it; waits until the adapter we started is gone.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     pub async fn leave(&self, terminate: Option<bool>) -> Result<(), Failure> {
         let outcome = if self.peer.is_closed() {
             Ok(Value::Null)

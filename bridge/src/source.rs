@@ -176,8 +176,8 @@ pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<Stri
     found
 }
 
-/// A source as it is requested. The end of a path that is not a file here stays as it is: engines find the
-/// source by its end.
+/// The path of a source as the agent named it. If it is only the end of a path, it stays as it is: engines
+/// find the source by its end.
 pub fn source_path(named: &str) -> String {
     let full = absolute(named);
     if Path::new(&full).exists() { full } else { named.trim_start_matches("./").to_owned() }

@@ -112,8 +112,8 @@ fn in_words(session: &Value) -> String {
     line
 }
 
-/// A name as part of a line: without what would begin another one or hide something, and not longer than a
-/// name is.
+/// A name as part of a line: limited in length, without characters that would begin
+/// another line or hide text.
 fn sanitize(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect()
 }

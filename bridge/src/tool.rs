@@ -30,11 +30,11 @@ pub type ToolFuture = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send
 
 /// A tool in a family's table.
 ///
-/// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` (or `=default`) at
-/// the end. Types: `s` string, `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` integer or
-/// string; `as`, `ao`, `ai` arrays of these. `so` is a string and `os` an object that may be written the
-/// other way, too; `sa` is a string or a list of them. `0` behind the type: an empty value is not an absent
-/// one.
+/// Schemas are written `name:type`, with `!` after the type when required and `=meaning` (or `=default`)
+/// at the end. Types: `s` string, `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x`
+/// integer or string; `as`, `ao`, `ai` arrays of these. `so` is a string and `os` an object that may also
+/// be written the other way; `sa` is a string or a list of them. `0` after the type: an empty value is
+/// distinct from an absent one.
 #[derive(Clone, Copy)]
 pub struct Tool {
     /// Name under which MCP lists it.
@@ -47,8 +47,8 @@ pub struct Tool {
     pub about: &'static str,
     /// Parameters, one string for each.
     pub takes: &'static [&'static str],
-    /// Fields of the answer, besides `success`, which each has and none lists: that would cost a model 400
-    /// tokens.
+    /// Fields of the answer, without `success`, which every answer has: listing it
+    /// would cost a model 400 tokens.
     pub gives: &'static [&'static str],
     /// Carries it out; made with [`run!`].
     pub run: fn(ToolCall) -> ToolFuture,

@@ -256,8 +256,8 @@ impl Triggers {
         self.with(Vec::clear);
     }
 
-    /// Adds to an answer the results of triggers that have ended since the last one, and that the call's own
-    /// still runs.
+    /// Adds to an answer the results of triggers that have ended since the last one, and whether the
+    /// call's own is still running.
     pub async fn report(&self, tool: &str, own: Option<&Arc<Trigger>>, answer: &mut Value) {
         if !WAITING.contains(&tool) || !answer.is_object() {
             return;

@@ -27,8 +27,8 @@ const MAX_CONNECTIONS_PER_PEER: usize = 16;
 /// Before connections are accepted again when there are no descriptors.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Serves until `stop`, and then at most as long as `ending` for what is being answered. Whether all of it
-/// was.
+/// Serves until `stop`, then gives open requests the time `ending`. Returns whether
+/// all of them were answered.
 ///
 /// # Errors
 /// When no connections can be accepted any more.

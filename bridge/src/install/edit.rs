@@ -76,7 +76,7 @@ pub(super) fn put(
 /// Takes the entry out if it equals `ours`.
 ///
 /// # Errors
-/// As [`put`].
+/// The errors of [`put`]: the text is not in its form.
 pub(super) fn take(
     form: ConfigFormat,
     text: &str,

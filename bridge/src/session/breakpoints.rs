@@ -36,12 +36,12 @@ impl AgentSession {
         })
     }
 
-    /// Sends the whole list of one file, or of functions, as DAP wants it, and takes in the answers. Each
-    /// belongs to the breakpoint that was sent at its position: the list may have changed by the time it
-    /// comes.
+    /// Sends the whole list of one file, or of functions, as DAP requires, and stores the
+    /// responses. A response belongs to the breakpoint that was sent at its position: the list may
+    /// change before it arrives.
     ///
     /// # Errors
-    /// The session's own; `UNSUPPORTED` for functions where the engine has none.
+    /// The error that the session responds with; `UNSUPPORTED` for functions where the engine has none.
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
         // A list that is built later must not arrive earlier.
         let _in_order = self.sending_breakpoints.lock().await;
@@ -92,8 +92,7 @@ impl AgentSession {
         })
     }
 
-    /// Sources of the program that can be read: those that the debugger knows, and those in the program's
-    /// folder.
+    /// Readable sources of the program: those that the debugger knows, and those in the program's folder.
     pub async fn source_files(&self) -> Vec<String> {
         let mut known = self.known_sources().await;
         let is_source = |path: &str| SCRIPTS.iter().any(|ending| path.ends_with(ending));
@@ -110,7 +109,7 @@ impl AgentSession {
     /// Takes breakpoints out that served their purpose.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     pub async fn drop_breakpoints(&self, purpose: Purpose) -> Result<(), Failure> {
         for file in self.with_requested(|requested| requested.take_all(purpose)) {
             self.send_breakpoints(&file).await?;
@@ -143,8 +142,8 @@ impl AgentSession {
         RequestedBreakpoint::read(arguments)
     }
 
-    /// Names the files of a breakpoint whose file is only the end of a path: engines bind it in each source
-    /// that ends so.
+    /// Lists the files of a breakpoint that names only the end of a path: engines bind
+    /// it in each matching source.
     pub fn name_files(&self, body: &mut Value) {
         let is_end = |named: &&str| !named.is_empty() && Path::new(named).is_relative();
         let Some(named) = body["file"].as_str().filter(is_end).map(str::to_owned) else { return };

@@ -32,10 +32,10 @@ pub(super) async fn set_variable(call: &ToolCall) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// Sets what a name means in a frame.
+/// Assigns a value to a variable, or to a member or element such as `a.b`, as seen from a frame.
 ///
 /// # Errors
-/// The engine's own.
+/// The error that the engine responds with.
 pub(super) async fn set(
     session: &AgentSession,
     frame: &Value,
@@ -92,10 +92,10 @@ async fn outer_scopes(session: &AgentSession, frame: &Value) -> Result<Vec<Value
     Ok(outer.map(|scope| scope["variablesReference"].clone()).take(MAX_OUTER_SCOPES).collect())
 }
 
-/// The response to `evaluate` without any of our own.
+/// Returns the response to `evaluate` without fields that Tandem adds.
 ///
 /// # Errors
-/// The engine's own.
+/// The error that the engine responds with.
 pub(super) async fn evaluate(
     session: &AgentSession,
     frame: &Value,
@@ -117,8 +117,8 @@ async fn holder(session: &AgentSession, scopes: &[Value], name: &str) -> Result<
     Ok(None)
 }
 
-/// Splits a name into its container and its name there: `a.b` and `a->b` into `a` and `b`, `a[1]` into `a`
-/// and `[1]`.
+/// Splits a name into its container and the name there: `a.b` and `a->b` into `a` and `b`,
+/// `a[1]` into `a` and `[1]`.
 fn split(name: &str) -> Option<(&str, &str)> {
     let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.').max(name.rfind("->")) };
     let at = at.filter(|at| *at > 0)?;

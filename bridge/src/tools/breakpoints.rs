@@ -125,8 +125,7 @@ async fn set(call: &ToolCall) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// Drops `dllPath` for engines other than .NET, which have no assemblies; returns whether it was set, to
-/// report it.
+/// Removes `dllPath` for engines other than .NET, which have no assemblies. Returns whether it was set.
 fn forget_assembly(session: &AgentSession, request: &mut RequestedBreakpoint) -> bool {
     let named = session.engine != "coreclr" && !request.dap["modulePath"].is_null();
     if let Some(request) = request.dap.as_object_mut().filter(|_| named) {
@@ -144,8 +143,8 @@ fn find(session: &AgentSession, id: u64) -> Option<AgentBreakpoint> {
     session.with_requested(|requested| requested.find(id).map(|(_, wanted)| wanted.clone()))
 }
 
-/// A breakpoint with the source line where it bound; if that is not the requested line, or it did not bind,
-/// with what is there.
+/// A breakpoint with the source line where it bound. If it bound at another line, or did not bind, the
+/// lines around it are included.
 fn describe((file, asked): &(String, Option<u64>), wanted: Option<&AgentBreakpoint>) -> Value {
     let Some(wanted) = wanted else { return Value::Null };
     let mut body = wanted.body(file);

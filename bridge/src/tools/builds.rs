@@ -18,8 +18,8 @@ use crate::call::ToolCall;
 use crate::catalog::RUN_COMMAND;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
-/// How long a call waits by default, ms: builds are often longer than debugging waits, and clients cut calls
-/// at 60 s.
+/// Default time that a call waits, ms. Builds often take longer than debugging, and
+/// clients abort calls after 60 s.
 const DEFAULT_TIMEOUT_MS: u64 = 50_000;
 /// Output in one answer by default, bytes.
 const DEFAULT_OUTPUT_BYTES: u64 = 8 << 10;

@@ -212,9 +212,9 @@ async fn line_of(session: &AgentSession) -> String {
     }
 }
 
-/// Until when to wait for a running program. One that was reported as waiting for input, and still is, seldom
-/// continues without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a
-/// person types.
+/// Limits the wait for a running program that was reported as waiting for input, and still is:
+/// it seldom continues without. `debug_wait`, or a `timeoutMs`, waits in full for its other
+/// threads, or for a person's input.
 async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Instant, Failure> {
     let session = session.root();
     if !session.agent_view.has_reported_input_wait() || call.arguments.number("timeoutMs")?.is_some() {
@@ -227,9 +227,9 @@ async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Re
     Ok(if waits { until.min(Instant::now() + INPUT_WAIT_TIMEOUT) } else { until })
 }
 
-/// The stop or end that was not reported to the agent yet: it came after a wait timed out, or another client
-/// caused it. Resuming from there could skip just what the agent waits for, so the stop is reported, and
-/// nothing runs.
+/// The stop or end that was not reported to the agent yet: it came after a wait timed out, or
+/// another client caused it. Resuming could skip the stop that the agent waits for, so the stop is
+/// reported and nothing runs.
 pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     let now = session.snapshot();
     let is_stopped = matches!(now.state, ProgramState::Stopped | ProgramState::Exited);

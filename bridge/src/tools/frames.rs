@@ -34,10 +34,10 @@ struct FrameRow {
 }
 
 impl CallStack {
-    /// Reads a part of a thread's stack as it is.
+    /// Reads a part of a thread's stack, without folding.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     async fn read(session: &AgentSession, thread: &Value, start: u64, count: u64) -> Result<Self, Failure> {
         let told = stack(session, thread, start, count).await?;
         let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -49,10 +49,10 @@ impl CallStack {
         })
     }
 
-    /// Reads a thread's stack from the top and folds what is not the user's.
+    /// Reads a thread's stack from the top and folds frames outside the user's code.
     ///
     /// # Errors
-    /// The session's own.
+    /// The error that the session responds with.
     pub(super) async fn read_folded(session: &AgentSession, thread: &Value) -> Result<Self, Failure> {
         let told = stack(session, thread, 0, MAX_FRAMES).await?;
         let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();

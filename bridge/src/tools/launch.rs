@@ -26,8 +26,7 @@ pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the process of a program may take to be reported once it is launched.
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into
-/// `engineOptions`.
+/// Launch attributes that are passed on unchanged; other attributes of an adapter go into `engineOptions`.
 const PASSED_ON: [&str; 41] = [
     "args",
     "engine",
@@ -202,8 +201,8 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
     Ok(plan)
 }
 
-/// Whether the program runs on from its entry: a call that waits for output, or that repeats the launch,
-/// implies `run`.
+/// Whether the program continues from its entry: `run`, which waiting for output or
+/// repeating the launch implies.
 fn runs(call: &ToolCall) -> Result<bool, Failure> {
     let repeats = Repeat::of(&call.arguments)?.is_some();
     let waits = call.arguments.text("waitFor")?.is_some();

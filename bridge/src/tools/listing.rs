@@ -11,8 +11,7 @@ use super::stops;
 use crate::call::ToolCall;
 use crate::session::AgentSession;
 
-/// How many sessions are queried for their state; further ones are listed with the contents of their files
-/// only.
+/// Maximum number of sessions that are queried for their state; others are listed from their files alone.
 const MAX_QUERIED_SESSIONS: usize = 50;
 
 pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {

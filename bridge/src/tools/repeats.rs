@@ -50,7 +50,7 @@ impl Repeat {
     /// Parses `repeat` and `until` of a call; `None` for a single run.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`.
+    /// `INVALID_PARAMETER` if a value is out of range.
     pub fn of(arguments: &ToolArguments) -> Result<Option<Self>, Failure> {
         let until = match arguments.text("until")?.as_deref() {
             None | Some("") => None,
@@ -113,8 +113,8 @@ fn outcome(answer: &Value) -> RunOutcome {
     }
 }
 
-/// The session of the next run, where a run has ended that is to be repeated. Otherwise the answer gets the
-/// number of runs.
+/// Starts the next run of a repeated launch when a run has ended, and returns its session. If no run follows,
+/// the answer gets the number of runs.
 pub(super) async fn next(
     call: &ToolCall,
     session: &AgentSession,

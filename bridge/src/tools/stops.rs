@@ -33,8 +33,8 @@ const MAX_CAUSES: usize = 5;
 const MAX_VARIABLES: usize = 20;
 /// Suffix of the .NET engine after the name of a method, to show what it returned.
 const RETURNED: &str = " returned";
-/// How far down the first frame with a source is looked for: a web server's handlers are dozens of frames of
-/// it down.
+/// Number of frames searched for the first one with a source: a web server's handlers may
+/// be dozens of frames down.
 const MAX_FRAME_DEPTH: u64 = 200;
 /// How long the snapshot may take to follow an answer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -129,8 +129,8 @@ pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) 
     begin_with(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
 }
 
-/// Adds the other sessions of the family that are stopped: waiting for one program may never end while
-/// another is stopped.
+/// Adds the other stopped sessions of the family: waiting for one program may never end
+/// while another is stopped.
 pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &AgentSession) {
     let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut stopped = Vec::new();
@@ -160,8 +160,7 @@ pub(super) fn add_other_stops(answer: &mut Value, call: &ToolCall, session: &Age
     }
 }
 
-/// Adds the programs that were started since the last report to the agent, and how to debug those that are
-/// not debugged.
+/// Adds the programs that were started since the last report, and how to debug those without a debugger.
 pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     let root = session.root();
     let (newest, count) = root.snapshot().started;
@@ -296,9 +295,8 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
     }
 }
 
-/// The agent's breakpoint where the program is stopped, when what was hit is not its own by id: in a program
-/// that its program has started it is set on its behalf, and some adapters (bash-dap, rdbg) do not say which
-/// one was hit.
+/// Names the agent's breakpoint at the line of a stop that carries no id of the agent's: a child session's
+/// breakpoints have ids of their own, and some adapters (bash-dap, rdbg) report no ids.
 fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     let inherited = event["byOther"] == true;
     let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
@@ -354,12 +352,12 @@ fn name_exception(info: &Value, event: &mut Value) {
     }
 }
 
-/// The top frame of a thread, and the one that is shown: the nearest with a source that can be read, of the
-/// user's own code if there is one, for inside the framework, a library or native code that is what helps;
-/// else one with the name of a source; else the top one.
+/// The top frame of a thread, and the frame to show: the nearest with a readable source, in the user's own
+/// code if there is one, because frames of a framework, a library or native code explain little; else the
+/// nearest that names a source; else the top one.
 ///
 /// # Errors
-/// The session's own.
+/// The error that the session responds with.
 pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Result<(Value, Value), Failure> {
     let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
     let own = session.own_folder();
@@ -405,8 +403,8 @@ pub(super) fn has_source(frame: &Value) -> bool {
             && frame["source"]["adapterData"]["notHere"] != true
 }
 
-/// Whether the method of a frame has ended: it has thrown what another stack throws again, and has no
-/// variables.
+/// Whether the method of a frame has ended, so that it has no variables: it threw an exception that
+/// another stack throws again.
 pub(super) fn has_ended(frame: &Value) -> bool {
     frame["hasEnded"] == true
 }

@@ -65,8 +65,8 @@ async fn launch_as(call: &ToolCall, arguments: &ToolArguments) -> Result<Value, 
     Ok(answer)
 }
 
-/// The session of a call that was answered with `pending`: the same call waits on in it, though another run
-/// may be at it by now.
+/// The session of a call that was answered with `pending`: the same call continues to wait in it, even if
+/// another run uses it by now.
 fn find_pending(call: &ToolCall, key: &str) -> Option<Arc<AgentSession>> {
     let is_it = |session: &Arc<AgentSession>| {
         session.agent_view.pending() && session.test_run().is_some_and(|run| run.key == key)
@@ -74,8 +74,8 @@ fn find_pending(call: &ToolCall, key: &str) -> Option<Arc<AgentSession>> {
     call.bridge.joined_sessions().into_iter().find(is_it)
 }
 
-/// The folders that a project outside of the roots is looked for in: tests may be debugged wherever a program
-/// may. None inside.
+/// The repository or folder of a project outside the roots, because tests may be debugged wherever a program
+/// may. `None` for a project inside the roots.
 fn outside_folders(call: &ToolCall, arguments: &ToolArguments) -> Result<Option<Roots>, Failure> {
     let Some(named) = arguments.text("projectPath")? else { return Ok(None) };
     let path = PathBuf::from(absolute(&named));

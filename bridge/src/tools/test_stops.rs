@@ -30,9 +30,9 @@ pub(super) enum FirstStop {
     Wait(Arc<AgentSession>, u64),
 }
 
-/// Decides about the first answer of a test run: if a stop came too late, or none at all, the tests are run
-/// once more, and stop where the exception of the failure is thrown. `session` is that of the process that
-/// the run has started.
+/// Handles the first event of a test run. If the stop came too late, or a test failed without a stop,
+/// the tests run once more and stop where that exception is thrown. `session` is that of the process
+/// that the run has started.
 ///
 /// # Errors
 /// When a process cannot be started, or resumed.
@@ -92,8 +92,8 @@ fn is_another(answer: &Value, known: &KnownException) -> bool {
     event["type"] == "exception" && !known.is(text("exceptionType"), text("message"))
 }
 
-/// Whether a value of JavaScript is a function or a class: a module's are in sight of every test, and say
-/// nothing of it.
+/// Whether a JavaScript value is a function or a class: every test sees those of its module,
+/// and they explain nothing.
 fn is_code(value: &str) -> bool {
     let parameters = |text: &str| {
         text.chars().all(|letter| letter.is_alphanumeric() || "_$, (){}=.".contains(letter))
@@ -103,8 +103,7 @@ fn is_code(value: &str) -> bool {
         || value.split_once("=>").is_some_and(|(before, _)| parameters(before))
 }
 
-/// Leaves out what the runner printed of itself, what the message of the stop has, and the framework's
-/// frames.
+/// Removes the runner's own output, fields that repeat the message of the stop, and the framework's frames.
 fn tidy(event: &mut Value, session: &AgentSession) {
     // The test runner handles every exception of a test; Python's passes it to the debugger as unhandled.
     if (event["isUnhandled"] == false || session.engine == "debugpy")
@@ -168,8 +167,8 @@ fn rethrown_exception(answer: &Value) -> Option<KnownException> {
     })
 }
 
-/// The failure of a test that did not stop: the framework catches its exception in code that counts as the
-/// user's.
+/// The failure of a test that failed without a stop, because the framework catches its exception in code
+/// that counts as the user's.
 fn caught_exception(answer: &Value, session: &AgentSession) -> Option<KnownException> {
     let event = &answer["event"];
     let retries = session.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.retries));

@@ -150,10 +150,10 @@ pub(super) async fn request(
     Ok(request)
 }
 
-/// The same without what git says.
+/// As [`request`], without `changedSince`, which needs git.
 ///
 /// # Errors
-/// The same.
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER`.
 pub fn parse(arguments: &ToolArguments, roots: &Roots) -> Result<Result<TestRequest, Project>, Failure> {
     let (path, tool) = (arguments.text("projectPath")?, arguments.text("tool")?);
     let named = tool.as_deref().and_then(framework::by_name);

@@ -26,8 +26,7 @@ use recorded_input::RecordedInput;
 
 /// Tokens of an answer by default.
 const DEFAULT_TOKENS: u64 = 1500;
-/// How long each run may take unless `timeoutMs` says otherwise: both together less than what clients wait
-/// for.
+/// Default time limit of each run (`timeoutMs`): both runs together must end before clients abort the call.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Most expressions, and most values that are set.
 const MAX_EXPRESSIONS: usize = 20;

@@ -22,8 +22,8 @@ pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
 /// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another
 /// thread that reads all the while is not a reason to end it.
 pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long nothing else happens to a server that listens until that is the news: it may have several
-/// addresses, or stop.
+/// How long a server must do nothing else after it has printed that it listens: it may print
+/// several addresses, or stop.
 const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first words of an answer to a wait whose trigger has ended.
 const TRIGGERED: &str = "what was triggered has ended, and the program has not stopped: it runs on";
@@ -40,8 +40,8 @@ pub(super) async fn wait_for_news(
     wait_longer(call, session, seen, until, INPUT_CHECK_TIMEOUT).await
 }
 
-/// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to
-/// be found out.
+/// Whether a run has ended or stopped between two calls, and another may follow it,
+/// which the caller must check.
 pub(super) fn may_continue(session: &AgentSession) -> bool {
     let root = session.root();
     let now = session.snapshot();
@@ -146,9 +146,9 @@ async fn wait_once(
     })
 }
 
-/// Returns when the program has read all its input and waits for more, or has printed that it listens. A call
-/// with `waitFor` does not return for the latter. A wait for input that the agent knows sets `knows`, and is
-/// not returned again.
+/// Returns when the program has read all its input and waits for more, or has printed that it listens. A
+/// call with `waitFor` ignores the latter. If the agent already knows of the wait for input, this sets
+/// `knows` and keeps waiting.
 async fn idles(
     call: &ToolCall,
     session: &AgentSession,

@@ -33,8 +33,8 @@ const PREAMBLE: &[&str] = &["running ", "test ", "note: run with `RUST_BACKTRACE
 /// The test framework of Rust: `cargo test`.
 pub struct Cargo;
 
-/// Where a debugger stops: at each panic, but of tests that pass by one only when it is known that this fails
-/// them.
+/// A debugger stops at each panic. In tests that must panic it stops only once a panic
+/// is known to fail the test.
 fn stops(are_to_panic: bool, is_known: bool) -> Stops {
     let note = match are_to_panic {
         true => "a test that is to panic, and does not, has no place where it fails",
@@ -338,8 +338,7 @@ async fn run_process(
     Ok(())
 }
 
-/// A program crashed, or a test ended it: the tests that have no result are run again, one at a time, so that
-/// each has one.
+/// Runs the tests without a result one at a time, after the test program crashed or a test ended it.
 async fn rerun_after_crash(
     run: &mut FrameworkRun<'_>,
     program: &TestExecutable,

@@ -37,8 +37,8 @@ pub struct Stops {
     pub filters: Vec<(&'static str, Option<String>)>,
     /// Functions that frameworks call for a check that failed, with a condition.
     pub functions: Vec<(&'static str, Option<&'static str>)>,
-    /// The framework's sources are here, and look like the user's: only frames in the project's folder are
-    /// shown.
+    /// The framework's sources exist here and look like the user's: only frames in the
+    /// project's folder are shown.
     pub own_frames: bool,
     /// A test that fails without a stop is run once more, and stops where what it failed with is thrown.
     pub retries: bool,

@@ -51,7 +51,7 @@ pub enum TestStatus {
     Skipped,
 }
 
-/// Result of a test.
+/// Result of one test, or of one row of a data-driven test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestResult {

@@ -126,9 +126,8 @@ fn set_up_debugging(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: 
     launch.stops = stops();
 }
 
-/// Folders with code that is not the user's, outside of where packages are installed: Tandem's helpers, and
-/// folders that `PYTHONPATH` adds from elsewhere. An exception that passes through them does not belong to
-/// the test.
+/// Folders with code that is not the user's, besides those of installed packages: Tandem's helpers, and
+/// folders that `PYTHONPATH` adds. An exception that passes through them does not belong to the test.
 fn foreign(run: &FrameworkRun<'_>, command: &ProcessCommand) -> Vec<serde_json::Value> {
     let path = command.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
     let path = path.and_then(|(_, value)| value.clone()).unwrap_or_default();

@@ -120,8 +120,8 @@ impl ReportPipe {
     }
 }
 
-/// The line that this last part makes whole: of several processes that write to one pipe, only short lines
-/// stay together.
+/// Returns the line that this part completes. Helpers split long lines, because several processes write to
+/// one pipe and only short writes are atomic.
 fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
     let part = line.strip_prefix(r#"{"event":"part","#)?;
     let part: Value = serde_json::from_str(&format!("{{{part}")).ok()?;

@@ -17,8 +17,8 @@ use crate::results::{Counts, Listener, TestResults};
 use crate::run::{FrameworkRun, TestRunOptions};
 use crate::select::{TestSelection, none};
 
-/// The exit code of a run in which a test has failed, where no process ends with one: those that a client
-/// drives end with 0.
+/// The exit code of a run with a failed test in which no process reports it: processes that a
+/// client drives end with 0.
 const FAILED: i32 = 1;
 /// Number of failures that are reported while a run continues.
 const MAX_REPORTED_FAILURES: usize = 5;
@@ -280,8 +280,8 @@ impl TestRequest {
     }
 }
 
-/// Notifies the listener of each test, and of what is being done: counts, the test that began last, and the
-/// last failures.
+/// Passes each event to the listener, and reports progress: counts, the test that started
+/// last, and the last failures.
 fn follow(listener: Option<Listener>, say: Say) -> Listener {
     let so_far = Mutex::new((Counts::default(), VecDeque::new()));
     Arc::new(move |event| {

@@ -202,8 +202,8 @@ impl TestResults {
         })
     }
 
-    /// Whether a test of this id, a row of it or a test below it has a result. An id may have a longer path
-    /// than its results.
+    /// Whether a test of this id, one of its rows or a test below it has a result. An id may have a
+    /// longer path than its results.
     pub fn has_any(&self, id: &str) -> bool {
         self.with(|inner| {
             if inner.outcomes.contains_key(&key(id, &None, &None)) {

@@ -152,8 +152,8 @@ impl OutputReader for NullReader {
 
 /// A source of results other than the output of a process: a pipe, a protocol.
 pub trait ResultSource: Send {
-    /// Takes in reports while the process runs; returns only if it cannot continue. May be dropped at any
-    /// time.
+    /// Collects reports while the process runs; returns only if it cannot continue.
+    /// May be dropped at any time.
     fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure>;
 
     /// Takes in what is left when the process has ended.
@@ -390,8 +390,8 @@ impl<'a> FrameworkRun<'a> {
         }
     }
 
-    /// Takes in what helpers reported besides results: sources that cannot be loaded are errors, and their
-    /// tests are missing.
+    /// Collects what helpers reported besides results: a source that fails to load is an error,
+    /// and its tests are missing.
     pub fn collect(&mut self, reports: &mut ReportPipe, source: &str) -> Vec<TestItem> {
         let collected = reports.take_collected();
         for broken in &collected.broken {
@@ -409,8 +409,8 @@ impl<'a> FrameworkRun<'a> {
     }
 }
 
-/// The lines that a runtime prints before the stack of a crashed process, for a message; empty without such a
-/// stack.
+/// The lines that a runtime prints before the stack of a crashed process, for a message; empty
+/// if there is no such stack.
 fn reason(printed: &str) -> String {
     let is_call = |line: &&str| line.trim_start().starts_with("at ") && line.starts_with(' ');
     let Some(stack) = printed.lines().position(|line| is_call(&line)) else { return String::new() };

@@ -31,7 +31,7 @@ pub const RUN_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// An action on a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuildAction {
-    /// Compile the project.
+    /// Compile the project, without running it.
     Build,
     /// Build and run its tests.
     Test,
@@ -77,11 +77,11 @@ struct BuildResult {
     report: FinishedReport,
 }
 
-/// Runs an action to its end. A build or test that fails is an answer with `error` in it.
+/// Runs an action to its end. For a build or test that fails, the answer contains `error`.
 ///
 /// # Errors
-/// `UNSUPPORTED` when the tool has no such action, `COMMAND_FAILED` when it cannot be started, `TIMEOUT`,
-/// `CANCELLED`.
+/// `UNSUPPORTED` when the tool has no such action, `COMMAND_FAILED` when it does not
+/// start, `TIMEOUT`, `CANCELLED`.
 pub async fn run(
     project: Project,
     action: BuildAction,
@@ -159,8 +159,8 @@ fn cut(answer: &BuildResult) -> Option<Value> {
     Some(json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message, "hint": hint }))
 }
 
-/// `error` of an answer whose filter matched no test, or whose runner says that there is none. Most runners
-/// end well then.
+/// `error` of an answer whose filter matched no test, or whose runner found none. Most
+/// runners exit with 0 then.
 fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments) -> Option<Value> {
     let report = &answer.report;
     if action != BuildAction::Test || report.errors > 0 || answer.exit_code != 0 {
@@ -182,8 +182,7 @@ fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments)
     Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
 }
 
-/// `error` of an answer whose tool says that something is wrong. A check that finds something has done its
-/// work.
+/// `error` of an answer whose tool reports a failure. A check that finds errors in the code has succeeded.
 fn bad_news(answer: &BuildResult, action: BuildAction) -> Option<Value> {
     let report = &answer.report;
     let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);

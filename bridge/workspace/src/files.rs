@@ -31,8 +31,8 @@ pub struct Listing {
     /// Where to continue, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
-    /// Names that are not UTF-8: written in quotes as git writes them (`"\377"`), which every tool takes
-    /// back.
+    /// Number of names that are not UTF-8. They are quoted as git does (`"\377"`), and
+    /// every tool accepts them so.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_utf8: usize,
 }

@@ -234,8 +234,8 @@ fn absolute_path() -> Option<OsString> {
     if changed { std::env::join_paths(kept).ok() } else { None }
 }
 
-/// Waits for the program's end, draining its pipes all the while, and a moment longer for those who hold
-/// them.
+/// Waits for the program's end while it drains the pipes, and a moment longer for other
+/// processes that hold them.
 async fn child_and_pipes(child: &mut Child, pipes: &mut OutputPipes<'_>) -> Result<ProcessExit, Failure> {
     let failed =
         |error: std::io::Error| Failure::new(ErrorCode::IoFailed, format!("cannot wait for it: {error}"));

@@ -26,8 +26,8 @@ struct RootDirectory {
     dir: Dir,
 }
 
-/// The folders that may be used; the first is where relative paths begin. None by default: then every path is
-/// refused.
+/// The folders that may be used; relative paths begin at the first. The default has
+/// none and refuses every path.
 #[derive(Debug, Default)]
 pub struct Roots(Vec<RootDirectory>);
 
@@ -67,8 +67,8 @@ impl Roots {
         self.0.iter().map(|root| root.path.as_path())
     }
 
-    /// Where a path lies; relative ones begin at the first root. A name that is not UTF-8 is written as the
-    /// tools list it.
+    /// Locates a path in the roots; relative ones begin at the first root. A name that is not UTF-8 is
+    /// written as the tools list it.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is not a path.
@@ -222,8 +222,8 @@ fn identity(dir: &Dir) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Whether cap-std refused because the path leaves the handle's folder: a refusal of its own, not the
-/// system's.
+/// Whether cap-std itself refused, because the path leaves the handle's folder; the
+/// system's errors have a code.
 fn leads_out(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

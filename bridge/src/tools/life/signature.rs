@@ -14,8 +14,8 @@ pub(super) fn base(name: &str) -> &str {
     if end.is_empty() { name } else { end }
 }
 
-/// The words of the parameter list of the function whose code begins on this line; `None` when no declaration
-/// is found.
+/// The words of the parameter list of the function whose code begins on this line; `None` if its
+/// declaration is not found.
 pub(super) fn parameters(source: &SourceText, name: &str, line: u64) -> Option<Vec<String>> {
     let declared = (0..=MAX_LINES_ABOVE.min(line.saturating_sub(1))).find_map(|up| {
         let at = line - up;

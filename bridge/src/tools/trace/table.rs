@@ -159,8 +159,8 @@ impl TraceTable {
         self.hits == 0
     }
 
-    /// Puts rows and numbers into an answer. `single`: one place was given as such, so the rows have its
-    /// values alone.
+    /// Puts rows and columns into an answer. With `single`, the call named one place, so its
+    /// rows contain only the values.
     pub(super) fn put(self, answer: &mut Value, single: bool, budget: Budget) {
         let numbered = matches!(self.keep, Keep::Changes | Keep::Ends);
         let shown = |row: &TraceRow| {

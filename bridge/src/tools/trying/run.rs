@@ -31,7 +31,7 @@ const MAX_PASSED_STOPS: u64 = 100_000;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
 
-/// Result of a run.
+/// Outcome of one run of an experiment.
 #[derive(Debug, Default)]
 pub(super) struct ExperimentRun {
     /// It came to the place.
@@ -287,8 +287,7 @@ impl ActiveRun<'_> {
         Ok(WaitEnd::Timeout)
     }
 
-    /// Whether the time of the run is up. A program that stops again and again never lets a wait come to its
-    /// end.
+    /// Whether the time of the run is up. A program that stops often never lets a single wait time out.
     fn is_over(&self) -> bool {
         Instant::now() >= self.limit
     }
@@ -333,8 +332,8 @@ impl ActiveRun<'_> {
         self.session.resume("continue", json!({ "threadId": thread }), self.cancel).await.map(drop)
     }
 
-    /// Whether the program is stopped at this breakpoint. No other is set here, and some adapters do not say
-    /// which one was hit.
+    /// Whether the program is stopped at this breakpoint. The run sets no other, and
+    /// some adapters report no ids.
     fn is_at(&self, id: u64) -> bool {
         let stop = self.session.snapshot().stop;
         let Some(hits) = stop["hitBreakpointIds"].as_array().filter(|hits| !hits.is_empty()) else {

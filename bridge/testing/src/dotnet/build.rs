@@ -115,12 +115,11 @@ impl DotnetArguments {
     }
 }
 
-/// Builds what was named, unless that is not wanted, and describes its projects of tests. None when the build
-/// fails.
+/// Builds the project or solution, unless `noBuild` is set, and describes its test projects;
+/// empty when the build fails.
 ///
 /// # Errors
-/// When `dotnet` cannot be started; `INVALID_PARAMETER` when nothing was built yet and nothing is to be
-/// built.
+/// When `dotnet` cannot be started; `INVALID_PARAMETER` when a project is not built yet and `noBuild` is set.
 pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Failure> {
     let arguments = DotnetArguments::read(&run.options.arguments);
     let builds = !(run.options.no_build || arguments.no_build);

@@ -55,10 +55,10 @@ pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<V
     talk(run, project, MtpRequest::List).await
 }
 
-/// Runs these tests of a project; all when there are none.
+/// Runs these tests of a project, or all if the list is empty.
 ///
 /// # Errors
-/// As [`list`].
+/// The errors of [`list`]: the program does not start or does not speak the protocol.
 pub async fn run(
     run: &mut FrameworkRun<'_>,
     project: &TestProject,

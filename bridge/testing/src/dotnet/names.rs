@@ -23,8 +23,8 @@ static IN_LINE: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant, and tested")
 });
 
-/// The id of a test: class, method, and what distinguishes its data rows. `shown` is the name its framework
-/// shows.
+/// The id of a test: class, method, and the data that distinguishes its rows. `shown` is the name
+/// that its framework shows.
 pub fn id(class: &str, method: &str, shown: &str) -> String {
     let method = method.split('(').next().unwrap_or_default();
     let own = shown.strip_prefix(class).and_then(|rest| rest.strip_prefix('.')).unwrap_or(shown);

@@ -94,8 +94,7 @@ fn merge_settings(own: &str, configuration: &str, others: &str) -> String {
     }
 }
 
-/// NUnit's own filter for these tests. Its runner does not find by their ids those with a quote in their
-/// arguments.
+/// NUnit's own filter for these tests. Its runner does not find ids of tests with a quote in their arguments.
 pub fn nunit_where(tests: &[TestItem]) -> String {
     let quoted = |test: &TestItem| {
         let name = test.handle["uid"].as_str().unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");

@@ -65,7 +65,7 @@ pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<V
 /// Runs these tests of a project.
 ///
 /// # Errors
-/// As [`list`].
+/// The errors of [`list`]: the console program does not start or does not speak the protocol.
 pub async fn run(
     run: &mut FrameworkRun<'_>,
     project: &TestProject,

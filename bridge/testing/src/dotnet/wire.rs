@@ -41,7 +41,7 @@ impl Wire {
     /// Listens on a free port of this machine.
     ///
     /// # Errors
-    /// `IO_FAILED`.
+    /// `IO_FAILED` if no port is free.
     pub async fn listen(framing: Framing) -> Result<Self, Failure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.map_err(|error| wire_failure("listen for", &error))?;
@@ -76,10 +76,10 @@ impl Wire {
         }
     }
 
-    /// Waits until the process has called. May be dropped at any time.
+    /// Waits until the process has connected. May be dropped at any time.
     ///
     /// # Errors
-    /// `IO_FAILED`.
+    /// `IO_FAILED` if accepting fails.
     pub async fn connect(&mut self) -> Result<&TcpStream, Failure> {
         if self.stream.is_none() {
             self.stream = Some(self.accept().await?);

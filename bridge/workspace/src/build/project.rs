@@ -91,8 +91,8 @@ impl Project {
     /// tool when a folder holds several projects.
     ///
     /// # Errors
-    /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER` when it is not
-    /// clear what.
+    /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER`
+    /// when several projects match.
     pub fn find(roots: &Roots, path: Option<&str>, wanted: Option<&str>) -> Result<Self, Failure> {
         let wanted = match wanted {
             Some(name) => Some(by_name(name)?),
@@ -121,10 +121,9 @@ impl Project {
         Ok(Self { kind, folder: path, file })
     }
 
-    /// The project as its tests run. pytest runs from the folder that it would choose as its root: the
-    /// nearest one that configures it, else the highest one in the roots with a `conftest.py`, else the one
-    /// that has the package it is in. From below, that file is not loaded, and the project's modules are not
-    /// found.
+    /// The project as its tests run. For pytest, the folder becomes pytest's rootdir: the nearest one that
+    /// configures it, else the highest one in the roots with a `conftest.py`, else the one that contains the
+    /// package. From a folder below, pytest does not load that file and does not find the project's modules.
     #[must_use]
     pub fn for_tests(mut self, roots: &Roots) -> Self {
         if self.kind != BuildTool::Pytest {

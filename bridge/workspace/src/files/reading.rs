@@ -49,8 +49,8 @@ pub struct ReadFileResult {
 /// Reads a text, or part of it.
 ///
 /// # Errors
-/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `UNSUPPORTED` when it is not text, or too large, `INVALID_PARAMETER` for
-/// a folder.
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `UNSUPPORTED` for a file that is too large or not text,
+/// `INVALID_PARAMETER` for a folder.
 pub fn read(roots: &Roots, path: &str, selection: &ReadOptions) -> Result<ReadFileResult, Failure> {
     let cursor = Cursor::parse(selection.start.as_deref())?;
     let bytes = whole(roots, path)?;

@@ -93,8 +93,8 @@ fn git_keeps_its_folder() {
     assert_eq!(read(&roots, ".git/config", &selection()).unwrap().content, "");
 }
 
-/// A folder and a link to git's own change places all the time: whatever a path leads to at each look,
-/// nothing gets in.
+/// A folder and a link to git's own change places all the time: whatever a path leads to,
+/// nothing is written there.
 #[test]
 fn git_keeps_its_folder_while_paths_change() {
     use std::sync::atomic::{AtomicBool, Ordering};

@@ -48,8 +48,8 @@ pub struct EntryChange {
 /// Writes a whole file, atomically. A link to a file inside the roots stays a link.
 ///
 /// # Errors
-/// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER` when something else is
-/// there.
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER`
+/// when the path is not a file.
 pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<WriteFileResult, Failure> {
     if content.len() > MAX_WRITE_BYTES {
         let message = format!("`content` has {} bytes; at most {MAX_WRITE_BYTES} are written", content.len());
@@ -68,10 +68,10 @@ pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<WriteFileResul
     Ok(WriteFileResult { path: quote(path.as_os_str().as_bytes()), bytes_written: content.len(), created })
 }
 
-/// Bytes that came as base64.
+/// Decodes `content` in base64.
 ///
 /// # Errors
-/// `INVALID_PARAMETER`.
+/// `INVALID_PARAMETER` if it is not base64.
 pub fn decode(content: &str) -> Result<Vec<u8>, Failure> {
     let decoded = base64::engine::general_purpose::STANDARD.decode(content.trim());
     decoded.map_err(|error| Failure::invalid(format!("`content` is not base64: {error}")))

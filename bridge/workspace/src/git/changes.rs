@@ -75,8 +75,8 @@ pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<AddRes
 /// Commits what is staged.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` without a message, `COMMAND_FAILED` when nothing is staged, a hook refuses, or git
-/// does.
+/// `INVALID_PARAMETER` for an empty message; `COMMAND_FAILED` when nothing is staged, or
+/// when a hook or git refuses.
 pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<CommitResult, Failure> {
     if message.trim().is_empty() {
         return Err(Failure::invalid("`message` is empty"));

@@ -116,7 +116,7 @@ pub async fn log(repository: &Repository<'_>, selection: &LogOptions) -> Result<
 /// All branches, also those of remotes as they were last fetched.
 ///
 /// # Errors
-/// `COMMAND_FAILED`.
+/// `COMMAND_FAILED` when git reports an error.
 pub async fn branches(repository: &Repository<'_>) -> Result<BranchList, Failure> {
     let format = "--format=%(HEAD)%00%(refname)%00%(objectname:short)%00%(upstream:short)%00%(symref:short)";
     let out = repository.need(["for-each-ref", format, "refs/heads", "refs/remotes"]).await?;

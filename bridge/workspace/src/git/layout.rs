@@ -70,8 +70,8 @@ impl Fence {
         ))
     }
 
-    /// A path as `from` names it: links resolved, and checked. For a path that does not exist, its folder
-    /// decides.
+    /// Resolves the links of a path that `from` names, and checks the result. For a path that does not
+    /// exist, its folder decides.
     fn follow(&self, from: &Path, named: &Path) -> Result<PathBuf, Failure> {
         let real = match named.canonicalize() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -93,8 +93,8 @@ impl RepositoryLayout {
     /// repository needs when it begins above a root.
     ///
     /// # Errors
-    /// `PATH_NOT_ALLOWED` when something of it is outside, `UNSUPPORTED` for a bare one, `COMMAND_FAILED` for
-    /// a broken one.
+    /// `PATH_NOT_ALLOWED` when a part of it is outside, `UNSUPPORTED` for a bare repository,
+    /// `COMMAND_FAILED` for a broken one.
     pub fn find(fence: &mut Fence, folder: &Path) -> Result<Option<Self>, Failure> {
         let device = device(folder);
         for top in folder.ancestors() {
@@ -197,8 +197,7 @@ impl RepositoryLayout {
     }
 }
 
-/// Lets a repository that begins above the root keep its things in its own `.git` folder, if it is this
-/// user's.
+/// Allows a repository that begins above the root to use its own `.git` folder, if it belongs to this user.
 fn allow_above(fence: &mut Fence, top: &Path) -> Result<(), Failure> {
     let own = top.join(".git");
     let Ok(metadata) = own.symlink_metadata() else { return Ok(()) };

@@ -199,11 +199,11 @@ impl<'a> Repository<'a> {
         self.stand_in.is_none()
     }
 
-    /// The paths a call is about, for behind `--`: those it names (checked against the roots), else all it
-    /// may see.
+    /// The paths of a call, to write after `--`: those it names (checked against the roots),
+    /// else all that it may read.
     ///
     /// # Errors
-    /// `PATH_NOT_ALLOWED`.
+    /// `PATH_NOT_ALLOWED` for a path outside the roots.
     pub fn paths(&self, named: &[String]) -> Result<Vec<OsString>, Failure> {
         match named.is_empty() {
             true if self.narrowed => Ok(vec![OsString::from(".")]),
@@ -278,10 +278,10 @@ pub fn git_failure(verb: &str, said: &str) -> Failure {
     }
 }
 
-/// Refuses what git would take for an option.
+/// Rejects a revision that git would read as an option.
 ///
 /// # Errors
-/// `INVALID_PARAMETER`.
+/// `INVALID_PARAMETER` for an option, and for an empty string.
 pub fn revision(text: &str) -> Result<&str, Failure> {
     if text.is_empty() || text.starts_with('-') || text.contains(['\0', '\n']) {
         return Err(Failure::invalid(format!("`{text}` is not a revision")));

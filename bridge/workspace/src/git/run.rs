@@ -76,10 +76,10 @@ pub async fn run_git(command: &ProcessCommand, cancel: &CancellationToken) -> Re
     Ok(GitOutput { ended, out, err })
 }
 
-/// Runs git with its output elsewhere.
+/// Runs git and passes its output to `sink`.
 ///
 /// # Errors
-/// As [`run_git`].
+/// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
 pub async fn run_git_into(
     command: &ProcessCommand,
     sink: &mut dyn Sink,

@@ -45,7 +45,7 @@ pub struct Status {
     pub notes: Vec<String>,
 }
 
-/// A path with changes.
+/// A file or submodule that differs from HEAD or the index.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
     /// Two letters, index and working tree, as git prints them (` M`, `A `, `??`, `UU`).

@@ -21,11 +21,11 @@ pub const MAX_DEPTH: usize = 4;
 /// A longer record is not a path.
 const MAX_RECORD_LEN: usize = 64 << 10;
 
-/// The submodules below what the call sees, relative to where git works. All that git reads of them is in the
-/// roots.
+/// The submodules below the folder of the call, relative to where git works. Everything that git
+/// reads of them is in the roots.
 ///
 /// # Errors
-/// `PATH_NOT_ALLOWED` when one leads out of the roots; those of running git.
+/// `PATH_NOT_ALLOWED` when one leads out of the roots; the errors of running git.
 pub async fn list(repository: &Repository<'_>) -> Result<Vec<PathBuf>, Failure> {
     let mut arguments: Vec<OsString> = ["ls-files", "--stage", "-z", "--"].map(Into::into).into();
     arguments.extend(repository.paths(&[])?);
@@ -44,7 +44,7 @@ pub async fn list(repository: &Repository<'_>) -> Result<Vec<PathBuf>, Failure> 
 /// files. Where such a folder has become a link, git would look for attributes behind it.
 ///
 /// # Errors
-/// As [`list`].
+/// The errors of [`list`], also for folders of tracked files.
 pub async fn check(repository: &Repository<'_>) -> Result<(), Failure> {
     list(repository).await?;
     let mut arguments: Vec<OsString> = ["ls-files", "-z", "--"].map(Into::into).into();
@@ -66,7 +66,7 @@ pub async fn check(repository: &Repository<'_>) -> Result<(), Failure> {
 /// Checks the repositories that lie untracked at the paths a call is about to add.
 ///
 /// # Errors
-/// As [`list`].
+/// The errors of [`list`], for these repositories.
 pub async fn check_untracked(repository: &Repository<'_>, paths: &[OsString]) -> Result<(), Failure> {
     let mut arguments: Vec<OsString> =
         ["ls-files", "--others", "--exclude-standard", "-z", "--"].map(Into::into).into();

@@ -93,8 +93,8 @@ enum CaseStatus {
     Skipped,
 }
 
-/// TRX and JUnit XML: their elements have different names, so one reader does for both. Returns whether the
-/// text has its end.
+/// Reads TRX and JUnit XML; their elements have different names, so one reader does for both. Returns whether
+/// the document is complete.
 pub(super) fn xml(text: &str, report: &mut BuildReport) -> bool {
     let mut reader = Reader::from_str(text);
     let mut case: Option<TestCase> = None;

@@ -161,8 +161,8 @@ fn counts_of(reader: OutputParser, text: &str) -> (Option<[u64; 4]>, Vec<String>
     (tests, errors, written.incomplete)
 }
 
-/// `node --test` prints counts at the end; here those of a run with these tests, passed, failed and skipped
-/// ones.
+/// The counts that `node --test` prints at the end, for these numbers of all, passed,
+/// failed and skipped tests.
 fn summary([total, passed, failed, skipped]: [u64; 4]) -> String {
     format!(
         "# tests {total}\n# suites 0\n# pass {passed}\n# fail {failed}\n# cancelled 0\n# skipped {skipped}\n\
