@@ -27,8 +27,8 @@ fn value<'a>(rows: &'a Value, name: &str) -> Vec<&'a str> {
     named.filter_map(|row| row["value"].as_str()).collect()
 }
 
-/// Each block of JavaScript is a separate scope: an agent that saw only the innermost missed changes of a
-/// step.
+/// Each block of JavaScript is a separate scope: an agent that read only the innermost
+/// missed changes of a step.
 #[tokio::test]
 async fn variables_of_every_block_are_listed() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

@@ -120,8 +120,7 @@ async fn all_breakpoints_are_removed_at_once(runtime: Runtime) -> anyhow::Result
     agent.finish().await
 }
 
-/// A library throws again what the user's code threw before: the place that is shown is the call of the
-/// library.
+/// A library throws again what the user's code threw before: the location shown is the call of the library.
 async fn an_exception_of_a_task_is_reported_with_the_place_that_threw_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {

@@ -88,8 +88,8 @@ impl Installed {
         Ok(Self { root: Some(root), runtime })
     }
 
-    /// The framework that the program is built for. There are no reference assemblies of 9 here: what is for
-    /// 8 runs on it.
+    /// The target framework of the program. There are no reference assemblies of .NET 9 here, so it
+    /// runs a program for .NET 8.
     fn framework(&self) -> &'static str {
         match self.runtime {
             Runtime::Net31 => "netcoreapp3.1",

@@ -23,8 +23,8 @@ dotnet_tests! {
 
 net8_tests! { a_cancelled_evaluation_reaches_the_program_over_http }
 
-/// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is
-/// shorter.
+/// A thread that has not run for this long is asleep: the pauses between two calls of
+/// one evaluation are shorter.
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Longer than from a cancellation to the end of a call.

@@ -355,8 +355,8 @@ async fn ruby_stops_once(subject: Subject) -> anyhow::Result<()> {
 
 /// Breakpoints after attaching, twice.
 ///
-/// Only with the gem before 1.6: a newer one may report a breakpoint that is hit while the client configures
-/// as a second stop.
+/// Only with the gem before 1.6: a newer one may report a breakpoint that is hit during
+/// configuration as a second stop.
 async fn ruby_is_visited_twice(subject: Subject) -> anyhow::Result<()> {
     let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
     let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
@@ -422,8 +422,8 @@ fn below(pid: u64) -> Vec<u64> {
     children.into_iter().flat_map(|child| std::iter::once(child).chain(below(child))).collect()
 }
 
-/// Whatever happens to us, the program belongs to another process: it is released without a breakpoint that
-/// would kill it.
+/// The program belongs to another process: when the host is killed, it is released without a
+/// breakpoint that would kill it.
 async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
     let mut running = Running::start(&child::built("spin"), &[])?;
     is_under_way(&running).await?;
@@ -464,8 +464,8 @@ async fn a_program_that_gdb_is_attached_to_survives_a_killed_host() -> anyhow::R
     survives_a_killed_host(Subject::Gdb).await
 }
 
-/// Deaf to the end of its input and to SIGTERM, it would outlive a host that is killed, which no signal
-/// announces to it.
+/// The adapter ignores the end of its input and SIGTERM, so it would outlive a killed host:
+/// no other signal tells it.
 #[tokio::test]
 async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> anyhow::Result<()> {
     let (folder, running) = (tempfile::tempdir()?, Running::start("sleep", &["1000"])?);

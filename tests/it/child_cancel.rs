@@ -8,8 +8,8 @@ use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
 use tandem_tests::transcript::Transcript;
 
-/// Acts like an editor while its user types in the console: each key requests completions and cancels the
-/// earlier ones.
+/// Acts like an editor while its user types in the console: each key requests completions
+/// and cancels older requests.
 async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = subject.source();

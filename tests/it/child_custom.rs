@@ -8,8 +8,8 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::transcript::Transcript;
 
-/// gdb as a user would describe it if Tandem did not know gdb; the shell that starts the program finds its
-/// pipes there.
+/// gdb as a user would describe it if Tandem did not know gdb; the shell that starts the
+/// program passes it these pipes.
 fn described(stdin: &str, stdout: &str, stderr: &str) -> Value {
     let wrapper =
         format!("set exec-wrapper sh -c 'exec \"$0\" \"$@\" <\"{stdin}\" >\"{stdout}\" 2>\"{stderr}\"'");
@@ -18,8 +18,8 @@ fn described(stdin: &str, stdout: &str, stderr: &str) -> Value {
     json!({ "command": gdb, "args": args, "adapterID": "gdb" })
 }
 
-/// The host owns the program's stdin, stdout and stderr as separate pipes, with a stop in between, and gets
-/// its exit code.
+/// The host owns stdin, stdout and stderr as separate pipes, with a stop in between,
+/// and receives the exit code.
 async fn has_separate_pipes(mut launch: Value) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     launch["program"] = json!(child::built("echo"));

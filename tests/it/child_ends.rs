@@ -89,8 +89,8 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     place.ended(deadline(5)).await
 }
 
-/// debugpy's adapter knows the program only once that has said who it is; its launcher is its parent until
-/// then.
+/// debugpy's adapter learns the program's pid only from the program itself; until then
+/// it knows only the launcher.
 #[tokio::test]
 async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
     for _ in 0..5 {
@@ -182,8 +182,7 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The host opens the gate as soon as it can. Where it is killed then, a stub that gets no time before that
-/// starts nothing.
+/// The host opens the gate as soon as it can. If it is killed before that, the stub must not start a program.
 #[tokio::test]
 async fn a_stub_whose_host_has_gone_starts_nothing() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

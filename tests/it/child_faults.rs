@@ -220,8 +220,8 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     gone(&process["systemProcessId"]).await
 }
 
-/// A client that got `initialized` is notified of the end at once; otherwise the launch fails, whether it was
-/// answered or not.
+/// A client that received `initialized` is notified of the end immediately; otherwise the launch fails,
+/// whether it was answered or not.
 #[tokio::test]
 async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -> anyhow::Result<()> {
     let (launched, ready) = (answer("launch", 2, &Value::Null), event("initialized", &Value::Null));

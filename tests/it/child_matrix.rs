@@ -134,8 +134,7 @@ fn list_program(subject: Subject, folder: &Path) -> anyhow::Result<(PathBuf, Val
     Ok((source, attributes))
 }
 
-/// Starts the program with a list of a thousand up to where it is whole; returns the thread and the list's
-/// row.
+/// Runs the program until its list of a thousand is complete; returns the thread and the row of the list.
 async fn list_of_a_thousand(
     subject: Subject,
     folder: &Path,

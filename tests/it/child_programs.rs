@@ -15,8 +15,8 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-/// With `pty` a program runs in a terminal of the host, whichever engine debugs it: one stream, no buffering,
-/// and an end of input.
+/// With `pty` a program runs in a terminal of the host, with every engine: one stream,
+/// no buffering, and an EOF.
 async fn has_a_terminal(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let mut launch = subject.launch();
@@ -298,8 +298,8 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// debugpy sends `terminated` before the interpreter has run the program's exit handlers. They are not cut
-/// short.
+/// debugpy sends `terminated` before the interpreter has run the program's exit
+/// handlers. Tandem lets them finish.
 #[tokio::test]
 async fn a_program_that_ends_slowly_is_waited_for() -> anyhow::Result<()> {
     let mut editor = editor()?;

@@ -254,8 +254,8 @@ async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Res
     Ok(())
 }
 
-/// Completion triggers, which debugpy does not announce, and debugpy's own fields, which no client should
-/// see.
+/// Completion triggers, which debugpy does not announce, and debugpy's private fields,
+/// which clients must not get.
 #[tokio::test]
 async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() -> anyhow::Result<()> {
     let script = Script::new("words = ['a']\nprint(words)\n")?;

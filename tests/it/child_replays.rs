@@ -31,8 +31,8 @@ fn recorded(name: &str) -> anyhow::Result<Vec<Step>> {
     steps.collect()
 }
 
-/// A recording without reverse requests: Tandem answers `runInTerminal`, which the recorded client left to
-/// the adapter.
+/// A recording without reverse requests: Tandem answers `runInTerminal`, which the
+/// recorded client did not support.
 fn without_reverse_requests(steps: Vec<Step>) -> Vec<Step> {
     let reverse = |step: &Step| {
         step.message["command"] == "runInTerminal" || step.message["command"] == "startDebugging"

@@ -13,8 +13,7 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-/// lldb-dap 19 aborts at a request it does not know, and an editor may ask before it learns what the adapter
-/// can.
+/// lldb-dap 19 aborts at an unknown request, and an editor may send one before it receives the capabilities.
 #[tokio::test]
 async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::Result<()> {
     let (source, mut editor) = (Subject::Lldb.source(), editor()?);

@@ -162,8 +162,8 @@ impl Crate {
         read
     }
 
-    /// The module that a path leads to from another, and what is left of the path; none for other crates and
-    /// for names in scope.
+    /// The module that a path refers to from another, and the rest of the path; `None` for other
+    /// crates and for names in scope.
     fn resolve(&self, from: &Module, path: &str) -> Option<(Module, Vec<String>)> {
         let path = path.split(" as ").next().unwrap_or_default();
         let mut parts: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();

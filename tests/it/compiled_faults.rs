@@ -24,8 +24,7 @@ net10_tests! {
     a_cancelled_expression_ends_in_the_program,
 }
 
-/// An SDK whose `dotnet` is a script: it compiles nothing, and as the compiler's process does what `acts`
-/// says.
+/// An SDK whose `dotnet` is a script: it compiles nothing and runs `acts` as the compiler's process.
 fn fake_sdk(root: &Path, acts: &str) -> anyhow::Result<()> {
     let compiler = root.join("sdk/99.0.100/Roslyn/bincore");
     std::fs::create_dir_all(&compiler)?;

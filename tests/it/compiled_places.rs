@@ -195,8 +195,8 @@ async fn every_place_lends_its_names_without_a_compiler_too(runtime: Runtime) ->
     editor.finish().await
 }
 
-/// Parameters of a primary constructor are names of its methods: in a condition, in the rows of `this`, and
-/// set by their row.
+/// Parameters of a primary constructor are names in its methods: in a condition, in the rows of
+/// `this`, and when a row is set.
 async fn parameters_of_a_primary_constructor_are_names(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");

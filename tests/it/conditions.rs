@@ -88,8 +88,8 @@ parameterized_tests! {
     perl_stops_where_a_condition_fails: stops(Subject::Perl, "nope() == 3"),
 }
 
-/// The code that a guard puts around a condition is not visible, and a condition that holds stops as without
-/// a guard.
+/// The guard code around a condition is invisible, and a condition that holds stops as
+/// it would without a guard.
 #[tokio::test]
 async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
     for subject in [Subject::Js, Subject::Rdbg, Subject::Rdbg192, Subject::Python, Subject::Perl] {

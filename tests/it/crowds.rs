@@ -85,8 +85,7 @@ impl CountingClient {
         Ok(())
     }
 
-    /// Sends two requests to the engine and one to the hub at once, again and again, until the program has
-    /// ended.
+    /// Repeatedly sends two requests to the engine and one to the hub at once, until the program has ended.
     async fn run(mut self, pause: Duration) -> anyhow::Result<Self> {
         while !self.exited {
             let engine = [self.send("threads").await?, self.send("threads").await?];

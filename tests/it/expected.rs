@@ -77,8 +77,8 @@ async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `--expect` names one program, and another is launched: an event corrects the editor, and its requests mean
-/// the same there.
+/// `--expect` names one program, and another is launched: an event corrects the editor,
+/// whose requests stay valid.
 #[tokio::test]
 async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
     let mut editor = expecting(&json!({ "program": "greeter.py" }))?;

@@ -132,8 +132,8 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     first.finish().await
 }
 
-/// A client that does not wait for answers sends requests that reach the engine during the step, or just
-/// after it.
+/// A client that does not wait for responses sends requests that reach the engine
+/// during or just after the step.
 async fn questions_right_behind_a_step_do_not_swallow_its_stop(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("ends", &["turn"], json!({ "args": ["never"] })).await?;

@@ -55,8 +55,8 @@ async fn stopped_in_modern(runtime: Runtime) -> anyhow::Result<(DapClient, Value
     Ok((editor, frame["id"].clone()))
 }
 
-/// Whether the rows show these texts, and hovering too, which runs nothing; of those that have to run the
-/// rows only.
+/// Checks the texts of rows and hovers, which run nothing. A value that has to run
+/// code is checked in rows only.
 async fn shows(
     (mut editor, frame): (DapClient, Value),
     read: &[(&str, &str)],

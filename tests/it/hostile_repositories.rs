@@ -85,8 +85,8 @@ fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds to a repository's configuration; `@` is replaced by the program that must not run, `^` by the folder
-/// outside.
+/// Adds to a repository's configuration; replaces `@` by the program that must not run,
+/// `^` by the outside folder.
 fn configure(trap: &Trap, folder: &Path, text: &[u8]) -> anyhow::Result<()> {
     let file = folder.join(".git/config");
     let mut config = std::fs::read(&file)?;

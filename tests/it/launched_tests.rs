@@ -52,8 +52,7 @@ async fn a_file_of_jest_is_run_by_jest() -> anyhow::Result<()> {
     stops(Subject::Js.with(launch), (&source, "fails"), says).await
 }
 
-/// vitest runs tests in a process that it starts: it is a separate session, with the breakpoints of the
-/// launch.
+/// vitest runs tests in a process that it starts: a separate session, with the breakpoints of the launch.
 #[tokio::test]
 async fn a_file_of_vitest_is_run_by_vitest() -> anyhow::Result<()> {
     let project = fixture::node_test_project("vitest")?;

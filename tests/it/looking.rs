@@ -122,8 +122,7 @@ async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<Ha
     Ok(told)
 }
 
-/// A program that writes a file when any of its code runs for a debugger, launched for people only to look
-/// at.
+/// Launches, with read-only access, a program that writes a file when a debugger runs any of its code.
 async fn watched(
     subject: Subject,
     name: &str,

@@ -118,8 +118,8 @@ async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<V
     Ok(told["variables"].as_array().context("no rows")?.clone())
 }
 
-/// Without code that runs for it, an `ExpandoObject` is read like the dictionary it is; others say what they
-/// would need.
+/// Without a compiler or function calls, an `ExpandoObject` is read like the dictionary it is; other dynamic
+/// values name what they require.
 async fn hovers_and_sessions_without_a_compiler_read_dynamic_values_without_running_code(
     runtime: Runtime,
 ) -> anyhow::Result<()> {

@@ -31,8 +31,8 @@ net8_tests! {
 const PATIENCE: u64 = 20;
 /// How often the program throws.
 const COUNT: u64 = 100;
-/// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a
-/// page once.
+/// Limit for the host's reads per exception, of the program's memory and its pipes: an
+/// inspection reads each page once.
 const MAX_READS: u64 = 600;
 /// The limit if no exception is reported: the host does other work at the same time.
 const MAX_OTHERS: u64 = 10;

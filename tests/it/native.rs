@@ -15,8 +15,8 @@ net8_tests! {
     steps_go_through_native_code_into_what_it_calls_back_and_past_it,
 }
 
-/// A callback: markers of its statements, of the call of native code and of the line after it, and the
-/// methods of both.
+/// A callback from native code: markers of its statements, of the native call and the line
+/// after it, and its methods.
 struct Way {
     statements: [&'static str; 2],
     call: [&'static str; 2],

@@ -14,11 +14,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-/// The user `nobody`.
+/// The uid of `nobody`, which runs the other user's client.
 const STRANGER: u32 = 65534;
 /// Nothing here takes longer, even on a busy machine, s.
 const DEADLINE: u64 = 60;
-/// The bridge's token.
 const TOKEN: &str = "a-token-of-enough-bytes";
 
 /// Fails when no other user can be had: a test that cannot run has failed.

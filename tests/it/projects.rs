@@ -243,8 +243,7 @@ async fn a_project_of_fsharp_that_cannot_be_built_says_why(runtime: Runtime) -> 
     Ok(())
 }
 
-/// Launches a project of tests as any client does with F5: what the console said, and the frame of the first
-/// stop.
+/// Launches a test project as F5 does, and returns the console output and the frame of the first stop.
 async fn debugged_tests(
     runtime: Runtime,
     project: &str,

@@ -78,8 +78,7 @@ impl Visit {
         Ok(answer)
     }
 
-    /// That its own tests pass, run without a debugger; the first build of all may take longer than a call
-    /// waits.
+    /// Checks that the program's own tests pass without a debugger. The first build may outlast one call.
     async fn passes(&mut self, tool: &str, asked: Value) -> anyhow::Result<()> {
         let mut told = self.call("run_tests", asked.clone()).await?;
         for _ in 0..5 {

@@ -213,8 +213,8 @@ static class Own
 }
 ";
 
-/// Expected exceptions of .NET tests, with the assertion of each framework, for net10.0. The whole class is
-/// run.
+/// Checks expected exceptions of .NET tests with each framework's assertion, for
+/// net10.0. It runs the whole class.
 async fn of_dotnet(packages: &[(&str, &str)], more: &str, tests: &str) -> anyhow::Result<()> {
     let properties = format!("<TargetFramework>net10.0</TargetFramework>{more}");
     let folder = test_projects::project("expects", &properties, packages, tests)?;

@@ -67,8 +67,7 @@ fn environment(name: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
     })
 }
 
-/// Has these words of a source replaced, and is notified of an error at that line, whose message has other
-/// words.
+/// Replaces words of a source and checks that an error is reported at that line, with `says` in its message.
 async fn is_placed(
     name: &'static str,
     file: &str,

@@ -16,8 +16,8 @@ dotnet_tests! { a_trace_of_a_csharp_program_says_what_evaluate_says }
 /// Lines that an expression about them could be confused with.
 const LINES: [&str; 5] = ["ab", "x=1 %d {q} \"t\" \\", "a == b", "{}", "%s%s=1,2"];
 
-/// The results of `debug_evaluate` for each expression at this stop, as in a trace's row: a string, or `null`
-/// for any error.
+/// The results of `debug_evaluate` for each expression at this stop, as in a row of a
+/// trace; `null` for any error.
 async fn evaluated(agent: &mut Agent, expressions: &[&str]) -> anyhow::Result<Vec<Value>> {
     let told = agent.call("debug_evaluate", json!({ "expressions": expressions })).await?;
     let results = told["results"].as_array().context("no results")?;

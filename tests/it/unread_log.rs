@@ -22,8 +22,7 @@ async fn an_agent_that_does_not_read_the_bridges_stderr_is_served() -> anyhow::R
     agent.finish().await
 }
 
-/// Each of the adapter's messages is skipped with a warning, and there are far more of them than a pipe
-/// holds.
+/// The adapter sends invalid messages. Each causes a warning on stderr, far more than a pipe holds.
 #[tokio::test]
 async fn an_editor_that_does_not_read_stderr_is_served_whatever_the_adapter_says() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

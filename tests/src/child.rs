@@ -39,13 +39,10 @@ pub enum Subject {
     Python,
     /// Python, through debugpy's adapter.
     PythonAdapter,
-    /// C, with lldb-dap.
     Lldb,
     /// C, with gdb's own adapter.
     Gdb,
-    /// Bash, with bash-dap.
     Bash,
-    /// Go, with Delve.
     Delve,
     /// Ruby, the gem `debug` that comes with it.
     Rdbg,

@@ -13,7 +13,7 @@ use crate::fixture::{self, Runtime};
 pub struct Stop {
     /// The thread that is stopped.
     pub thread: i64,
-    /// The top frame.
+    /// The top frame of that thread, as DAP has it.
     pub frame: Value,
     /// The process of the session's host.
     pub host: u64,
@@ -145,8 +145,8 @@ fn line_of(source: &std::path::Path, marker: &str) -> anyhow::Result<usize> {
     Ok(text.lines().position(|line| line.ends_with(&marked)).context("no such marker")? + 1)
 }
 
-/// `expressionCompiler` for programs of any runtime: where no SDK is installed that of .NET Core 3.1, which
-/// set-up brings.
+/// `expressionCompiler` for programs of any runtime: without an installed SDK, that of .NET Core
+/// 3.1, which set-up downloads.
 pub fn any_compiler() -> Value {
     let installed = Runtime::Net10.dotnet().or_else(|| Runtime::Net8.dotnet());
     match (installed, Runtime::Net31.dotnet()) {

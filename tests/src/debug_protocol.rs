@@ -14,8 +14,7 @@ use crate::fixture;
 /// The version of the protocol that the schema describes together with [`ADDED`].
 pub const VERSION: &str = "1.71";
 
-/// Fields that the protocol has in [`VERSION`] and the newest package (1.68, published after 1.69 was
-/// drafted) has not.
+/// Fields in [`VERSION`] that the newest package lacks (1.68, published after 1.69 was drafted).
 const ADDED: [(&str, &str); 1] = [("StartDebuggingRequestArguments", "outputPresentation")];
 
 /// One interface of the declarations.

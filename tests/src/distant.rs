@@ -173,7 +173,7 @@ pub fn with_id_of(own: &[u8], other: &[u8]) -> anyhow::Result<Vec<u8>> {
 pub struct Shared<T>(Arc<Mutex<T>>);
 
 impl<T: Clone> Shared<T> {
-    /// Shares this value.
+    /// Wraps a value, to share it with a server.
     pub fn new(value: T) -> Self {
         Self(Arc::new(Mutex::new(value)))
     }

@@ -52,7 +52,7 @@ fn environment() -> Option<Value> {
 /// The path of a product of set-up, which is updated if it is older than this tree.
 ///
 /// # Panics
-/// If set-up fails.
+/// If set-up fails, with its output.
 fn made(pointer: &str) -> String {
     let found = || Some(environment()?.pointer(pointer)?.as_str()?.to_owned());
     found().unwrap_or_else(|| {
@@ -94,8 +94,8 @@ pub fn python_packages() -> PathBuf {
     made("/pythonPackages").into()
 }
 
-/// The fixture `tour` as a self-contained program in one file, and the folder with the libraries that debug
-/// its runtime.
+/// The fixture `tour` as a self-contained single file, and the folder with the
+/// libraries that debug its runtime.
 pub fn one_file() -> (PathBuf, PathBuf) {
     (made("/oneFile/program").into(), made("/oneFile/libraries").into())
 }
@@ -134,7 +134,7 @@ pub fn node_test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
 /// The built projects of `fixtures/tests/dotnet`, made by the user's own SDK.
 ///
 /// # Panics
-/// If set-up fails.
+/// If set-up fails, with its output.
 pub fn dotnet_test_projects() -> PathBuf {
     made("/testProjects").into()
 }

@@ -29,8 +29,8 @@ pub fn check_once(program: &Path, checkout: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares a program with the sources that cargo lists beside it. A program without a list is not checked:
-/// it is a copy.
+/// Compares a program with the sources that cargo lists next to it. A program without a list
+/// is a copy and not checked.
 ///
 /// # Errors
 /// When a source is newer, does not exist any more or is in another checkout.

@@ -37,8 +37,7 @@ pub struct Answer {
 }
 
 impl Server {
-    /// Starts one on a free port of loopback, with a folder as its root; an empty token means that it makes
-    /// one.
+    /// Starts one on a free port of loopback, with a folder as its root. For an empty token it generates one.
     ///
     /// # Errors
     /// If it does not start; contains its stderr.
@@ -127,7 +126,7 @@ impl Server {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Its stderr so far.
+    /// The output of the server on stderr so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -89,8 +89,8 @@ impl Marked {
         }
     }
 
-    /// The session's files. Files that a killed host had not yet renamed are not listed: they are swept a
-    /// minute later.
+    /// The session's files, except those that a killed host has not renamed: the next sweep
+    /// removes them a minute later.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = files_beneath(self.folder.path());
         files.retain(|file| file.extension().is_none_or(|ending| ending != "new"));
@@ -99,8 +99,8 @@ impl Marked {
         files
     }
 
-    /// The runtime's, of a process of this session: `sem.clrst` or `sem.clrco`, its number in hexadecimal,
-    /// its start.
+    /// Whether a semaphore of the runtime belongs to this session: `sem.clrst` or `sem.clrco`, then pid and
+    /// start time in hexadecimal.
     fn is_semaphore(&self, file: &Path) -> bool {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let rest = name.strip_prefix("sem.clrst").or_else(|| name.strip_prefix("sem.clrco"));

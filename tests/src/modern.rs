@@ -6,8 +6,8 @@ use crate::client::DapClient;
 use crate::fixture;
 
 impl DapClient {
-    /// Launches a program of today's C# and waits for it at a marker; returns the thread and the frame on
-    /// top.
+    /// Launches a program in current C# and waits for a stop at a marker; returns the
+    /// thread and its top frame.
     ///
     /// # Errors
     /// When anything on the way fails.

@@ -17,8 +17,7 @@ impl Order {
     /// Takes the next event by its name.
     ///
     /// # Errors
-    /// - `initialized` or `exited` comes twice (`terminated` may: once more for a client that joins after the
-    ///   end);
+    /// - `initialized` or `exited` comes twice (`terminated` may, for a client that joins after the end);
     /// - `continued` comes twice for one stop, or without one;
     /// - the program stops or resumes after its end.
     pub fn take(&mut self, event: &str) -> anyhow::Result<()> {

@@ -8,10 +8,10 @@ use tokio::net::TcpSocket;
 pub struct Port(TcpSocket);
 
 impl Port {
-    /// Binds a free port.
+    /// Binds an unused port, without listening on it.
     ///
     /// # Errors
-    /// If no port is free.
+    /// If the system has no port left.
     pub fn take() -> anyhow::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;

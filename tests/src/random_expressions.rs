@@ -17,9 +17,8 @@ enum Kind {
     Truth,
     Text,
     Maybe,
-    /// A sequence of `int`.
     Ints,
-    /// A `Point`.
+    /// The struct `Point` of the programs.
     Struct,
 }
 

@@ -25,8 +25,8 @@ impl Schemas {
         Ok(Self(all))
     }
 
-    /// Checks the result of `tools/call`: structured as its schema says, the same as text, and an error as
-    /// all errors are.
+    /// Checks the result of `tools/call`: structured as its schema requires, repeated as text, and
+    /// errors in their one form.
     ///
     /// # Errors
     /// If the result violates a rule; names it.

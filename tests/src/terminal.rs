@@ -32,8 +32,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a shell with these variables in addition to the test's own. Call it on a thread that runs as
-    /// long as the test.
+    /// Starts a shell with these extra variables. The calling thread must run as long as the test.
     ///
     /// # Errors
     /// When there is no terminal or no shell.

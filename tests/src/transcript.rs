@@ -130,8 +130,7 @@ impl Transcript {
         self.add(format!("{who} ←{}", tail(&answer)));
     }
 
-    /// The whole transcript. It ends with the output, processes, modules and threads that each client was
-    /// sent.
+    /// The whole transcript. At its end are the output, processes, modules and threads of each client.
     pub fn text(&self) -> String {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = inner.lines.clone();

@@ -230,7 +230,8 @@ async fn wait_for_end(socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<
 /// the headers of its requests.
 ///
 /// # Errors
-/// If no port is free.
+/// Starts a proxy on loopback that connects every client to one port, whichever host it names;
+/// `requests` collects the headers.
 pub async fn proxy_to(port: u16, requests: Arc<Mutex<Vec<String>>>) -> anyhow::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let own = listener.local_addr()?.port();

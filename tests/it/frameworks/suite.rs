@@ -16,13 +16,13 @@ pub(super) struct Suite {
     pub(super) asked: Value,
     /// Further arguments of `debug_launch_test`.
     pub(super) debug: Value,
-    /// The number of tests.
+    /// Number of tests that a list contains.
     pub(super) count: u64,
-    /// Arguments that select all tests except those that hang or crash, and the counts: all, passed, failed,
-    /// skipped.
+    /// Arguments that select all tests except those that hang or crash, and the counts of all,
+    /// passed, failed and skipped.
     pub(super) sane: (Value, [u64; 4]),
-    /// A test that fails: its id, the source and the marker of its line, words of its message, a variable of
-    /// its frame.
+    /// A failing test: its id, the source and marker of its line, words of its message,
+    /// and a variable of its frame.
     pub(super) fails: (&'static str, PathBuf, &'static str, &'static str, (&'static str, &'static str)),
     /// A row of data with an odd name that fails.
     pub(super) row: &'static str,
@@ -98,8 +98,8 @@ impl Suite {
         Ok(())
     }
 
-    /// The sane ones end as they should; a row is run by its id alone; what does not exist is refused with
-    /// what does.
+    /// The sane tests have the expected results, an id alone selects a row, and the error for an
+    /// unknown id lists known ones.
     pub(super) async fn runs(&self, agent: &mut Agent) -> anyhow::Result<()> {
         let (selection, wanted) = &self.sane;
         let answer = self.run(agent, selection.clone()).await?;

@@ -221,8 +221,8 @@ async fn dap_step(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(median(taken))
 }
 
-/// The time that the debugging library itself takes for a step and for a stop at a breakpoint, measured by a
-/// separate program.
+/// The time that the debugging library itself takes for a step and for a stop at a breakpoint; a
+/// separate program measures it.
 async fn floor(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
     let mut program = dotnet(runtime, "spin", &[])?.spawn()?;
     let mut first = [0u8; 1];

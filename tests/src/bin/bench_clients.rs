@@ -214,8 +214,7 @@ impl Round {
     }
 }
 
-/// Starts clients, each with the role that its index names: the role's name, then its arguments after the
-/// socket.
+/// Starts clients in the role of their index. Arguments: the role's name, the socket, then those of the role.
 fn start_clients(
     count: usize,
     socket: &Path,

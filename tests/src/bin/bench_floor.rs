@@ -29,8 +29,7 @@ struct Session {
 }
 
 impl Session {
-    /// Lets the program go, through whatever does not matter, until a callback does; returns what `wanted`
-    /// makes of it.
+    /// Resumes the program until `wanted` accepts a callback, and returns its result.
     fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
             let callback =

@@ -3,7 +3,6 @@
 use super::Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 use super::{Construct, Grammar};
 
-/// The grammar of C# 8.
 pub(super) const OLDER: Grammar =
     Grammar { leaves: LEAVES, common: COMMON, own: OWN, for_compiler: FOR_COMPILER };
 

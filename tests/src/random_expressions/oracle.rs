@@ -13,8 +13,8 @@ use crate::fixture::{self, Runtime};
 /// The code that prints the rows.
 const ROWS: &str = include_str!("Rows.cs");
 
-/// How often rows that do not compile are taken out: `csc` looks for some errors only where there are no
-/// others.
+/// Maximum rounds of removing rows that do not compile: `csc` reports some errors only
+/// when there are no others.
 const MAX_ROUNDS: usize = 6;
 
 /// The result of an expression in a compiled program.
