@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dap_wire::Failure;
 use serde_json::{Map, Value};
 
-use self::kind::{ArgumentType, Element};
+use self::kind::{ArgumentType, ElementType};
 
 /// Arguments of a tool call, in camelCase.
 #[derive(Debug, Clone, Default)]
@@ -162,7 +162,7 @@ impl ToolArguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn optional_texts(&self, key: &str) -> Result<Option<Vec<String>>, Failure> {
-        let list = self.read(key, ArgumentType::List(Element::Text), true)?;
+        let list = self.read(key, ArgumentType::List(ElementType::Text), true)?;
         let texts = |list: Value| {
             let list = list.as_array().into_iter().flatten();
             list.filter_map(|one| one.as_str().map(str::to_owned)).collect()

@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::ToolArguments;
-    use crate::arguments::kind::{ArgumentType, Element};
+    use crate::arguments::kind::{ArgumentType, ElementType};
 
     /// Four bytes of JSON are about one token.
     fn tokens(offer: Offer) -> usize {
@@ -181,17 +181,17 @@ mod tests {
                         reads(json!(5678), json!("5678"));
                         refuses(std::slice::from_ref(&list));
                     }
-                    ArgumentType::List(Element::Text) | ArgumentType::TextOrTexts => {
+                    ArgumentType::List(ElementType::Text) | ArgumentType::TextOrTexts => {
                         reads(list.clone(), json!(["a", "7", "true"]));
                         reads(json!("a"), json!(["a"]));
                         reads(json!("[\"a\"]"), json!(["a"]));
                         refuses(&[json!(["a", null]), object.clone()]);
                     }
-                    ArgumentType::List(Element::Object) => {
+                    ArgumentType::List(ElementType::Object) => {
                         reads(object.clone(), json!([object]));
                         refuses(&[json!(["a"]), json!("a")]);
                     }
-                    ArgumentType::List(Element::Any | Element::Integer) => {}
+                    ArgumentType::List(ElementType::Any | ElementType::Integer) => {}
                 }
                 let counts = matches!(name, "content" | "data" | "filters");
                 assert_eq!(empty_counts, counts, "{case}: is an empty value not an absent one?");

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use crate::install::{HOSTS, Places, entry_in};
+use crate::install::{ConfigFolders, HOSTS, entry_in};
 
 /// Kernel setting that decides whether a debugger may attach to processes that it has not started.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
@@ -142,7 +142,7 @@ fn attaching() -> Option<CheckResult> {
 }
 
 fn hosts() -> Vec<CheckResult> {
-    let Ok(places) = Places::of_this_user() else { return Vec::new() };
+    let Ok(places) = ConfigFolders::of_this_user() else { return Vec::new() };
     let here = HOSTS.iter().filter(|host| host.is_here(&places));
     here.map(|host| match entry_in(host, &places, "tandem") {
         Some(entry) => {

@@ -17,7 +17,7 @@ use test_frameworks::request::TestRequest;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::jobs::Say;
+use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 use workspace_tools::roots::Roots;
 
@@ -85,7 +85,7 @@ async fn answer(
         let message = format!("which tests `{}` has is not known here", project.folder.display());
         Failure::new(ErrorCode::Unsupported, message)
     })?;
-    let doing: Say = Arc::new(|text: &str| say(&json!({ "event": "doing", "text": text })));
+    let doing: ProgressSink = Arc::new(|text: &str| say(&json!({ "event": "doing", "text": text })));
     let folder = request.project.folder.clone();
     request.listener = Some(Arc::new(move |event: &TestEvent<'_>| {
         let mut event = json!(event);
@@ -106,7 +106,11 @@ async fn answer(
     }
 }
 
-async fn list(request: &TestRequest, stop: &CancellationToken, doing: &Say) -> Result<Value, Failure> {
+async fn list(
+    request: &TestRequest,
+    stop: &CancellationToken,
+    doing: &ProgressSink,
+) -> Result<Value, Failure> {
     let (tests, broken) = request.tests(stop, doing).await?;
     for test in &tests {
         let mut event = with_event("test", json!(test));

@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::Value;
 
 use edit::EditOutcome;
-pub(crate) use hosts::{HOSTS, McpHost, Places};
+pub(crate) use hosts::{ConfigFolders, HOSTS, McpHost};
 use record::InstallRecord;
 
 /// Host, file and options of an installation.
@@ -50,7 +50,7 @@ pub struct InstallArgs {
 /// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command
 /// did not write. Hosts before it have been done by then.
 pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let places = Places::of_this_user()?;
+    let places = ConfigFolders::of_this_user()?;
     if flags.hosts.is_empty() {
         for host in &HOSTS {
             writeln!(out, "{:<15} {:<15} {}", host.id, host.name, host.file(&places).display())?;
@@ -74,7 +74,7 @@ pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn choose_hosts(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static McpHost>> {
+fn choose_hosts(names: &[String], places: &ConfigFolders) -> anyhow::Result<Vec<&'static McpHost>> {
     let mut found = Vec::new();
     for name in names {
         if name == "all" {
@@ -192,7 +192,7 @@ impl ServerCommand {
 }
 
 /// The entry named `name` in the host's own configuration.
-pub(crate) fn entry_in(host: &McpHost, places: &Places, name: &str) -> Option<Value> {
+pub(crate) fn entry_in(host: &McpHost, places: &ConfigFolders, name: &str) -> Option<Value> {
     let text = std::fs::read_to_string(host.file(places)).ok()?;
     edit::get(host.form, &text, name).ok().flatten()
 }

@@ -39,12 +39,12 @@ pub enum ArgumentType {
     /// `os`: an object, or a string that is short for it.
     ObjectOrText,
     /// `a`, and `as`, `ai`, `ao` with the kind of the elements.
-    List(Element),
+    List(ElementType),
 }
 
 /// A form of the elements of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Element {
+pub enum ElementType {
     /// Any JSON value, unchecked.
     Any,
     /// A text, which may be empty.
@@ -72,10 +72,10 @@ impl ArgumentType {
             "so" => Self::TextOrObject,
             "sa" => Self::TextOrTexts,
             "os" => Self::ObjectOrText,
-            "a" => Self::List(Element::Any),
-            "as" => Self::List(Element::Text),
-            "ai" => Self::List(Element::Integer),
-            "ao" => Self::List(Element::Object),
+            "a" => Self::List(ElementType::Any),
+            "as" => Self::List(ElementType::Text),
+            "ai" => Self::List(ElementType::Integer),
+            "ao" => Self::List(ElementType::Object),
             _ => return None,
         };
         Some((kind, empty_counts))
@@ -93,10 +93,10 @@ impl ArgumentType {
             Self::Object | Self::ObjectOrText => "object",
             Self::List(element) => {
                 let element = match element {
-                    Element::Any => return json!({ "type": "array" }),
-                    Element::Text => Self::Text,
-                    Element::Integer => Self::Integer,
-                    Element::Object => Self::Object,
+                    ElementType::Any => return json!({ "type": "array" }),
+                    ElementType::Text => Self::Text,
+                    ElementType::Integer => Self::Integer,
+                    ElementType::Object => Self::Object,
                 };
                 return json!({ "type": "array", "items": element.schema() });
             }
@@ -130,10 +130,10 @@ impl ArgumentType {
             Self::Object => "an object",
             Self::TextOrObject | Self::ObjectOrText => "a string or an object",
             Self::TextOrTexts => "a string or a list of strings",
-            Self::List(Element::Any) => "an array",
-            Self::List(Element::Text) => "a list of strings",
-            Self::List(Element::Integer) => "a list of integers",
-            Self::List(Element::Object) => "an array of objects",
+            Self::List(ElementType::Any) => "an array",
+            Self::List(ElementType::Text) => "a list of strings",
+            Self::List(ElementType::Integer) => "a list of integers",
+            Self::List(ElementType::Object) => "an array of objects",
         }
     }
 
@@ -152,7 +152,7 @@ impl ArgumentType {
                 object @ Value::Object(_) => Some(object),
                 other => text(&other).map(Value::from),
             },
-            Self::TextOrTexts => list(given, Element::Text),
+            Self::TextOrTexts => list(given, ElementType::Text),
             Self::List(element) => list(given, element),
         }
     }
@@ -215,17 +215,17 @@ fn parse_json(given: &Value, bracket: char) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| given.clone())
 }
 
-fn list(given: &Value, element: Element) -> Option<Value> {
+fn list(given: &Value, element: ElementType) -> Option<Value> {
     let elements = match parse_json(given, '[') {
         Value::Array(elements) => elements,
         one => vec![one],
     };
     let convert = |one: &Value| match element {
         // A text that is not JSON is not a list of anything.
-        Element::Any => (!one.is_string() || given.is_array()).then(|| one.clone()),
-        Element::Text => text(one).map(Value::from),
-        Element::Integer => integer(one).map(Value::from),
-        Element::Object => Some(parse_json(one, '{')).filter(Value::is_object),
+        ElementType::Any => (!one.is_string() || given.is_array()).then(|| one.clone()),
+        ElementType::Text => text(one).map(Value::from),
+        ElementType::Integer => integer(one).map(Value::from),
+        ElementType::Object => Some(parse_json(one, '{')).filter(Value::is_object),
     };
     elements.iter().map(convert).collect::<Option<Vec<Value>>>().map(Value::Array)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The user's folders that configurations are in.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct ConfigFolders {
     /// The user's home folder, from HOME.
     pub(crate) home: PathBuf,
     /// XDG_CONFIG_HOME, else `~/.config`.
@@ -17,7 +17,7 @@ pub(crate) struct Places {
     pub(crate) state: PathBuf,
 }
 
-impl Places {
+impl ConfigFolders {
     /// Those of the user who runs this.
     pub(crate) fn of_this_user() -> anyhow::Result<Self> {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -217,7 +217,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
 
 impl McpHost {
     /// The user's configuration.
-    pub(crate) fn file(&self, places: &Places) -> PathBuf {
+    pub(crate) fn file(&self, places: &ConfigFolders) -> PathBuf {
         let base = match self.base {
             BaseFolder::Home => &places.home,
             BaseFolder::Config => &places.config,
@@ -231,7 +231,7 @@ impl McpHost {
     }
 
     /// Whether the user seems to have this host: its file, or the folder that it makes, is there.
-    pub(crate) fn is_here(&self, places: &Places) -> bool {
+    pub(crate) fn is_here(&self, places: &ConfigFolders) -> bool {
         let file = self.file(places);
         let own = self.path.split('/').next().filter(|first| *first != self.path);
         file.is_file()

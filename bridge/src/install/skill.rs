@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use super::record::InstallRecord;
-use super::{InstallArgs, McpHost, Places, replace};
+use super::{ConfigFolders, InstallArgs, McpHost, replace};
 
 /// The skill's name, and its folder's.
 const NAME: &str = "tandem";
@@ -35,7 +35,7 @@ pub(super) const FILES: &[(&str, &str)] = files![
 ///
 /// # Errors
 /// When the host's documentation names no such folder.
-fn folder(host: &McpHost, places: &Places, project: Option<&Path>) -> anyhow::Result<PathBuf> {
+fn folder(host: &McpHost, places: &ConfigFolders, project: Option<&Path>) -> anyhow::Result<PathBuf> {
     let (own, of_project) = host.skills.with_context(|| {
         format!("{} is not known to read skills from a folder: leave out --skill", host.name)
     })?;
@@ -53,7 +53,7 @@ fn folder(host: &McpHost, places: &Places, project: Option<&Path>) -> anyhow::Re
 /// cannot be read or written: nothing is changed then.
 pub(super) fn install_skill(
     host: &McpHost,
-    places: &Places,
+    places: &ConfigFolders,
     flags: &InstallArgs,
     record: &mut InstallRecord,
     out: &mut dyn Write,

@@ -5,17 +5,17 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::edit::{self, EditOutcome};
-use super::hosts::{ConfigFormat, HOSTS, Places};
+use super::hosts::{ConfigFolders, ConfigFormat, HOSTS};
 use super::{InstallArgs, ServerCommand, run};
 
 fn flags(hosts: &[&str], more: &[&str]) -> InstallArgs {
     #[derive(clap::Parser)]
-    struct Whole {
+    struct InstallCommand {
         #[command(flatten)]
         flags: InstallArgs,
     }
     let words = std::iter::once("install").chain(hosts.iter().copied()).chain(more.iter().copied());
-    <Whole as clap::Parser>::parse_from(words).flags
+    <InstallCommand as clap::Parser>::parse_from(words).flags
 }
 
 fn changed_text(outcome: EditOutcome) -> String {
@@ -27,7 +27,8 @@ fn changed_text(outcome: EditOutcome) -> String {
 
 #[test]
 fn each_host_gets_what_its_documentation_says() {
-    let places = Places { home: "/h".into(), config: "/h/.config".into(), state: "/h/.local/state".into() };
+    let places =
+        ConfigFolders { home: "/h".into(), config: "/h/.config".into(), state: "/h/.local/state".into() };
     let plain = json!({ "command": "/bin/tandem-mcp", "args": ["--read-only"] });
     let typed = json!({ "type": "stdio", "command": "/bin/tandem-mcp", "args": ["--read-only"] });
     let list = json!({ "type": "local", "command": ["/bin/tandem-mcp", "--read-only"], "enabled": true });

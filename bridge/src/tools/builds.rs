@@ -11,7 +11,7 @@ use workspace_tools::build::project::Project;
 use workspace_tools::build::{self, BuildAction, RunnerArguments};
 use workspace_tools::command_line;
 use workspace_tools::commands;
-use workspace_tools::jobs::{JobStatus, Say};
+use workspace_tools::jobs::{JobStatus, ProgressSink};
 use workspace_tools::process::ProcessCommand;
 
 use crate::call::ToolCall;
@@ -103,7 +103,7 @@ pub(super) fn output_bytes(call: &ToolCall) -> Result<usize, Failure> {
 pub(super) async fn wait<W>(
     call: &ToolCall,
     key: &str,
-    start: impl FnOnce(CancellationToken, Say) -> W,
+    start: impl FnOnce(CancellationToken, ProgressSink) -> W,
 ) -> Result<Value, Failure>
 where
     W: Future<Output = Result<Value, Failure>> + Send + 'static,

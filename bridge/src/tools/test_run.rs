@@ -16,7 +16,7 @@ use test_frameworks::run::KnownException;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use workspace_tools::jobs::Say;
+use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
 use super::launch;
@@ -144,7 +144,7 @@ impl TestRun {
             _end: end.clone().drop_guard(),
         };
         let doing = progress.clone();
-        let say: Say =
+        let say: ProgressSink =
             Arc::new(move |text| doing.send_modify(|progress| text.clone_into(&mut progress.doing)));
         tokio::spawn(async move {
             let host = DebuggerLauncher { wanted: wanted_sender, progress: progress.clone() };

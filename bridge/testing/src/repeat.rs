@@ -7,7 +7,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use workspace_tools::jobs::Say;
+use workspace_tools::jobs::ProgressSink;
 
 use crate::host::DirectLauncher;
 use crate::request::TestRequest;
@@ -29,7 +29,7 @@ impl TestRequest {
         most: u64,
         parallel: u64,
         cancel: &CancellationToken,
-        say: &Say,
+        say: &ProgressSink,
     ) -> Result<Value, Failure> {
         let mut answer = self.run(&DirectLauncher, cancel, say).await.map(|outcome| outcome.answer);
         let mut ended = 1;
@@ -42,7 +42,7 @@ impl TestRequest {
                 let (mut request, end) = (self.clone(), end.clone());
                 request.options.no_build = true;
                 // Counts of runs at once would mix.
-                let quiet: Say = Arc::new(|_| {});
+                let quiet: ProgressSink = Arc::new(|_| {});
                 runs.spawn(async move { request.run(&DirectLauncher, &end, &quiet).await });
                 started += 1;
             }

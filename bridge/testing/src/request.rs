@@ -7,7 +7,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use workspace_tools::build::project::Project;
-use workspace_tools::jobs::Say;
+use workspace_tools::jobs::ProgressSink;
 
 use crate::answer::{self, RunSummary};
 use crate::framework::{ChosenTests, TestFramework};
@@ -67,7 +67,7 @@ impl TestRequest {
         &self,
         (start, count): (usize, usize),
         cancel: &CancellationToken,
-        say: &Say,
+        say: &ProgressSink,
     ) -> Result<Value, Failure> {
         let (tests, broken) = self.tests(cancel, say).await?;
         if tests.is_empty() && !broken.is_null() {
@@ -107,7 +107,7 @@ impl TestRequest {
     pub async fn tests(
         &self,
         cancel: &CancellationToken,
-        say: &Say,
+        say: &ProgressSink,
     ) -> Result<(Vec<TestItem>, Value), Failure> {
         let scratch = scratch()?;
         let mut run = self.begin(scratch.path(), &DirectLauncher, cancel, say, TestResults::default());
@@ -131,7 +131,7 @@ impl TestRequest {
         &self,
         host: &dyn ProcessLauncher,
         cancel: &CancellationToken,
-        say: &Say,
+        say: &ProgressSink,
     ) -> Result<TestRunOutcome, Failure> {
         let scratch = scratch()?;
         let results = TestResults::new(Some(follow(self.listener.clone(), say.clone())));
@@ -199,7 +199,7 @@ impl TestRequest {
         scratch: &'a std::path::Path,
         host: &'a dyn ProcessLauncher,
         cancel: &'a CancellationToken,
-        say: &'a Say,
+        say: &'a ProgressSink,
         results: TestResults,
     ) -> FrameworkRun<'a> {
         let output = (results, self.output_bytes);
@@ -282,7 +282,7 @@ impl TestRequest {
 
 /// Passes each event to the listener, and reports progress: counts, the test that started
 /// last, and the last failures.
-fn follow(listener: Option<Listener>, say: Say) -> Listener {
+fn follow(listener: Option<Listener>, say: ProgressSink) -> Listener {
     let so_far = Mutex::new((Counts::default(), VecDeque::new()));
     Arc::new(move |event| {
         if let Some(listener) = &listener {

@@ -10,7 +10,7 @@ use workspace_tools::build::project::Project;
 use workspace_tools::build::report::{BuildDiagnostic, BuildReport};
 use workspace_tools::build::run_step;
 use workspace_tools::build::steps::BuildStep;
-use workspace_tools::jobs::Say;
+use workspace_tools::jobs::ProgressSink;
 use workspace_tools::process::output::{BoundedOutput, LineSplitter};
 use workspace_tools::process::{OutputStream, ProcessExit, Sink};
 
@@ -105,7 +105,7 @@ pub struct FrameworkRun<'a> {
     /// Cancels the run and its processes.
     pub cancel: &'a CancellationToken,
     /// Reports what is being done.
-    pub say: &'a Say,
+    pub say: &'a ProgressSink,
     /// Output of builds and processes, and diagnostics.
     pub report: BuildReport,
     /// The results of the tests.
@@ -200,7 +200,7 @@ impl<'a> FrameworkRun<'a> {
         (project, options): (&'a Project, &'a TestRunOptions),
         scratch: &'a Path,
         host: &'a dyn ProcessLauncher,
-        (cancel, say): (&'a CancellationToken, &'a Say),
+        (cancel, say): (&'a CancellationToken, &'a ProgressSink),
         (results, output_bytes): (TestResults, usize),
     ) -> Self {
         let report = BuildReport::new(&project.folder, output_bytes);
@@ -443,7 +443,7 @@ struct OutputForwarder<'a> {
     reader: &'a mut dyn OutputReader,
     report: &'a mut BuildReport,
     results: &'a TestResults,
-    say: &'a Say,
+    say: &'a ProgressSink,
     lines: [LineSplitter; 2],
     last: BoundedOutput,
 }

@@ -17,7 +17,7 @@ use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::jobs::Say;
+use crate::jobs::ProgressSink;
 use crate::process::output::LineSplitter;
 use crate::process::{ProcessExit, Sink};
 use project::Project;
@@ -88,7 +88,7 @@ pub async fn run(
     chosen: RunnerArguments,
     output_bytes: usize,
     cancel: CancellationToken,
-    say: Say,
+    say: ProgressSink,
 ) -> Result<Value, Failure> {
     let began = Instant::now();
     let scratch = tempfile::tempdir().map_err(|error| {
@@ -137,7 +137,7 @@ pub async fn run_step(
     report: &mut BuildReport,
     limit: Duration,
     cancel: &CancellationToken,
-    say: &Say,
+    say: &ProgressSink,
 ) -> Result<ProcessExit, Failure> {
     say(&step.command.line());
     let mut reading = StepSink { reader: step.reader, report, lines: Default::default(), say };
@@ -220,7 +220,7 @@ struct StepSink<'a> {
     reader: OutputParser,
     report: &'a mut BuildReport,
     lines: [LineSplitter; 2],
-    say: &'a Say,
+    say: &'a ProgressSink,
 }
 
 impl Sink for StepSink<'_> {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::build::RUN_TIMEOUT;
-use crate::jobs::Say;
+use crate::jobs::ProgressSink;
 use crate::process::output::CapturedOutput;
 use crate::process::{OutputStream, ProcessCommand, Sink};
 
@@ -41,7 +41,7 @@ pub async fn run(
     command: ProcessCommand,
     output_bytes: usize,
     cancel: CancellationToken,
-    say: Say,
+    say: ProgressSink,
 ) -> Result<Value, Failure> {
     let began = Instant::now();
     let mut sink =
@@ -73,7 +73,7 @@ pub async fn run(
 /// Keeps the output, and says the last line of it now and then.
 struct CommandSink<'a> {
     kept: CapturedOutput,
-    say: &'a Say,
+    say: &'a ProgressSink,
     last: Instant,
 }
 

@@ -24,7 +24,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 type Result = std::result::Result<Value, Failure>;
 
 /// Says what is being done, for those who wait.
-pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+pub type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Debug)]
 struct Job {
@@ -63,7 +63,7 @@ impl Jobs {
         key: &str,
         patience: Duration,
         cancel: &CancellationToken,
-        start: impl FnOnce(CancellationToken, Say) -> W,
+        start: impl FnOnce(CancellationToken, ProgressSink) -> W,
         mut tell: impl FnMut(String) -> T,
     ) -> std::result::Result<JobStatus, Failure>
     where
@@ -101,7 +101,7 @@ impl Jobs {
     fn join<W>(
         &self,
         key: &str,
-        start: impl FnOnce(CancellationToken, Say) -> W,
+        start: impl FnOnce(CancellationToken, ProgressSink) -> W,
     ) -> std::result::Result<Arc<Job>, Failure>
     where
         W: Future<Output = Result> + Send + 'static,
@@ -123,7 +123,7 @@ impl Jobs {
         let cancel = CancellationToken::new();
         let (done_sender, done) = watch::channel(None);
         let (said_sender, said) = watch::channel("started".to_owned());
-        let say: Say = Arc::new(move |text| {
+        let say: ProgressSink = Arc::new(move |text| {
             said_sender.send_replace(text.to_owned());
         });
         let work = start(cancel.clone(), say);
@@ -199,14 +199,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_same_call_waits_on_and_cancelling_ends_the_work() {
         let (jobs, cancel, second) = (Jobs::default(), CancellationToken::new(), Duration::from_secs(1));
-        let slow = |cancel: CancellationToken, say: Say| async move {
+        let slow = |cancel: CancellationToken, say: ProgressSink| async move {
             say("working");
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs(90)) => Ok(json!(7)),
                 () = cancel.cancelled() => Err(Failure::cancelled()),
             }
         };
-        let again = |_: CancellationToken, _: Say| async { panic!("started twice") };
+        let again = |_: CancellationToken, _: ProgressSink| async { panic!("started twice") };
         let waited = jobs.wait("a", 30 * second, &cancel, slow, silent).await.unwrap();
         assert!(matches!(waited, JobStatus::Pending(_, said) if said == "working"));
         let waited = jobs.wait("a", 30 * second, &cancel, again, silent).await.unwrap();
@@ -225,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn work_that_breaks_is_an_error() {
         let jobs = Jobs::default();
-        let broken = |_: CancellationToken, _: Say| async { panic!("broken") };
+        let broken = |_: CancellationToken, _: ProgressSink| async { panic!("broken") };
         let failure =
             jobs.wait("a", Duration::MAX, &CancellationToken::new(), broken, silent).await.unwrap_err();
         assert_eq!(failure.code, ErrorCode::IoFailed);

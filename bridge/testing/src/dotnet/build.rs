@@ -173,10 +173,13 @@ fn describing(command: ProcessCommand, scratch: &Path, folder: &Path) -> Process
 }
 
 /// A project as it was built, and the target framework that was for.
-type Described = (TestProject, String);
+type DescribedProject = (TestProject, String);
 
 /// Those for a target framework; all where none is wanted.
-fn select_framework(found: Vec<Described>, framework: Option<&str>) -> Result<Vec<TestProject>, Failure> {
+fn select_framework(
+    found: Vec<DescribedProject>,
+    framework: Option<&str>,
+) -> Result<Vec<TestProject>, Failure> {
     let all: BTreeSet<String> = found.iter().map(|(_, own)| own.clone()).collect();
     let is_wanted = |own: &str| framework.is_none_or(|wanted| own.eq_ignore_ascii_case(wanted));
     let picked: Vec<TestProject> =
@@ -202,10 +205,10 @@ fn give_names(found: &mut [TestProject], folder: &Path) {
 }
 
 /// The descriptions in a folder, in the order of the projects' paths and frameworks.
-fn read(folder: &Path) -> Vec<Described> {
+fn read(folder: &Path) -> Vec<DescribedProject> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| bounded::read(&file.path(), MAX_DESCRIPTION).ok());
-    let mut found: Vec<Described> =
+    let mut found: Vec<DescribedProject> =
         texts.filter_map(|text| parse_description(&String::from_utf8_lossy(&text))).collect();
     found
         .sort_by(|(left, _), (right, _)| (&left.project, &left.target).cmp(&(&right.project, &right.target)));
@@ -213,7 +216,7 @@ fn read(folder: &Path) -> Vec<Described> {
     found
 }
 
-fn parse_description(text: &str) -> Option<Described> {
+fn parse_description(text: &str) -> Option<DescribedProject> {
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
         Some(line.trim()).filter(|value| !value.is_empty())

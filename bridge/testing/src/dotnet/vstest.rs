@@ -33,7 +33,7 @@ enum VstestRequest {
     Run(Vec<Value>),
 }
 
-type Hosted<'a> = BoxFuture<'a, (Result<ProcessExit, Failure>, CapturedOutput)>;
+type HostedProcess<'a> = BoxFuture<'a, (Result<ProcessExit, Failure>, CapturedOutput)>;
 
 /// One conversation with the console program.
 struct VstestConnection<'a> {
@@ -47,7 +47,7 @@ struct VstestConnection<'a> {
     done: bool,
     /// Starts the process with the tests, when that is a debugger.
     host: Option<&'a dyn ProcessLauncher>,
-    hosted: Option<Hosted<'a>>,
+    hosted: Option<HostedProcess<'a>>,
     cancel: tokio_util::sync::CancellationToken,
     printed: Vec<String>,
     env: Vec<(String, Option<String>)>,
