@@ -173,9 +173,9 @@ async fn a_python_module_runs_where_the_agent_works() -> anyhow::Result<()> {
 }
 
 /// Ends what it holds when it goes.
-struct Running(std::process::Child);
+struct KillOnDrop(std::process::Child);
 
-impl Drop for Running {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
@@ -199,7 +199,7 @@ async fn a_debugger_that_listens_is_attached_to() -> anyhow::Result<()> {
     ]);
     let started =
         command.arg(&program).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let _running = Running(started);
+    let _running = KillOnDrop(started);
     let mut agent = agent(folder.path()).await?;
     let breakpoints = json!([{ "sourceFile": program, "line": 2 }]);
     let asked = json!({ "port": number, "breakpoints": breakpoints });
@@ -252,7 +252,7 @@ async fn an_attached_process_is_reported_by_its_name_and_runtime(runtime: Runtim
     let mut command = std::process::Command::new(dotnet);
     command.arg(fixture::program("spin")).envs(runtime.environment().context("no runtime")?);
     let started = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let running = Running(started);
+    let running = KillOnDrop(started);
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let attached = loop {
         let attached = agent.call("debug_attach", json!({ "processId": running.0.id() })).await?;

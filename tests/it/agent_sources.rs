@@ -4,10 +4,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;
 use tandem_tests::decompiler::Decompiler;
-use tandem_tests::distant::{self, Distant, SERVED};
+use tandem_tests::distant::{self, DistantSources, SERVED};
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
-use tandem_tests::web::{Reply, Web};
+use tandem_tests::web::{Reply, WebServer};
 
 net10_tests! {
     an_agent_reads_a_source_that_was_fetched,
@@ -15,14 +15,14 @@ net10_tests! {
     an_agent_learns_how_a_source_would_be_had,
 }
 
-async fn agent(distant: &Distant) -> anyhow::Result<Agent> {
+async fn agent(distant: &DistantSources) -> anyhow::Result<Agent> {
     let mut command = tokio::process::Command::new(tandem_tests::fixture::binary("tandem-mcp"));
     command.envs(&distant.environment).current_dir(distant.path("bin"));
     Agent::spawn("agent", command, &Transcript::default()).await
 }
 
 /// Launches, and runs to a function of the library; returns the frame of it.
-async fn in_library(agent: &mut Agent, distant: &Distant, more: Value) -> anyhow::Result<Value> {
+async fn in_library(agent: &mut Agent, distant: &DistantSources, more: Value) -> anyhow::Result<Value> {
     let mut launch =
         distant.arguments(json!({ "breakpoints": [{ "function": "Distant.Counter.Count" }], "run": true }));
     if let (Some(launch), Some(more)) = (launch.as_object_mut(), more.as_object()) {
@@ -37,12 +37,11 @@ async fn in_library(agent: &mut Agent, distant: &Distant, more: Value) -> anyhow
 }
 
 async fn an_agent_reads_a_source_that_was_fetched(runtime: Runtime) -> anyhow::Result<()> {
-    let web =
-        Web::start_tls(
-            |path| if path == SERVED { Reply::Body(distant::text().into()) } else { Reply::absent() },
-        )
-        .await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let web = WebServer::start_tls(|path| {
+        if path == SERVED { Reply::Body(distant::text().into()) } else { Reply::absent() }
+    })
+    .await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut agent = agent(&distant).await?;
     let allowed = json!({ "sourceLinkOptions": { "https://sources.example/*": { "enabled": true } } });
     let frame = in_library(&mut agent, &distant, allowed).await?;
@@ -60,7 +59,7 @@ async fn an_agent_reads_a_source_that_was_fetched(runtime: Runtime) -> anyhow::R
 }
 
 async fn an_agent_reads_what_was_decompiled(runtime: Runtime) -> anyhow::Result<()> {
-    let mut distant = Distant::new(runtime)?;
+    let mut distant = DistantSources::new(runtime)?;
     let own = distant.take_pdb()?;
     let decompiler = Decompiler::new(&distant, &own, "cp \"$made\" \"$out/$name.pdb\"")?;
     distant.environment.insert("PATH".into(), decompiler.path());
@@ -77,7 +76,7 @@ async fn an_agent_reads_what_was_decompiled(runtime: Runtime) -> anyhow::Result<
 }
 
 async fn an_agent_learns_how_a_source_would_be_had(runtime: Runtime) -> anyhow::Result<()> {
-    let mut distant = Distant::new(runtime)?;
+    let mut distant = DistantSources::new(runtime)?;
     distant.environment.insert("PATH".into(), "/usr/bin:/bin".into());
     for has_symbols in [true, false] {
         if !has_symbols {

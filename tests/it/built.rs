@@ -63,13 +63,13 @@ End Module
 ";
 
 /// An installation of .NET with an SDK and one other runtime.
-struct Installed {
+struct DotnetInstallation {
     /// Its folder; `None` for the installation of set-up.
     root: Option<tempfile::TempDir>,
     runtime: Runtime,
 }
 
-impl Installed {
+impl DotnetInstallation {
     fn with(runtime: Runtime) -> anyhow::Result<Self> {
         if runtime == Runtime::Net31 {
             return Ok(Self { root: None, runtime });
@@ -194,7 +194,7 @@ fn folder() -> anyhow::Result<(tempfile::TempDir, PathBuf)> {
 /// A folder with a project and its one source.
 async fn debugs_project(runtime: Runtime, project: &str, source: &str, text: &str) -> anyhow::Result<()> {
     let (_kept, folder) = folder()?;
-    let installed = Installed::with(runtime)?;
+    let installed = DotnetInstallation::with(runtime)?;
     let (project, source) = (folder.join(project), folder.join(source));
     installed.project(&project)?;
     std::fs::write(&source, text)?;
@@ -211,7 +211,7 @@ async fn a_visual_basic_project_is_debugged(runtime: Runtime) -> anyhow::Result<
 
 async fn a_solution_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
     let (_kept, folder) = folder()?;
-    let installed = Installed::with(runtime)?;
+    let installed = DotnetInstallation::with(runtime)?;
     let source = folder.join("app/Program.cs");
     installed.project(&folder.join("app/app.csproj"))?;
     std::fs::write(&source, CSHARP)?;
@@ -238,7 +238,7 @@ async fn a_solution_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
 
 async fn a_file_without_a_project_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
     let (_kept, folder) = folder()?;
-    let installed = Installed::with(runtime)?;
+    let installed = DotnetInstallation::with(runtime)?;
     let file = folder.join("hello.cs");
     let more = [("PublishAot", "false"), ("ImplicitUsings", "disable")];
     let directives: Vec<String> = installed

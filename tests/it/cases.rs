@@ -20,12 +20,12 @@ net10_tests! {
 }
 
 /// An agent in a copy of a case: what is built lies beside the source.
-struct Case {
+struct CaseAgent {
     agent: Agent,
     folder: tempfile::TempDir,
 }
 
-impl Case {
+impl CaseAgent {
     async fn new(name: &str) -> anyhow::Result<Self> {
         Self::named(name, "case").await
     }
@@ -148,7 +148,7 @@ async fn a_program_asks_its_terminal_where_the_cursor_is(runtime: Runtime) -> an
 #[tokio::test]
 async fn a_password_is_typed_into_the_terminal_and_not_shown() -> anyhow::Result<()> {
     for echo in [false, true] {
-        let mut case = Case::new("getpass").await?;
+        let mut case = CaseAgent::new("getpass").await?;
         let program = case.path("case/login.py");
         let more = json!({ "pty": true, "__ptyEcho": echo, "breakpoints": at(&program, "length = ") });
         let mut asks = case.launch(Subject::Python, &program, more).await?;
@@ -172,7 +172,7 @@ async fn a_password_is_typed_into_the_terminal_and_not_shown() -> anyhow::Result
 
 #[tokio::test]
 async fn a_python_program_that_replaces_itself_is_debugged_on() -> anyhow::Result<()> {
-    let mut case = Case::new("exec").await?;
+    let mut case = CaseAgent::new("exec").await?;
     case.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
     let program = case.path("case/again.py");
     let breakpoints =
@@ -206,7 +206,7 @@ async fn ctrl_c_runs_the_handler_of_a_rust_program_under_gdb() -> anyhow::Result
 }
 
 async fn interrupts(subject: Subject) -> anyhow::Result<()> {
-    let mut case = Case::new("interrupt").await?;
+    let mut case = CaseAgent::new("interrupt").await?;
     let program = case.path("case/waiter.rs");
     let more = json!({ "pty": true, "waitFor": "ready", "breakpoints": at(&program, "interrupted, saving") });
     case.launch(subject, &program, more).await?;
@@ -232,7 +232,7 @@ async fn bytes_that_are_not_text_are_shown_under_gdb() -> anyhow::Result<()> {
 }
 
 async fn bytes(subject: Subject) -> anyhow::Result<()> {
-    let mut case = Case::new("bytes").await?;
+    let mut case = CaseAgent::new("bytes").await?;
     let program = case.path("case/bytes.cpp");
     let stop = case.launch(subject, &program, json!({ "breakpoints": at(&program, "// BP") })).await?;
     is(&stop, "breakpointHit");
@@ -248,7 +248,7 @@ async fn bytes(subject: Subject) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_condition_on_a_variable_of_a_go_closure_is_never_ignored() -> anyhow::Result<()> {
-    let mut case = Case::new("go-closure").await?;
+    let mut case = CaseAgent::new("go-closure").await?;
     let (folder, source) = (case.path("case"), case.path("case/main.go"));
     let go = tool("go")?;
     let path = format!("{}:{}", go.parent().context("no folder")?.display(), std::env::var("PATH")?);
@@ -271,7 +271,7 @@ async fn a_condition_on_a_variable_of_a_go_closure_is_never_ignored() -> anyhow:
 #[tokio::test]
 async fn a_node_program_that_asks_by_readline_waits_for_input() -> anyhow::Result<()> {
     for pty in [false, true] {
-        let mut case = Case::new("asks").await?;
+        let mut case = CaseAgent::new("asks").await?;
         let program = case.path("case/ask.js");
         let more = json!({ "pty": pty, "breakpoints": at(&program, "const greeting") });
         let asks = case.launch(Subject::Js, &program, more).await?;
@@ -296,7 +296,7 @@ async fn a_node_program_that_asks_by_readline_waits_for_input() -> anyhow::Resul
 
 #[tokio::test]
 async fn a_python_program_that_selects_waits_for_input() -> anyhow::Result<()> {
-    let mut case = Case::new("asks").await?;
+    let mut case = CaseAgent::new("asks").await?;
     let program = case.path("case/poll.py");
     is(&case.launch(Subject::Python, &program, json!({})).await?, "waitingForInput");
     let ended = case.types("go\n").await?;
@@ -308,7 +308,7 @@ async fn a_python_program_that_selects_waits_for_input() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_folder_may_have_a_hash_a_percent_sign_and_blanks_in_its_name() -> anyhow::Result<()> {
     const NAME: &str = "my #1 app 100%";
-    let mut case = Case::named("hash", NAME).await?;
+    let mut case = CaseAgent::named("hash", NAME).await?;
     let plain = case.path(NAME).join("plain.js");
     let stop = case.launch(Subject::Js, &plain, json!({ "breakpoints": at(&plain, "// BP") })).await?;
     assert_eq!((&stop["event"]["file"], &stop["event"]["line"]), (&json!(plain), &json!(2)), "{stop}");
@@ -327,7 +327,7 @@ async fn a_folder_may_have_a_hash_a_percent_sign_and_blanks_in_its_name() -> any
 
 #[tokio::test]
 async fn a_breakpoint_stops_each_forked_ruby_worker_and_names_its_process() -> anyhow::Result<()> {
-    let mut case = Case::new("workers").await?;
+    let mut case = CaseAgent::new("workers").await?;
     let program = case.path("case/workers.rb");
     let mut stop =
         case.launch(Subject::Rdbg, &program, json!({ "breakpoints": at(&program, "# BP") })).await?;
@@ -351,7 +351,7 @@ async fn a_breakpoint_stops_each_forked_ruby_worker_and_names_its_process() -> a
 
 #[tokio::test]
 async fn arguments_of_tools_are_read_as_models_write_them() -> anyhow::Result<()> {
-    let mut case = Case::new("count").await?;
+    let mut case = CaseAgent::new("count").await?;
     let program = case.path("case/count.py");
     let more = json!({ "args": [7, "b", true], "cwd": null, "env": null, "module": null, "stopAtEntry": null,
         "waitFor": null, "timeoutMs": 20000.0, "breakpoints": [{ "sourceFile": program, "line": 5.0,

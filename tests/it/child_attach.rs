@@ -13,12 +13,12 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
-use super::child_ruby::{AtStop, counting};
+use super::child_ruby::{RubyStop, counting};
 
 /// A program that runs without us; it ends with the test.
-struct Running(Child);
+struct RunningProgram(Child);
 
-impl Running {
+impl RunningProgram {
     fn start(program: &str, args: &[&str]) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -35,7 +35,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         self.0.kill().unwrap_or_default();
         self.0.wait().map(drop).unwrap_or_default();
@@ -71,7 +71,7 @@ async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
 }
 
 /// Two visits: the program ran on in between.
-async fn visited(mut program: Running, attach: Value, source: PathBuf) -> anyhow::Result<()> {
+async fn visited(mut program: RunningProgram, attach: Value, source: PathBuf) -> anyhow::Result<()> {
     let first = visit(&attach, &source).await?;
     let freed = async {
         while !program.is_free()? {
@@ -86,7 +86,7 @@ async fn visited(mut program: Running, attach: Value, source: PathBuf) -> anyhow
 }
 
 /// Waits until a program has got as far as its own code.
-async fn is_under_way(program: &Running) -> anyhow::Result<()> {
+async fn is_under_way(program: &RunningProgram) -> anyhow::Result<()> {
     let stat = format!("/proc/{}/stat", program.0.id());
     let waiting = async {
         loop {
@@ -113,7 +113,7 @@ async fn listens(port: u16) -> anyhow::Result<()> {
 }
 
 async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &str) -> anyhow::Result<()> {
-    let running = Running::start(program, args)?;
+    let running = RunningProgram::start(program, args)?;
     is_under_way(&running).await?;
     let attach = subject.with(json!({ "processId": running.0.id() }));
     visited(running, attach, child::source(source)).await
@@ -146,7 +146,7 @@ async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
     let port = kept.number()?;
     let (listen, path) = (format!("127.0.0.1:{port}"), source.display().to_string());
     let args = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", &listen, "--wait-for-client", &path];
-    let running = Running::start(&child::interpreter("python"), &args)?;
+    let running = RunningProgram::start(&child::interpreter("python"), &args)?;
     listens(port).await?;
     // Also without `engine`: `connect` is an attribute of Python's debugger.
     visited(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
@@ -157,7 +157,8 @@ async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
     let (kept, source) = (Port::take()?, child::source("spin.js"));
     let port = kept.number()?;
     let inspect = format!("--inspect=127.0.0.1:{port}");
-    let running = Running::start(&child::interpreter("node"), &[&inspect, &source.display().to_string()])?;
+    let running =
+        RunningProgram::start(&child::interpreter("node"), &[&inspect, &source.display().to_string()])?;
     listens(port).await?;
     visited(running, Subject::Js.with(json!({ "port": port })), source).await
 }
@@ -181,7 +182,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
     let port = kept.number()?;
     let inspect = format!("--inspect-port=127.0.0.1:{port}");
     let node = child::interpreter("node");
-    let mut running = Running::start(&node, &[&inspect, &source.display().to_string()])?;
+    let mut running = RunningProgram::start(&node, &[&inspect, &source.display().to_string()])?;
     is_under_way(&running).await?;
     let attach = Subject::Js.with(json!({ "processId": running.0.id() }));
     for _ in 0..2 {
@@ -216,7 +217,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
 
 /// A failed attempt to attach does not end a program that another process started.
 async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&str]) -> anyhow::Result<()> {
-    let mut running = Running::start(program, args)?;
+    let mut running = RunningProgram::start(program, args)?;
     is_under_way(&running).await?;
     // Some adapters answer before they are configured, and then there is nothing to cancel.
     for delay in [0, 100, 300, 1000] {
@@ -258,11 +259,11 @@ async fn a_python_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
 }
 
 /// A Ruby program that does not wait for a client but listens on this socket, as this gem does it.
-fn listening_ruby(subject: Subject, way: (&str, &str), source: &Path) -> anyhow::Result<Running> {
+fn listening_ruby(subject: Subject, way: (&str, &str), source: &Path) -> anyhow::Result<RunningProgram> {
     let mut command = Command::new(child::interpreter("ruby"));
     command.arg("-rdebug/open_nonstop").arg(source).env(way.0, way.1).envs(subject.gem_variables());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(Running(command.spawn()?))
+    Ok(RunningProgram(command.spawn()?))
 }
 
 /// The same on a socket, once it listens there.
@@ -270,7 +271,7 @@ async fn ruby_on_a_socket(
     subject: Subject,
     folder: &Path,
     source: &Path,
-) -> anyhow::Result<(Running, Value)> {
+) -> anyhow::Result<(RunningProgram, Value)> {
     let socket = folder.join("rdbg");
     let running = listening_ruby(subject, ("RUBY_DEBUG_SOCK_PATH", &socket.display().to_string()), source)?;
     let there = async {
@@ -304,7 +305,7 @@ async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<
 }
 
 /// Ends the program with the session.
-async fn ends_with(editor: DapClient, mut running: Running) -> anyhow::Result<()> {
+async fn ends_with(editor: DapClient, mut running: RunningProgram) -> anyhow::Result<()> {
     let mut editor = editor;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.ended().await?;
@@ -370,7 +371,7 @@ async fn ruby_is_changed_after_attaching(subject: Subject) -> anyhow::Result<()>
     is_under_way(&running).await?;
     let mut editor = editor()?;
     let thread = attached_to_ruby(&mut editor, subject, attach).await?;
-    AtStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
+    RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
     ends_with(editor, running).await
 }
 
@@ -389,7 +390,7 @@ parameterized_tests! {
 async fn impossible_attach_requests_are_refused_with_the_reason() -> anyhow::Result<()> {
     let kept = Port::take()?;
     let port = kept.number()?;
-    let asleep = Running::start("sleep", &["1000"])?;
+    let asleep = RunningProgram::start("sleep", &["1000"])?;
     for (attach, code, part) in [
         (json!({ "engine": "debugpy", "connect": { "port": port } }), "PROCESS_NOT_FOUND", "refused"),
         (json!({ "engine": "debugpy", "connect": { "host": "x" } }), "INVALID_PARAMETER", "connect"),
@@ -425,7 +426,7 @@ fn below(pid: u64) -> Vec<u64> {
 /// The program belongs to another process: when the host is killed, it is released without a
 /// breakpoint that would kill it.
 async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
-    let mut running = Running::start(&child::built("spin"), &[])?;
+    let mut running = RunningProgram::start(&child::built("spin"), &[])?;
     is_under_way(&running).await?;
     let (source, attach) = (child::source("spin.c"), subject.with(json!({ "processId": running.0.id() })));
     let line = child::line(&source, "spin");
@@ -468,7 +469,7 @@ async fn a_program_that_gdb_is_attached_to_survives_a_killed_host() -> anyhow::R
 /// no other signal tells it.
 #[tokio::test]
 async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> anyhow::Result<()> {
-    let (folder, running) = (tempfile::tempdir()?, Running::start("sleep", &["1000"])?);
+    let (folder, running) = (tempfile::tempdir()?, RunningProgram::start("sleep", &["1000"])?);
     let path = |name: &str| folder.path().join(name);
     let message = |direction: &str, message: Value| json!({ "dir": direction, "m": message });
     let asked = |command: &str, seq: i64| {

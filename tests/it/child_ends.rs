@@ -10,7 +10,7 @@ use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::fixture;
-use tandem_tests::marked::{self, Marked};
+use tandem_tests::marked::{self, MarkedSession};
 use tandem_tests::transcript::Transcript;
 
 parameterized_tests! {
@@ -23,15 +23,15 @@ parameterized_tests! {
 }
 
 /// An editor with a session whose processes and files can be found.
-struct Watched {
+struct WatchedSession {
     editor: DapClient,
-    place: Marked,
+    place: MarkedSession,
     _aside: tempfile::TempDir,
 }
 
-impl Watched {
+impl WatchedSession {
     fn start() -> anyhow::Result<Self> {
-        let (place, aside) = (Marked::new(0)?, tempfile::tempdir()?);
+        let (place, aside) = (MarkedSession::new(0)?, tempfile::tempdir()?);
         // It never finishes, so that a crashing lldb-dap is killed while it symbolizes its stack.
         let symbolizer = aside.path().join("llvm-symbolizer");
         std::fs::write(&symbolizer, "#!/bin/sh\nsleep 60\n")?;
@@ -69,7 +69,7 @@ impl Watched {
 
 /// Otherwise its editor would wait for the answer to a request that it has not sent yet.
 async fn dies_early(subject: Subject) -> anyhow::Result<()> {
-    let mut session = Watched::start()?;
+    let mut session = WatchedSession::start()?;
     session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = session.editor.send("launch", subject.launch()).await?;
     session.editor.initialized(launch).await?;
@@ -84,7 +84,7 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     };
     assert!(start.elapsed() < deadline(8), "{:?}", start.elapsed());
     assert!(told.contains("ended by signal 9"), "{told}");
-    let Watched { editor, mut place, _aside } = session;
+    let WatchedSession { editor, mut place, _aside } = session;
     editor.finish().await?;
     place.ended(deadline(5)).await
 }
@@ -94,7 +94,7 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
     for _ in 0..5 {
-        let mut session = Watched::start()?;
+        let mut session = WatchedSession::start()?;
         session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let launch = session.editor.send("launch", Subject::PythonAdapter.launch()).await?;
         let end = Instant::now() + deadline(20);
@@ -120,7 +120,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         if session.editor.response(launch).await?.success {
             session.editor.event("terminated").await?;
         }
-        let Watched { editor, mut place, _aside } = session;
+        let WatchedSession { editor, mut place, _aside } = session;
         editor.finish().await?;
         place.ended(deadline(5)).await?;
     }
@@ -131,7 +131,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> {
     for through_adapter in [false, true] {
-        let mut session = Watched::start()?;
+        let mut session = WatchedSession::start()?;
         let mut launch = Subject::Python.with(json!({ "program": child::source("spin.py") }));
         launch["engineOptions"] = json!({ "throughAdapter": through_adapter });
         session.editor.launch_child(launch, &child::source("spin.py"), &[]).await?;
@@ -142,7 +142,7 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
             all.iter().map(|(pid, _)| *pid).find(is_host).with_context(|| format!("no host in {all:?}"))?;
         kill_process(Pid::from_raw(i32::try_from(host)?).context("no process")?, Signal::KILL)?;
         // A separate test covers the relay's message.
-        let Watched { editor, mut place, _aside } = session;
+        let WatchedSession { editor, mut place, _aside } = session;
         drop(editor);
         place.ended(deadline(15)).await?;
     }
@@ -153,7 +153,7 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
 #[tokio::test]
 async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     let subject = Subject::Lldb;
-    let mut session = Watched::start()?;
+    let mut session = WatchedSession::start()?;
     session.editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
     let pid = session.editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
     let environment = std::fs::read(format!("/proc/{pid}/environ"))?;
@@ -174,7 +174,7 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     in_time.context("its crash handler writes no files")?;
     kill_process(adapter, Signal::KILL)?;
     session.editor.event("terminated").await?;
-    let Watched { editor, mut place, _aside } = session;
+    let WatchedSession { editor, mut place, _aside } = session;
     editor.finish().await?;
     // The host has sent its last message, and removes its files as its last step.
     place.ended(deadline(15)).await?;

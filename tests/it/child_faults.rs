@@ -12,11 +12,11 @@ use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
 /// An adapter that plays these steps, as the attributes of a launch.
-struct Fake {
+struct ScriptedAdapter {
     folder: tempfile::TempDir,
 }
 
-impl Fake {
+impl ScriptedAdapter {
     fn new(steps: &[Value]) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let script: Vec<String> = steps.iter().map(Value::to_string).collect();
@@ -72,7 +72,7 @@ fn running() -> Vec<Value> {
     ]
 }
 
-async fn start(fake: &Fake) -> anyhow::Result<(DapClient, Value)> {
+async fn start(fake: &ScriptedAdapter) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(fake.launch(), &fake.folder.path().join("source"), &[]).await?;
     let process = editor.event("process").await?;
@@ -102,7 +102,7 @@ async fn a_refused_launch_is_shown_to_the_person_with_what_the_adapter_printed()
         "seq": 0,
         "success": false, "message": "Failed to launch",
         "body": { "error": { "id": 3000, "format": "Build error.", "showUser": false } } } });
-    let fake = Fake::new(&[
+    let fake = ScriptedAdapter::new(&[
         wait_for("initialize", 1),
         answer("initialize", 1, &json!({})),
         wait_for("launch", 2),
@@ -130,7 +130,7 @@ async fn a_program_that_ends_as_it_resumes_is_not_a_refusal() -> anyhow::Result<
         "success": false, "message": "Unable to step next" } }));
     steps.push(event("exited", &json!({ "exitCode": 134 })));
     steps.push(event("terminated", &Value::Null));
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
     editor.event("stopped").await?;
     editor.ok("next", json!({ "threadId": 1 })).await?;
@@ -148,7 +148,7 @@ async fn every_waiting_request_is_answered_with_the_stderr_tail_of_a_crashed_ada
     steps.push(wait_for("evaluate", 6));
     steps.push(json!({ "do": "stderr", "text": "assertion failed: the moon is full" }));
     steps.push(json!({ "do": "exit", "code": 9 }));
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
     editor.event("stopped").await?;
     let asked = [
@@ -173,7 +173,7 @@ async fn an_adapter_that_talks_nonsense_ends_the_session_with_the_reason() -> an
     steps.push(wait_for("threads", 5));
     steps.push(json!({ "do": "raw", "text": "Segmentation fault (core dumped)\r\n\r\n" }));
     steps.push(json!({ "do": "hang" }));
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
     let refused = editor.ask("threads", Value::Null).await?;
     assert!(message(&refused.body).contains("Segmentation fault"), "{}", refused.body);
@@ -186,7 +186,7 @@ async fn an_adapter_that_talks_nonsense_ends_the_session_with_the_reason() -> an
 async fn an_adapter_that_hangs_does_not_keep_anybody() -> anyhow::Result<()> {
     let mut steps = running();
     steps.push(json!({ "do": "hang" }));
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
     // Cancelled, not answered.
     let seq = editor.send("threads", Value::Null).await?;
@@ -204,13 +204,13 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
         json!({ "do": "stderr", "text": "cannot open shared object file" }),
         json!({ "do": "exit", "code": 127 }),
     ];
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let refused = editor.ask("launch", fake.launch()).await?;
     assert!(message(&refused.body).contains("cannot open shared object file"), "{}", refused.body);
     // Nothing runs: the same session takes another launch.
-    let again = Fake::new(&running())?;
+    let again = ScriptedAdapter::new(&running())?;
     let launch = editor.send("launch", again.launch()).await?;
     editor.event("initialized").await?;
     editor.ok("configurationDone", Value::Null).await?;
@@ -232,7 +232,7 @@ async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -
         steps.extend(order.into_iter().cloned());
         steps.push(json!({ "do": "stderr", "text": "assertion failed: the moon is full" }));
         steps.push(json!({ "do": "exit", "code": 9 }));
-        let fake = Fake::new(&steps)?;
+        let fake = ScriptedAdapter::new(&steps)?;
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let start = std::time::Instant::now();
@@ -276,7 +276,7 @@ async fn messages_outside_the_schema_pass_both_ways_and_a_second_answer_is_dropp
     terminated["m"]["statistics"] = json!({ "memory": 1 });
     steps.push(terminated);
     steps.push(event("terminated", &Value::Null));
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
     assert_eq!(editor.ok("threads", Value::Null).await?, odd);
     assert_eq!(editor.event("unheardOf").await?, json!({ "a": [1, { "b": null }] }));
@@ -312,7 +312,7 @@ async fn a_program_that_ends_while_its_adapter_keeps_silent_ends_the_session() -
         }
     }
     steps.push(json!({ "do": "hang" }));
-    let fake = Fake::new(&steps)?;
+    let fake = ScriptedAdapter::new(&steps)?;
     let (mut editor, _) = start(&fake).await?;
     editor.ok("processWriteInput", json!({ "data": "it\n" })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 4);

@@ -11,7 +11,7 @@ use tandem_tests::transcript::Transcript;
 
 /// A stop at the line that handles what was read.
 #[derive(Debug)]
-struct Hit {
+struct ReportedHit {
     /// The number of the line read, which is its length.
     length: i64,
     /// Which of the breakpoints were hit, by their position in the request.
@@ -22,7 +22,7 @@ struct Hit {
 
 /// Sets these breakpoints (without their line) where the program handles a line, sends it six lines, and
 /// continues from stop to stop until it ends.
-async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<Hit>> {
+async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<ReportedHit>> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", subject.launch()).await?;
@@ -59,7 +59,7 @@ async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<H
         let asked = json!({ "expression": expression, "frameId": frame, "context": "watch" });
         let length = editor.ok("evaluate", asked).await?["result"].clone();
         let hit = body["hitBreakpointIds"].as_array().into_iter().flatten();
-        seen.push(Hit {
+        seen.push(ReportedHit {
             length: length.as_str().context("no length")?.parse()?,
             breakpoints: hit.filter_map(|hit| ids.iter().position(|id| id == hit)).collect(),
             text: body["text"].as_str().unwrap_or_default().to_owned(),
@@ -90,7 +90,7 @@ parameterized_tests! {
 }
 
 /// Of breakpoints on one line with these conditions.
-async fn hits_of(subject: Subject, conditions: &[&str]) -> anyhow::Result<Vec<Hit>> {
+async fn hits_of(subject: Subject, conditions: &[&str]) -> anyhow::Result<Vec<ReportedHit>> {
     hits(subject, conditions.iter().map(|condition| json!({ "condition": condition })).collect()).await
 }
 
@@ -107,7 +107,7 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         Subject::Rdbg192,
         Subject::Perl,
     ] {
-        let places = |seen: &[Hit]| -> Vec<(i64, Vec<usize>)> {
+        let places = |seen: &[ReportedHit]| -> Vec<(i64, Vec<usize>)> {
             seen.iter().map(|hit| (hit.length, hit.breakpoints.clone())).collect()
         };
         let length = subject.variable("length", false);
@@ -125,14 +125,14 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         );
         // rdbg answers with the error as a value, which is nothing that fails.
         let says_why = !subject.is_ruby();
-        for Hit { text, .. } in seen {
+        for ReportedHit { text, .. } in seen {
             anyhow::ensure!(text.contains(&format!("`{length} ==`")) || !says_why, "{subject:?}: {text}");
         }
         // So does one that fails at a hit because of an unknown name.
         let nowhere = if subject == Subject::Perl { "nowhere() == 1" } else { "nowhere == 1" };
         let seen = hits_of(subject, &[&two, nowhere]).await?;
         anyhow::ensure!(seen.len() == 6, "{subject:?}: {seen:?}");
-        for Hit { length, breakpoints, text } in seen {
+        for ReportedHit { length, breakpoints, text } in seen {
             assert_eq!(breakpoints, each(length), "{subject:?}");
             anyhow::ensure!(text.contains(&format!("`{nowhere}`")) || !says_why, "{subject:?}: {text}");
         }

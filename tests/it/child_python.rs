@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tandem_tests::child::{self, Subject};
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
-use tandem_tests::marked::Marked;
+use tandem_tests::marked::MarkedSession;
 use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
@@ -16,11 +16,11 @@ fn editor() -> anyhow::Result<DapClient> {
 }
 
 /// A program that only one test uses.
-struct Script {
+struct PythonScript {
     folder: tempfile::TempDir,
 }
 
-impl Script {
+impl PythonScript {
     fn new(text: &str) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("main.py"), text)?;
@@ -56,7 +56,7 @@ const COUNTS: &str = "total = 0\nfor i in range(10):\n    total += i\nprint('sum
 
 #[tokio::test]
 async fn a_stop_on_entry_is_before_the_first_line() -> anyhow::Result<()> {
-    let script = Script::new(COUNTS)?;
+    let script = PythonScript::new(COUNTS)?;
     let mut editor = editor()?;
     editor.launch_child(script.launch(json!({ "stopOnEntry": true })), &script.path(), &[]).await?;
     let stopped = editor.event("stopped").await?;
@@ -72,7 +72,7 @@ async fn a_stop_on_entry_is_before_the_first_line() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-async fn breakpoint(editor: &mut DapClient, script: &Script, request: Value) -> anyhow::Result<()> {
+async fn breakpoint(editor: &mut DapClient, script: &PythonScript, request: Value) -> anyhow::Result<()> {
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", script.launch(json!({}))).await?;
     editor.event("initialized").await?;
@@ -86,7 +86,7 @@ async fn breakpoint(editor: &mut DapClient, script: &Script, request: Value) -> 
 
 #[tokio::test]
 async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
-    let script = Script::new(COUNTS)?;
+    let script = PythonScript::new(COUNTS)?;
     for (request, expected) in
         [(json!({ "line": 3, "condition": "i == 7" }), "7"), (json!({ "line": 3, "hitCondition": "3" }), "2")]
     {
@@ -110,7 +110,7 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_scope_inside_a_condition_has_the_functions_names() -> anyhow::Result<()> {
     let text = "def over(xs, limit):\n    return len(xs)\nfor i in range(6):\n    over([i], 3)\nprint(i)\n";
-    let script = Script::new(text)?;
+    let script = PythonScript::new(text)?;
     let mut editor = editor()?;
     breakpoint(&mut editor, &script, json!({ "line": 2, "condition": "any(x > limit for x in xs)" })).await?;
     let (thread, frame) = editor.stop().await?;
@@ -127,7 +127,8 @@ async fn a_scope_inside_a_condition_has_the_functions_names() -> anyhow::Result<
 
 #[tokio::test]
 async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
-    let script = Script::new("try:\n    int('a')\nexcept ValueError:\n    print('caught')\nint('b')\n")?;
+    let script =
+        PythonScript::new("try:\n    int('a')\nexcept ValueError:\n    print('caught')\nint('b')\n")?;
     for (filters, line) in [(json!(["raised"]), 2), (json!(["uncaught"]), 5)] {
         let mut editor = editor()?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -149,7 +150,7 @@ async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
 async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Result<()> {
     let text =
         "import os\npid = os.fork()\nif pid == 0:\n    os._exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n";
-    let script = Script::new(text)?;
+    let script = PythonScript::new(text)?;
     let transcript = Transcript::default();
     let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
     let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
@@ -180,7 +181,7 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
 
 #[tokio::test]
 async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
-    let script = Script::new("x = 0\nprint('on')\nwhile True:\n    x += 1\n")?;
+    let script = PythonScript::new("x = 0\nprint('on')\nwhile True:\n    x += 1\n")?;
     let mut editor = editor()?;
     editor.launch_child(script.launch(json!({})), &script.path(), &[]).await?;
     let pid = editor.event("process").await?["systemProcessId"].clone();
@@ -196,7 +197,7 @@ async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn the_projects_own_environment_is_used() -> anyhow::Result<()> {
-    let script = Script::new("import sys\nprint(sys.prefix)\n")?;
+    let script = PythonScript::new("import sys\nprint(sys.prefix)\n")?;
     let python = PathBuf::from(child::interpreter("python"));
     let environment = python.parent().and_then(Path::parent).context("no environment")?;
     let own = script.folder.path().join(".venv");
@@ -229,7 +230,7 @@ for thread in threads: thread.join()
 /// waits is what is wanted.
 #[tokio::test]
 async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Result<()> {
-    let script = Script::new(DEADLOCK)?;
+    let script = PythonScript::new(DEADLOCK)?;
     for engine_options in [json!({}), json!({ "throughAdapter": true })] {
         let launch = script.launch(json!({ "engineOptions": engine_options }));
         let mut editor = editor()?;
@@ -258,7 +259,7 @@ async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Res
 /// which clients must not get.
 #[tokio::test]
 async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() -> anyhow::Result<()> {
-    let script = Script::new("words = ['a']\nprint(words)\n")?;
+    let script = PythonScript::new("words = ['a']\nprint(words)\n")?;
     let mut editor = editor()?;
     let initialize = editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     assert_eq!(initialize["completionTriggerCharacters"], json!(["."]));
@@ -287,7 +288,7 @@ const ROUNDS: &str = "hits = 0\nfor i in range(20000):\n    hits += 1\nprint('al
 /// with a syntax error or a comment.
 #[tokio::test]
 async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()> {
-    let script = Script::new(ROUNDS)?;
+    let script = PythonScript::new(ROUNDS)?;
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", script.launch(json!({}))).await?;
@@ -393,8 +394,8 @@ async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Resul
         ("terminate", json!({ "subProcess": false })),
         ("kill", json!({ "subProcess": false })),
     ] {
-        let script = Script::new(WORKERS)?;
-        let mut place = Marked::new(0)?;
+        let script = PythonScript::new(WORKERS)?;
+        let mut place = MarkedSession::new(0)?;
         let mut editor = DapClient::start_in("editor", place.environment(), &Transcript::default())?;
         editor.launch_child(script.launch(more), &script.path(), &[]).await?;
         let told = editor.take_stdout("\n").await?;

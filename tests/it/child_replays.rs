@@ -42,9 +42,9 @@ fn without_reverse_requests(steps: Vec<Step>) -> Vec<Step> {
 
 /// The translation of ids: kind and recorded id to the client's.
 #[derive(Default)]
-struct Ids(HashMap<(&'static str, i64), i64>);
+struct IdTranslation(HashMap<(&'static str, i64), i64>);
 
-impl Ids {
+impl IdTranslation {
     fn kind(key: &str, path: &str) -> Option<&'static str> {
         match key {
             "frameId" => Some("frame"),
@@ -190,7 +190,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
         "args": [replay.path("script"), replay.path("log")] });
     let transcript = Transcript::default();
     let mut editor = DapClient::start_in("editor", HashMap::new(), &transcript)?;
-    let (mut ids, mut numbers) = (Ids::default(), HashMap::new());
+    let (mut ids, mut numbers) = (IdTranslation::default(), HashMap::new());
     let (mut ready, mut configured, mut over) = (false, false, false);
     let mut early: Vec<(&str, &Value)> = Vec::new();
     let mut last_breakpoint: Option<&Value> = None;

@@ -36,13 +36,13 @@ pub(super) fn counting() -> anyhow::Result<(tempfile::TempDir, std::path::PathBu
 }
 
 /// An editor at a stop of that program.
-pub(super) struct AtStop<'editor> {
+pub(super) struct RubyStop<'editor> {
     pub(super) editor: &'editor mut DapClient,
     pub(super) source: &'editor Path,
     pub(super) thread: i64,
 }
 
-impl AtStop<'_> {
+impl RubyStop<'_> {
     fn line(&self, marker: &str) -> i64 {
         child::line(self.source, marker)
     }
@@ -117,7 +117,7 @@ async fn launched(subject: Subject) -> anyhow::Result<()> {
     let launch = subject.with(json!({ "program": source }));
     editor.launch_child(launch, &source, &[child::line(&source, "counts")]).await?;
     let (thread, _) = editor.stop().await?;
-    AtStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
+    RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.ended().await
 }

@@ -23,7 +23,7 @@ net8_tests! {
 /// A stop in `Called`: its module, its argument, and the static of its class.
 type Stop = (i64, String, String);
 
-struct Seen {
+struct ScenarioRun {
     stops: Vec<Stop>,
     /// `new 2`, `changed 12`, `removed 12`: of the modules that are copies of the program's assembly.
     modules: Vec<String>,
@@ -33,11 +33,12 @@ struct Seen {
 }
 
 /// Runs one of the program's scenarios to its end.
-async fn run(runtime: Runtime, scenario: &str) -> anyhow::Result<Seen> {
+async fn run(runtime: Runtime, scenario: &str) -> anyhow::Result<ScenarioRun> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("contexts", &["called"], json!({ "args": [scenario] })).await?;
     let is_copy = |module: &Value| module["name"].as_str().is_some_and(|name| name.starts_with("contexts"));
-    let mut seen = Seen { stops: Vec::new(), modules: Vec::new(), list: Vec::new(), frames: Vec::new() };
+    let mut seen =
+        ScenarioRun { stops: Vec::new(), modules: Vec::new(), list: Vec::new(), frames: Vec::new() };
     loop {
         let (event, body) = editor.any_event(&["stopped", "module", "exited"]).await?;
         match event.as_str() {
@@ -82,7 +83,7 @@ async fn run(runtime: Runtime, scenario: &str) -> anyhow::Result<Seen> {
     Ok(seen)
 }
 
-fn numbers(seen: &Seen) -> Vec<(&str, &str)> {
+fn numbers(seen: &ScenarioRun) -> Vec<(&str, &str)> {
     seen.stops.iter().map(|(_, number, count)| (number.as_str(), count.as_str())).collect()
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::decompiler::Decompiler;
-use tandem_tests::distant::{self, Distant, is_below};
+use tandem_tests::distant::{self, DistantSources, is_below};
 use tandem_tests::fixture::{Runtime, alive};
 
 dotnet_tests! {
@@ -28,8 +28,8 @@ net10_tests! {
 const GOOD: &str = "cp \"$made\" \"$out/$name.pdb\"";
 
 /// Copies of the program with a library without symbols, and a decompiler on `PATH` that does this.
-fn with_decompiler(runtime: Runtime, does: &str) -> anyhow::Result<(Distant, Decompiler)> {
-    let mut distant = Distant::new(runtime)?;
+fn with_decompiler(runtime: Runtime, does: &str) -> anyhow::Result<(DistantSources, Decompiler)> {
+    let mut distant = DistantSources::new(runtime)?;
     let own = distant.take_pdb()?;
     let decompiler = Decompiler::new(&distant, &own, does)?;
     distant.environment.insert("PATH".into(), decompiler.path());
@@ -120,7 +120,7 @@ async fn a_library_is_decompiled_where_the_program_is_stopped(runtime: Runtime) 
 }
 
 /// Stops at the exception that the library throws, with just-my-code, and returns the stack.
-async fn thrown(distant: &Distant, more: Value) -> anyhow::Result<(DapClient, i64, Vec<Value>)> {
+async fn thrown(distant: &DistantSources, more: Value) -> anyhow::Result<(DapClient, i64, Vec<Value>)> {
     let mut attributes = json!({ "justMyCode": true });
     if let (Some(attributes), Some(more)) = (attributes.as_object_mut(), more.as_object()) {
         attributes.extend(more.clone());
@@ -169,7 +169,7 @@ async fn a_source_is_decompiled_when_it_is_opened(runtime: Runtime) -> anyhow::R
 async fn a_library_with_symbols_and_no_source_is_decompiled_when_fetching_is_forbidden(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let mut distant = Distant::new(runtime)?;
+    let mut distant = DistantSources::new(runtime)?;
     let own = std::fs::read(distant.pdb())?;
     // If it cannot use the variables' names, it decompiles without them.
     let picky = format!("case \"$all\" in *--use-varnames*) exit 64;; esac\n{GOOD}");
@@ -229,7 +229,7 @@ async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()
         editor.finish().await?;
         assert_eq!(distant.kept(), [] as [std::path::PathBuf; 0]);
     }
-    let mut distant = Distant::new(runtime)?;
+    let mut distant = DistantSources::new(runtime)?;
     let own = distant.take_pdb()?;
     let old = Decompiler::with_help(&distant, &own, GOOD, "Usage: ilspycmd [options]\n  -p|--project")?;
     distant.environment.insert("PATH".into(), old.path());
@@ -265,7 +265,7 @@ async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()>
 
 async fn without_a_decompiler_the_error_says_how_to_get_a_source(runtime: Runtime) -> anyhow::Result<()> {
     let (distant, decompiler) = with_decompiler(runtime, GOOD)?;
-    let mut absent = Distant::new(runtime)?;
+    let mut absent = DistantSources::new(runtime)?;
     absent.take_pdb()?;
     absent.environment.insert("PATH".into(), "/usr/bin:/bin".into());
     for (distant, more, said) in [

@@ -9,7 +9,7 @@ use anyhow::Context;
 use download::{DownloadClient, DownloadError, DownloadLimits, DownloadUrl};
 use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::root;
-use tandem_tests::web::{Reply, Web, proxy_to};
+use tandem_tests::web::{Reply, WebServer, proxy_to};
 use tokio::process::Command;
 
 const MAX_BYTES: usize = 100_000;
@@ -46,7 +46,7 @@ fn packed(content: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Result<()> {
-    let web = Web::start(|path| match path {
+    let web = WebServer::start(|path| match path {
         "/a?b=1" => Reply::Body(b"plain".into()),
         "/packed" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], packed(b"packed")),
         "/here" => Reply::Redirect("/a?b=1".into()),
@@ -67,7 +67,7 @@ async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Resul
 
 #[tokio::test]
 async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
-    let web = Web::start(|path| {
+    let web = WebServer::start(|path| {
         let status = path.trim_start_matches('/').parse().unwrap_or(404);
         Reply::Whole(status, Vec::new(), b"no".into())
     })
@@ -93,9 +93,9 @@ async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() -> anyhow::Result<()> {
-    let other = Web::start(|_| Reply::Body(b"other".into())).await?;
+    let other = WebServer::start(|_| Reply::Body(b"other".into())).await?;
     let (target, port) = (other.url("/x"), other.port());
-    let web = Web::start(move |path| match path {
+    let web = WebServer::start(move |path| match path {
         "/other" => Reply::Redirect(target.clone()),
         "/a" => Reply::Redirect("/b".into()),
         "/b" => Reply::Redirect("/a".into()),
@@ -133,7 +133,7 @@ async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() 
 async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result<()> {
     let bomb = packed(&vec![0; 50_000_000]);
     assert!(bomb.len() < MAX_BYTES);
-    let web = Web::start(move |path| match path {
+    let web = WebServer::start(move |path| match path {
         "/said" => Reply::Body(vec![0; MAX_BYTES + 1]),
         "/just" => Reply::Body(vec![0; MAX_BYTES]),
         "/bomb" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], bomb.clone()),
@@ -156,7 +156,7 @@ async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result
 
 #[tokio::test]
 async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()> {
-    let web = Web::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
+    let web = WebServer::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
     for path in ["/never", "/drip"] {
         let began = Instant::now();
         let problem = get(&web.url(path), SHORT, &nowhere).await.unwrap_err();
@@ -168,7 +168,7 @@ async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()>
 
 #[tokio::test]
 async fn a_download_that_nobody_wants_any_more_hangs_up() -> anyhow::Result<()> {
-    let web = Web::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
+    let web = WebServer::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
     for (at, path) in ["/never", "/drip"].into_iter().enumerate() {
         let url = web.url(path);
         let task = tokio::spawn(async move { get(&url, limits(), &nowhere).await });
@@ -193,8 +193,8 @@ async fn with_variables(name: &str, variables: &[(&str, String)]) -> anyhow::Res
     Ok(())
 }
 
-async fn secure() -> anyhow::Result<Web> {
-    Web::start_tls(|_| Reply::Body(b"over TLS".into())).await
+async fn secure() -> anyhow::Result<WebServer> {
+    WebServer::start_tls(|_| Reply::Body(b"over TLS".into())).await
 }
 
 fn roots() -> String {

@@ -22,9 +22,9 @@ use tokio_util::codec::{Encoder, FramedRead, FramedWrite};
 const LIMIT: u64 = 30;
 
 /// `tandem-dap` as an editor starts it.
-struct Started(Child);
+struct StartedAdapter(Child);
 
-impl Started {
+impl StartedAdapter {
     fn with(stdin: impl Into<Stdio>, stdout: impl Into<Stdio>) -> anyhow::Result<Self> {
         let mut command = Command::new(fixture::binary("tandem-dap"));
         command.stdin(stdin).stdout(stdout).stderr(Stdio::piped()).kill_on_drop(true);
@@ -129,8 +129,8 @@ type To = FramedWrite<ChildStdin, DapCodec>;
 type From = FramedRead<ChildStdout, DapCodec>;
 
 /// An editor over pipes, after the handshake.
-async fn over_pipes() -> anyhow::Result<(Started, To, From)> {
-    let mut started = Started::with(Stdio::piped(), Stdio::piped())?;
+async fn over_pipes() -> anyhow::Result<(StartedAdapter, To, From)> {
+    let mut started = StartedAdapter::with(Stdio::piped(), Stdio::piped())?;
     let stdin = started.0.stdin.take().context("no stdin")?;
     let stdout = started.0.stdout.take().context("no stdout")?;
     let (said, told) = (inode(&stdin)?, inode(&stdout)?);
@@ -193,7 +193,7 @@ async fn an_editor_that_kills_its_adapter_has_left() -> anyhow::Result<()> {
 
 /// Expects the relay to report the death of the host, and to fail.
 async fn expect_death_report<R: tokio::io::AsyncRead + Unpin>(
-    started: Started,
+    started: StartedAdapter,
     from: &mut FramedRead<R, DapCodec>,
 ) -> anyhow::Result<()> {
     let mut told = Vec::new();
@@ -241,7 +241,7 @@ async fn an_editor_whose_bytes_are_copied_is_notified_of_a_host_that_is_killed()
     let path = folder.path().join("fifo");
     anyhow::ensure!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
     let both = File::options().read(true).write(true).open(&path)?;
-    let mut started = Started::with(File::open(&path)?, Stdio::piped())?;
+    let mut started = StartedAdapter::with(File::open(&path)?, Stdio::piped())?;
     let mut from = FramedRead::new(started.0.stdout.take().context("no stdout")?, DapCodec::default());
     std::io::Write::write_all(&mut &both, &bytes_of(&[request(1, "initialize")])?)?;
     answered(&mut from, "initialize").await?;
@@ -254,7 +254,7 @@ async fn a_socket_is_handed_over_and_still_waits_for_others_who_share_it() -> an
     // As sshd does it: one socket for both directions, which other processes of that shell have as well.
     let (ours, theirs) = UnixStream::pair()?;
     let shared = theirs.try_clone()?;
-    let started = Started::with(OwnedFd::from(theirs.try_clone()?), OwnedFd::from(theirs))?;
+    let started = StartedAdapter::with(OwnedFd::from(theirs.try_clone()?), OwnedFd::from(theirs))?;
     ours.set_nonblocking(true)?;
     let (from, to) = tokio::net::UnixStream::from_std(ours)?.into_split();
     let mut to = FramedWrite::new(to, DapCodec::default());
@@ -279,7 +279,7 @@ async fn files_are_copied() -> anyhow::Result<()> {
     let (said, told) = (folder.path().join("said"), folder.path().join("told"));
     std::fs::write(&said, bytes_of(&[request(1, "initialize"), request(2, "disconnect")])?)?;
     let stdin = File::open(&said)?;
-    let started = Started::with(stdin, File::create(&told)?)?;
+    let started = StartedAdapter::with(stdin, File::create(&told)?)?;
     started.all_end().await?;
     let told = std::fs::read(&told)?;
     let mut answers = FramedRead::new(told.as_slice(), DapCodec::default());
@@ -296,5 +296,5 @@ async fn a_named_pipe_whose_writer_has_gone_already_ends_the_session() -> anyhow
     let both = File::options().read(true).write(true).open(&path)?;
     let stdin = File::open(&path)?;
     drop(both);
-    Started::with(stdin, Stdio::piped())?.all_end().await
+    StartedAdapter::with(stdin, Stdio::piped())?.all_end().await
 }

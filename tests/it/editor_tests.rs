@@ -19,13 +19,13 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 const LIMIT: u64 = 60;
 
 /// One request under way.
-struct Tests {
+struct EditorTestRun {
     child: Child,
     stdin: Option<ChildStdin>,
     events: Lines<BufReader<ChildStdout>>,
 }
 
-impl Tests {
+impl EditorTestRun {
     async fn start(request: &Value) -> anyhow::Result<Self> {
         Self::start_with(request, &HashMap::new()).await
     }
@@ -90,7 +90,7 @@ pub(crate) async fn events(
     more: Value,
     env: &HashMap<String, String>,
 ) -> anyhow::Result<(Vec<Value>, Value)> {
-    let mut tests = Tests::start_with(&request(folder, more), env).await?;
+    let mut tests = EditorTestRun::start_with(&request(folder, more), env).await?;
     let told = tests.until("end").await?;
     tests.ends().await?;
     Ok(told)
@@ -107,7 +107,7 @@ fn request(folder: &Path, more: Value) -> Value {
 #[tokio::test]
 async fn an_editor_is_notified_of_tests_and_their_results_as_they_come() -> anyhow::Result<()> {
     let project = fixture::test_project("unittest")?;
-    let mut list = Tests::start(&request(project.path(), json!({ "action": "list" }))).await?;
+    let mut list = EditorTestRun::start(&request(project.path(), json!({ "action": "list" }))).await?;
     let (tests, end) = list.until("end").await?;
     ensure!(tests.len() == 12 && end["total"] == 12 && end["tool"] == "unittest", "{end}");
     let fails = tests.iter().find(|test| test["id"] == "tests.test_cart.CartTests.test_fails");
@@ -119,7 +119,8 @@ async fn an_editor_is_notified_of_tests_and_their_results_as_they_come() -> anyh
     );
     list.ends().await?;
     let wanted = ["tests.test_cart.CartTests.test_adds", "tests.test_cart.CartTests.test_fails"];
-    let mut run = Tests::start(&request(project.path(), json!({ "action": "run", "tests": wanted }))).await?;
+    let mut run =
+        EditorTestRun::start(&request(project.path(), json!({ "action": "run", "tests": wanted }))).await?;
     let (events, end) = run.until("end").await?;
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
     ensure!(names == ["started", "finished", "started", "finished"], "{events:#?}");
@@ -137,7 +138,7 @@ async fn an_editor_that_debugs_a_test_stops_where_it_fails() -> anyhow::Result<(
     let file = project.path().join("tests/test_cart.py");
     let wanted = ["tests.test_cart.CartTests.test_fails"];
     let mut debug =
-        Tests::start(&request(project.path(), json!({ "action": "debug", "tests": wanted }))).await?;
+        EditorTestRun::start(&request(project.path(), json!({ "action": "debug", "tests": wanted }))).await?;
     let (_, launch) = debug.until("launch").await?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -168,7 +169,7 @@ async fn an_editor_that_goes_ends_what_runs_and_what_it_asks_wrongly_is_an_error
     let project = fixture::test_project("unittest")?;
     let wanted = ["tests.test_bad.BadTests.test_hangs"];
     let mut hangs =
-        Tests::start(&request(project.path(), json!({ "action": "run", "tests": wanted }))).await?;
+        EditorTestRun::start(&request(project.path(), json!({ "action": "run", "tests": wanted }))).await?;
     hangs.until("started").await?;
     // The test waits forever, and is in the folder of the project.
     hangs.ends().await?;
@@ -181,7 +182,7 @@ async fn an_editor_that_goes_ends_what_runs_and_what_it_asks_wrongly_is_an_error
         (json!({ "action": "run", "tests": ["no.such.test"] }), "NOT_FOUND"),
         (json!({ "action": "list", "projectPath": "/etc" }), "PATH_NOT_ALLOWED"),
     ] {
-        let mut tests = Tests::start(&request(project.path(), wrong)).await?;
+        let mut tests = EditorTestRun::start(&request(project.path(), wrong)).await?;
         let (_, end) = tests.until("end").await?;
         ensure!(end["error"]["code"] == code, "{end}");
         tests.ends().await?;

@@ -20,7 +20,7 @@ const ROUNDS: usize = 12;
 const WAYS: [(&str, i64); 3] = [("exit", 42), ("kill", 137), ("failfast", 134)];
 
 /// A client at the first stop, with what to ask there.
-struct Look {
+struct StoppedEditor {
     editor: DapClient,
     process: rustix::process::Pid,
     thread: i64,
@@ -28,7 +28,7 @@ struct Look {
     questions: Vec<(&'static str, Value)>,
 }
 
-impl Look {
+impl StoppedEditor {
     async fn at(runtime: Runtime, way: &str) -> anyhow::Result<Self> {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.launch("ends", &["turn"], json!({ "args": [way] })).await?;
@@ -105,7 +105,7 @@ async fn a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unansw
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for round in 0..ROUNDS {
-        let mut look = Look::at(runtime, "").await?;
+        let mut look = StoppedEditor::at(runtime, "").await?;
         let asked = look.ask(round).await?;
         // A moment later in each round, by as many answers.
         let (early, late) = asked.split_at(round % asked.len());
@@ -122,7 +122,7 @@ async fn a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unans
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for (way, code) in WAYS {
-        let mut look = Look::at(runtime, way).await?;
+        let mut look = StoppedEditor::at(runtime, way).await?;
         let expression =
             json!({ "expression": "EndElsewhere(\"WAY\")".replace("WAY", way), "frameId": look.frame });
         let first = look.editor.send("evaluate", expression).await?;
@@ -138,7 +138,7 @@ async fn a_program_that_ends_itself_while_it_is_asked_leaves_no_request_unanswer
 ) -> anyhow::Result<()> {
     for round in 0..ROUNDS {
         let (way, code) = WAYS[round % WAYS.len()];
-        let mut look = Look::at(runtime, way).await?;
+        let mut look = StoppedEditor::at(runtime, way).await?;
         look.editor.break_at("ends", &[]).await?;
         let mut asked = vec![look.editor.send("continue", json!({ "threadId": look.thread })).await?];
         for pause in 0..=round % 4 {

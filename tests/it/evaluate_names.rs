@@ -42,26 +42,26 @@ programs! {
     rows_of_twin_assemblies_lead_back: newer "twins",
 }
 
-struct Program {
+struct FixtureProgram {
     path: String,
     folder: PathBuf,
 }
 
-fn older(name: &str) -> Program {
-    Program {
+fn older(name: &str) -> FixtureProgram {
+    FixtureProgram {
         path: fixture::program(name),
         folder: fixture::root().join("fixtures/programs/dotnet").join(name),
     }
 }
 
-fn newer(name: &str) -> Program {
-    Program {
+fn newer(name: &str) -> FixtureProgram {
+    FixtureProgram {
         path: fixture::modern_program(name),
         folder: fixture::root().join("fixtures/programs/modern").join(name),
     }
 }
 
-impl Program {
+impl FixtureProgram {
     /// Its sources with the lines that have markers.
     fn places(&self) -> anyhow::Result<Vec<(PathBuf, Vec<usize>)>> {
         let (mut folders, mut found) = (vec![self.folder.clone()], Vec::new());
@@ -82,13 +82,13 @@ impl Program {
 }
 
 /// A row that has an expression, and where it was found.
-struct Found {
+struct NamedRow {
     place: String,
     expression: String,
     value: String,
 }
 
-async fn lead_back(runtime: Runtime, program: Program) -> anyhow::Result<()> {
+async fn lead_back(runtime: Runtime, program: FixtureProgram) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     // Of a long list, rows call only some of the objects' `ToString`.
@@ -127,7 +127,7 @@ async fn lead_back(runtime: Runtime, program: Program) -> anyhow::Result<()> {
 }
 
 /// The rows of a frame and of what is in them.
-async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Found>> {
+async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<NamedRow>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     let scopes = scopes["scopes"].as_array().context("no scopes")?;
     let scope = |scope: &Value| (scope["variablesReference"].clone(), String::new(), 0);
@@ -150,7 +150,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Found
             if expression.is_empty() || hint["kind"] == "virtual" || !known.insert(expression.clone()) {
                 continue;
             }
-            found.push(Found { place, expression, value: text("value") });
+            found.push(NamedRow { place, expression, value: text("value") });
             if found.len() == MAX_ROWS {
                 return Ok(found);
             }
@@ -160,7 +160,11 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Found
 }
 
 /// Rows whose expressions do not return the value that they show.
-async fn differing(editor: &mut DapClient, frame: &Value, rows: Vec<Found>) -> anyhow::Result<Vec<String>> {
+async fn differing(
+    editor: &mut DapClient,
+    frame: &Value,
+    rows: Vec<NamedRow>,
+) -> anyhow::Result<Vec<String>> {
     let mut asked = Vec::new();
     for row in &rows {
         let ask = json!({ "expression": row.expression, "frameId": frame["id"], "context": "watch" });
@@ -172,7 +176,7 @@ async fn differing(editor: &mut DapClient, frame: &Value, rows: Vec<Found>) -> a
         let message = &answer.body["error"]["variables"]["message"];
         let got = answer.body["result"].as_str().map_or_else(|| format!("! {message}"), str::to_owned);
         if got != row.value {
-            let Found { place, expression, value } = row;
+            let NamedRow { place, expression, value } = row;
             wrong.push(format!(
                 "{}{place}: {expression}: the row shows {value}, evaluated {got}",
                 frame["line"]

@@ -23,12 +23,12 @@ net8_tests! {
     a_dynamic_object_shows_the_members_it_says_it_has,
 }
 
-struct Stopped {
+struct GroupsStop {
     editor: DapClient,
     frame: Value,
 }
 
-impl Stopped {
+impl GroupsStop {
     async fn at(runtime: Runtime, marker: &str) -> anyhow::Result<Self> {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.launch("groups", &[marker], json!({})).await?;
@@ -77,7 +77,7 @@ fn named<'a>(rows: &'a [Value], name: &str) -> anyhow::Result<&'a Value> {
 const NON_PUBLIC: &str = "Non-Public members";
 
 async fn non_public_members_of_libraries_are_in_a_group(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, "here").await?;
+    let mut stopped = GroupsStop::at(runtime, "here").await?;
     for (of, kept, public) in [
         ("own", "_buffer", Some("Capacity")),
         ("guid", "_a", None),
@@ -103,7 +103,7 @@ async fn non_public_members_of_libraries_are_in_a_group(runtime: Runtime) -> any
 }
 
 async fn the_users_own_members_are_in_none(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, "here").await?;
+    let mut stopped = GroupsStop::at(runtime, "here").await?;
     let own = stopped.rows("own").await?;
     for (name, visibility) in [("mine", "private"), ("inside", "internal"), ("Yours", "public")] {
         assert_eq!(named(&own, name)?["presentationHint"]["visibility"], visibility);
@@ -115,7 +115,7 @@ async fn the_users_own_members_are_in_none(runtime: Runtime) -> anyhow::Result<(
 }
 
 async fn static_members_of_bases_are_in_the_group(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, "here").await?;
+    let mut stopped = GroupsStop::at(runtime, "here").await?;
     let derived = stopped.rows("derived").await?;
     let group = named(&derived, "Static members")?.clone();
     assert_eq!((&group["value"], &group["evaluateName"]), (&json!("Derived"), &json!("Derived")));
@@ -142,7 +142,7 @@ async fn static_members_of_bases_are_in_the_group(runtime: Runtime) -> anyhow::R
 }
 
 async fn a_group_is_read_in_pages_and_its_rows_are_set(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, "here").await?;
+    let mut stopped = GroupsStop::at(runtime, "here").await?;
     let own = stopped.rows("own").await?;
     let group = named(&own, NON_PUBLIC)?["variablesReference"].clone();
     let all = stopped.inside(&json!({ "variablesReference": group })).await?;
@@ -156,7 +156,7 @@ async fn a_group_is_read_in_pages_and_its_rows_are_set(runtime: Runtime) -> anyh
 }
 
 async fn a_dynamic_object_shows_the_members_it_says_it_has(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, "here").await?;
+    let mut stopped = GroupsStop::at(runtime, "here").await?;
     let loose = stopped.rows("loose").await?;
     let view = named(&loose, "Dynamic View")?.clone();
     assert_eq!(view["presentationHint"]["lazy"], true);
@@ -180,7 +180,7 @@ async fn a_dynamic_object_shows_the_members_it_says_it_has(runtime: Runtime) -> 
 }
 
 async fn type_variables_are_shown_in_generic_code(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, "generic").await?;
+    let mut stopped = GroupsStop::at(runtime, "generic").await?;
     let scopes = stopped.editor.ok("scopes", json!({ "frameId": stopped.frame })).await?;
     let locals = stopped.inside(&scopes["scopes"][0]).await?;
     let variables = named(&locals, "Type variables")?.clone();

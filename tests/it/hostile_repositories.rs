@@ -22,11 +22,11 @@ use tandem_tests::transcript::Transcript;
 const SECRET: &str = "SECRET-7421";
 
 /// A root with hostile repositories, and what lies beside it.
-struct Trap {
+struct HostileRoot {
     folder: tempfile::TempDir,
 }
 
-impl Trap {
+impl HostileRoot {
     fn new() -> anyhow::Result<Self> {
         let trap = Self { folder: tempfile::tempdir()? };
         let outside = trap.outside();
@@ -87,7 +87,7 @@ fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
 
 /// Adds to a repository's configuration; replaces `@` by the program that must not run,
 /// `^` by the outside folder.
-fn configure(trap: &Trap, folder: &Path, text: &[u8]) -> anyhow::Result<()> {
+fn configure(trap: &HostileRoot, folder: &Path, text: &[u8]) -> anyhow::Result<()> {
     let file = folder.join(".git/config");
     let mut config = std::fs::read(&file)?;
     config.extend_from_slice(b"\n[user]\n\tname = A\n\temail = a@example.com\n");
@@ -185,7 +185,7 @@ fn configurations() -> Vec<(&'static str, &'static [u8], &'static [u8])> {
 }
 
 /// Repositories whose places lead outside.
-fn places(trap: &Trap) -> anyhow::Result<()> {
+fn places(trap: &HostileRoot) -> anyhow::Result<()> {
     let outside = trap.outside();
     let store = outside.join(".git");
     let file = |name: &str, link: bool| -> anyhow::Result<()> {
@@ -265,7 +265,7 @@ fn places(trap: &Trap) -> anyhow::Result<()> {
 }
 
 /// Makes all cases; returns their names.
-fn cases(trap: &Trap) -> anyhow::Result<Vec<String>> {
+fn cases(trap: &HostileRoot) -> anyhow::Result<Vec<String>> {
     let hooks = trap.root().join("hooks");
     std::fs::create_dir(&hooks)?;
     let all = [
@@ -320,11 +320,11 @@ fn cases(trap: &Trap) -> anyhow::Result<Vec<String>> {
 }
 
 /// Watches a folder and all below it for anything that opens or changes a file.
-struct Watch {
+struct FolderWatch {
     events: rustix::fd::OwnedFd,
 }
 
-impl Watch {
+impl FolderWatch {
     fn over(top: &Path) -> anyhow::Result<Self> {
         let events = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
         let flags = inotify::WatchFlags::OPEN
@@ -390,11 +390,11 @@ async fn agent(root: &Path, git: &Path, flags: &[&str]) -> anyhow::Result<Agent>
 
 /// Every hostile repository, with one git and these flags of the bridge.
 async fn no_repository_runs_a_program_or_leads_out(git: &Path, flags: &[&str]) -> anyhow::Result<()> {
-    let trap = Trap::new()?;
+    let trap = HostileRoot::new()?;
     let cases = cases(&trap)?;
     assert!(cases.len() > 45, "{cases:?}");
     std::fs::remove_file(trap.mark()).unwrap_or_default();
-    let watch = Watch::over(&trap.outside())?;
+    let watch = FolderWatch::over(&trap.outside())?;
     let mut agent = agent(&trap.root(), git, flags).await?;
     for case in &cases {
         attack(&trap, &watch, &mut agent, case, &format!("{} {flags:?} {case}", git.display())).await?;
@@ -435,8 +435,8 @@ async fn long_no_repository_is_obeyed_with_any_git() -> anyhow::Result<()> {
 
 /// Calls every git tool on one case.
 async fn attack(
-    trap: &Trap,
-    watch: &Watch,
+    trap: &HostileRoot,
+    watch: &FolderWatch,
     agent: &mut Agent,
     case: &str,
     which: &str,
@@ -493,7 +493,7 @@ async fn attack(
 #[tokio::test]
 async fn a_working_tree_of_a_repository_in_another_root_is_used_and_of_one_outside_is_not()
 -> anyhow::Result<()> {
-    let trap = Trap::new()?;
+    let trap = HostileRoot::new()?;
     let main = trap.repository("main")?;
     configure(&trap, &main, b"[core]\nfsmonitor = @")?;
     std::fs::remove_file(trap.mark()).unwrap_or_default();
@@ -562,7 +562,7 @@ async fn names_that_are_not_utf8_are_read_written_and_deleted() -> anyhow::Resul
 
 #[tokio::test]
 async fn a_changed_submodule_is_not_clean_and_a_conflict_is_listed_once() -> anyhow::Result<()> {
-    let trap = Trap::new()?;
+    let trap = HostileRoot::new()?;
     let (library, main) = (trap.repository("library")?, trap.repository("main")?);
     git(&main, &["submodule", "--quiet", "add", &library.display().to_string(), "lib"])?;
     git(&main, &["commit", "-qam", "two"])?;

@@ -16,13 +16,13 @@ net10_tests! {
     without_a_compiler_an_element_that_it_would_take_is_refused,
 }
 
-struct Stopped {
+struct InlineStop {
     editor: DapClient,
     thread: i64,
     frame: Value,
 }
 
-impl Stopped {
+impl InlineStop {
     async fn at(runtime: Runtime, more: Value) -> anyhow::Result<Self> {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         let source = PathBuf::from(fixture::modern_source("inline"));
@@ -85,7 +85,7 @@ impl Stopped {
 }
 
 async fn elements_of_inline_arrays_are_set(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, json!({})).await?;
+    let mut stopped = InlineStop::at(runtime, json!({})).await?;
     for (expression, value) in [
         ("numbers[2]", "5"),
         ("numbers[^1]", "numbers[2] + 1"),
@@ -120,7 +120,7 @@ async fn elements_of_inline_arrays_are_set(runtime: Runtime) -> anyhow::Result<(
 }
 
 async fn elements_of_spans_are_set(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, json!({})).await?;
+    let mut stopped = InlineStop::at(runtime, json!({})).await?;
     stopped.set("stack[1]", "9").await?;
     stopped.set("texts[1]", "\"b\"").await?;
     stopped.set("between[1].Y", "5").await?;
@@ -149,7 +149,7 @@ async fn elements_of_spans_are_set(runtime: Runtime) -> anyhow::Result<()> {
 }
 
 async fn elements_that_are_not_there_are_not_written(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, json!({})).await?;
+    let mut stopped = InlineStop::at(runtime, json!({})).await?;
     for (of, index, value) in [
         ("numbers", "4", "1"),
         ("numbers", "-1", "1"),
@@ -175,7 +175,7 @@ async fn elements_that_are_not_there_are_not_written(runtime: Runtime) -> anyhow
 
 /// It is not written by halves, nor to a copy.
 async fn without_a_compiler_an_element_that_it_would_take_is_refused(runtime: Runtime) -> anyhow::Result<()> {
-    let mut stopped = Stopped::at(runtime, json!({ "expressionCompiler": "off" })).await?;
+    let mut stopped = InlineStop::at(runtime, json!({ "expressionCompiler": "off" })).await?;
     stopped.set("numbers[2]", "5").await?;
     for (of, index) in [("names", "1"), ("texts", "0"), ("holder.Names", "2")] {
         let why = stopped.refuses(of, index, "\"x\"").await?;

@@ -18,13 +18,13 @@ dotnet_tests! {
 }
 
 /// `tandem-dap --listen`.
-struct Listener {
+struct ListeningAdapter {
     child: Child,
     stderr: Lines<BufReader<ChildStderr>>,
     port: u16,
 }
 
-impl Listener {
+impl ListeningAdapter {
     async fn start(runtime: Runtime, flags: &[&str], token: Option<&str>) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
         command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
@@ -56,7 +56,7 @@ fn parent(pid: &Value) -> anyhow::Result<String> {
 }
 
 async fn a_listener_serves_sessions_that_do_not_hurt_each_other(runtime: Runtime) -> anyhow::Result<()> {
-    let mut listener = Listener::start(runtime, &["--listen", "127.0.0.1:0"], None).await?;
+    let mut listener = ListeningAdapter::start(runtime, &["--listen", "127.0.0.1:0"], None).await?;
     let (mut one, mut two) = (listener.connect("one").await?, listener.connect("two").await?);
     let (first, second) = (spinning(&mut one).await?, spinning(&mut two).await?);
     let host = parent(&first)?;
@@ -93,7 +93,7 @@ async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> a
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--remote"), "{refused:?}");
 
     // Generated, and printed once to stderr.
-    let mut listener = Listener::start(runtime, &["--listen", "0.0.0.0:0", "--remote"], None).await?;
+    let mut listener = ListeningAdapter::start(runtime, &["--listen", "0.0.0.0:0", "--remote"], None).await?;
     let said = listener.stderr.next_line().await?.context("it says no token")?;
     let token = said.split('"').rev().nth(1).context("no token in what it says")?.to_owned();
     assert!(token.len() >= 32, "{said}");
@@ -118,7 +118,7 @@ async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> a
 
     // Set by the user, and required on loopback too; `initialize` may carry it.
     let mut listener =
-        Listener::start(runtime, &["--listen", "127.0.0.1:0"], Some("a secret of 16 b")).await?;
+        ListeningAdapter::start(runtime, &["--listen", "127.0.0.1:0"], Some("a secret of 16 b")).await?;
     let mut editor = listener.connect("editor").await?;
     editor.ok("initialize", json!({ "clientID": "test", "token": "a secret of 16 b" })).await?;
     let pid = {

@@ -17,15 +17,15 @@ net8_tests! {
 
 /// A callback from native code: markers of its statements, of the native call and the line
 /// after it, and its methods.
-struct Way {
+struct NativeCallback {
     statements: [&'static str; 2],
     call: [&'static str; 2],
     methods: [&'static str; 2],
 }
 
 /// By a delegate; and where the runtime offers it by a method for unmanaged callers only.
-fn ways(runtime: Runtime) -> Vec<Way> {
-    let mut ways = vec![Way {
+fn ways(runtime: Runtime) -> Vec<NativeCallback> {
+    let mut ways = vec![NativeCallback {
         statements: ["compare", "compared"],
         call: ["sort", "sorted"],
         methods: [
@@ -34,7 +34,7 @@ fn ways(runtime: Runtime) -> Vec<Way> {
         ],
     }];
     if runtime != Runtime::Net31 {
-        ways.push(Way {
+        ways.push(NativeCallback {
             statements: ["backwards", "turned"],
             call: ["sort back", "sorted back"],
             methods: [

@@ -15,9 +15,9 @@ use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
 /// A scripted netcoredbg that starts the given program, in its own folder.
-struct Fake(tempfile::TempDir);
+struct ScriptedNetcoredbg(tempfile::TempDir);
 
-impl Fake {
+impl ScriptedNetcoredbg {
     /// It shakes hands and launches; then it does this.
     fn new(then: &[Value]) -> anyhow::Result<Self> {
         let fake = Self(tempfile::tempdir()?);
@@ -129,7 +129,7 @@ async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::
         said("terminated", json!({})),
         answered("threads", 4),
     ]);
-    let fake = Fake::new(&script)?;
+    let fake = ScriptedNetcoredbg::new(&script)?;
     let words = ["back\\", "", "a b", "q\"x", "new\nline"];
     let told = "for word; do printf '<%s>' \"$word\"; done; printf '|%s|%s|' \"$GIVEN\" \"${HOME-unset}\"; \
         pwd -P; \
@@ -159,7 +159,7 @@ async fn the_program_has_its_words_its_variables_and_pipes_of_ours() -> anyhow::
 
 #[tokio::test]
 async fn a_program_that_ends_before_its_runtime_starts_is_a_refused_launch() -> anyhow::Result<()> {
-    let fake = Fake::new(&[json!({ "do": "hang" })])?;
+    let fake = ScriptedNetcoredbg::new(&[json!({ "do": "hang" })])?;
     let told = refusal(fake.launch(&["-c", "echo 'no such framework' >&2; exit 150"])).await?;
     assert_eq!(told["code"], "LAUNCH_FAILED");
     assert!(told["message"].as_str().context("no message")?.contains("no such framework"), "{told}");
@@ -168,7 +168,7 @@ async fn a_program_that_ends_before_its_runtime_starts_is_a_refused_launch() -> 
 
 #[tokio::test]
 async fn a_program_that_cannot_be_started_is_a_refused_launch() -> anyhow::Result<()> {
-    let fake = Fake::new(&[json!({ "do": "hang" })])?;
+    let fake = ScriptedNetcoredbg::new(&[json!({ "do": "hang" })])?;
     std::fs::write(fake.path("plain"), "not a program")?;
     let mut launch = fake.launch(&[]);
     launch["program"] = json!(fake.path("plain"));
@@ -184,7 +184,7 @@ async fn a_process_without_a_runtime_is_a_refused_launch_and_ends() -> anyhow::R
     let mut refused = answered("configurationDone", 3);
     (refused["m"]["success"], refused["m"]["message"]) =
         (json!(false), json!("Failed command 'configurationDone' : 0x80004005"));
-    let fake = Fake::new(&[refused])?;
+    let fake = ScriptedNetcoredbg::new(&[refused])?;
     let marker = format!("tandem-test-native-{}", std::process::id());
     let told = refusal(fake.launch(&["-c", "read line", &marker])).await?;
     assert_eq!(told["code"], "LAUNCH_FAILED");
@@ -194,7 +194,7 @@ async fn a_process_without_a_runtime_is_a_refused_launch_and_ends() -> anyhow::R
 
 #[tokio::test]
 async fn a_client_s_terminal_is_refused() -> anyhow::Result<()> {
-    let fake = Fake::new(&[])?;
+    let fake = ScriptedNetcoredbg::new(&[])?;
     let mut launch = fake.launch(&["-c", "exit"]);
     launch["console"] = json!("integratedTerminal");
     let mut editor = editor()?;
@@ -208,7 +208,7 @@ async fn a_client_s_terminal_is_refused() -> anyhow::Result<()> {
 async fn an_adapter_that_breaks_takes_the_program_along() -> anyhow::Result<()> {
     let mut script = runs().to_vec();
     script.extend([asked("threads", 4), json!({ "do": "exit", "code": 3 })]);
-    let fake = Fake::new(&script)?;
+    let fake = ScriptedNetcoredbg::new(&script)?;
     let marker = format!("tandem-test-adapter-{}", std::process::id());
     let mut editor = editor()?;
     editor
@@ -225,7 +225,7 @@ async fn an_adapter_that_breaks_takes_the_program_along() -> anyhow::Result<()> 
 /// It is not a child of the host, and an adapter may be too late to end it: a watchdog does.
 #[tokio::test]
 async fn a_killed_host_leaves_no_program() -> anyhow::Result<()> {
-    let fake = Fake::new(&runs())?;
+    let fake = ScriptedNetcoredbg::new(&runs())?;
     let marker = format!("tandem-test-host-{}", std::process::id());
     let mut editor = editor()?;
     editor

@@ -105,13 +105,13 @@ fn value(rows: &Value, name: &str) -> (String, String) {
 }
 
 /// An agent that was notified of a stop at the marker of a program in a separate folder.
-struct Stopped {
+struct AgentStop {
     agent: Agent,
     event: Value,
     _folder: tempfile::TempDir,
 }
 
-async fn stopped(subject: Subject, name: &str, text: &str) -> anyhow::Result<Stopped> {
+async fn stopped(subject: Subject, name: &str, text: &str) -> anyhow::Result<AgentStop> {
     let folder = tempfile::tempdir()?;
     let script: PathBuf = folder.path().join(name);
     std::fs::write(&script, text)?;
@@ -120,13 +120,13 @@ async fn stopped(subject: Subject, name: &str, text: &str) -> anyhow::Result<Sto
     let mut asked = subject.with(json!({ "program": script, "run": true }));
     asked["breakpoints"] = json!([{ "sourceFile": script, "line": line }]);
     let mut hit = agent.call("debug_launch", asked).await?;
-    Ok(Stopped { agent, event: hit["event"].take(), _folder: folder })
+    Ok(AgentStop { agent, event: hit["event"].take(), _folder: folder })
 }
 
 #[tokio::test]
 async fn an_object_of_python_shows_its_fields_and_runs_nothing() -> anyhow::Result<()> {
     for subject in [Subject::Python, Subject::PythonAdapter] {
-        let Stopped { mut agent, event, _folder } = stopped(subject, "main.py", PYTHON).await?;
+        let AgentStop { mut agent, event, _folder } = stopped(subject, "main.py", PYTHON).await?;
         let before = "Account(name='ann', balance=70, history=[30, 5], owner=Account(...))";
         let after = before.replace("70", "80");
         let locals = &event["locals"];
@@ -160,7 +160,7 @@ async fn objects_of_javascript_and_ruby_show_their_fields() -> anyhow::Result<()
         (Subject::Rdbg, "main.rb", RUBY, ["@name=\"ann\"", "@balance=70"]),
         (Subject::Rdbg192, "main.rb", RUBY, ["@name=\"ann\"", "@balance=70"]),
     ] {
-        let Stopped { mut agent, event, _folder } = stopped(subject, name, text).await?;
+        let AgentStop { mut agent, event, _folder } = stopped(subject, name, text).await?;
         let shown = value(&event["locals"], "account").0;
         assert!(fields.iter().all(|field| shown.contains(field)), "{subject:?}: {event}");
         let told = agent.call("debug_evaluate", json!({ "expression": "account" })).await?;

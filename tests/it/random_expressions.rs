@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
 use tandem_tests::compiled::{any_compiler, modern};
 use tandem_tests::fixture::{self, Runtime};
-use tandem_tests::random_expressions::oracle::{Compiled, Program};
+use tandem_tests::random_expressions::oracle::{OracleProgram, OracleResult};
 use tandem_tests::random_expressions::{Expression, Expressions, Grammar};
 use tandem_tests::transcript::Transcript;
 
@@ -141,8 +141,8 @@ impl Language {
         count: usize,
     ) -> anyhow::Result<BTreeMap<&'static str, usize>> {
         let program = match self {
-            Self::Older => Program::older(runtime),
-            Self::Modern => Program::modern(),
+            Self::Older => OracleProgram::older(runtime),
+            Self::Modern => OracleProgram::modern(),
         };
         let (mut own, own_frame) = self.stopped(runtime, json!("off")).await?;
         let (mut compiler, frame) = self.stopped(runtime, any_compiler()).await?;
@@ -151,20 +151,20 @@ impl Language {
             let mut expressions = Expressions::new(self.grammar(), *seed);
             let expressions: Vec<Expression> = (0..count).map(|_| expressions.next_one()).collect();
             let printed = program.run(&expressions).await?;
-            let rows: Vec<(&Expression, &Compiled)> = expressions.iter().zip(&printed).collect();
+            let rows: Vec<(&Expression, &OracleResult)> = expressions.iter().zip(&printed).collect();
             for batch in rows.chunks(BATCH) {
                 by_compiler(&mut compiler, &frame, batch, &mut found).await?;
             }
             for (at, (expression, printed)) in rows.iter().enumerate() {
                 let text = &expression.text;
                 found.all += 1;
-                if !matches!(printed, Compiled::Error(_)) {
+                if !matches!(printed, OracleResult::Error(_)) {
                     for construct in &expression.constructs {
                         *found.compared.entry(construct).or_default() += 1;
                     }
                 }
                 let told = told(&mut own, text, &own_frame).await?;
-                if let (Compiled::Error(_), Told::Value(_, value)) = (printed, &told) {
+                if let (OracleResult::Error(_), DebuggerResult::Value(_, value)) = (printed, &told) {
                     // Newer than the program's C#: the compiler of today knows.
                     let today = batched(&mut compiler, &frame, &[text]).await?;
                     if today.as_ref().is_none_or(|values| values[..] != [value.clone()]) {
@@ -177,15 +177,15 @@ impl Language {
                 }
                 let is_for_compiler = |construct: &&str| self.grammar().is_for_compiler(construct);
                 match &told {
-                    Told::Refused(_) if told.is(printed) => {}
-                    Told::Refused(_) if expression.constructs.iter().any(is_for_compiler) => {}
-                    Told::Refused(message) if is_refusal(message) => {
+                    DebuggerResult::Refused(_) if told.is(printed) => {}
+                    DebuggerResult::Refused(_) if expression.constructs.iter().any(is_for_compiler) => {}
+                    DebuggerResult::Refused(message) if is_refusal(message) => {
                         found.refused.push(format!("{text}\n    {message}"));
                     }
                     _ => found.compare("own", text, &told, printed),
                 }
                 // The SDK's C# may accept an expression that C# 8 refuses.
-                if at % ALONE == 0 && !matches!(printed, Compiled::Error(_)) {
+                if at % ALONE == 0 && !matches!(printed, OracleResult::Error(_)) {
                     let told = self::told(&mut compiler, text, &frame).await?;
                     found.compare("with a compiler", text, &told, printed);
                 }
@@ -208,7 +208,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn compare(&mut self, how: &str, text: &str, told: &Told, printed: &Compiled) {
+    fn compare(&mut self, how: &str, text: &str, told: &DebuggerResult, printed: &OracleResult) {
         if !told.is(printed) {
             self.wrong.push(format!("{text}\n    {how}: {told:?}\n    printed: {printed:?}"));
         }
@@ -225,33 +225,33 @@ impl Findings {
 
 /// An answer of the debugger.
 #[derive(Debug)]
-enum Told {
+enum DebuggerResult {
     /// The type and the value.
     Value(String, String),
     Refused(String),
 }
 
-impl Told {
-    fn is(&self, printed: &Compiled) -> bool {
+impl DebuggerResult {
+    fn is(&self, printed: &OracleResult) -> bool {
         match (self, printed) {
-            (Self::Value(_, shown), Compiled::Value(_, value)) if value.len() > MAX_SHOWN => {
+            (Self::Value(_, shown), OracleResult::Value(_, value)) if value.len() > MAX_SHOWN => {
                 shown.as_bytes().get(..MAX_SHOWN / 2) == value.as_bytes().get(..MAX_SHOWN / 2)
             }
-            (Self::Value(kind, shown), Compiled::Value(ty, value)) => kind == ty && shown == value,
-            (Self::Refused(message), Compiled::Exception(name)) => message.contains(name.as_str()),
-            (Self::Refused(_), Compiled::Error(_)) => true,
+            (Self::Value(kind, shown), OracleResult::Value(ty, value)) => kind == ty && shown == value,
+            (Self::Refused(message), OracleResult::Exception(name)) => message.contains(name.as_str()),
+            (Self::Refused(_), OracleResult::Error(_)) => true,
             _ => false,
         }
     }
 }
 
-async fn told(editor: &mut DapClient, text: &str, frame: &Value) -> anyhow::Result<Told> {
+async fn told(editor: &mut DapClient, text: &str, frame: &Value) -> anyhow::Result<DebuggerResult> {
     let asked = json!({ "expression": text, "frameId": frame, "context": "repl" });
     let told = editor.ask("evaluate", asked).await?;
     let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     Ok(match told.success {
-        true => Told::Value(of(&told.body["type"]), of(&told.body["result"])),
-        false => Told::Refused(of(&told.body["error"]["variables"]["message"])),
+        true => DebuggerResult::Value(of(&told.body["type"]), of(&told.body["result"])),
+        false => DebuggerResult::Refused(of(&told.body["error"]["variables"]["message"])),
     })
 }
 
@@ -266,10 +266,11 @@ fn is_refusal(message: &str) -> bool {
 async fn by_compiler(
     editor: &mut DapClient,
     frame: &Value,
-    rows: &[(&Expression, &Compiled)],
+    rows: &[(&Expression, &OracleResult)],
     found: &mut Findings,
 ) -> anyhow::Result<()> {
-    let rows: Vec<_> = rows.iter().filter(|(_, printed)| !matches!(printed, Compiled::Error(_))).collect();
+    let rows: Vec<_> =
+        rows.iter().filter(|(_, printed)| !matches!(printed, OracleResult::Error(_))).collect();
     let mut waiting = vec![&rows[..]];
     while let Some(rows) = waiting.pop() {
         let texts: Vec<&str> = rows.iter().map(|(expression, _)| expression.text.as_str()).collect();
@@ -277,10 +278,10 @@ async fn by_compiler(
             Some(values) => {
                 for ((expression, printed), value) in rows.iter().zip(values) {
                     let same = match printed {
-                        Compiled::Value(_, text) if text.len() > MAX_SHOWN => true,
-                        Compiled::Value(_, text) => *text == value,
-                        Compiled::Exception(name) => value == format!("\"!{name}\""),
-                        Compiled::Error(_) => false,
+                        OracleResult::Value(_, text) if text.len() > MAX_SHOWN => true,
+                        OracleResult::Value(_, text) => *text == value,
+                        OracleResult::Exception(name) => value == format!("\"!{name}\""),
+                        OracleResult::Error(_) => false,
                     };
                     if !same {
                         let text = &expression.text;

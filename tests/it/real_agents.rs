@@ -52,13 +52,13 @@ fn request(port: u16, path: &'static str) -> JoinHandle<anyhow::Result<String>> 
 }
 
 /// An agent on its way through one of the programs.
-struct Visit {
+struct AgentRun {
     agent: Agent,
     /// The breakpoints that its launch has set.
     breakpoints: Vec<Value>,
 }
 
-impl Visit {
+impl AgentRun {
     /// In the program's folder, with the tools that set-up has found on its `PATH`.
     async fn begin(folder: &Path) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));

@@ -4,9 +4,9 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
-use tandem_tests::distant::{self, COMPILED, Distant, SERVED, Shared, is_below};
+use tandem_tests::distant::{self, COMPILED, DistantSources, SERVED, Shared, is_below};
 use tandem_tests::fixture::{self, Runtime};
-use tandem_tests::web::{Reply, Web};
+use tandem_tests::web::{Reply, WebServer};
 
 dotnet_tests! {
     a_source_is_fetched_and_its_lines_are_stopped_at,
@@ -31,9 +31,11 @@ fn allowed() -> Value {
     json!({ "sourceLinkOptions": { "https://sources.example/*": { "enabled": true } } })
 }
 
-async fn good() -> anyhow::Result<Web> {
-    Web::start_tls(|path| if path == SERVED { Reply::Body(distant::text().into()) } else { Reply::absent() })
-        .await
+async fn good() -> anyhow::Result<WebServer> {
+    WebServer::start_tls(
+        |path| if path == SERVED { Reply::Body(distant::text().into()) } else { Reply::absent() },
+    )
+    .await
 }
 
 /// Steps from the call into the library; returns the thread and the frame.
@@ -52,7 +54,7 @@ fn of(frame: &Value) -> Value {
 
 async fn a_source_is_fetched_and_its_lines_are_stopped_at(runtime: Runtime) -> anyhow::Result<()> {
     let web = good().await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant.launch(&["calls"], allowed()).await?;
     let (thread, frame) = step_into_library(&mut editor).await?;
     assert_eq!(
@@ -103,7 +105,7 @@ async fn a_source_is_fetched_and_its_lines_are_stopped_at(runtime: Runtime) -> a
 
 async fn nothing_is_fetched_until_it_is_allowed(runtime: Runtime) -> anyhow::Result<()> {
     let web = good().await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant.launch(&["calls"], json!({})).await?;
     let (_, frame) = step_into_library(&mut editor).await?;
     let refused = editor.ask("source", of(&frame)).await?;
@@ -142,8 +144,8 @@ async fn refused(editor: &mut DapClient, name: &str) -> anyhow::Result<(String, 
 async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyhow::Result<()> {
     let elsewhere = Shared::<String>::default();
     let answers = elsewhere.clone();
-    let web = Web::start_tls(move |_| Reply::Redirect(answers.get())).await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let web = WebServer::start_tls(move |_| Reply::Redirect(answers.get())).await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant
         .launch(
             &["calls"],
@@ -182,8 +184,8 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
 async fn a_downloaded_source_is_compared_with_its_checksum(runtime: Runtime) -> anyhow::Result<()> {
     let reply = Shared::new(Reply::absent());
     let answers = reply.clone();
-    let web = Web::start_tls(move |_| answers.get()).await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let web = WebServer::start_tls(move |_| answers.get()).await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant.launch(&["calls"], allowed()).await?;
     editor.stop().await?;
     for (answer, code, said) in [
@@ -206,8 +208,8 @@ async fn a_downloaded_source_is_compared_with_its_checksum(runtime: Runtime) -> 
 }
 
 async fn a_fetch_that_is_cancelled_or_left_behind_ends(runtime: Runtime) -> anyhow::Result<()> {
-    let web = Web::start_tls(|_| Reply::Silence).await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let web = WebServer::start_tls(|_| Reply::Silence).await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let mut editor = distant.launch(&["calls"], allowed()).await?;
     let (thread, frame) = step_into_library(&mut editor).await?;
     let asked = editor.send("source", of(&frame)).await?;
@@ -232,7 +234,7 @@ async fn a_fetch_that_is_cancelled_or_left_behind_ends(runtime: Runtime) -> anyh
 
 async fn a_cache_that_cannot_be_written_to_breaks_nothing(runtime: Runtime) -> anyhow::Result<()> {
     let web = good().await?;
-    let mut distant = Distant::with_sources(runtime, &web).await?;
+    let mut distant = DistantSources::with_sources(runtime, &web).await?;
     // No user, not even root, can create a folder below a file.
     let file = distant.path("bin/distant.dll").display().to_string();
     distant.environment.insert("XDG_CACHE_HOME".into(), file);
@@ -247,7 +249,7 @@ async fn a_cache_that_cannot_be_written_to_breaks_nothing(runtime: Runtime) -> a
 
 async fn an_address_is_mapped_to_a_clone(runtime: Runtime) -> anyhow::Result<()> {
     let web = good().await?;
-    let distant = Distant::with_sources(runtime, &web).await?;
+    let distant = DistantSources::with_sources(runtime, &web).await?;
     let clone = fixture::root().join("fixtures/programs/dotnet/distant");
     for map in [json!({ "https://sources.example/repo/*": clone }), json!({ "/_/distant": clone })] {
         let mut editor = distant.launch(&[], json!({ "sourceFileMap": map })).await?;
@@ -269,7 +271,7 @@ async fn an_address_is_mapped_to_a_clone(runtime: Runtime) -> anyhow::Result<()>
 }
 
 async fn an_exact_source_is_required_where_that_is_asked_for(runtime: Runtime) -> anyhow::Result<()> {
-    let distant = Distant::new(runtime)?;
+    let distant = DistantSources::new(runtime)?;
     let folder = distant.path("clone/Library");
     std::fs::create_dir_all(&folder)?;
     let changed = folder.join("Counter.cs");

@@ -25,13 +25,13 @@ const KEPT: u64 = 10 * 1024 * 1024;
 
 /// Resources that a process holds.
 #[derive(Debug)]
-struct Held {
+struct HeldResources {
     threads: usize,
     descriptors: Vec<String>,
     memory: u64,
 }
 
-fn held(pid: u64) -> anyhow::Result<Held> {
+fn held(pid: u64) -> anyhow::Result<HeldResources> {
     let entries = |name: &str| -> anyhow::Result<Vec<_>> {
         Ok(std::fs::read_dir(format!("/proc/{pid}/{name}"))?.flatten().collect())
     };
@@ -42,7 +42,7 @@ fn held(pid: u64) -> anyhow::Result<Held> {
     let in_error = |name: &String| name.starts_with("/proc/") && name.ends_with("/stat");
     let all = entries("fd")?;
     let descriptors = all.iter().map(|entry| link(entry).display().to_string());
-    Ok(Held {
+    Ok(HeldResources {
         threads: entries("task")?.len(),
         descriptors: descriptors.filter(|name| !in_error(name)).collect(),
         memory: memory.context("no memory")?.parse::<u64>()? * 1024,
@@ -65,26 +65,26 @@ fn host_of(program: u64) -> anyhow::Result<u64> {
 
 /// The state of the program when it is restarted.
 #[derive(Clone, Copy, PartialEq)]
-enum When {
+enum RestartState {
     Stopped,
     Running,
 }
 
 /// Compares the resources held after the first restarts with those after more of them.
-async fn restarted(runtime: Runtime, when: When) -> anyhow::Result<()> {
+async fn restarted(runtime: Runtime, when: RestartState) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("tour", &["loop"], json!({})).await?;
     let first = editor.event("process").await?["systemProcessId"].as_u64().context("no process")?;
     let host = host_of(first)?;
     let mut before = None;
     for round in 0..FIRST + MORE {
-        if when == When::Stopped {
+        if when == RestartState::Stopped {
             editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
             let (thread, _) = editor.stop().await?;
             editor.ok("stackTrace", json!({ "threadId": thread })).await?;
         }
         editor.ok("restart", json!({})).await?;
-        if when == When::Stopped {
+        if when == RestartState::Stopped {
             editor.event("continued").await?;
         }
         editor.event("process").await?;
@@ -112,9 +112,9 @@ async fn restarted(runtime: Runtime, when: When) -> anyhow::Result<()> {
 }
 
 async fn restarts_of_a_stopped_program_leave_nothing_behind(runtime: Runtime) -> anyhow::Result<()> {
-    restarted(runtime, When::Stopped).await
+    restarted(runtime, RestartState::Stopped).await
 }
 
 async fn restarts_of_a_running_program_leave_nothing_behind(runtime: Runtime) -> anyhow::Result<()> {
-    restarted(runtime, When::Running).await
+    restarted(runtime, RestartState::Running).await
 }

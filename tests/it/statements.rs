@@ -26,7 +26,7 @@ const MORE: usize = 4;
 
 /// A method of a program, and where steps through it stop.
 #[derive(Default)]
-struct Case {
+struct SteppedMethod {
     name: String,
     next: Vec<String>,
     step_in: Option<Vec<String>>,
@@ -36,7 +36,7 @@ struct Case {
 /// The table that a program prints about itself.
 struct Table {
     text: Vec<String>,
-    cases: Vec<Case>,
+    cases: Vec<SteppedMethod>,
     /// Lines with names, at which the stops of any method may be.
     named: HashMap<String, i64>,
 }
@@ -45,13 +45,13 @@ impl Table {
     fn read(program: &str) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(fixture::source(program))?;
         let text: Vec<String> = text.lines().map(str::to_owned).collect();
-        let (mut cases, mut named) = (Vec::<Case>::new(), HashMap::new());
+        let (mut cases, mut named) = (Vec::<SteppedMethod>::new(), HashMap::new());
         for (number, line) in (1..).zip(&text) {
             let places = |rest: &str| rest.split(' ').map(str::to_owned).collect::<Vec<_>>();
             match (line.trim().strip_prefix("// "), line.rsplit_once("// ")) {
                 (Some(comment), _) => {
                     if let Some(rest) = comment.strip_prefix("next: ") {
-                        cases.push(Case { next: places(rest), ..Case::default() });
+                        cases.push(SteppedMethod { next: places(rest), ..SteppedMethod::default() });
                     } else if let (Some(rest), Some(case)) =
                         (comment.strip_prefix("stepIn: "), cases.last_mut())
                     {
@@ -76,7 +76,7 @@ impl Table {
     }
 
     /// The location of a frame: the tag of its line and the source from there; `out` elsewhere.
-    fn place(&self, program: &str, case: &Case, frame: &Value) -> (String, String) {
+    fn place(&self, program: &str, case: &SteppedMethod, frame: &Value) -> (String, String) {
         let line = frame["line"].as_i64().unwrap_or(0);
         let is_here = frame["source"]["path"] == fixture::source(program);
         let mut tags = case.lines.iter().chain(&self.named);
@@ -106,7 +106,8 @@ async fn walk(runtime: Runtime, program: &str, step: &str) -> anyhow::Result<()>
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", json!({ "program": fixture::program(program) })).await?;
     editor.initialized(launch).await?;
-    let first = |case: &Case| case.lines.get("1").copied().context("a method without its first place");
+    let first =
+        |case: &SteppedMethod| case.lines.get("1").copied().context("a method without its first place");
     let lines: Vec<i64> = table.cases.iter().map(first).collect::<Result<_, _>>()?;
     let requests: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
     let requests = json!({ "source": { "path": fixture::source(program) }, "breakpoints": requests });

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
-use tandem_tests::distant::{self, COMPILED, Distant, Shared, with_id_of};
+use tandem_tests::distant::{self, COMPILED, DistantSources, Shared, with_id_of};
 use tandem_tests::fixture::Runtime;
-use tandem_tests::web::{Reply, Web};
+use tandem_tests::web::{Reply, WebServer};
 
 dotnet_tests! {
     symbols_of_a_server_are_kept_and_breakpoints_bind_in_them,
@@ -23,12 +23,12 @@ net10_tests! {
 }
 
 /// A server of one PDB, whatever its path; and of nothing else.
-async fn server(pdb: Vec<u8>) -> anyhow::Result<Web> {
+async fn server(pdb: Vec<u8>) -> anyhow::Result<WebServer> {
     let has = |path: &str| path.starts_with("/symbols/distantlib.pdb/");
-    Web::start(move |path| if has(path) { Reply::Body(pdb.clone()) } else { Reply::absent() }).await
+    WebServer::start(move |path| if has(path) { Reply::Body(pdb.clone()) } else { Reply::absent() }).await
 }
 
-fn options(web: &Web, more: Value) -> Value {
+fn options(web: &WebServer, more: Value) -> Value {
     let mut options = json!({ "searchPaths": [web.url("/symbols/")], "moduleFilter": {
         "mode": "loadOnlyIncluded", "includedModules": ["DistantLib.*"] } });
     if let (Some(options), Some(more)) = (options.as_object_mut(), more.as_object()) {
@@ -58,7 +58,7 @@ async fn break_in_library(editor: &mut DapClient, marker: &str) -> anyhow::Resul
 }
 
 async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runtime) -> anyhow::Result<()> {
-    let distant = Distant::new(runtime)?;
+    let distant = DistantSources::new(runtime)?;
     let web = server(distant.take_pdb()?).await?;
     // In what was compiled optimised before its symbols came, .NET Core 3.1 takes breakpoints at some lines
     // only.
@@ -117,7 +117,7 @@ async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runt
 }
 
 async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
-    let distant = Distant::new(runtime)?;
+    let distant = DistantSources::new(runtime)?;
     let own = distant.take_pdb()?;
     let other = std::fs::read(distant.path("made/distantlib.pdb"))?;
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -128,7 +128,7 @@ async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runti
     packed.write_all(&own)?;
     let reply = Shared::new(Reply::absent());
     let answers = reply.clone();
-    let web = Web::start(move |_| answers.get()).await?;
+    let web = WebServer::start(move |_| answers.get()).await?;
     for (answer, said) in [
         (Reply::absent(), "has no such file"),
         (Reply::Whole(403, Vec::new(), Vec::new()), "refuses it (HTTP 403)"),
@@ -167,8 +167,8 @@ async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runti
 
 async fn a_server_that_does_not_answer_keeps_nobody_waiting(runtime: Runtime) -> anyhow::Result<()> {
     for reply in [Reply::Silence, Reply::Drip] {
-        let web = Web::start(move |_| reply.clone()).await?;
-        let distant = Distant::new(runtime)?;
+        let web = WebServer::start(move |_| reply.clone()).await?;
+        let distant = DistantSources::new(runtime)?;
         distant.take_pdb()?;
         let mut editor = distant.launch(&["calls", "counted", "caught"], options(&web, json!({}))).await?;
         let (thread, _) = editor.stop().await?;
@@ -190,7 +190,7 @@ async fn a_server_that_does_not_answer_keeps_nobody_waiting(runtime: Runtime) ->
 }
 
 async fn modules_that_are_left_out_have_no_symbols(runtime: Runtime) -> anyhow::Result<()> {
-    let distant = Distant::new(runtime)?;
+    let distant = DistantSources::new(runtime)?;
     let web = server(std::fs::read(distant.pdb())?).await?;
     // Its PDB lies beside it.
     for (filter, said) in [
@@ -210,7 +210,7 @@ async fn modules_that_are_left_out_have_no_symbols(runtime: Runtime) -> anyhow::
 }
 
 async fn a_symbol_folder_is_searched_like_a_server(runtime: Runtime) -> anyhow::Result<()> {
-    let distant = Distant::new(runtime)?;
+    let distant = DistantSources::new(runtime)?;
     let folder = distant.path("symbols");
     std::fs::create_dir(&folder)?;
     std::fs::rename(distant.pdb(), folder.join("distantlib.pdb"))?;

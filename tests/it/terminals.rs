@@ -36,7 +36,7 @@ net8_tests! {
 }
 
 /// An editor with a terminal that has launched, and the command that it was requested to run.
-struct Launched {
+struct LaunchedTerminal {
     editor: DapClient,
     terminal: Terminal,
     pid: u64,
@@ -65,7 +65,7 @@ async fn launched(
     program: &str,
     markers: &[&str],
     more: Value,
-) -> anyhow::Result<Launched> {
+) -> anyhow::Result<LaunchedTerminal> {
     let (mut editor, terminal) = introduced(runtime).await?;
     let launch = editor.send("launch", attributes(program, &more)).await?;
     let asked = editor.request("runInTerminal").await?;
@@ -78,7 +78,7 @@ async fn launched(
     let answer = editor.response(launch).await?;
     anyhow::ensure!(answer.success, "launch failed: {}\n{}", answer.body, terminal.shown());
     let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
-    Ok(Launched { editor, terminal, pid, asked })
+    Ok(LaunchedTerminal { editor, terminal, pid, asked })
 }
 
 async fn gone(what: &str, pid: u64) -> anyhow::Result<()> {
@@ -98,7 +98,7 @@ fn parent(pid: u64) -> anyhow::Result<u64> {
 }
 
 async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, asked } =
+    let LaunchedTerminal { mut editor, terminal, pid, asked } =
         launched(runtime, "echo", &["line"], json!({})).await?;
     assert_eq!(asked["kind"], "integrated");
     assert_eq!(asked["title"], "echo.dll");
@@ -134,7 +134,7 @@ async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
     std::fs::create_dir(&odd)?;
     let words = ["a b", "", "$HOME `id` \"x\" 'y'", "*;&|<>", "--", "-x=\\n", "é\u{1F600}"];
     let more = json!({ "args": words, "cwd": odd, "env": { "GREETING": "it's $PATH; é", "MODE": null } });
-    let Launched { mut editor, terminal, .. } = launched(runtime, "settings", &[], more).await?;
+    let LaunchedTerminal { mut editor, terminal, .. } = launched(runtime, "settings", &[], more).await?;
     editor.event("exited").await?;
     terminal
         .shows(&format!("GREETING=it's $PATH; é\r\nargs={}\r\ncwd={}\r\n", words.join("|"), odd.display()))
@@ -143,7 +143,8 @@ async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
 }
 
 async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &[], json!({})).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launched(runtime, "spin", &[], json!({})).await?;
     terminal.shows("beat 1").await?;
     terminal.write("\u{3}")?;
     assert_eq!(editor.event("exited").await?["exitCode"], 130);
@@ -155,7 +156,8 @@ async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::
 }
 
 async fn a_program_stopped_from_the_keyboard_resumes_with_its_shell(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "echo", &[], json!({})).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launched(runtime, "echo", &[], json!({})).await?;
     terminal.write("one\n")?;
     terminal.shows("echo: one\r\n").await?;
     terminal.write("\u{1a}")?;
@@ -180,7 +182,7 @@ async fn a_program_stopped_from_the_keyboard_resumes_with_its_shell(runtime: Run
 async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } =
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
         launched(runtime, "spin", &[], json!({ "args": ["deaf"] })).await?;
     terminal.shows("beat 1").await?;
     terminal.write("\u{1a}")?;
@@ -197,7 +199,7 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
 
 async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow::Result<()> {
     let more = json!({ "args": ["overflow"] });
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
     terminal.shows("Stack overflow.").await?;
     if runtime.reports_stack_overflows() {
         let stopped = editor.event("stopped").await?;
@@ -211,7 +213,8 @@ async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow
 }
 
 async fn closing_the_terminal_ends_a_running_program(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &[], json!({})).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launched(runtime, "spin", &[], json!({})).await?;
     terminal.shows("beat 1").await?;
     drop(terminal);
     closed(&mut editor, pid).await?;
@@ -219,7 +222,8 @@ async fn closing_the_terminal_ends_a_running_program(runtime: Runtime) -> anyhow
 }
 
 async fn closing_the_terminal_ends_a_program_at_a_breakpoint(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launched(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;
     drop(terminal);
     closed(&mut editor, pid).await?;
@@ -237,7 +241,8 @@ async fn closed(editor: &mut DapClient, pid: u64) -> anyhow::Result<()> {
 async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launched(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;
     let runner = parent(pid)?;
     let socket = editor.socket().await?;
@@ -250,7 +255,8 @@ async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
 }
 
 async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launched(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;
     let runner = parent(pid)?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned();
@@ -265,7 +271,7 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
 }
 
 async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, pid, asked } =
+    let LaunchedTerminal { mut editor, terminal, pid, asked } =
         launched(runtime, "echo", &["line"], json!({})).await?;
     let restart = editor.send("restart", json!({})).await?;
     let again = editor.request("runInTerminal").await?;
@@ -280,7 +286,7 @@ async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Resul
 }
 
 async fn without_a_debugger_it_runs_in_the_terminal_too(runtime: Runtime) -> anyhow::Result<()> {
-    let Launched { mut editor, terminal, .. } =
+    let LaunchedTerminal { mut editor, terminal, .. } =
         launched(runtime, "crashes", &[], json!({ "noDebug": true, "args": ["exit"] })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 42);
     terminal.shows("ends by exit\r\n").await?;

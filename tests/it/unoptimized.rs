@@ -4,7 +4,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
-use tandem_tests::distant::{self, COMPILED, Distant};
+use tandem_tests::distant::{self, COMPILED, DistantSources};
 use tandem_tests::fixture::Runtime;
 
 dotnet_tests! {
@@ -25,7 +25,7 @@ pub(crate) async fn variables(
 }
 
 async fn variables_of_an_optimised_library_are_seen(runtime: Runtime) -> anyhow::Result<()> {
-    let distant = Distant::new(runtime)?;
+    let distant = DistantSources::new(runtime)?;
     for suppressed in [false, true] {
         let mut editor = distant
             .launch(&["calls"], json!({ "justMyCode": true, "suppressJITOptimizations": suppressed }))

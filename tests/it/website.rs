@@ -22,7 +22,7 @@ net10_tests! {
 const DEADLINE: u64 = 60;
 
 /// A place of the program where a request stops it.
-struct Part {
+struct RequestStop {
     /// The source below the program's folder.
     file: &'static str,
     /// A text that is on that line alone.
@@ -33,14 +33,14 @@ struct Part {
     evaluated: &'static [(&'static str, &'static str)],
 }
 
-const MIDDLEWARE: Part = Part::at(
+const MIDDLEWARE: RequestStop = RequestStop::at(
     "Visits.cs",
     "// BP visit",
     "InvokeAsync",
     &[("visit", "1"), ("context.Request.Path.Value", "\"/orders/1\"")],
 );
 
-const CONTROLLER: Part = Part::at(
+const CONTROLLER: RequestStop = RequestStop::at(
     "OrdersController.cs",
     "// BP found",
     "Show",
@@ -53,31 +53,35 @@ const CONTROLLER: Part = Part::at(
     ],
 );
 
-const MINIMAL: Part = Part::at(
+const MINIMAL: RequestStop = RequestStop::at(
     "Program.cs",
     "// BP minimal",
     "<lambda>",
     &[("names[0]", "\"ann\""), ("least + 1", "3"), ("await shop.Orders.CountAsync()", "2")],
 );
 
-const RAZOR: Part =
-    Part::at("Pages/Index.cshtml", "<li>", "ExecuteAsync", &[("pieces", "6"), ("order.Customer", "\"ann\"")]);
+const RAZOR: RequestStop = RequestStop::at(
+    "Pages/Index.cshtml",
+    "<li>",
+    "ExecuteAsync",
+    &[("pieces", "6"), ("order.Customer", "\"ann\"")],
+);
 
-const HUB: Part = Part::at(
+const HUB: RequestStop = RequestStop::at(
     "Prices.cs",
     "// BP quote",
     "Quote",
     &[("price * count", "4.5"), ("Context.ConnectionId.Length > 0", "true")],
 );
 
-const SERVICE: Part = Part::at(
+const SERVICE: RequestStop = RequestStop::at(
     "Packing.cs",
     "// BP packs",
     "ExecuteAsync",
     &[("order.Lines[0].Goods", "\"ink\""), ("shop.Database.IsRelational()", "true")],
 );
 
-impl Part {
+impl RequestStop {
     const fn at(
         file: &'static str,
         text: &'static str,

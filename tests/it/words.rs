@@ -13,38 +13,38 @@ const ABOUT: [&str; 3] = [LIST, "docs/contributing/style.md", "tests/it/words.rs
 const WRAPPED: usize = 60;
 
 /// A word or phrase that is no longer used.
-struct Retired {
+struct RetiredWord {
     pattern: Regex,
     instead: String,
-    exceptions: Vec<Exception>,
+    exceptions: Vec<WordException>,
 }
 
 /// Where such a word is right: a path, or the beginning of one before a `*`.
-struct Exception {
+struct WordException {
     path: String,
     used: bool,
 }
 
-impl Exception {
+impl WordException {
     fn covers(&self, path: &str) -> bool {
         self.path.strip_suffix('*').map_or(path == self.path, |start| path.starts_with(start))
     }
 }
 
-fn retired(list: &str) -> anyhow::Result<Vec<Retired>> {
-    let mut found: Vec<Retired> = Vec::new();
+fn retired(list: &str) -> anyhow::Result<Vec<RetiredWord>> {
+    let mut found: Vec<RetiredWord> = Vec::new();
     for line in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(exception) = line.strip_prefix("  except ") {
             let (path, reason) = exception.split_once(": ").with_context(|| format!("no reason: {line}"))?;
             ensure!(!reason.is_empty(), "no reason: {line}");
             let last = found.last_mut().with_context(|| format!("an exception of nothing: {line}"))?;
-            last.exceptions.push(Exception { path: path.to_owned(), used: false });
+            last.exceptions.push(WordException { path: path.to_owned(), used: false });
         } else {
             let (word, instead) = line.split_once(" => ").with_context(|| format!("no `=>`: {line}"))?;
             // Boundaries of ASCII: those of Unicode cost ten times as much.
             let pattern = format!(r"(?-u:\b)(?:{word})(?-u:\b)");
             let pattern = Regex::new(&pattern).with_context(|| line.to_owned())?;
-            found.push(Retired { pattern, instead: instead.to_owned(), exceptions: Vec::new() });
+            found.push(RetiredWord { pattern, instead: instead.to_owned(), exceptions: Vec::new() });
         }
     }
     Ok(found)
@@ -75,7 +75,7 @@ fn content(line: &str) -> &str {
 }
 
 /// The uses of retired words in a file, each as `path:line: …`. Line 0 is its path.
-fn uses(path: &str, text: &str, words: &mut [Retired]) -> Vec<String> {
+fn uses(path: &str, text: &str, words: &mut [RetiredWord]) -> Vec<String> {
     let mut found = Vec::new();
     let whole_text =
         format!("{}\n{}", plain(path), plain(&text.lines().map(content).collect::<Vec<_>>().join(" ")));

@@ -39,10 +39,13 @@ pub enum Subject {
     Python,
     /// Python, through debugpy's adapter.
     PythonAdapter,
+    /// C programs, with LLVM's lldb-dap.
     Lldb,
     /// C, with gdb's own adapter.
     Gdb,
+    /// Bash scripts, with bash-dap.
     Bash,
+    /// Go programs, with Delve.
     Delve,
     /// Ruby, the gem `debug` that comes with it.
     Rdbg,

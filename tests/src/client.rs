@@ -18,7 +18,7 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
-use crate::order::Order;
+use crate::order::EventOrder;
 use crate::transcript::Transcript;
 
 /// No message takes longer, even on a busy machine, s.
@@ -42,7 +42,7 @@ pub struct DapClient {
     leaving: bool,
     /// Events that had arrived before it left, and that its test should have taken.
     overlooked: Vec<Event>,
-    order: Order,
+    order: EventOrder,
     /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
     pub keeps_output: bool,
 }
@@ -150,7 +150,7 @@ impl DapClient {
             configured: false,
             leaving: false,
             overlooked: Vec::new(),
-            order: Order::default(),
+            order: EventOrder::default(),
         }
     }
 

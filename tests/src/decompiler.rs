@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::distant::{Distant, with_id_of};
+use crate::distant::{DistantSources, with_id_of};
 
 /// The options of ilspycmd 9 that matter.
 const HELP: &str = "Usage: ilspycmd [options] <Assembly file name(s)>
@@ -23,11 +23,11 @@ pub struct Decompiler {
 impl Decompiler {
     /// Puts it into a folder `tools`. `does` is what it does for an assembly, as a shell's commands: `$out`
     /// is the folder it is to write to, `$name` the assembly's name, `$all` all arguments, `$made` a PDB with
-    /// sources for the library of [`Distant`] that was built with `own`.
+    /// sources for the library of [`DistantSources`] that was built with `own`.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn new(distant: &Distant, own: &[u8], does: &str) -> anyhow::Result<Self> {
+    pub fn new(distant: &DistantSources, own: &[u8], does: &str) -> anyhow::Result<Self> {
         Self::with_help(distant, own, does, HELP)
     }
 
@@ -35,7 +35,7 @@ impl Decompiler {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn with_help(distant: &Distant, own: &[u8], does: &str, help: &str) -> anyhow::Result<Self> {
+    pub fn with_help(distant: &DistantSources, own: &[u8], does: &str, help: &str) -> anyhow::Result<Self> {
         let folder = distant.path("tools");
         std::fs::create_dir_all(&folder)?;
         let made = folder.join("made.pdb");

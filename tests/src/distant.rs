@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::DapClient;
 use crate::fixture::{self, Runtime};
 use crate::transcript::Transcript;
-use crate::web::{Web, proxy_to};
+use crate::web::{WebServer, proxy_to};
 
 /// The path of the library's source as its compiler saw it.
 pub const COMPILED: &str = "/_/distant/Library/Counter.cs";
@@ -19,14 +19,14 @@ pub const COMPILED: &str = "/_/distant/Library/Counter.cs";
 pub const SERVED: &str = "/repo/0123abcd/Library/Counter.cs";
 
 /// Copies of the program and the library, and where a session finds them.
-pub struct Distant {
+pub struct DistantSources {
     folder: tempfile::TempDir,
     runtime: Runtime,
     /// Variables of the session.
     pub environment: HashMap<String, String>,
 }
 
-impl Distant {
+impl DistantSources {
     /// Makes the copies. Without a server, Source Link's host is not reached by anything.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Distant {
     ///
     /// # Errors
     /// When they cannot be made.
-    pub async fn with_sources(runtime: Runtime, web: &Web) -> anyhow::Result<Self> {
+    pub async fn with_sources(runtime: Runtime, web: &WebServer) -> anyhow::Result<Self> {
         let mut distant = Self::new(runtime)?;
         let proxy = proxy_to(web.port(), Arc::new(Mutex::new(Vec::new()))).await?;
         let roots = fixture::root().join("fixtures/tls/roots.pem").display().to_string();

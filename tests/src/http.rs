@@ -27,7 +27,7 @@ pub struct Server {
 
 /// The answer of a server.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The HTTP status code.
     pub status: u16,
     /// Headers and body as they were received.
@@ -177,7 +177,12 @@ impl Server {
     ///
     /// # Errors
     /// When nothing comes back.
-    pub async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<Answer> {
+    pub async fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> anyhow::Result<HttpResponse> {
         self.request("POST", path, headers, body).await
     }
 
@@ -187,7 +192,7 @@ impl Server {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<HttpResponse> {
         let bytes = self.message(method, path, headers, body);
         let answer = self.raw(&bytes).await?;
         let text = String::from_utf8_lossy(&answer).into_owned();
@@ -196,7 +201,7 @@ impl Server {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
         let body = if chunked { unchunk(body) } else { body.to_owned() };
-        Ok(Answer { status, body, text })
+        Ok(HttpResponse { status, body, text })
     }
 
     /// The bytes of an HTTP request.
@@ -282,7 +287,7 @@ impl HttpAgent<'_> {
         headers
     }
 
-    async fn send(&self, method: &str, body: &[u8]) -> anyhow::Result<Answer> {
+    async fn send(&self, method: &str, body: &[u8]) -> anyhow::Result<HttpResponse> {
         let answer = self.server.request(method, "/mcp", &self.headers(), body).await?;
         ensure!(answer.status < 300, "refused: {}", answer.text);
         Ok(answer)
@@ -292,11 +297,11 @@ impl HttpAgent<'_> {
     ///
     /// # Errors
     /// If the request is refused.
-    pub async fn post_raw(&mut self, body: &[u8]) -> anyhow::Result<Answer> {
+    pub async fn post_raw(&mut self, body: &[u8]) -> anyhow::Result<HttpResponse> {
         self.send("POST", body).await
     }
 
-    async fn post(&self, message: &Value) -> anyhow::Result<Answer> {
+    async fn post(&self, message: &Value) -> anyhow::Result<HttpResponse> {
         self.send("POST", message.to_string().as_bytes()).await
     }
 

@@ -18,14 +18,14 @@ const LOOK: Duration = Duration::from_millis(5);
 const MARK: &str = "TANDEM_CAMPAIGN";
 
 /// A place for one session's processes and files.
-pub struct Marked {
+pub struct MarkedSession {
     folder: tempfile::TempDir,
     mark: String,
     /// All processes that were ever seen, by number: what they were.
     pub seen: BTreeMap<u64, String>,
 }
 
-impl Marked {
+impl MarkedSession {
     /// `number`: different for each that one test process makes.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Marked {
     }
 }
 
-impl Drop for Marked {
+impl Drop for MarkedSession {
     fn drop(&mut self) {
         for (pid, _) in self.processes() {
             kill(pid);

@@ -5,7 +5,7 @@ use anyhow::ensure;
 
 /// The events that one connection was sent so far.
 #[derive(Debug, Default)]
-pub struct Order {
+pub struct EventOrder {
     initialized: bool,
     /// A `stopped` came, and no `continued` since.
     stopped: bool,
@@ -13,7 +13,7 @@ pub struct Order {
     terminated: bool,
 }
 
-impl Order {
+impl EventOrder {
     /// Takes the next event by its name.
     ///
     /// # Errors
@@ -48,10 +48,10 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use super::Order;
+    use super::EventOrder;
 
     fn all(events: &[&str]) -> anyhow::Result<()> {
-        let mut order = Order::default();
+        let mut order = EventOrder::default();
         events.iter().try_for_each(|event| order.take(event))
     }
 

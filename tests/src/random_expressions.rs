@@ -10,7 +10,7 @@ pub mod oracle;
 
 /// The type of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExpressionType {
     Int,
     Long,
     Real,
@@ -22,18 +22,18 @@ enum Kind {
     Struct,
 }
 
-use Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
+use ExpressionType::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 
 /// The maximum depth of nested expressions.
 const DEPTH: u32 = 4;
 
 /// The kinds of whole expressions: those whose value is one row.
-const KINDS: [Kind; 6] = [Int, Long, Real, Truth, Text, Maybe];
+const KINDS: [ExpressionType; 6] = [Int, Long, Real, Truth, Text, Maybe];
 
 /// A construct: what it gives, and its text with a letter in braces for each part: `i` an int, `l` a long,
 /// `r` a real, `b` a bool, `t` a text, `m` an int or null, `s` a sequence of int, `p` a point; `n` is a fresh
 /// name, the same in the whole construct.
-type Construct = (Kind, &'static str);
+type Construct = (ExpressionType, &'static str);
 
 /// The constructs of a version of C#, over the variables of one program.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ impl Expressions {
         Expression { text, constructs: std::mem::take(&mut self.within) }
     }
 
-    fn of(&mut self, kind: Kind, depth: u32) -> String {
+    fn of(&mut self, kind: ExpressionType, depth: u32) -> String {
         let ends = depth == 0 || self.random.u32(..4) == 0;
         let leaves = self.grammar.leaves.iter().copied();
         let fitting: Vec<Construct> = match ends {

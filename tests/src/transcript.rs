@@ -14,15 +14,15 @@ const UNORDERED: [&str; 4] = ["module", "thread", "output", "process"];
 
 /// The events of [`UNORDERED`] that one client was sent.
 #[derive(Debug, Default)]
-struct Arrived {
+struct UnorderedEvents {
     output: BTreeMap<String, String>,
     sets: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct TranscriptState {
     lines: Vec<String>,
-    arrived: BTreeMap<String, Arrived>,
+    arrived: BTreeMap<String, UnorderedEvents>,
     /// Bodies of `initialize` that were shown.
     shown: Vec<Value>,
     names: HashMap<(&'static str, String), String>,
@@ -31,12 +31,12 @@ struct Inner {
 
 /// Lines of one test; clones write into the same transcript.
 #[derive(Debug, Clone, Default)]
-pub struct Transcript(Arc<Mutex<Inner>>);
+pub struct Transcript(Arc<Mutex<TranscriptState>>);
 
 impl Transcript {
     /// A transcript that also prints each line to stderr at once.
     pub fn printing() -> Self {
-        Self(Arc::new(Mutex::new(Inner { prints: true, ..Inner::default() })))
+        Self(Arc::new(Mutex::new(TranscriptState { prints: true, ..TranscriptState::default() })))
     }
 
     fn add(&self, line: String) {

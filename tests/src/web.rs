@@ -49,20 +49,20 @@ impl Reply {
 type Answers = Arc<dyn Fn(&str) -> Reply + Send + Sync>;
 
 #[derive(Default)]
-struct Seen {
+struct ServerActivity {
     requests: Mutex<Vec<String>>,
     open: AtomicUsize,
 }
 
 /// The server; it ends when this is dropped.
-pub struct Web {
+pub struct WebServer {
     port: u16,
     scheme: &'static str,
-    seen: Arc<Seen>,
+    seen: Arc<ServerActivity>,
     task: JoinHandle<()>,
 }
 
-impl Web {
+impl WebServer {
     /// Starts one that answers each path, with its query, so.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Web {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(ServerActivity::default());
         let shared = seen.clone();
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
@@ -163,7 +163,7 @@ impl Web {
     }
 }
 
-impl Drop for Web {
+impl Drop for WebServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -173,7 +173,7 @@ impl Drop for Web {
 async fn converse(
     mut socket: impl AsyncRead + AsyncWrite + Unpin,
     answer: &Answers,
-    seen: &Seen,
+    seen: &ServerActivity,
 ) -> std::io::Result<()> {
     loop {
         let head = head(&mut socket).await?;

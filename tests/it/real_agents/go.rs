@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use serde_json::json;
 use tandem_tests::child::Subject;
 
-use super::{Visit, fetched};
+use super::{AgentRun, fetched};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_module_s_own_test_is_debugged_in_the_module() -> anyhow::Result<()> {
     let folder = PathBuf::from(fetched("/debian/errors")?);
-    let mut visit = Visit::begin(&folder).await?;
+    let mut visit = AgentRun::begin(&folder).await?;
     visit.passes("go", json!({ "projectPath": folder, "filter": "^TestWrap$" })).await?;
     let asked = Subject::Delve.with(json!({ "projectPath": folder, "filter": "^TestWrap$",
         "breakpoints": [{ "sourceFile": folder.join("stack.go"), "text": "var st stack = pcs[0:n]" }] }));

@@ -9,7 +9,7 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
-use super::{Visit, fetched, request};
+use super::{AgentRun, fetched, request};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
@@ -62,7 +62,7 @@ async fn long_a_request_to_http_server_gets_the_file_that_the_agent_says() -> an
         "cwd": folder.path(), "waitFor": "Hit CTRL-C",
         "breakpoints": [{ "sourceFile": package.join("http-server/lib/core/index.js"),
             "text": "const parsed = url.parse(req.url);" }] }));
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     let up = visit.launch("debug_launch", asked).await?;
     assert_eq!(up["event"]["matched"], "Hit CTRL-C", "{up}");
     let asked = request(number, "/missing.txt");

@@ -9,7 +9,7 @@ use tandem_tests::child::Subject;
 use tandem_tests::deadline::deadline_ms;
 use tandem_tests::transcript::Transcript;
 
-use super::{Visit, copied, fetched};
+use super::{AgentRun, copied, fetched};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
@@ -39,7 +39,7 @@ async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()
 async fn a_library_in_cpp(subject: Subject) -> anyhow::Result<()> {
     let folder = copied("/debian/tinyxml2")?;
     let source = folder.path().join("tinyxml2.cpp");
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     visit.passes("cmake", json!({ "projectPath": folder.path() })).await?;
     let asked = subject.with(json!({ "projectPath": folder.path(), "cwd": folder.path(), "run": true,
         "breakpoints": [{ "sourceFile": source, "text": "const size_t size = \
@@ -71,7 +71,7 @@ async fn long_hexyl_is_built_by_cargo_and_shows_what_the_agent_types() -> anyhow
     let asked = Subject::Lldb.with(json!({ "projectPath": folder, "run": true,
         "args": ["--color", "never", "--border", "none"],
         "breakpoints": [{ "sourceFile": folder.join("src/lib.rs"), "text": "let mut leftover = n;" }] }));
-    let mut visit = Visit::begin(&folder).await?;
+    let mut visit = AgentRun::begin(&folder).await?;
     let asks = visit.launch("debug_launch", asked).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     visit.call("process_write_input", json!({ "data": "hello\n", "closeAfter": true })).await?;

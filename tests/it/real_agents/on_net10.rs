@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{Visit, copied, fetched, request};
+use super::{AgentRun, copied, fetched, request};
 use tandem_tests::deadline::deadline_ms;
 
 /// Starts the server of a template with these breakpoints; returns its port.
-async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(Visit, u16)> {
+async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(AgentRun, u16)> {
     let folder = PathBuf::from(fetched(&format!("/dotnet/{template}"))?);
-    let mut visit = Visit::begin(&folder).await?;
+    let mut visit = AgentRun::begin(&folder).await?;
     let asked = json!({ "projectPath": folder, "waitFor": "Application started", "breakpoints": breakpoints,
         "env": { "ASPNETCORE_URLS": "http://127.0.0.1:0", "ASPNETCORE_ENVIRONMENT": "Production" } });
     let up = visit.launch("debug_launch", asked).await?;
@@ -76,7 +76,7 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyhow::Result<()> {
     let folder = copied("/dotnet/solution")?;
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     let asked = json!({ "projectPath": folder.path().join("App/App.csproj"), "run": true,
         "breakpoints": [{ "sourceFile": "Orders/Ledger.cs",
             "text": "ArgumentNullException.ThrowIfNull(order);" }] });
@@ -106,7 +106,7 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
     let folder = copied("/dotnet/store")?;
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     let asked = json!({ "projectPath": folder.path(), "run": true, "breakpoints": [
         { "sourceFile": "Program.cs", "text": "var total = order.Lines.Sum(",
             "condition": "order.Customer == \"bob\"" },
@@ -156,7 +156,7 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
 async fn long_a_command_line_asks_maps_and_fails() -> anyhow::Result<()> {
     let folder = copied("/dotnet/tool")?;
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     // A resolver that a package calls, from code that it makes.
     let asked = json!({ "projectPath": folder.path(), "args": ["map"], "run": true,
         "breakpoints": [{ "sourceFile": "Program.cs", "text": "return full;" }] });

@@ -9,7 +9,7 @@ use tandem_tests::child::Subject;
 use tandem_tests::port::Port;
 use tandem_tests::transcript::Transcript;
 
-use super::{Visit, fetched, request};
+use super::{AgentRun, fetched, request};
 
 /// The attributes of a Python program that finds the packages.
 fn python(mut attributes: Value, more: &str) -> anyhow::Result<Value> {
@@ -71,7 +71,7 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
     let args: Vec<&str> = ["app:app"].into_iter().chain(options).collect();
     let asked = json!({ "module": "uvicorn", "args": args, "waitFor": "Uvicorn running on",
         "breakpoints": [{ "sourceFile": server, "text": "result = await app(" }] });
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     let up = visit.launch("debug_launch", python(asked, &folder.path().display().to_string())?).await?;
     assert_eq!(up["event"]["type"], "output", "{up}");
     let asked = request(number, "/asked");

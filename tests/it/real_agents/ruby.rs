@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tandem_tests::child::Subject;
 
-use super::{Visit, fetched};
+use super::{AgentRun, fetched};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
@@ -17,7 +17,7 @@ async fn long_minitest_s_own_test_fails_where_the_agent_sets_a_value() -> anyhow
         "args": ["-n", "test_assert_equal_different_long", "--seed", "1"], "env": { "RUBYLIB": path },
         "breakpoints": [{ "sourceFile": folder.join("lib/minitest/assertions.rb"),
             "text": "expect, butwas = things_to_diff(exp, act)" }] }));
-    let mut visit = Visit::begin(&folder).await?;
+    let mut visit = AgentRun::begin(&folder).await?;
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "Assertions#diff")?;
     visit.shows(&[("exp", "\"hahahahahahahahahahahahahahahahahahahaha\""), ("act.size", "40")]).await?;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tandem_tests::child::Subject;
 
-use super::{Visit, copied};
+use super::{AgentRun, copied};
 
 #[tokio::test]
 #[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
@@ -19,7 +19,7 @@ async fn long_a_shell_program_asks_and_the_agent_answers() -> anyhow::Result<()>
     let asked = Subject::Bash
         .with(json!({ "program": program, "args": ["-d", config, "del", "1"], "run": true,
         "breakpoints": [{ "sourceFile": program, "text": "getTodo \"$item\"", "line": 1110 }] }));
-    let mut visit = Visit::begin(folder.path()).await?;
+    let mut visit = AgentRun::begin(folder.path()).await?;
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "main")?;
     let into = visit.call("debug_step_into", json!({})).await?;

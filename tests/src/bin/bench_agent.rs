@@ -37,7 +37,7 @@ fn median(mut values: Vec<Duration>) -> Duration {
 }
 
 #[derive(Default)]
-struct Pair {
+struct RoundTrips {
     dap: Vec<Duration>,
     mcp: Vec<Duration>,
 }
@@ -53,7 +53,8 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
     editor.join(json!({ "clientID": "bench", "clientName": "editor" })).await?;
     let thread = editor.event("stopped").await?["threadId"].clone();
     agent.call("debug_remove_breakpoint", json!({ "id": hit })).await?;
-    let (mut threads, mut locals, mut steps) = (Pair::default(), Pair::default(), Pair::default());
+    let (mut threads, mut locals, mut steps) =
+        (RoundTrips::default(), RoundTrips::default(), RoundTrips::default());
     for _ in 0..ROUNDS {
         let start = Instant::now();
         editor.ok("threads", Value::Null).await?;

@@ -21,7 +21,7 @@ const ROUNDS: usize = 200;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// One language: the program that counts, and the adapter alone.
-struct Case {
+struct LanguageCase {
     name: &'static str,
     subject: Subject,
     source: &'static str,
@@ -108,7 +108,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cases() -> anyhow::Result<Vec<Case>> {
+fn cases() -> anyhow::Result<Vec<LanguageCase>> {
     let python = child::python("count.py")["python"].as_str().context("no Python")?.to_owned();
     let echo = Subject::Lldb.launch()["program"].as_str().context("no program")?.to_owned();
     let native = echo.strip_suffix("echo").context("no program")?.to_owned() + "count";
@@ -116,7 +116,7 @@ fn cases() -> anyhow::Result<Vec<Case>> {
         |engine: Subject| engine.launch()["enginePath"].as_str().map(str::to_owned).context("no adapter");
     let script = child::source("count.sh");
     Ok(vec![
-        Case {
+        LanguageCase {
             name: "python",
             subject: Subject::Python,
             source: "count.py",
@@ -125,21 +125,21 @@ fn cases() -> anyhow::Result<Vec<Case>> {
                 "python": [python],
                 "redirectOutput": false }),
         },
-        Case {
+        LanguageCase {
             name: "lldb",
             subject: Subject::Lldb,
             source: "count.c",
             adapter: vec![path(Subject::Lldb)?],
             launch: json!({ "program": native, "runInTerminal": true }),
         },
-        Case {
+        LanguageCase {
             name: "gdb",
             subject: Subject::Gdb,
             source: "count.c",
             adapter: vec![path(Subject::Gdb)?, "-q".into(), "-nx".into(), "-i".into(), "dap".into()],
             launch: json!({ "program": native }),
         },
-        Case {
+        LanguageCase {
             name: "bash",
             subject: Subject::Bash,
             source: "count.sh",
@@ -233,7 +233,7 @@ fn at_rank(values: &[f64], part: f64) -> f64 {
 
 /// Up to the first stop, without a breakpoint left.
 async fn start(
-    case: &Case,
+    case: &LanguageCase,
     name: &str,
     command: &[String],
     launch: &Value,

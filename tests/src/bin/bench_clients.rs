@@ -20,7 +20,7 @@ use tandem_tests::transcript::Transcript;
 const CLIENTS: usize = 64;
 
 /// One measurement: which clients send which request while the program prints how much.
-struct Round {
+struct LoadRound {
     command: &'static str,
     /// Whether all clients send requests, or one does while the others only read.
     all: bool,
@@ -28,12 +28,12 @@ struct Round {
     flood: &'static str,
 }
 
-const ROUNDS: [Round; 5] = [
-    Round { command: "sessionInfo", all: false, flood: "1500" },
-    Round { command: "threads", all: false, flood: "1500" },
-    Round { command: "sessionInfo", all: true, flood: "1" },
-    Round { command: "sessionInfo", all: true, flood: "300" },
-    Round { command: "threads", all: true, flood: "300" },
+const ROUNDS: [LoadRound; 5] = [
+    LoadRound { command: "sessionInfo", all: false, flood: "1500" },
+    LoadRound { command: "threads", all: false, flood: "1500" },
+    LoadRound { command: "sessionInfo", all: true, flood: "1" },
+    LoadRound { command: "sessionInfo", all: true, flood: "300" },
+    LoadRound { command: "threads", all: true, flood: "300" },
 ];
 /// Between two requests of a client: an editor sends requests in bursts, but not without end.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -54,13 +54,13 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// A client that knows of DAP what it needs to measure: it does not parse the flood.
-struct Asking {
+struct TimedClient {
     socket: UnixStream,
     reader: BufReader<UnixStream>,
     seq: u64,
 }
 
-impl Asking {
+impl TimedClient {
     fn connect(socket: &Path) -> anyhow::Result<Self> {
         let socket = UnixStream::connect(socket)?;
         let reader = BufReader::with_capacity(256 * 1024, socket.try_clone()?);
@@ -113,7 +113,7 @@ impl Asking {
 /// Sends this request until the program has ended, the first time after `offset`; prints how long each answer
 /// took, in microseconds.
 fn client(socket: &Path, command: &str, offset: Duration) -> anyhow::Result<()> {
-    let mut client = Asking::connect(socket)?;
+    let mut client = TimedClient::connect(socket)?;
     client.join()?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "ready")?;
@@ -138,7 +138,7 @@ fn client(socket: &Path, command: &str, offset: Duration) -> anyhow::Result<()> 
 
 /// Reads all messages until the program has ended.
 fn reader(socket: &Path) -> anyhow::Result<()> {
-    let mut client = Asking::connect(socket)?;
+    let mut client = TimedClient::connect(socket)?;
     client.join()?;
     writeln!(std::io::stdout(), "ready")?;
     client.until("\"type\":\"event\"", "\"event\":\"exited\"")
@@ -170,7 +170,7 @@ async fn measure(count: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Round {
+impl LoadRound {
     /// Latencies in microseconds, and how long it took until the editor knew that the program had ended.
     async fn run(&self, count: usize) -> anyhow::Result<(Vec<u64>, Duration)> {
         let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
@@ -179,7 +179,7 @@ impl Round {
         let (thread, _) = editor.stop().await?;
         editor.break_at("flood", &[]).await?;
         let socket = editor.socket().await?;
-        let mut silent = Asking::connect(&socket)?;
+        let mut silent = TimedClient::connect(&socket)?;
         silent.join()?;
         let others = count.saturating_sub(2);
         let asking = if self.all { others } else { 1 };

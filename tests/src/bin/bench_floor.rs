@@ -23,12 +23,12 @@ const ROUNDS: usize = 200;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The program, and what the runtime says of it.
-struct Session {
+struct DebuggedProgram {
     process: Process,
     callbacks: Receiver<Callback>,
 }
 
-impl Session {
+impl DebuggedProgram {
     /// Resumes the program until `wanted` accepts a callback, and returns its result.
     fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
@@ -80,7 +80,7 @@ fn main() -> anyhow::Result<()> {
     let (sender, callbacks) = channel();
     // A callback is ignored if the receiver is gone.
     debugger.start(move |callback| sender.send(callback).unwrap_or_default())?;
-    let session = Session { process: debugger.attach(pid)?, callbacks };
+    let session = DebuggedProgram { process: debugger.attach(pid)?, callbacks };
     let (module, pdb) = session.until(|callback| {
         let Callback::LoadModule { module } = callback else { return None };
         let image = PeImage::open(Path::new(&module.name().ok()?)).ok()?;

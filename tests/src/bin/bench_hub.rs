@@ -19,12 +19,12 @@ use tokio::net::UnixStream;
 use tokio_util::codec::Framed;
 
 /// A client without a notebook: [`DapClient`] writes a transcript, which takes longer than the hub does.
-struct Raw {
+struct RawClient {
     socket: Framed<UnixStream, DapCodec>,
     seq: i64,
 }
 
-impl Raw {
+impl RawClient {
     async fn connect(socket: &Path) -> anyhow::Result<Self> {
         Ok(Self { socket: Framed::new(UnixStream::connect(socket).await?, DapCodec::default()), seq: 0 })
     }
@@ -93,7 +93,7 @@ async fn main() -> anyhow::Result<()> {
     let mut joins = Vec::new();
     for _ in 0..200 {
         let start = Instant::now();
-        let client = Raw::join(&socket).await?;
+        let client = RawClient::join(&socket).await?;
         joins.push(start.elapsed());
         drop(client);
     }
@@ -101,7 +101,7 @@ async fn main() -> anyhow::Result<()> {
 
     let mut eight = Vec::new();
     for _ in 0..8 {
-        eight.push(Raw::join(&socket).await?);
+        eight.push(RawClient::join(&socket).await?);
     }
     let mut asked = Vec::new();
     for round in 0..4000 {
@@ -128,7 +128,7 @@ async fn main() -> anyhow::Result<()> {
 
     let mut many = Vec::new();
     for _ in 0..64 {
-        let mut client = Raw::join(&socket).await?;
+        let mut client = RawClient::join(&socket).await?;
         client.ask("sessionInfo", json!({ "subscribe": true })).await?;
         many.push(client);
     }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The source of connections.
-enum Listener {
+enum ConnectionSource {
     Port(TcpListener),
     Path(UnixListener),
 }
@@ -33,7 +33,7 @@ struct Adapter {
     output: Box<dyn Write>,
     /// Connections the script has left; closing them would say something.
     before: Vec<Box<dyn Write>>,
-    listener: Option<Listener>,
+    listener: Option<ConnectionSource>,
     log: Option<File>,
     /// Messages for later steps.
     kept: Vec<Value>,
@@ -47,8 +47,8 @@ fn main() -> Outcome<()> {
     let log = arguments.next().map(File::create).transpose()?;
     let listener = match arguments.next() {
         Some(place) => Some(match place.parse::<u16>() {
-            Ok(port) => Listener::Port(TcpListener::bind(("127.0.0.1", port))?),
-            Err(_) => Listener::Path(UnixListener::bind(place)?),
+            Ok(port) => ConnectionSource::Port(TcpListener::bind(("127.0.0.1", port))?),
+            Err(_) => ConnectionSource::Path(UnixListener::bind(place)?),
         }),
         None => None,
     };
@@ -182,11 +182,11 @@ impl Adapter {
     fn accept(&mut self) -> Outcome<()> {
         let (input, output): (Box<dyn BufRead>, Box<dyn Write>) = match &self.listener {
             None => return Ok(()),
-            Some(Listener::Port(listener)) => {
+            Some(ConnectionSource::Port(listener)) => {
                 let (socket, _) = listener.accept()?;
                 (Box::new(BufReader::new(socket.try_clone()?)), Box::new(socket))
             }
-            Some(Listener::Path(listener)) => {
+            Some(ConnectionSource::Path(listener)) => {
                 let (socket, _) = listener.accept()?;
                 (Box::new(BufReader::new(socket.try_clone()?)), Box::new(socket))
             }

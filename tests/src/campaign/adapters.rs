@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Options;
-use super::session::{LIMIT, Raw, Script};
+use super::session::{AdapterScript, LIMIT, RawConnection};
 use crate::deadline::deadline;
 
 /// The number of events in one storm.
@@ -41,16 +41,16 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     ))
 }
 
-struct Outcome {
+struct ScriptOutcome {
     events: u64,
     /// The host's peak memory, in KiB.
     peak: u64,
     answered: bool,
 }
 
-async fn one(name: &str, steps: &[Value]) -> anyhow::Result<Outcome> {
-    let script = Script::new(steps)?;
-    let mut editor = Raw::start()?;
+async fn one(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome> {
+    let script = AdapterScript::new(steps)?;
+    let mut editor = RawConnection::start()?;
     editor.launch(&script).await?;
     let host = editor.host()?;
     if name == "storm" {
@@ -72,7 +72,7 @@ async fn one(name: &str, steps: &[Value]) -> anyhow::Result<Outcome> {
     let until = Instant::now() + deadline(LIMIT);
     editor.finish().await?;
     anyhow::ensure!(Instant::now() < until, "it took too long to end");
-    Ok(Outcome { events, peak, answered: answer.success })
+    Ok(ScriptOutcome { events, peak, answered: answer.success })
 }
 
 fn storm(_: &mut Rng) -> (&'static str, Vec<Value>) {

@@ -11,7 +11,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::Options;
-use super::session::{Raw, Script};
+use super::session::{AdapterScript, RawConnection};
 
 /// Requests before the session is ended and another begun.
 const SESSION: u64 = 1500;
@@ -19,12 +19,12 @@ const SESSION: u64 = 1500;
 const WINDOW: usize = 40;
 
 /// A client, and what it waits for.
-struct Client {
-    raw: Raw,
+struct PipeliningClient {
+    raw: RawConnection,
     owed: BTreeMap<i64, &'static str>,
 }
 
-impl Client {
+impl PipeliningClient {
     async fn ask(&mut self, command: &'static str, arguments: Value) -> anyhow::Result<()> {
         let seq = self.raw.send(command, arguments).await?;
         self.owed.insert(seq, command);
@@ -49,7 +49,7 @@ impl Client {
     }
 
     async fn join(socket: &Path, shakes_hands: bool) -> anyhow::Result<Self> {
-        let mut client = Self { raw: Raw::connect(socket).await?, owed: BTreeMap::new() };
+        let mut client = Self { raw: RawConnection::connect(socket).await?, owed: BTreeMap::new() };
         if shakes_hands {
             let commands = ["initialize", "attach", "configurationDone"];
             for command in commands {
@@ -86,19 +86,19 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
 }
 
 async fn session(random: &mut Rng, requests: u64) -> anyhow::Result<(u64, u64)> {
-    let script = Script::serving()?;
-    let mut owner = Raw::start()?;
+    let script = AdapterScript::serving()?;
+    let mut owner = RawConnection::start()?;
     owner.launch(&script).await?;
     owner.event("stopped", 1).await?;
     let socket = owner.socket().await?;
     let most = random.usize(1..8);
-    let mut clients = vec![Client { raw: owner, owed: BTreeMap::new() }];
+    let mut clients = vec![PipeliningClient { raw: owner, owed: BTreeMap::new() }];
     let mut joined = 1;
     for _ in 0..requests {
         let at = random.usize(0..clients.len());
         match random.u8(0..40) {
             0..=2 if clients.len() <= most => {
-                clients.push(Client::join(&socket, random.u8(0..8) != 0).await?);
+                clients.push(PipeliningClient::join(&socket, random.u8(0..8) != 0).await?);
                 joined += 1;
             }
             // It vanishes, with whatever is under way.

@@ -16,11 +16,11 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use super::Options;
-use super::session::Raw;
+use super::session::RawConnection;
 use crate::child::Subject;
 use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
-use crate::marked::{self, Marked};
+use crate::marked::{self, MarkedSession};
 
 /// When everything has ended: an adapter may take 10 s to detach from a program by itself, s.
 const LIMIT: u64 = 30;
@@ -32,7 +32,7 @@ const GUEST: Duration = Duration::from_millis(500);
 
 /// How the session is begun.
 #[derive(Debug, Clone, Copy)]
-enum Door {
+enum EntryPoint {
     Relay,
     Listener,
     Bridge,
@@ -40,27 +40,27 @@ enum Door {
 
 /// The program of a session.
 #[derive(Debug, Clone, Copy)]
-enum Debuggee {
+enum TargetProgram {
     DotNet(Runtime),
     Child(Subject),
 }
 
-const DEBUGGEES: [Debuggee; 12] = [
-    Debuggee::DotNet(Runtime::Net31),
-    Debuggee::DotNet(Runtime::Net9),
-    Debuggee::DotNet(Runtime::Net31),
-    Debuggee::DotNet(Runtime::Net9),
-    Debuggee::Child(Subject::Python),
-    Debuggee::Child(Subject::PythonAdapter),
-    Debuggee::Child(Subject::Lldb),
-    Debuggee::Child(Subject::Gdb),
-    Debuggee::Child(Subject::Bash),
-    Debuggee::Child(Subject::Delve),
-    Debuggee::Child(Subject::Rdbg),
-    Debuggee::Child(Subject::Js),
+const DEBUGGEES: [TargetProgram; 12] = [
+    TargetProgram::DotNet(Runtime::Net31),
+    TargetProgram::DotNet(Runtime::Net9),
+    TargetProgram::DotNet(Runtime::Net31),
+    TargetProgram::DotNet(Runtime::Net9),
+    TargetProgram::Child(Subject::Python),
+    TargetProgram::Child(Subject::PythonAdapter),
+    TargetProgram::Child(Subject::Lldb),
+    TargetProgram::Child(Subject::Gdb),
+    TargetProgram::Child(Subject::Bash),
+    TargetProgram::Child(Subject::Delve),
+    TargetProgram::Child(Subject::Rdbg),
+    TargetProgram::Child(Subject::Js),
 ];
 
-impl Debuggee {
+impl TargetProgram {
     fn launch(self) -> Value {
         match self {
             Self::DotNet(_) => json!({ "program": fixture::program("echo") }),
@@ -84,7 +84,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     let mut random = Rng::with_seed(options.seed);
     let (mut killed, mut swept) = (BTreeMap::<String, u64>::new(), 0);
     for number in 0..options.count {
-        let doors = [Door::Relay, Door::Relay, Door::Listener, Door::Bridge];
+        let doors = [EntryPoint::Relay, EntryPoint::Relay, EntryPoint::Listener, EntryPoint::Bridge];
         let door = random.choice(doors).context("no door")?;
         let debuggee = random.choice(DEBUGGEES).context("no debuggee")?;
         let round = round(&mut random, number, door, debuggee).await;
@@ -96,14 +96,19 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     Ok(format!("killed: {}; files of {swept} were swept at the next start", killed.join(", ")))
 }
 
-struct Round {
+struct KillRound {
     victim: String,
     swept: bool,
 }
 
-async fn round(random: &mut Rng, number: u64, door: Door, debuggee: Debuggee) -> anyhow::Result<Round> {
-    let mut session = Marked::new(number)?;
-    let mut client = Client::start(&session, door, debuggee)?;
+async fn round(
+    random: &mut Rng,
+    number: u64,
+    door: EntryPoint,
+    debuggee: TargetProgram,
+) -> anyhow::Result<KillRound> {
+    let mut session = MarkedSession::new(number)?;
+    let mut client = LaunchingClient::start(&session, door, debuggee)?;
     let moment = Duration::from_millis(random.u64(MOMENTS));
     // Whether it is answered is for other campaigns.
     drop(tokio::time::timeout(moment, client.work(random, debuggee)).await);
@@ -121,12 +126,12 @@ async fn round(random: &mut Rng, number: u64, door: Door, debuggee: Debuggee) ->
     drop(guest);
     let what = format!("{victim} (process {pid}) was killed after {moment:?}");
     let swept = nothing_is_left(&mut session, door, &victim).await.context(what)?;
-    Ok(Round { victim, swept })
+    Ok(KillRound { victim, swept })
 }
 
 /// Another client of the session, as far as it comes.
-async fn join(socket: &Path) -> anyhow::Result<Raw> {
-    let mut guest = Raw::connect(socket).await?;
+async fn join(socket: &Path) -> anyhow::Result<RawConnection> {
+    let mut guest = RawConnection::connect(socket).await?;
     for command in ["initialize", "attach", "configurationDone"] {
         guest.ask(command, json!({ "clientID": "guest" })).await?;
     }
@@ -134,7 +139,11 @@ async fn join(socket: &Path) -> anyhow::Result<Raw> {
 }
 
 /// Whether it took the sweep of the next start.
-async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyhow::Result<bool> {
+async fn nothing_is_left(
+    session: &mut MarkedSession,
+    door: EntryPoint,
+    victim: &str,
+) -> anyhow::Result<bool> {
     let end = Instant::now() + deadline(LIMIT);
     loop {
         let (processes, files) = (session.processes(), session.files());
@@ -142,7 +151,10 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
             return Ok(false);
         }
         // The process that should remove them was killed, or was the listener that the client ended.
-        if processes.is_empty() && matches!(door, Door::Listener) && matches!(victim, "host" | "listener") {
+        if processes.is_empty()
+            && matches!(door, EntryPoint::Listener)
+            && matches!(victim, "host" | "listener")
+        {
             break;
         }
         anyhow::ensure!(
@@ -154,12 +166,13 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
     }
     if victim == "listener" {
         // The next one takes its socket over.
-        let mut next = Client::start(session, Door::Listener, Debuggee::DotNet(Runtime::Net9))?;
+        let mut next =
+            LaunchingClient::start(session, EntryPoint::Listener, TargetProgram::DotNet(Runtime::Net9))?;
         let listens = tokio::time::timeout(deadline(LIMIT), next.connect()).await;
         listens.context("the next listener does not listen")?;
         next.leave(true).await;
     }
-    let mut next = Raw::of(command(session, "tandem-dap", Runtime::Net9)?)?;
+    let mut next = RawConnection::of(command(session, "tandem-dap", Runtime::Net9)?)?;
     next.ok("initialize", json!({ "clientID": "campaign" })).await?;
     next.finish().await.context("the next session")?;
     // Its host closes the connection first, and sweeps once more.
@@ -169,7 +182,7 @@ async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyh
     Ok(true)
 }
 
-fn command(session: &Marked, name: &str, runtime: Runtime) -> anyhow::Result<Command> {
+fn command(session: &MarkedSession, name: &str, runtime: Runtime) -> anyhow::Result<Command> {
     let mut command = Command::new(fixture::binary(name));
     command.envs(runtime.environment().context("no runtime")?).envs(session.environment());
     command.args(["--log-level", "off"]).stderr(Stdio::null());
@@ -177,32 +190,34 @@ fn command(session: &Marked, name: &str, runtime: Runtime) -> anyhow::Result<Com
 }
 
 /// The client that started the session. Its errors are ignored: they follow from the killed part.
-enum Client {
-    Editor(Box<Raw>),
+enum LaunchingClient {
+    Editor(Box<RawConnection>),
     /// The listener, and a connection when it listens.
     Remote {
         listener: Child,
         socket: PathBuf,
-        editor: Option<Box<Raw>>,
+        editor: Option<Box<RawConnection>>,
     },
     /// The bridge, and the number of the last request.
     Agent(Child, u64),
 }
 
-impl Client {
-    fn start(session: &Marked, door: Door, debuggee: Debuggee) -> anyhow::Result<Self> {
+impl LaunchingClient {
+    fn start(session: &MarkedSession, door: EntryPoint, debuggee: TargetProgram) -> anyhow::Result<Self> {
         let runtime = debuggee.runtime();
         let quiet = |mut command: Command| command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         Ok(match door {
-            Door::Relay => Self::Editor(Box::new(Raw::of(command(session, "tandem-dap", runtime)?)?)),
-            Door::Listener => {
+            EntryPoint::Relay => {
+                Self::Editor(Box::new(RawConnection::of(command(session, "tandem-dap", runtime)?)?))
+            }
+            EntryPoint::Listener => {
                 let socket = session.socket();
                 let mut command = Command::new(fixture::binary("tandem-dap"));
                 command.args(["--listen", &format!("unix:{}", socket.display())]).stderr(Stdio::null());
                 command.envs(runtime.environment().context("no runtime")?).envs(session.environment());
                 Self::Remote { listener: quiet(command)?, socket, editor: None }
             }
-            Door::Bridge => Self::Agent(quiet(command(session, "tandem-mcp", runtime)?)?, 0),
+            EntryPoint::Bridge => Self::Agent(quiet(command(session, "tandem-mcp", runtime)?)?, 0),
         })
     }
 
@@ -210,14 +225,14 @@ impl Client {
     async fn connect(&mut self) {
         if let Self::Remote { socket, editor, .. } = self {
             while editor.is_none() {
-                *editor = Raw::connect(socket).await.ok().map(Box::new);
+                *editor = RawConnection::connect(socket).await.ok().map(Box::new);
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }
     }
 
     /// Works until something fails, or forever.
-    async fn work(&mut self, random: &mut Rng, debuggee: Debuggee) -> anyhow::Result<()> {
+    async fn work(&mut self, random: &mut Rng, debuggee: TargetProgram) -> anyhow::Result<()> {
         match self {
             Self::Editor(editor) => edit(editor, random, debuggee).await,
             Self::Remote { .. } => {
@@ -231,7 +246,7 @@ impl Client {
 
     /// In good order, or by hanging up.
     async fn leave(self, politely: bool) {
-        let part = async |editor: &mut Raw| {
+        let part = async |editor: &mut RawConnection| {
             if politely && editor.send("disconnect", json!({})).await.is_ok() {
                 while editor.next().await.is_ok() {}
             }
@@ -239,7 +254,7 @@ impl Client {
         match self {
             Self::Editor(mut editor) => {
                 drop(tokio::time::timeout(deadline(LIMIT), part(&mut editor)).await);
-                let Raw { child, writer, reader, .. } = *editor;
+                let RawConnection { child, writer, reader, .. } = *editor;
                 drop((writer, reader));
                 end(child).await;
             }
@@ -268,7 +283,7 @@ async fn end(child: Option<Child>) {
     }
 }
 
-async fn edit(editor: &mut Raw, random: &mut Rng, debuggee: Debuggee) -> anyhow::Result<()> {
+async fn edit(editor: &mut RawConnection, random: &mut Rng, debuggee: TargetProgram) -> anyhow::Result<()> {
     if editor.seq == 0 {
         editor.ok("initialize", json!({ "clientID": "campaign", "adapterID": "tandem" })).await?;
         let mut launch = debuggee.launch();
@@ -299,7 +314,7 @@ async fn direct(
     bridge: &mut Child,
     last: &mut u64,
     random: &mut Rng,
-    debuggee: Debuggee,
+    debuggee: TargetProgram,
 ) -> anyhow::Result<()> {
     let to = bridge.stdin.as_mut().context("no stdin")?;
     let is_new = *last == 0;

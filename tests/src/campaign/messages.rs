@@ -10,7 +10,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::session::{LIMIT, Raw, Script};
+use super::session::{AdapterScript, LIMIT, RawConnection};
 use super::{Options, junk};
 use crate::deadline::deadline;
 use crate::fixture;
@@ -52,14 +52,14 @@ const COMMANDS: [&str; 27] = [
 
 /// Requests that wait for answers, and the answers received.
 #[derive(Default)]
-struct Owed {
+struct PendingResponses {
     /// By number, as they were sent.
     waiting: BTreeMap<i64, Vec<u8>>,
     answered: u64,
     unasked: u64,
 }
 
-impl Owed {
+impl PendingResponses {
     fn answered(&mut self, number: i64) -> anyhow::Result<()> {
         if self.waiting.remove(&number).is_some() {
             self.answered += 1;
@@ -85,12 +85,12 @@ impl Owed {
 /// When a request is not answered once, or the session does not live.
 pub async fn dap(options: Options) -> anyhow::Result<String> {
     let mut random = Rng::with_seed(options.seed);
-    let script = Script::serving()?;
-    let mut editor = Raw::start()?;
+    let script = AdapterScript::serving()?;
+    let mut editor = RawConnection::start()?;
     editor.launch(&script).await?;
     editor.event("stopped", 1).await?;
     let socket = editor.socket().await?;
-    let (mut owed, mut broken, mut bytes) = (Owed::default(), 0, 0);
+    let (mut owed, mut broken, mut bytes) = (PendingResponses::default(), 0, 0);
     for number in 1..=options.count {
         editor.seq += 1;
         let body = frame(&mut random, editor.seq);
@@ -105,7 +105,7 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
             take(&mut editor, &mut owed).await?;
         }
         if number % BREAK_EVERY == 0 {
-            let mut other = Raw::connect(&socket).await?;
+            let mut other = RawConnection::connect(&socket).await?;
             let what = [
                 &b"GET / HTTP/1.1\r\n\r\n"[..],
                 b"Content-Length: 99999999999\r\n\r\n",
@@ -133,7 +133,11 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
 }
 
 /// Cancels the oldest requests: some wait as long as their `timeoutMs` says, which is up to a day.
-async fn cancel(editor: &mut Raw, owed: &mut Owed, oldest: usize) -> anyhow::Result<()> {
+async fn cancel(
+    editor: &mut RawConnection,
+    owed: &mut PendingResponses,
+    oldest: usize,
+) -> anyhow::Result<()> {
     let waiting: Vec<i64> = owed.waiting.keys().take(oldest).copied().collect();
     for request in waiting {
         let arguments = json!({ "requestId": request });
@@ -143,7 +147,7 @@ async fn cancel(editor: &mut Raw, owed: &mut Owed, oldest: usize) -> anyhow::Res
     Ok(())
 }
 
-async fn take(editor: &mut Raw, owed: &mut Owed) -> anyhow::Result<()> {
+async fn take(editor: &mut RawConnection, owed: &mut PendingResponses) -> anyhow::Result<()> {
     let left = owed.waiting.len();
     match editor
         .next()
@@ -210,9 +214,9 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
             "version": "1" } } });
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     to.write_all(format!("{hello}\n").as_bytes()).await?;
-    let mut owed = Owed::default();
+    let mut owed = PendingResponses::default();
     owed.waiting.insert(1, hello.to_string().into_bytes());
-    let mut next = async |owed: &mut Owed| -> anyhow::Result<()> {
+    let mut next = async |owed: &mut PendingResponses| -> anyhow::Result<()> {
         let line = tokio::time::timeout(deadline(LIMIT), lines.next_line()).await;
         let line = line.with_context(|| {
             format!("nothing comes; {} wait, the first is {}", owed.waiting.len(), owed.first())

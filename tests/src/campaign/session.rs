@@ -23,7 +23,7 @@ use crate::fixture;
 pub(super) const LIMIT: u64 = 60;
 
 /// A connection that takes any bytes.
-pub(super) struct Raw {
+pub(super) struct RawConnection {
     pub(super) reader: FramedRead<Box<dyn AsyncRead + Send + Unpin>, DapCodec>,
     pub(super) writer: Box<dyn AsyncWrite + Send + Unpin>,
     pub(super) seq: i64,
@@ -33,7 +33,7 @@ pub(super) struct Raw {
     pub(super) events: HashMap<String, u64>,
 }
 
-impl Raw {
+impl RawConnection {
     pub(super) fn start() -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
         command.args(["--log-level", "off"]);
@@ -109,7 +109,7 @@ impl Raw {
     }
 
     /// Launches the scripted adapter, up to where it was configured.
-    pub(super) async fn launch(&mut self, script: &Script) -> anyhow::Result<()> {
+    pub(super) async fn launch(&mut self, script: &AdapterScript) -> anyhow::Result<()> {
         self.ok("initialize", json!({ "clientID": "campaign", "adapterID": "tandem" })).await?;
         let launch = self.send("launch", script.launch()).await?;
         self.event("initialized", 1).await?;
@@ -158,9 +158,9 @@ impl Raw {
 }
 
 /// The script that the fake adapter plays after its handshake.
-pub(super) struct Script(tempfile::TempDir);
+pub(super) struct AdapterScript(tempfile::TempDir);
 
-impl Script {
+impl AdapterScript {
     pub(super) fn new(steps: &[Value]) -> anyhow::Result<Self> {
         let out = |command: &str, seq: i64| {
             json!({ "dir": "out", "m": { "type": "request",

@@ -12,11 +12,11 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::Options;
-use super::session::{LIMIT, Raw};
+use super::session::{LIMIT, RawConnection};
 use crate::child::Subject;
 use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
-use crate::marked::Marked;
+use crate::marked::MarkedSession;
 
 /// The programs that are debugged in turn; `None` is .NET.
 const DEBUGGEES: [Option<Subject>; 9] = [
@@ -40,17 +40,17 @@ const FEW: u64 = 4;
 /// # Errors
 /// When one fails, or something grows or is left.
 pub async fn run(options: Options) -> anyhow::Result<String> {
-    let mut marked = Marked::new(options.seed)?;
+    let mut marked = MarkedSession::new(options.seed)?;
     let listener =
         start(&marked, "tandem-dap", &["--listen", &format!("unix:{}", marked.socket().display())])?;
-    let mut bridge = Bridge::new(start(&marked, "tandem-mcp", &[])?).await?;
+    let mut bridge = BridgeProcess::new(start(&marked, "tandem-mcp", &[])?).await?;
     let pids = [listener.id(), bridge.child.id()].map(|pid| u64::from(pid.unwrap_or_default()));
     let warm = (options.count / 2).min(DEBUGGEES.len() as u64 * 4);
     let mut before = None;
     for number in 0..options.count {
         if number == warm {
             alone(&mut marked, pids).await?;
-            before = Some(pids.map(Held::of));
+            before = Some(pids.map(ProcessResources::of));
         }
         let debuggee = DEBUGGEES.get((number / 2) as usize % DEBUGGEES.len()).copied().flatten();
         let session = async {
@@ -63,7 +63,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
         session.await.with_context(|| format!("session {number}: {debuggee:?}"))?;
     }
     alone(&mut marked, pids).await?;
-    let (before, after) = (before.context("no session")?, pids.map(Held::of));
+    let (before, after) = (before.context("no session")?, pids.map(ProcessResources::of));
     for (before, after) in before.iter().zip(&after) {
         let flat = after.memory <= before.memory + GROWTH
             && after.descriptors <= before.descriptors + FEW
@@ -78,14 +78,14 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
 
 /// Resources that a process holds.
 #[derive(Debug)]
-struct Held {
+struct ProcessResources {
     /// Resident memory, in KiB.
     memory: u64,
     descriptors: u64,
     threads: u64,
 }
 
-impl Held {
+impl ProcessResources {
     fn of(pid: u64) -> Self {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let field = |name: &str| {
@@ -97,14 +97,14 @@ impl Held {
     }
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for ProcessResources {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} KiB, {} descriptors, {} threads", self.memory, self.descriptors, self.threads)
     }
 }
 
 /// Waits until nothing runs but these.
-async fn alone(marked: &mut Marked, pids: [u64; 2]) -> anyhow::Result<()> {
+async fn alone(marked: &mut MarkedSession, pids: [u64; 2]) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(LIMIT);
     loop {
         let others: Vec<_> = marked.processes().into_iter().filter(|(pid, _)| !pids.contains(pid)).collect();
@@ -116,7 +116,7 @@ async fn alone(marked: &mut Marked, pids: [u64; 2]) -> anyhow::Result<()> {
     }
 }
 
-fn start(marked: &Marked, name: &str, arguments: &[&str]) -> anyhow::Result<Child> {
+fn start(marked: &MarkedSession, name: &str, arguments: &[&str]) -> anyhow::Result<Child> {
     let mut command = Command::new(fixture::binary(name));
     command.args(arguments).envs(Runtime::Net9.environment().context("no runtime")?);
     command.envs(marked.environment()).kill_on_drop(true);
@@ -128,10 +128,10 @@ fn launch(debuggee: Option<Subject>) -> Value {
 }
 
 /// Runs one session over the listener, from launch to exit.
-async fn over_listener(marked: &Marked, debuggee: Option<Subject>) -> anyhow::Result<()> {
+async fn over_listener(marked: &MarkedSession, debuggee: Option<Subject>) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(LIMIT);
     let mut editor = loop {
-        match Raw::connect(&marked.socket()).await {
+        match RawConnection::connect(&marked.socket()).await {
             Ok(editor) => break editor,
             Err(error) if Instant::now() > end => return Err(error),
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
@@ -148,14 +148,14 @@ async fn over_listener(marked: &Marked, debuggee: Option<Subject>) -> anyhow::Re
 }
 
 /// A bridge, and the pipes to it.
-struct Bridge {
+struct BridgeProcess {
     child: Child,
     to: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
     id: u64,
 }
 
-impl Bridge {
+impl BridgeProcess {
     async fn new(mut child: Child) -> anyhow::Result<Self> {
         let to = child.stdin.take().context("no stdin")?;
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();

@@ -1,7 +1,7 @@
 //! Constructs of C# 14, for programs of .NET 10. The variables are those of the program `compiled` where it
 //! prints its table.
 
-use super::Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
+use super::ExpressionType::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 use super::older::COMMON;
 use super::{Construct, Grammar};
 

@@ -1,6 +1,6 @@
 //! Constructs of C# 8, for programs of every runtime. The variables are those of the program `expressions`.
 
-use super::Kind::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
+use super::ExpressionType::{Int, Ints, Long, Maybe, Real, Struct, Text, Truth};
 use super::{Construct, Grammar};
 
 pub(super) const OLDER: Grammar =

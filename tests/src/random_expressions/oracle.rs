@@ -19,7 +19,7 @@ const MAX_ROUNDS: usize = 6;
 
 /// The result of an expression in a compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Compiled {
+pub enum OracleResult {
     /// The type and the value.
     Value(String, String),
     /// The name of the exception that it throws.
@@ -30,7 +30,7 @@ pub enum Compiled {
 
 /// A program into which expressions are compiled.
 #[derive(Debug)]
-pub struct Program {
+pub struct OracleProgram {
     runtime: Runtime,
     /// The `dotnet` and environment of the compiler.
     compiler: Runtime,
@@ -43,7 +43,7 @@ pub struct Program {
     name: &'static str,
 }
 
-impl Program {
+impl OracleProgram {
     /// The program `expressions` in C# 8, to run on this runtime.
     pub fn older(runtime: Runtime) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Program {
     ///
     /// # Errors
     /// When the rest of the program does not compile or run.
-    pub async fn run(&self, expressions: &[Expression]) -> anyhow::Result<Vec<Compiled>> {
+    pub async fn run(&self, expressions: &[Expression]) -> anyhow::Result<Vec<OracleResult>> {
         let folder = tempfile::tempdir()?;
         let (before, behind) = parts(&std::fs::read_to_string(&self.table)?)?;
         let first = before.lines().count();
@@ -115,12 +115,12 @@ impl Program {
         let mut all = Vec::new();
         for at in 0..expressions.len() {
             all.push(match errors.remove(&at) {
-                Some(code) => Compiled::Error(code),
+                Some(code) => OracleResult::Error(code),
                 None => {
                     let line = lines.next().with_context(|| format!("only {at} rows were printed"))?;
                     match line.split_once('\t').context("a line without a tab")? {
-                        ("!", name) => Compiled::Exception(name.to_owned()),
-                        (kind, value) => Compiled::Value(kind.to_owned(), value.to_owned()),
+                        ("!", name) => OracleResult::Exception(name.to_owned()),
+                        (kind, value) => OracleResult::Value(kind.to_owned(), value.to_owned()),
                     }
                 }
             });
