@@ -44,14 +44,14 @@ parameterized_tests! {
 /// The source of its program that can be asked to end.
 fn source(subject: Subject) -> std::path::PathBuf {
     child::source(match subject {
-        Subject::Python | Subject::PythonAdapter => "farewell.py",
-        Subject::Lldb | Subject::Gdb => "farewell.c",
-        Subject::Bash => "farewell.sh",
-        Subject::Delve => "go-farewell/main.go",
-        Subject::Rdbg => "farewell.rb",
+        Subject::Python | Subject::PythonAdapter => "shutdown.py",
+        Subject::Lldb | Subject::Gdb => "shutdown.c",
+        Subject::Bash => "shutdown.sh",
+        Subject::Delve => "go-shutdown/main.go",
+        Subject::Rdbg => "shutdown.rb",
         Subject::Rdbg192 => return source(Subject::Rdbg),
-        Subject::Js => "farewell.js",
-        Subject::Perl => "farewell.pl",
+        Subject::Js => "shutdown.js",
+        Subject::Perl => "shutdown.pl",
     })
 }
 
@@ -60,8 +60,8 @@ async fn launched(subject: Subject, more: Value, markers: &[&str]) -> anyhow::Re
     let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
     let mut launch = subject.launch();
     launch["program"] = match subject {
-        Subject::Lldb | Subject::Gdb => json!(child::built("farewell")),
-        Subject::Delve => json!(child::built("go-farewell")),
+        Subject::Lldb | Subject::Gdb => json!(child::built("shutdown")),
+        Subject::Delve => json!(child::built("go-shutdown")),
         _ => json!(source(subject)),
     };
     if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
@@ -115,7 +115,7 @@ async fn runs(subject: Subject) -> anyhow::Result<()> {
 }
 
 async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {
-    let more = json!({ "args": ["deaf"], "terminateTimeout": 1000 });
+    let more = json!({ "args": ["ignore"], "terminateTimeout": 1000 });
     let mut editor = launched(subject, more, &[]).await?;
     let pid = editor.event("process").await?["systemProcessId"].clone();
     editor.read_stdout("ready").await?;

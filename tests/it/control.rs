@@ -217,7 +217,7 @@ async fn two_pauses_at_once_both_succeed(runtime: Runtime) -> anyhow::Result<()>
 async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let mut first = DapClient::start("editor", runtime, &transcript)?;
-    first.launch("farewells", &["working"], json!({})).await?;
+    first.launch("shutdowns", &["working"], json!({})).await?;
     first.stop().await?;
     let mut second = DapClient::connect("second", &first.socket().await?, &transcript).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;

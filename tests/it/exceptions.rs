@@ -155,7 +155,7 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
         };
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(code)), "{way}: {body}");
-        assert!(editor.output[0].starts_with("heard of InvalidOperationException"), "{way}");
+        assert!(editor.output[0].starts_with("received InvalidOperationException"), "{way}");
         match left {
             Some(left) => {
                 anyhow::ensure!(editor.response(left).await?.success, "{way}");

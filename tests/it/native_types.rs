@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 enum Shape { Circle(f64), Rect { w: i32, h: i32 }, Empty }
-enum Level { Low, High }
+enum Grade { Low, High }
 struct Point { x: i32, y: i32 }
 struct Meters(f64);
 struct Account { name: String, balance: i64, history: Vec<i32>, at: Point, best: Option<i32> }
@@ -45,7 +45,7 @@ fn main() {
     let fine: Result<i32, String> = Ok(3);
     let failed: Result<i32, String> = Err("bad".into());
     let (rect, circle, empty) = (Shape::Rect { w: 1, h: 2 }, Shape::Circle(1.5), Shape::Empty);
-    let level = Level::High;
+    let level = Grade::High;
     let path = PathBuf::from("/tmp/x");
     let os = OsString::from("os");
     let counted = Rc::new(Point { x: 3, y: 4 });
@@ -83,17 +83,17 @@ const CPP: &str = r#"#include <array>
 #include <unordered_set>
 #include <variant>
 #include <vector>
-struct Point { int x, y; };
+struct Coord { int x, y; };
 enum class Color { Red, Green };
 struct Base { virtual ~Base() = default; int id = 1; };
-struct Account : Base { std::string name = "ann"; long balance = 70; std::vector<int> history{30, 5}; Point at{1, 2}; };
+struct Deposit : Base { std::string name = "ann"; long balance = 70; std::vector<int> history{30, 5}; Coord at{1, 2}; };
 struct Ring { Ring *next; int number; };
 int main() {
     std::string text = "ann";
     std::string_view view = text;
     std::vector<int> list{1, 2, 3};
     std::vector<int> many(1000, 7);
-    std::vector<Point> points{{1, 2}};
+    std::vector<Coord> points{{1, 2}};
     std::deque<int> deque{1, 2};
     std::list<int> linked{1, 2};
     std::map<std::string, int> map{{"a", 1}};
@@ -106,15 +106,15 @@ int main() {
     std::optional<int> some = 5, none;
     std::variant<int, std::string> variant = "v";
     std::unique_ptr<int> unique = std::make_unique<int>(6), null;
-    std::shared_ptr<Point> shared(new Point{3, 4});
+    std::shared_ptr<Coord> shared(new Coord{3, 4});
     std::stack<int> stack;
     stack.push(1);
     std::filesystem::path path = "/tmp/x";
     Color color = Color::Green;
-    Point point{3, 4};
-    Point *pointer = &point;
+    Coord point{3, 4};
+    Coord *pointer = &point;
     int numbers[3] = {1, 2, 3};
-    Account account;
+    Deposit account;
     Ring ring{&ring, 1};
     std::printf("%s %d\n", text.c_str(), many[0] + numbers[0] + (color == Color::Green)); // BP here
 }
@@ -154,7 +154,7 @@ const RUST_ROWS: &[Row] = &[
     both("rect", "enum Shape", "Rect {w: 1, h: 2}"),
     both("circle", "enum Shape", "Circle(1.5)"),
     both("empty", "enum Shape", "Empty"),
-    both("level", "enum Level", "High"),
+    both("level", "enum Grade", "High"),
     both("path", "PathBuf", r#""/tmp/x""#),
     both("os", "OsString", r#""os""#),
     both("counted", "Rc<Point>", "Rc(strong=1, weak=0) {Point {x: 3, y: 4}}"),
@@ -184,7 +184,7 @@ const CPP_ROWS: &[Row] = &[
         "std::vector<int>",
         "vector(size=1000) {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, …}",
     ),
-    both("points", "std::vector<Point>", "vector(size=1) {{x = 1, y = 2}}"),
+    both("points", "std::vector<Coord>", "vector(size=1) {{x = 1, y = 2}}"),
     both("deque", "std::deque<int>", "deque(size=2) {1, 2}"),
     both("linked", "std::list<int>", "list(size=2) {1, 2}"),
     both("map", "std::map<std::string, int>", r#"map(size=1) {"a": 1}"#),
@@ -199,16 +199,16 @@ const CPP_ROWS: &[Row] = &[
     both("variant", "std::variant<int, std::string>", r#"variant("v")"#),
     both("unique", "std::unique_ptr<int>", "unique_ptr(6)"),
     both("null", "std::unique_ptr<int>", "unique_ptr(nullptr)"),
-    both("shared", "std::shared_ptr<Point>", "shared_ptr({x = 3, y = 4})"),
+    both("shared", "std::shared_ptr<Coord>", "shared_ptr({x = 3, y = 4})"),
     both("stack", "std::stack<int>", "stack(size=1) {1}"),
     both("path", "std::filesystem::path", r#""/tmp/x""#),
     both("color", "enum class Color", "Green"),
-    both("point", "struct Point", "{x = 3, y = 4}"),
-    both("pointer", "Point *", "0x… {x = 3, y = 4}"),
+    both("point", "struct Coord", "{x = 3, y = 4}"),
+    both("pointer", "Coord *", "0x… {x = 3, y = 4}"),
     both("numbers", "int[3]", "{1, 2, 3}"),
     both(
         "account",
-        "struct Account : Base",
+        "struct Deposit : Base",
         r#"{id = 1, name = "ann", balance = 70, history = vector(size=2) {30, 5}, at = {…}}"#,
     ),
     both("ring", "struct Ring", "{next = 0x… {next = 0x…, number = 1}, number = 1}"),

@@ -80,17 +80,17 @@ async fn a_call_of_a_function_of_the_program_is_not_a_run() -> anyhow::Result<()
 
 const RUST: &str = r#"use std::collections::HashMap;
 #[derive(Debug)]
-enum Shape { Circle(f64), Rect { w: i32, h: i32 } }
+enum Figure { Circle(f64), Rect { w: i32, h: i32 } }
 #[derive(Debug)]
-struct Point { x: i32, y: i32 }
+struct Pixel { x: i32, y: i32 }
 fn main() {
     let text = "a \"b\"";
     let owned = String::from("owned");
     let list = vec![1, 2, 3];
     let map = HashMap::from([("a", 1)]);
-    let (rect, circle) = (Shape::Rect { w: 1, h: 2 }, Shape::Circle(1.5));
+    let (rect, circle) = (Figure::Rect { w: 1, h: 2 }, Figure::Circle(1.5));
     let none: Option<i32> = std::env::args().nth(1).map(|_| 1);
-    let point = Point { x: 3, y: 4 };
+    let point = Pixel { x: 3, y: 4 };
     let letter = 'a';
     println!("{text} {owned} {list:?} {map:?} {rect:?} {circle:?} {none:?} {point:?} {letter}"); // BP here
     none.expect("nothing is given");
@@ -201,13 +201,13 @@ const CPP: &str = r#"#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
-struct Point { int x, y; };
+struct Delta { int x, y; };
 int main() {
     std::string name = "ann";
     std::vector<int> list{1, 2, 3};
     std::map<std::string, int> map{{"a", 1}};
-    Point point{3, 4};
-    Point *none = nullptr;
+    Delta point{3, 4};
+    Delta *none = nullptr;
     static int many[100000000];
     many[7] = 7;
     std::printf("%s %d %d %d %p %d\n", name.c_str(), list[1], map["a"], point.x, (void *)none, many[7]); // BP here

@@ -183,7 +183,7 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &[], json!({ "args": ["deaf"] })).await?;
+        launched(runtime, "spin", &[], json!({ "args": ["ignore"] })).await?;
     terminal.shows("beat 1").await?;
     terminal.write("\u{1a}")?;
     terminal.shows("Stopped").await?;

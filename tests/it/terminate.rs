@@ -34,7 +34,7 @@ net10_tests! {
     a_web_host_that_never_stops_is_ended_by_force,
 }
 
-const PROGRAM: &str = "farewells";
+const PROGRAM: &str = "shutdowns";
 
 /// An editor with the program, up to where it runs.
 async fn launched(runtime: Runtime, markers: &[&str], more: Value) -> anyhow::Result<DapClient> {

@@ -38,7 +38,7 @@ def py_stale(tool):
 
 def py_marks(tool):
     tool.start()
-    tool.pdb(f"b {tool.number_of('rows.append')}, not all('lore' in part for part in sheet['parts'])")
+    tool.pdb(f"b {tool.number_of('rows.append')}, not all('lore' in part for part in paper['parts'])")
     tool.pdb("c")
     return list(eval(tool.pdb("p name, '%.2f' % score")))
 

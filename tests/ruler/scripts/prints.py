@@ -107,7 +107,7 @@ def py_race(tool):
 
 def py_marks(tool):
     old = "            rows.append((name, score))\n"
-    rows = tool.printed(old, old + '            print(f"@{name}|{score:.2f}|{sheet}")\n')
+    rows = tool.printed(old, old + '            print(f"@{name}|{score:.2f}|{paper}")\n')
     return next(row[:2] for row in rows if row[2].count("craft") != row[2].count("lore"))
 
 

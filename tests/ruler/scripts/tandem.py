@@ -93,7 +93,7 @@ def py_writer(tool):
     writes = ["vat.level = (vat.level", "vat.level = drift", "vat.level -= len", "vat.level -= 11", "vat.level += vat"]
     rows = tool.places(*((text, ["vat.level"], own) for text in writes), keep="ends")
     last = max(at for at, row in enumerate(rows) if row[1] == 0)
-    return [["nudge", "settle", "leak", "skim", "mend"][rows[last - 1][1]], rows[last][2]]
+    return [["nudge", "settle", "leak", "skim", "seal"][rows[last - 1][1]], rows[last][2]]
 
 
 def py_stdin(tool):
@@ -116,7 +116,7 @@ def py_race(tool):
 def py_marks(tool):
     return tool.trace(
         "rows.append((name, score))", "name", "'%.2f' % score",
-        condition="not all('lore' in part for part in sheet['parts'])", hits=1,
+        condition="not all('lore' in part for part in paper['parts'])", hits=1,
     )[0]
 
 
@@ -182,7 +182,7 @@ def rs_round(tool):
 
 
 def rs_none(tool):
-    return tool.trace("enter(&mut ledger", "cart.ore", "strain % 7", condition="worth == 0", hits=1)[0]
+    return tool.trace("enter(&mut record", "cart.ore", "strain % 7", condition="worth == 0", hits=1)[0]
 
 
 def rs_panic(tool):

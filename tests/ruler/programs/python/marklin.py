@@ -1,6 +1,6 @@
 """Averages of marks. Names with missing marks do not count."""
 
-SHEETS = {
+PAPERS = {
     "tilda": {"parts": [{"craft": 71, "lore": 64}, {"craft": 80, "lore": 77}]},
     "orrin": {"parts": [{"craft": 55, "lore": None}, {"craft": 62, "lore": 70}]},
     "wenda": {"parts": [{"craft": 90, "lore": 88}, {"craft": 93}]},
@@ -9,21 +9,21 @@ SHEETS = {
 }
 
 
-def whole(sheet):
-    return all(mark is not None for part in sheet["parts"] for mark in part.values())
+def whole(paper):
+    return all(mark is not None for part in paper["parts"] for mark in part.values())
 
 
-def mean(sheet):
-    marks = [mark for part in sheet["parts"] for mark in part.values()]
+def mean(paper):
+    marks = [mark for part in paper["parts"] for mark in part.values()]
     return sum(marks) / len(marks) if marks else 0.0
 
 
 def ranking():
     rows = []
-    for name, sheet in SHEETS.items():
-        counted = whole(sheet)
+    for name, paper in PAPERS.items():
+        counted = whole(paper)
         if counted:
-            score = mean(sheet)
+            score = mean(paper)
             rows.append((name, score))
     return sum(score for _, score in rows) / len(rows)
 

@@ -35,7 +35,7 @@ def skim(vat):
         vat.level -= 11
 
 
-def mend(vat):
+def seal(vat):
     if vat.seams and vat.seams[-1] % 3 == 0:
         vat.level += vat.seams.pop() % 9
 
@@ -49,7 +49,7 @@ def handle(line, vats):
     vat = vats[name]
     pushed = nudge(vat, int(force)) or 1
     settle(vat, 9)
-    for work in (leak, skim, mend):
+    for work in (leak, skim, seal):
         work(vat)
     return portion(vat, pushed % 5 + 2)
 

@@ -1,4 +1,4 @@
-//! A mine of invented ores: lifts, carts, and a ledger that panics.
+//! A mine of invented ores: lifts, carts, and a record that panics.
 use std::collections::HashMap;
 
 #[derive(Debug, Clone)]
@@ -24,17 +24,17 @@ fn assay(cart: &Cart, grade: u32) -> Option<u32> {
     Some(best + grade)
 }
 
-fn enter(ledger: &mut HashMap<String, i64>, ore: &str, worth: u32) {
-    let row = ledger.entry(ore.to_owned()).or_insert(500);
+fn enter(record: &mut HashMap<String, i64>, ore: &str, worth: u32) {
+    let row = record.entry(ore.to_owned()).or_insert(500);
     *row -= i64::from(worth) * 2;
     if *row < -700 {
-        panic!("the ledger of a cart is overdrawn");
+        panic!("the record of a cart is overdrawn");
     }
 }
 
 fn main() {
     let ores = ["galen", "wolfram", "jasp", "orpiment"];
-    let mut ledger = HashMap::new();
+    let mut record = HashMap::new();
     for shift in 0..24u32 {
         let ore = ores[(shift * 7 % 4) as usize];
         let mut cart = Cart { ore: ore.to_owned(), load: vec![shift], owner: None };
@@ -43,7 +43,7 @@ fn main() {
         }
         let strain = lift(&mut cart, 8 + shift % 3);
         let worth = assay(&cart, strain % 7).unwrap_or(0);
-        enter(&mut ledger, &cart.ore, worth + strain / 9);
+        enter(&mut record, &cart.ore, worth + strain / 9);
     }
-    println!("{}", ledger.len());
+    println!("{}", record.len());
 }
