@@ -5,7 +5,7 @@
 import * as vscode from "vscode";
 import { sentence } from "./session-snapshot";
 import type { Sessions } from "./sessions";
-import type { Done } from "./shared-session";
+import type { TimedAction } from "./shared-session";
 import { t } from "./texts";
 
 /** By the `change` of an event. */
@@ -15,10 +15,10 @@ const ICONS: Readonly<Record<string, string>> = {
   refused: "error",
 };
 
-export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposable {
+export class Activity implements vscode.TreeDataProvider<TimedAction>, vscode.Disposable {
   private readonly changes = new vscode.EventEmitter<void>();
   public readonly onDidChangeTreeData = this.changes.event;
-  private readonly view: vscode.TreeView<Done>;
+  private readonly view: vscode.TreeView<TimedAction>;
   private readonly subscriptions: vscode.Disposable[];
 
   public constructor(private readonly sessions: Sessions) {
@@ -31,11 +31,11 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
     this.subscriptions.forEach((one) => one.dispose());
   }
 
-  public getChildren(parent?: Done): Done[] {
+  public getChildren(parent?: TimedAction): TimedAction[] {
     return parent === undefined ? [...(this.sessions.active ?? this.sessions.last)?.actions ?? []].reverse() : [];
   }
 
-  public getTreeItem({ action, at }: Done): vscode.TreeItem {
+  public getTreeItem({ action, at }: TimedAction): vscode.TreeItem {
     const item = new vscode.TreeItem(sentence(action));
     item.description = at.toLocaleTimeString();
     item.iconPath = new vscode.ThemeIcon(action.agent && action.change === "joined" ? "hubot" : (ICONS[action.change] ?? "circle-outline"),

@@ -10,7 +10,7 @@ import { AdapterLog, log } from "./log";
 import { registerBridge } from "./mcp";
 import { BuildProblems } from "./problems";
 import { Programs } from "./programs";
-import type { Mark } from "./session-snapshot";
+import type { BreakpointLine } from "./session-snapshot";
 import { Sessions } from "./sessions";
 import { Sharing } from "./sharing";
 import { SourceHosts } from "./source-hosts";
@@ -53,7 +53,7 @@ export function activate(context: vscode.ExtensionContext): void {
 }
 
 /** Others' breakpoints that a window was shown and did not live to give back. One that got a condition since is the person's own. */
-function takeBack(marks: readonly Mark[]): void {
+function takeBack(marks: readonly BreakpointLine[]): void {
   const left = vscode.debug.breakpoints.filter((one) => {
     if (!(one instanceof vscode.SourceBreakpoint) || one.condition !== undefined || one.hitCondition !== undefined || one.logMessage !== undefined) {
       return false;

@@ -1,7 +1,7 @@
 /** Breakpoints of others that VS Code was shown: it keeps them among its own, and would keep them forever
  * when a window closes before they are removed. The next window that opens removes the rest. Independent of
  * VS Code. */
-import type { Mark } from "./session-snapshot";
+import type { BreakpointLine } from "./session-snapshot";
 
 /** Where they are remembered: the workspace's state. */
 export interface Memory {
@@ -14,7 +14,7 @@ const KEY = "lentBreakpoints";
 const MAX_BREAKPOINTS = 1000;
 
 export class MirroredBreakpoints {
-  private marks: Map<string, Mark>;
+  private marks: Map<string, BreakpointLine>;
 
   public constructor(private readonly memory: Memory) {
     this.marks = new Map(entries(memory.get(KEY)).slice(-MAX_BREAKPOINTS));
@@ -38,7 +38,7 @@ export class MirroredBreakpoints {
 
   /** Returns the breakpoints that earlier windows were shown and that were never removed, and forgets them.
    * */
-  public takeLeft(): readonly Mark[] {
+  public takeLeft(): readonly BreakpointLine[] {
     const left = [...this.marks.values()];
     if (left.length > 0) {
       this.marks = new Map();
@@ -55,8 +55,8 @@ export class MirroredBreakpoints {
 type Fields = Readonly<Record<string, unknown>>;
 const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 
-function entries(kept: unknown): [string, Mark][] {
-  return Object.entries(fields(kept)).flatMap(([key, value]): [string, Mark][] => {
+function entries(kept: unknown): [string, BreakpointLine][] {
+  return Object.entries(fields(kept)).flatMap(([key, value]): [string, BreakpointLine][] => {
     const { file, line } = fields(value);
     return typeof file === "string" && typeof line === "number" ? [[key, { file, line }]] : [];
   });

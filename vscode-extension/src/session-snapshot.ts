@@ -2,7 +2,7 @@
  * Independent of VS Code. */
 import { t } from "./texts";
 
-export interface Mark {
+export interface BreakpointLine {
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -17,7 +17,7 @@ export interface Client {
   readonly launched: boolean;
   /** This very window. */
   readonly you: boolean;
-  readonly breakpoints: readonly Mark[];
+  readonly breakpoints: readonly BreakpointLine[];
 }
 
 export interface Snapshot {
@@ -29,7 +29,7 @@ export interface Snapshot {
   readonly clients: readonly Client[];
 }
 
-export interface Act {
+export interface ActionSummary {
   readonly who: string;
   readonly agent: boolean;
   readonly you: boolean;
@@ -61,7 +61,7 @@ export function accessWords(access: string): AccessWords {
 }
 
 /** Description of an action; `inShort` shortens a name. */
-export function sentence(act: Act, inShort = (name: string) => name): string {
+export function sentence(act: ActionSummary, inShort = (name: string) => name): string {
   return act.sentence(act.you ? t("you") : inShort(act.who));
 }
 
@@ -80,13 +80,13 @@ export function readSnapshot(body: unknown): Snapshot {
       return {
         id: Number(client["id"] ?? 0), name: word(client["name"]), kind: client["kind"] === "agent" ? "agent" : "editor",
         access: word(client["access"]), launched: client["launched"] === true, you: client["you"] === true,
-        breakpoints: list(client["breakpoints"]).flatMap(readMark),
+        breakpoints: list(client["breakpoints"]).flatMap(readBreakpointLine),
       };
     }),
   };
 }
 
-function readMark(raw: unknown): Mark[] {
+function readBreakpointLine(raw: unknown): BreakpointLine[] {
   const breakpoint = fields(raw);
   const file = word(fields(breakpoint["source"])["path"]);
   const line = breakpoint["line"];
@@ -94,7 +94,7 @@ function readMark(raw: unknown): Mark[] {
 }
 
 /** Text of the status bar: the clients, and the last action. */
-export function statusText(snapshot: Snapshot, last: Act | undefined): string {
+export function statusText(snapshot: Snapshot, last: ActionSummary | undefined): string {
   const others = snapshot.clients.filter((client) => !client.you);
   const agents = others.filter((client) => client.kind === "agent");
   const icon = agents.length > 0 ? (ACCESS_ICONS[snapshot.agentAccess] ?? "$(hubot)") : "$(organization)";
@@ -107,7 +107,7 @@ export function statusText(snapshot: Snapshot, last: Act | undefined): string {
 }
 
 /** For the tooltip, Markdown. */
-export function statusDetails(snapshot: Snapshot, last: Act | undefined): string {
+export function statusDetails(snapshot: Snapshot, last: ActionSummary | undefined): string {
   const clients = snapshot.clients.map((client) => {
     const marks = client.breakpoints.length;
     const facts = [
@@ -137,7 +137,7 @@ export function foreignMarks(snapshot: Snapshot): ReadonlyMap<string, ReadonlyMa
   return files;
 }
 
-function placeOf(mark: Mark): string {
+function placeOf(mark: BreakpointLine): string {
   return `${mark.line} ${mark.file}`;
 }
 

@@ -1,6 +1,6 @@
 /** All sessions of this window, and which of them is meant. */
 import * as vscode from "vscode";
-import type { Deed } from "./deeds";
+import type { ClientAction } from "./actions";
 import type { MirroredBreakpoints } from "./mirrored-breakpoints";
 import { SharedSession } from "./shared-session";
 
@@ -15,7 +15,7 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
   private readonly changes = new vscode.EventEmitter<void>();
   /** Any snapshot changed, or another session became the active one. */
   public readonly onDidChange = this.changes.event;
-  private readonly done = new vscode.EventEmitter<[SharedSession, Deed]>();
+  private readonly done = new vscode.EventEmitter<[SharedSession, ClientAction]>();
   /** Fires for each action of a client in one of the sessions. */
   public readonly onDidDo = this.done.event;
   private readonly subscriptions: vscode.Disposable[];

@@ -2,9 +2,9 @@
  * Code and Tandem. */
 import * as vscode from "vscode";
 import { log, logMessage } from "./log";
-import { readDeed, type Deed } from "./deeds";
+import { readAction, type ClientAction } from "./actions";
 import type { MirroredBreakpoints } from "./mirrored-breakpoints";
-import { readSnapshot, type Act, type Snapshot } from "./session-snapshot";
+import { readSnapshot, type ActionSummary, type Snapshot } from "./session-snapshot";
 import { ProgramTerminal, type Program } from "./terminal/program-terminal";
 import { t } from "./texts";
 
@@ -17,31 +17,31 @@ interface ProtocolMessage {
   readonly body?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** How often a running program is asked whether it waits for input: soon after something happened, then rarely, ms. */
-const FIRST_LOOK = 200;
-const LAST_LOOK = 2000;
+/** Interval at which a running program is checked for a wait for input: short after an event, then longer, ms. */
+const MIN_POLL_INTERVAL = 200;
+const MAX_POLL_INTERVAL = 2000;
 
-/** Deeds that are kept for the view. */
-const KEPT_ACTIONS = 200;
+/** Maximum number of actions that the view shows. */
+const MAX_ACTIONS = 200;
 /** Changes that do not count as the last action in the status bar. */
-const NO_ACTS = ["joined", "left", "owner", "agentAccess"];
+const UNLISTED_CHANGES = ["joined", "left", "owner", "agentAccess"];
 
 /** An action, and when it was reported. */
-export interface Done {
-  readonly action: Deed;
+export interface TimedAction {
+  readonly action: ClientAction;
   readonly at: Date;
 }
 
 export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposable {
   public snapshot: Snapshot | undefined;
-  public lastAction: Act | undefined;
+  public lastAction: ActionSummary | undefined;
   public terminal: ProgramTerminal | undefined;
   private readonly changes = new vscode.EventEmitter<void>();
   /** The snapshot or the last action changed. */
   public readonly onDidChange = this.changes.event;
   /** Actions of clients, oldest first. */
-  public readonly actions: Done[] = [];
-  private readonly done = new vscode.EventEmitter<Deed>();
+  public readonly actions: TimedAction[] = [];
+  private readonly done = new vscode.EventEmitter<ClientAction>();
   /** Fires for each action of a client. */
   public readonly onDidDo = this.done.event;
   private exit: string | undefined;
@@ -49,7 +49,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   private joined = false;
   private refreshing: NodeJS.Timeout | undefined;
   private looking: NodeJS.Timeout | undefined;
-  private lookAfter = FIRST_LOOK;
+  private lookAfter = MIN_POLL_INTERVAL;
 
   public constructor(
     public readonly session: vscode.DebugSession,
@@ -143,7 +143,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
           this.exit = undefined;
           this.terminal?.restart();
         }
-        const action = readDeed(body, this.snapshot?.clients ?? []);
+        const action = readAction(body, this.snapshot?.clients ?? []);
         if (action !== undefined) {
           this.did(action);
         }
@@ -152,10 +152,10 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     }
   }
 
-  private did(action: Deed): void {
+  private did(action: ClientAction): void {
     this.actions.push({ action, at: new Date() });
-    this.actions.splice(0, this.actions.length - KEPT_ACTIONS);
-    if (!NO_ACTS.includes(action.change)) {
+    this.actions.splice(0, this.actions.length - MAX_ACTIONS);
+    if (!UNLISTED_CHANGES.includes(action.change)) {
       this.lastAction = action;
       this.lookSoon();
     }
@@ -231,7 +231,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   private lookSoon(): void {
     this.stopLooking();
     this.terminal?.note("");
-    this.lookAfter = FIRST_LOOK;
+    this.lookAfter = MIN_POLL_INTERVAL;
     this.lookLater();
   }
 
@@ -240,7 +240,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
       return;
     }
     this.looking = setTimeout(() => void this.look(), this.lookAfter);
-    this.lookAfter = Math.min(this.lookAfter * 2, LAST_LOOK);
+    this.lookAfter = Math.min(this.lookAfter * 2, MAX_POLL_INTERVAL);
   }
 
   private stopLooking(): void {

@@ -1,6 +1,6 @@
 /** Sharing made visible: the status bar, the names behind others' breakpoints, and notifications. */
 import * as vscode from "vscode";
-import type { Deed } from "./deeds";
+import type { ClientAction } from "./actions";
 import { accessWords, foreignMarks, sentence, statusDetails, statusText } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import type { SharedSession } from "./shared-session";
@@ -51,7 +51,7 @@ export class Sharing implements vscode.Disposable {
   }
 
   /** Notifies about an agent's action that a person should know at once. */
-  private async announce(session: SharedSession, action: Deed): Promise<void> {
+  private async announce(session: SharedSession, action: ClientAction): Promise<void> {
     const setting = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
     const name = session.session.name;
     if ((action.change === "resumed" || action.change === "restarted") && setting("notifyWhenAgentResumes", false)) {

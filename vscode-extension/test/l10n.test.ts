@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
-import { readDeed } from "../src/deeds";
+import { readAction } from "../src/actions";
 import { statusText } from "../src/session-snapshot";
 import { inEnglish, t, translatedBy } from "../src/texts";
 
@@ -55,7 +55,7 @@ test("sentences are translated as a whole", (context) => {
   };
   translatedBy((text, ...values) => inEnglish(words[text] ?? text, ...values));
   const clients = [{ id: 1, name: "me", kind: "editor", access: "full", launched: true, you: true, breakpoints: [] }] as const;
-  const action = readDeed({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, clients);
+  const action = readAction({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, clients);
   const snapshot = { session: "fox7", engine: "coreclr", state: "running", agentAccess: "full", clients };
   assert.equal(statusText(snapshot, action), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
   assert.equal(t("{1} and {0} of {2}", 1, "{0}"), "{0} and 1 of {2}");

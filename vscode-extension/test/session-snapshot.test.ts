@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readDeed } from "../src/deeds";
+import { readAction } from "../src/actions";
 import { foreignMarks, readSnapshot, statusDetails, statusText } from "../src/session-snapshot";
 
 const INFO = {
@@ -16,7 +16,7 @@ const INFO = {
 test("the status bar says who is here, what agents may do and who acted last", () => {
   const snapshot = readSnapshot(INFO);
   assert.equal(statusText(snapshot, undefined), "$(hubot) you + claude-code · agents control");
-  const act = readDeed({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, snapshot.clients);
+  const act = readAction({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, snapshot.clients);
   assert.equal(act?.sentence("ann"), "ann stepped over");
   assert.equal(statusText(snapshot, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
   assert.match(statusDetails(snapshot, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
@@ -46,14 +46,14 @@ test("each action of a client has a description", () => {
     [{ change: "refused", command: "next", access: "none" }, "was refused to step"],
     [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
   ] as const) {
-    const action = readDeed({ ...by, ...body }, clients);
+    const action = readAction({ ...by, ...body }, clients);
     assert.deepEqual([action?.sentence("ann"), action?.who, action?.agent, action?.you], [`ann ${what}`, "claude-code", true, false]);
   }
-  assert.deepEqual(readDeed({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.place, { file, line: 3 });
+  assert.deepEqual(readAction({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.place, { file, line: 3 });
   // Two of one name are distinguished by their numbers.
-  assert.equal(readDeed({ change: "paused", client: "claude-code", clientId: 1, kind: "editor" }, clients)?.you, true);
+  assert.equal(readAction({ change: "paused", client: "claude-code", clientId: 1, kind: "editor" }, clients)?.you, true);
   for (const body of [undefined, null, {}, { change: "joined" }, { ...by, change: "invented" }]) {
-    assert.equal(readDeed(body, clients), undefined);
+    assert.equal(readAction(body, clients), undefined);
   }
 });
 

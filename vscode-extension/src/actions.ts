@@ -1,23 +1,23 @@
 /** Actions of a session's clients, read from `sessionChanged` events and described in words. Independent of
  * VS Code. */
-import { accessWords, type Act, type Mark, type Client } from "./session-snapshot";
+import { accessWords, type ActionSummary, type BreakpointLine, type Client } from "./session-snapshot";
 import { t } from "./texts";
 
 /** An action of a client. */
-export interface Deed extends Act {
+export interface ClientAction extends ActionSummary {
   /** The `change` of the event. */
   readonly change: string;
   /** More than fits a line. */
   readonly detail: string;
   /** Where it was done, for breakpoints. */
-  readonly place: Mark | undefined;
+  readonly place: BreakpointLine | undefined;
   /** The request that an agent was refused, in words; empty for other actions. */
   readonly refused: string;
   /** Text for the program's input; undefined when the session does not report it. */
   readonly typed: string | undefined;
 }
 
-type Sentence = Act["sentence"];
+type Sentence = ActionSummary["sentence"];
 
 /** Descriptions of the commands that resume the program. */
 const COMMANDS = new Map<string, Sentence>([
@@ -27,8 +27,8 @@ const COMMANDS = new Map<string, Sentence>([
   ["goto", (who) => t("{0} jumped", who)],
 ]);
 
-/** A refused command, as one asks for it. */
-const ASKED = new Map<string, () => string>([
+/** Descriptions of the requests that an agent can be refused. */
+const REQUESTS = new Map<string, () => string>([
   ["continue", () => t("continue the program")], ["next", () => t("step")], ["stepIn", () => t("step")], ["stepOut", () => t("step")],
   ["pause", () => t("pause the program")], ["evaluate", () => t("evaluate an expression")], ["setVariable", () => t("set a value")],
   ["setExpression", () => t("set a value")], ["processWriteInput", () => t("type into the program")], ["setBreakpoints", () => t("set breakpoints")],
@@ -36,12 +36,12 @@ const ASKED = new Map<string, () => string>([
   ["sessionControl", () => t("change what agents may do")],
 ]);
 
-function asked(command: string): string {
-  return ASKED.get(command)?.() ?? command;
+function requestText(command: string): string {
+  return REQUESTS.get(command)?.() ?? command;
 }
 
-/** Most letters of a text in one line. */
-const SHORT = 40;
+/** Maximum characters of a string in one line. */
+const MAX_TEXT_LEN = 40;
 
 type Fields = Readonly<Record<string, unknown>>;
 const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -50,10 +50,10 @@ const word = (value: unknown): string => (typeof value === "string" ? value : ""
 
 /** Reads the action from a `sessionChanged` event; undefined when the event names no client, or is of an
  * unknown kind. */
-export function readDeed(body: unknown, clients: readonly Client[]): Deed | undefined {
+export function readAction(body: unknown, clients: readonly Client[]): ClientAction | undefined {
   const changed = fields(body);
   const who = word(changed["client"]);
-  const said = inWords(changed);
+  const said = describe(changed);
   if (who === "" || said === undefined) {
     return undefined;
   }
@@ -62,18 +62,18 @@ export function readDeed(body: unknown, clients: readonly Client[]): Deed | unde
   const change = word(changed["change"]);
   return {
     who, change, agent: (word(changed["kind"]) || client?.kind) === "agent", you: client?.you === true, sentence: said.sentence,
-    detail: said.detail ?? "", place: said.place, refused: change === "refused" ? asked(word(changed["command"])) : "",
+    detail: said.detail ?? "", place: said.place, refused: change === "refused" ? requestText(word(changed["command"])) : "",
     typed: typeof changed["text"] === "string" ? changed["text"] : undefined,
   };
 }
 
-interface Said {
+interface ActionText {
   readonly sentence: Sentence;
   readonly detail?: string;
-  readonly place?: Mark | undefined;
+  readonly place?: BreakpointLine | undefined;
 }
 
-function inWords(changed: Fields): Said | undefined {
+function describe(changed: Fields): ActionText | undefined {
   const text = (name: string) => word(changed[name]);
   switch (changed["change"]) {
     case "joined":
@@ -104,13 +104,13 @@ function inWords(changed: Fields): Said | undefined {
     case "breakpoints":
       return marks(changed);
     case "refused":
-      return { sentence: (who) => t("{0} was refused to {1}", who, asked(text("command"))), detail: `\`${text("command")}\`: ${accessWords(text("access")).may}` };
+      return { sentence: (who) => t("{0} was refused to {1}", who, requestText(text("command"))), detail: `\`${text("command")}\`: ${accessWords(text("access")).may}` };
     default:
       return undefined;
   }
 }
 
-function typed(changed: Fields): Said {
+function typed(changed: Fields): ActionText {
   const bytes = Number(changed["bytes"] ?? 0);
   const text = changed["text"];
   const ended = changed["closed"] === true;
@@ -124,7 +124,7 @@ function typed(changed: Fields): Said {
   return { sentence, detail: word(text) };
 }
 
-function marks(changed: Fields): Said {
+function marks(changed: Fields): ActionText {
   const added = list(changed["added"]).map(fields);
   const removed = list(changed["removed"]).map(fields);
   const some = (all: readonly Fields[]) => (all.length === 1 ? one(all[0]) : t("{0} breakpoints", all.length));
@@ -153,12 +153,12 @@ function one(mark: Fields | undefined): string {
   return owner === "" ? t("a breakpoint") : t("a breakpoint of {0}", owner);
 }
 
-function place(mark: Fields): Mark[] {
+function place(mark: Fields): BreakpointLine[] {
   const line = mark["line"];
   return word(mark["file"]) !== "" && typeof line === "number" ? [{ file: word(mark["file"]), line }] : [];
 }
 
 function short(text: string): string {
   const line = text.replace(/\s+/g, " ");
-  return line.length > SHORT ? `${line.slice(0, SHORT - 1)}…` : line;
+  return line.length > MAX_TEXT_LEN ? `${line.slice(0, MAX_TEXT_LEN - 1)}…` : line;
 }
