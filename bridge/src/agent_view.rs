@@ -77,9 +77,9 @@ impl AgentView {
         self.with(|inner| inner.cursor = Some(cursor.to_owned()));
     }
 
-    /// Records that the agent has read the output up to `cursor` of both streams or of one, from `since` on
-    /// or from the end of its last read: that part is not shown again. A read that begins further on leaves
-    /// the part before it unseen.
+    /// Records that the agent has read the output of one or both streams up to `cursor`, starting at `since`
+    /// or at the end of its last read. That part is not shown again. If the read starts later, the part
+    /// before it remains unseen.
     pub fn read_up_to(&self, cursor: &str, since: Option<&str>, stream: Option<&str>) {
         let Some(end) = positions(cursor) else { return };
         self.with(|inner| {
@@ -271,7 +271,7 @@ mod tests {
         let view = AgentView::default();
         view.read_up_to("o10.e0", None, None);
         assert_eq!(view.cursor().as_deref(), Some("o10.e0"));
-        // Behind what it knows: the part between is still to be shown.
+        // The gap after the agent's last read remains to be shown.
         view.read_up_to("o90.e5", Some("o50.e0"), None);
         assert_eq!(view.cursor().as_deref(), Some("o10.e5"));
         view.read_up_to("o20.e9", Some("o0.e0"), Some("stdout"));

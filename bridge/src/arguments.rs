@@ -68,7 +68,7 @@ impl ToolArguments {
         Ok(self)
     }
 
-    /// The value, if there is one; looked at from now on.
+    /// Returns the value, if there is one, and marks the argument as read.
     fn get(&self, key: &str) -> Option<&Value> {
         let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
         if !looked_at.contains(key) {
@@ -132,7 +132,7 @@ impl ToolArguments {
         self.text(key)?.ok_or_else(|| missing_argument(key))
     }
 
-    /// A text that must be there, and may be empty: what is written somewhere.
+    /// Returns a required string, which may be empty: the content of a file.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is missing or something else.

@@ -151,7 +151,7 @@ impl BreakpointRequests {
         self.0.entry(file).or_default().push(wanted);
     }
 
-    /// Takes out what is at the place of another: its line, or its function.
+    /// Removes the breakpoints at the location of another: its line, or its function.
     pub fn clear(&mut self, request: &RequestedBreakpoint) {
         if let Some(list) = self.0.get_mut(&request.file) {
             let place = |dap: &Value| (dap["line"].clone(), dap["column"].clone(), dap["name"].clone());
@@ -166,7 +166,7 @@ impl BreakpointRequests {
         Some(file.clone())
     }
 
-    /// Takes out all that serve a purpose; returns their files.
+    /// Removes all breakpoints with this purpose and returns their files.
     pub fn take_all(&mut self, purpose: Purpose) -> Vec<String> {
         let mut files = Vec::new();
         for (file, list) in &mut self.0 {
@@ -250,7 +250,7 @@ impl BreakpointRequests {
         }
     }
 
-    /// Takes in others; they come last.
+    /// Appends the breakpoints of another collection.
     pub fn extend(&mut self, others: Self) {
         for (file, list) in others.0 {
             self.0.entry(file).or_default().extend(list);

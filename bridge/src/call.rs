@@ -119,7 +119,7 @@ impl ProgressReporter {
     }
 }
 
-/// The next thing an engine says of itself; `None` when it says no more.
+/// Waits for the next line that an engine prints itself; `None` when there are no more.
 async fn engine_line(events: &mut broadcast::Receiver<Arc<Event>>) -> Option<String> {
     loop {
         match events.recv().await {

@@ -63,7 +63,7 @@ impl Offer {
 
     /// Whether the flags allow a tool; which are listed is another matter.
     fn allows(self, tool: &Tool) -> Result<(), Failure> {
-        let flag = if self.read_only && !tool.effect.only_looks() {
+        let flag = if self.read_only && !tool.effect.is_read_only() {
             "with `--read-only`"
         } else if tool.name == RUN_COMMAND && !self.commands {
             "without `--allow-commands`"
@@ -75,7 +75,7 @@ impl Offer {
             .hint("only the user who starts tandem-mcp can change this"))
     }
 
-    /// The tool with this name: `None` when there is none.
+    /// Returns the tool with this name, if it exists.
     pub fn find(self, name: &str) -> Option<Result<&'static Tool, Failure>> {
         let mut tools = FAMILIES.iter().flat_map(|family| family.tools);
         let tool = tools.find(|tool| tool.name == name)?;

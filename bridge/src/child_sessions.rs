@@ -1,9 +1,8 @@
-//! Programs that a debugged program starts are debugged in sessions of their own. An agent that is in the
-//! first session is in those too: a stop in any of them ends a wait in one of them.
+//! Child sessions: programs that a debugged program starts are debugged in separate sessions. An agent in the
+//! first session is also in those: a stop in any of them ends a wait in one of them.
 //!
-//! The first session of a family, its root, has what all share: the program's input and output, and this
-//! agent's breakpoints, which hold in every child as they change. Not here: what the tools answer
-//! ([`crate::tools`]).
+//! The first session of a family, its root, holds the shared parts: the program's input and output, and this
+//! agent's breakpoints, which apply to every child. Not here: the answers of the tools ([`crate::tools`]).
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use crate::client_log::worth;
+use crate::client_log::log_message;
 use crate::event_listener::ProgramState;
 use crate::server::{Bridge, BridgeGuard};
 use crate::session::AgentSession;
@@ -29,7 +28,7 @@ const MAX_CHILDREN: usize = 100;
 /// The place of a session in the family of a program and the programs that it starts.
 #[derive(Debug, Default)]
 pub struct SessionFamily {
-    /// For people: what its program is.
+    /// Description of its program for messages.
     pub title: String,
     /// The session whose program started this one's.
     pub parent: Option<String>,
@@ -52,20 +51,20 @@ impl AgentSession {
     }
 }
 
-/// A bridge that may be gone: what only listens must not keep its sessions alive.
+/// A weak reference to a bridge: a task that only listens must not keep its sessions alive.
 pub(crate) struct WeakBridge {
     bridge: Bridge,
     last: Weak<BridgeGuard>,
 }
 
 impl WeakBridge {
-    fn near(&self) -> Option<Bridge> {
+    fn upgrade(&self) -> Option<Bridge> {
         Some(self.bridge.with_last(self.last.upgrade()?))
     }
 }
 
 impl Bridge {
-    fn distant(&self) -> WeakBridge {
+    fn downgrade(&self) -> WeakBridge {
         let (bridge, last) = self.without_last();
         WeakBridge { bridge, last }
     }
@@ -101,25 +100,25 @@ impl Bridge {
     pub(crate) fn follow(&self, session: &AgentSession) {
         let (log, id) = (self.log(), session.id.clone());
         let mut events = session.listener.events();
-        let distant = self.distant();
+        let distant = self.downgrade();
         for child in &session.kin.children {
             self.adopt(child);
         }
         self.notify_change();
         tokio::spawn(async move {
-            log.tell(LoggingLevel::Info, json!({ "session": id, "event": "entered" })).await;
+            log.send(LoggingLevel::Info, json!({ "session": id, "event": "entered" })).await;
             log.resources_changed().await;
             loop {
                 match events.recv().await {
                     Ok(event) => {
-                        if let Some(bridge) = distant.near() {
+                        if let Some(bridge) = distant.upgrade() {
                             bridge.handle_event(&id, &event);
                         }
-                        if let Some((level, data)) = worth(&id, &event) {
-                            log.tell(level, data).await;
+                        if let Some((level, data)) = log_message(&id, &event) {
+                            log.send(level, data).await;
                         }
                     }
-                    Err(RecvError::Lagged(_)) => drop(distant.near().map(|bridge| bridge.notify_change())),
+                    Err(RecvError::Lagged(_)) => drop(distant.upgrade().map(|bridge| bridge.notify_change())),
                     Err(RecvError::Closed) => break,
                 }
             }
@@ -148,7 +147,7 @@ impl Bridge {
         if !self.begin_adopting(child) {
             return;
         }
-        let (distant, child) = (self.distant(), child.to_owned());
+        let (distant, child) = (self.downgrade(), child.to_owned());
         tokio::spawn(async move {
             let until = Instant::now() + JOIN_TIMEOUT;
             let entry = loop {
@@ -159,11 +158,11 @@ impl Bridge {
                     None => tokio::time::sleep(POLL_INTERVAL).await,
                 }
             };
-            let Some(bridge) = distant.near() else { return };
+            let Some(bridge) = distant.upgrade() else { return };
             let known = bridge.joined_sessions().iter().any(|session| session.id == child);
             let room = bridge.joined_sessions().len() < MAX_CHILDREN;
             if let Some(entry) = entry.filter(|_| !known && room)
-                && let Err(failure) = bridge.enter(&entry, false).await
+                && let Err(failure) = bridge.join_record(&entry, false).await
             {
                 tracing::debug!(%failure, child, "a program that was started is not followed");
             }

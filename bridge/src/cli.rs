@@ -94,8 +94,8 @@ const QUIET: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=in
 pub fn main() -> ExitCode {
     let flags = BridgeArgs::parse();
     let outcome = match &flags.command {
-        Some(BridgeCommand::Tests) => for_editors(&flags).map(|()| true),
-        Some(command) => for_people(command, flags.adapter.as_deref()),
+        Some(BridgeCommand::Tests) => serve_editor_tests(&flags).map(|()| true),
+        Some(command) => run_command(command, flags.adapter.as_deref()),
         None => run(flags).map(|()| true),
     };
     match outcome {
@@ -109,7 +109,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs a command that writes to stdout for people and scripts, not MCP. Returns whether it found no problem.
-fn for_people(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> anyhow::Result<bool> {
+fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
     match command {
         BridgeCommand::Install(flags) => install::run(flags, &mut out).map(|()| true),
@@ -129,7 +129,7 @@ fn for_people(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> any
 }
 
 /// Serves test requests of an editor.
-fn for_editors(flags: &BridgeArgs) -> anyhow::Result<()> {
+fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
@@ -183,7 +183,7 @@ async fn serve_stdio(options: BridgeOptions, stop: CancellationToken) -> anyhow:
     outcome
 }
 
-/// A signal that asks us to end, rather than the end itself: what was started is ended first.
+/// Returns a token that a signal cancels: programs that the bridge started end before the bridge does.
 fn stop_on_signals() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let stop = CancellationToken::new();

@@ -36,7 +36,7 @@ impl ClientLog {
     }
 
     /// Notifies the client, if it wants this level. A client that is gone gets nothing.
-    pub async fn tell(&self, level: LoggingLevel, data: Value) {
+    pub async fn send(&self, level: LoggingLevel, data: Value) {
         let peer = self.with(|log| log.0.clone().filter(|_| weight(level) >= weight(log.1)));
         if let Some(peer) = peer {
             let mut message = LoggingMessageNotificationParam::new(level, data);
@@ -72,7 +72,7 @@ fn weight(level: LoggingLevel) -> u8 {
 }
 
 /// Level and content of the log message for an event; `None` when it is not worth one.
-pub fn worth(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
+pub fn log_message(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
     let body = &event.body;
     let told = |level, what: &str, details: Value| {
         let mut data = json!({ "session": session, "event": what });

@@ -1,5 +1,5 @@
-//! `tandem-mcp doctor`: what is here, what is missing, and what to do about it. Changes nothing, and starts
-//! only `tandem-dap` to ask it.
+//! `tandem-mcp doctor`: which tools are installed, which are missing, and how to install them. It changes
+//! nothing, and starts only `tandem-dap` to query it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

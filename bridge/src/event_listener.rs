@@ -121,16 +121,16 @@ impl EventListener {
     }
 
     fn take(&self, event: Event) {
-        self.event_log(|event_log| note(event_log, &event));
+        self.event_log(|event_log| record_event(event_log, &event));
         if event.event == "output" && event.body["from"] == "logMessage" {
             self.with_logpoints(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
         }
-        self.snapshot.send_if_modified(|snapshot| learn(snapshot, &event));
-        self.tell(event);
+        self.snapshot.send_if_modified(|snapshot| update_snapshot(snapshot, &event));
+        self.publish(event);
     }
 
     /// Passes an event to the receivers, if there are any.
-    pub fn tell(&self, event: Event) {
+    pub fn publish(&self, event: Event) {
         drop(self.events.send(Arc::new(event)));
     }
 
@@ -146,7 +146,7 @@ impl EventListener {
         });
         if ended {
             self.event_log(|event_log| event_log.add("lost", json!({ "text": "the debug adapter is gone" })));
-            self.tell(Event::new("terminated", Value::Null));
+            self.publish(Event::new("terminated", Value::Null));
         }
     }
 }
@@ -172,7 +172,7 @@ pub fn listen(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Ar
 }
 
 /// Returns whether anything changed.
-fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
+fn update_snapshot(snapshot: &mut Snapshot, event: &Event) -> bool {
     match event.event.as_str() {
         "initialized" => snapshot.initialized = true,
         "process" => {
@@ -278,7 +278,7 @@ fn rename_key(mut details: Value, from: &str, to: &str) -> Value {
     details
 }
 
-fn note(event_log: &mut EventLog, event: &Event) {
+fn record_event(event_log: &mut EventLog, event: &Event) {
     let body = &event.body;
     match event.event.as_str() {
         "process" => {

@@ -44,7 +44,7 @@ impl EventLog {
         }
     }
 
-    /// Adds output; what follows on the same stream at once is one entry.
+    /// Adds output. Output that follows directly on the same stream extends that entry.
     pub fn output(&mut self, stream: &str, text: &str) {
         let last = self.entries.back_mut().filter(|last| last["kind"] == stream);
         let Some(last) = last else {

@@ -27,7 +27,7 @@ pub fn find(function: &str, sources: &[String]) -> Option<(String, u64)> {
     })
 }
 
-/// The first line with code behind the head of a declaration.
+/// The first line with code after the head of a declaration.
 fn body(text: &str, declares: &Regex) -> Option<u64> {
     let lines: Vec<&str> = text.lines().collect();
     let head = lines.iter().position(|line| declares.is_match(line))?;

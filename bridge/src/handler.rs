@@ -28,7 +28,7 @@ use crate::{completion, json_rpc, prompts, trigger};
 
 const JSON: &str = "application/json";
 
-/// Hint for an error that has no hint of its own.
+/// Hint for an error that has none.
 fn remedy(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::NoSession => "use debug_launch, or debug_sessions to join one",
@@ -100,7 +100,7 @@ impl ServerHandler for Bridge {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.introduce(&request.client_info.name);
+        self.set_client_name(&request.client_info.name);
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
     }
@@ -180,7 +180,7 @@ impl ServerHandler for Bridge {
                     .into_iter()
                     .map(Value::from)
                     .collect();
-                // If a name means nothing to this engine but something to others, the tool itself says so.
+                // A name that only this engine does not know is reported by the tool itself.
                 unknown.extend(answer["ignored"].as_array().cloned().unwrap_or_default());
                 if !unknown.is_empty() {
                     answer["ignored"] = json!(unknown);
@@ -321,7 +321,7 @@ impl ServerHandler for Bridge {
         Ok(CompleteResult::new(found))
     }
 
-    /// Answers a request that rmcp does not know as one of MCP's.
+    /// Answers a request that rmcp does not know.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,5 +1,5 @@
-//! MCP over streamable HTTP. Each MCP session is a bridge of its own: its debug sessions, builds and commands
-//! end with it.
+//! MCP over streamable HTTP. Each MCP session is a separate bridge: its debug sessions, builds
+//! and commands end with it.
 //!
 //! A request needs the bearer token ([`token`]) and a `Host` that is allowed, so that a web page cannot reach
 //! the bridge through a host name that resolves to this machine. A request with an `Origin` is refused.
@@ -83,7 +83,7 @@ pub async fn serve(
     let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
     // Layers run from the last to the first: no body is read before the token was checked.
     let router = Router::new().route_service(PATH, service).layer(from_fn(body::readable));
-    let router = router.layer(from_fn_with_state(Arc::new(token), gate));
+    let router = router.layer(from_fn_with_state(Arc::new(token), authenticate));
 
     // The one line a person needs; not the log's, which may go elsewhere.
     log_output::say(&format!("tandem-mcp: listening on http://{address}{PATH}"));
@@ -111,8 +111,8 @@ async fn resolve(listen: &ListenOptions) -> anyhow::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Lets pass who shows the token. The token goes no further: what is behind may log what it gets.
-async fn gate(State(token): State<Arc<BearerToken>>, mut request: Request, next: Next) -> Response {
+/// Accepts requests with the right token, and removes it from them: later handlers may log their requests.
+async fn authenticate(State(token): State<Arc<BearerToken>>, mut request: Request, next: Next) -> Response {
     // Which of two names counts is what a proxy and we could see differently (RFC 9112, 3.2).
     if request.headers().get_all(header::HOST).iter().count() > 1 {
         return (StatusCode::BAD_REQUEST, "a request names its host once\n").into_response();

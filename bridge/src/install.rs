@@ -142,8 +142,8 @@ fn install_host(
     Ok(())
 }
 
-/// The whole file or nothing of it, with the permissions that it has; a new one is for its user alone, as it
-/// may come to hold secrets of other servers.
+/// Replaces the file atomically and keeps its permissions. A new file is readable by its user alone, because
+/// it may later hold secrets of other servers.
 fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     let folder = file.parent().context("it is in no folder")?;
     std::fs::create_dir_all(folder)?;

@@ -2,7 +2,7 @@
 //! the id of the request wherever it can be read. JSON that is not valid Unicode (a lone surrogate, as
 //! JavaScript writes it) is accepted. Both transports use this module.
 //!
-//! Not here: what a method means (`handler`).
+//! Not here: the meaning of methods (`handler`).
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ pub enum ParsedLine {
 }
 
 /// Parses one line as a JSON-RPC message.
-pub fn understand(line: &[u8]) -> ParsedLine {
+pub fn parse_line(line: &[u8]) -> ParsedLine {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if let Ok(message) = serde_json::from_slice(line) {
         return ParsedLine::Message(Box::new(message));
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn refusal_of(line: &str) -> (Value, Value) {
-        match understand(line.as_bytes()) {
+        match parse_line(line.as_bytes()) {
             ParsedLine::Refused(answer) => (answer["id"].clone(), answer["error"]["code"].clone()),
             other => panic!("{line}: {other:?}"),
         }
@@ -162,13 +162,13 @@ mod tests {
     fn text_that_is_not_unicode_is_read_and_an_answer_gets_no_answer() {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":"\ud83d"}}}"#;
         for line in [call.as_bytes(), &[&b"\xef\xbb\xbf"[..], call.as_bytes()].concat()] {
-            assert!(matches!(understand(line), ParsedLine::Message(_)));
+            assert!(matches!(parse_line(line), ParsedLine::Message(_)));
         }
         for line in [
             r#"{"jsonrpc":"2.0","id":1,"result":{"a":1e999}}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}"#,
         ] {
-            assert!(!matches!(understand(line.as_bytes()), ParsedLine::Refused(_)), "{line}");
+            assert!(!matches!(parse_line(line.as_bytes()), ParsedLine::Refused(_)), "{line}");
         }
     }
 

@@ -1,5 +1,4 @@
-//! The bridge: what the flags decided, and the sessions of one MCP client. Which session a call means is
-//! decided here.
+//! The bridge: its options, and the sessions of one MCP client. It resolves which session a call refers to.
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
@@ -39,7 +38,7 @@ pub struct BridgeOptions {
     pub roots: Arc<Roots>,
     /// Sessions of bridges that are gone, on their way out; to be waited for at the end.
     pub endings: TaskTracker,
-    /// MCP sessions are wanted: protocol versions that have none are not spoken.
+    /// MCP sessions are required: protocol versions without sessions are rejected.
     pub with_sessions: bool,
 }
 
@@ -152,7 +151,7 @@ impl Bridge {
         }
     }
 
-    /// The same without what keeps its sessions alive, and how to get that back while it is there.
+    /// Returns a clone that does not keep the sessions alive, and a weak reference to what does.
     pub(crate) fn without_last(&self) -> (Self, Weak<BridgeGuard>) {
         let last = self.last.as_ref().map(Arc::downgrade).unwrap_or_default();
         (Self { last: None, ..self.clone() }, last)
@@ -163,7 +162,7 @@ impl Bridge {
         Self { last: Some(last), ..self.clone() }
     }
 
-    /// Takes out a run of tests that is being built.
+    /// Removes and returns a run of tests that is being built.
     pub(crate) fn begun_test(&self, key: &str) -> Option<Arc<TestRun>> {
         self.begun_tests.take(key)
     }
@@ -202,7 +201,8 @@ impl Bridge {
         work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The session a call means: the one it names (joined when it is not ours yet), else the current one.
+    /// Returns the session that a call refers to: the one it names (joined if
+    /// necessary), else the current one.
     ///
     /// # Errors
     /// `NO_SESSION` if there is none, or this agent may not join it.
@@ -264,14 +264,14 @@ impl Bridge {
             Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
                 .hint("debug_sessions lists the live ones")
         })?;
-        self.enter(&entry, true).await
+        self.join_record(&entry, true).await
     }
 
     /// Joins a running session; `current` makes it the current one.
     ///
     /// # Errors
     /// `NO_SESSION` if the session ended in the meantime.
-    pub(crate) async fn enter(
+    pub(crate) async fn join_record(
         &self,
         entry: &SessionRecord,
         current: bool,
@@ -286,15 +286,15 @@ impl Bridge {
             children: Vec::new(),
         };
         let session = AgentSession::join(entry, &self.client(), kin, self.options.offer.read_only).await?;
-        Ok(self.take_in(session, current))
+        Ok(self.insert_session(session, current))
     }
 
     /// Takes a session in and makes it the current one.
     pub fn add(&self, session: AgentSession) -> Arc<AgentSession> {
-        self.take_in(session, true)
+        self.insert_session(session, true)
     }
 
-    fn take_in(&self, session: AgentSession, current: bool) -> Arc<AgentSession> {
+    fn insert_session(&self, session: AgentSession, current: bool) -> Arc<AgentSession> {
         let session = Arc::new(session);
         self.with(|inner| {
             inner.sessions.retain(|other| other.id != session.id);
@@ -308,7 +308,7 @@ impl Bridge {
     }
 
     /// The MCP client said its name.
-    pub fn introduce(&self, name: &str) {
+    pub fn set_client_name(&self, name: &str) {
         let name: String = name.chars().filter(|one| !one.is_control()).take(60).collect();
         self.with(|inner| inner.client = Some(name).filter(|name| !name.trim().is_empty()));
     }
@@ -413,7 +413,7 @@ impl Bridge {
         real.is_ok_and(|real| self.options.roots.paths().any(|root| real.starts_with(root)))
     }
 
-    /// Leaves every session and ends every build: what we started ends.
+    /// Leaves every session and ends every build and program that the bridge started.
     pub async fn close(&self) {
         if let Some(last) = &self.last {
             last.end().await;

@@ -54,7 +54,7 @@ pub struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// For people: what it starts or attaches to.
+    /// Name of the program that it starts or attaches to, for messages.
     fn title(&self) -> String {
         let attributes = &self.attributes;
         let named = ["program", "project", "module", "coreFile"];
@@ -168,7 +168,7 @@ impl AgentSession {
             tokio::select! {
                 biased;
                 answer = &mut launching => { answer?; configuring.await }
-                // A launch that fails now takes the handshake with it: its own answer says more.
+                // A launch that fails now breaks the handshake as well; its own response explains more.
                 configured = &mut configuring => { launching.await?; configured }
             }
         });
@@ -205,7 +205,7 @@ impl AgentSession {
     }
 
     /// Returns a session's own report without joining it; `None` if it does not answer soon.
-    pub async fn look(entry: &SessionRecord, client: &str) -> Option<Value> {
+    pub async fn query_info(entry: &SessionRecord, client: &str) -> Option<Value> {
         let looking = async {
             let (peer, _incoming) = connect(entry).await.ok()?;
             initialize(&peer, client, false).await.ok()?;
@@ -216,7 +216,7 @@ impl AgentSession {
         tokio::time::timeout(LOOK_TIMEOUT, looking).await.ok().flatten()
     }
 
-    /// A session behind a connection, which is not known to be ours.
+    /// A session on a connection, before its id is known.
     fn of(peer: Peer, listener: Arc<EventListener>, capabilities: Value, client: &str) -> Self {
         Self {
             id: String::new(),
@@ -264,8 +264,8 @@ impl AgentSession {
         self.peer.request(command, arguments, REQUEST_TIMEOUT).await.map(body)
     }
 
-    /// Makes the snapshot current: what was sent to us before this answer has arrived with it. (`cancel`
-    /// without ids asks for nothing, and the session answers it itself.)
+    /// Updates the snapshot: messages that were sent before this response have arrived with it. (`cancel`
+    /// without ids has no effect, and the session answers it itself.)
     ///
     /// # Errors
     /// When the session is gone.
@@ -354,7 +354,7 @@ impl AgentSession {
         work(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the engine says it can do something: what it said last counts.
+    /// Whether the engine has a capability; its latest announcement counts.
     pub fn can(&self, capability: &str) -> bool {
         self.capability(capability) == true
     }
@@ -385,7 +385,7 @@ impl AgentSession {
     }
 
     /// Keeps the run of tests the program is a part of; it ends with the session.
-    pub fn keep_run(&self, run: Arc<TestRun>) {
+    pub fn set_test_run(&self, run: Arc<TestRun>) {
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
     }
 

@@ -1,5 +1,5 @@
-//! Source files as people and agents see them: numbered lines, and lines found again by their text after an
-//! edit.
+//! Source files as users and agents see them: numbered lines, and lines found again by
+//! their text after an edit.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl SourceText {
         self.0.lines().nth(index).map(|text| cut(text.trim()))
     }
 
-    /// `count` lines from `first` on, as they are.
+    /// Returns `count` lines, starting at `first`, unchanged.
     pub fn lines(&self, first: u64, count: u64) -> Vec<String> {
         let skip = usize::try_from(first.max(1) - 1).unwrap_or(usize::MAX);
         let lines = self.0.lines().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX));
@@ -147,7 +147,7 @@ pub fn in_folders(named: &str, folders: impl Iterator<Item = PathBuf>) -> Option
 /// Folders that hold no sources of the user's.
 const PASSED_OVER: [&str; 8] =
     [".git", "node_modules", "target", "bin", "obj", ".venv", "venv", "__pycache__"];
-/// Most entries that are looked at.
+/// Maximum number of entries that are inspected.
 const MAX_SEARCHED: usize = 20_000;
 
 /// The files below these folders whose paths end so, at most three; a folder of dependencies or of what was

@@ -31,7 +31,7 @@ struct OutgoingLine {
 pub struct Stdio<R> {
     lines: LineReader<R>,
     queue: Option<mpsc::Sender<OutgoingLine>>,
-    /// An answer of ours that waits for room.
+    /// An answer of the bridge that waits for room.
     refusal: Option<Vec<u8>>,
 }
 
@@ -77,7 +77,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
                 }
             }
             let understood = match self.lines.next().await {
-                Ok(InputLine::Whole(line)) => json_rpc::understand(&line),
+                Ok(InputLine::Whole(line)) => json_rpc::parse_line(&line),
                 Ok(InputLine::TooLong(outer)) => {
                     ParsedLine::Refused(json_rpc::too_large(&outer, self.lines.limit))
                 }
@@ -139,8 +139,8 @@ struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// The next one that is not empty. May be dropped and called again at any time: nothing is taken out of
-    /// the buffer and then waited for.
+    /// Returns the next line that is not empty. Cancel-safe: it never removes data from
+    /// the buffer before it waits.
     async fn next(&mut self) -> Result<InputLine, Error> {
         loop {
             let block = self.reader.fill_buf().await?;

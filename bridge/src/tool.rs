@@ -56,7 +56,7 @@ pub struct Tool {
 
 /// Tools that belong together.
 pub struct ToolFamily {
-    /// Its name, for people.
+    /// Name of the family for users.
     pub name: &'static str,
     /// In the order they are listed.
     pub tools: &'static [Tool],
@@ -72,11 +72,11 @@ pub(crate) use run;
 
 impl ToolEffect {
     /// Whether `--read-only` offers such a tool.
-    pub fn only_looks(self) -> bool {
+    pub fn is_read_only(self) -> bool {
         self == Self::Looks
     }
 
-    /// MCP annotations; what is MCP's default is left out.
+    /// MCP annotations, without those that equal MCP's defaults.
     fn annotations(self) -> Value {
         match self {
             Self::Looks => json!({ "readOnlyHint": true }),
@@ -106,8 +106,8 @@ impl Tool {
 
     /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
     ///
-    /// That the tools of debugging take `session` is in the words of `debug_sessions`: in each schema it
-    /// would cost a model 300 tokens.
+    /// The description of `debug_sessions` explains the argument `session` for all debugging tools: in each
+    /// schema it would cost a model 300 tokens.
     pub fn to_mcp(&self) -> Option<Listed> {
         let takes = schema(self.takes.iter().copied())?;
         let gives = schema(self.gives.iter().copied())?;

@@ -47,7 +47,7 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        let Some((connection, theirs)) = usable(accepted).await? else { continue };
+        let Some((connection, theirs)) = accepted_connection(accepted).await? else { continue };
         let Some(permit) = permit_for(&limiter, &connection, theirs) else { continue };
         if let Err(error) = connection.set_nodelay(true) {
             tracing::debug!(%error, "answers may wait for more");
@@ -84,8 +84,8 @@ fn limits() -> ConnectionLimits {
     ConnectionLimits { all: MAX_CONNECTIONS.min(open / 4), each: MAX_CONNECTIONS_PER_PEER }
 }
 
-/// A connection; `None` when there is none this time, but may be the next.
-async fn usable<T>(accepted: std::io::Result<T>) -> anyhow::Result<Option<T>> {
+/// A connection; `None` after an error that may not occur again.
+async fn accepted_connection<T>(accepted: std::io::Result<T>) -> anyhow::Result<Option<T>> {
     use rustix::io::Errno;
     let error = match accepted {
         Ok(connection) => return Ok(Some(connection)),

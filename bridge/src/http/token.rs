@@ -29,7 +29,7 @@ impl BearerToken {
     /// stderr where the token is, and what it is when it is new.
     ///
     /// # Errors
-    /// When a token is too short, or a file can be read by others or not at all.
+    /// When a token is too short, or its file is unreadable, or readable by other users.
     pub fn find(file: Option<PathBuf>) -> anyhow::Result<Self> {
         if let Some(given) = std::env::var_os(TOKEN_VARIABLE).filter(|given| !given.is_empty()) {
             let given = given.into_string().ok().with_context(|| format!("{TOKEN_VARIABLE} is not text"))?;

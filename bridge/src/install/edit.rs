@@ -1,5 +1,5 @@
-//! One entry put into the text of a configuration, or taken out of it; all else stays as it is written.
-//! Touches no file.
+//! Adds one entry to the text of a configuration, or removes it; all else stays
+//! unchanged. It touches no file.
 
 use anyhow::{Context, bail};
 use jsonc_parser::ParseOptions;
@@ -11,7 +11,7 @@ use super::hosts::ConfigFormat;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EditOutcome {
-    /// The entry is there already.
+    /// The entry exists already.
     Same,
     /// The new text of the file.
     Changed(String),
@@ -73,7 +73,7 @@ pub(super) fn put(
     }))
 }
 
-/// Takes the entry out if it equals `ours`.
+/// Removes the entry if it equals `ours`.
 ///
 /// # Errors
 /// The errors of [`put`]: the text is not in its form.
@@ -168,7 +168,7 @@ fn toml_value(part: &Value) -> Item {
     }
 }
 
-/// A table of TOML as JSON; what JSON has no kind for is its text.
+/// Converts a TOML table to JSON; values of types that JSON lacks become strings.
 fn json_of(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
         return Value::Object(table.iter().map(|(name, part)| (name.to_owned(), json_of(part))).collect());

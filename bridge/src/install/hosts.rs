@@ -60,7 +60,7 @@ enum BaseFolder {
 pub(crate) struct McpHost {
     /// Name on the command line.
     pub(crate) id: &'static str,
-    /// Name as people write it, such as `Claude Code`.
+    /// Display name, such as `Claude Code`.
     pub(crate) name: &'static str,
     base: BaseFolder,
     path: &'static str,
@@ -230,7 +230,7 @@ impl McpHost {
         self.project.map(|path| folder.join(path))
     }
 
-    /// Whether the user seems to have this host: its file, or the folder that it makes, is there.
+    /// Whether the user seems to have this host: its file, or the folder that it creates, exists.
     pub(crate) fn is_here(&self, places: &ConfigFolders) -> bool {
         let file = self.file(places);
         let own = self.path.split('/').next().filter(|first| *first != self.path);

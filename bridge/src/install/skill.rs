@@ -49,8 +49,8 @@ fn folder(host: &McpHost, places: &ConfigFolders, project: Option<&Path>) -> any
 /// Writes the skill, or takes it out again.
 ///
 /// # Errors
-/// When the host reads no skills, or one of the skill's files is there and is not as it was written, or
-/// cannot be read or written: nothing is changed then.
+/// When the host reads no skills, or when a file of the skill was changed by others, or cannot be read or
+/// written. Nothing is changed then.
 pub(super) fn install_skill(
     host: &McpHost,
     places: &ConfigFolders,

@@ -1,4 +1,5 @@
-//! Each host's configuration, written as its documentation has it, and what is not ours left alone.
+//! Tests of each host's configuration: entries are written as its documentation requires,
+//! and entries of others stay.
 
 use std::path::Path;
 

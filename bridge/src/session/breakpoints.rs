@@ -14,7 +14,7 @@ use crate::breakpoint_requests::{BreakpointRequests, FUNCTIONS, Purpose, Request
 use crate::event_listener::ProgramState;
 use crate::source::{absolute, below, in_folders};
 
-/// Endings of programs that are their own sources.
+/// File name extensions of programs that are also their sources.
 const SCRIPTS: [&str; 7] = [".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh"];
 /// Maximum number of files in a source's folder that are considered.
 const MAX_OTHERS: usize = 500;
@@ -73,7 +73,7 @@ impl AgentSession {
         });
         // DAP notifies every client but the one that set them; receivers that show this agent's breakpoints
         // need to know as well.
-        self.listener.tell(Event::new("breakpoint", Value::Null));
+        self.listener.publish(Event::new("breakpoint", Value::Null));
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl AgentSession {
         known.retain(|path| Path::new(path).is_file());
         known.dedup();
         // Then the sources in the same folder.
-        let beside = known.first().map(|first| beside(first)).unwrap_or_default();
+        let beside = known.first().map(|first| sibling_sources(first)).unwrap_or_default();
         known.extend(beside.into_iter().filter(|path| !known.contains(path)).collect::<Vec<_>>());
         known
     }
@@ -117,8 +117,8 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Reads a place as [`RequestedBreakpoint::read`] does. A file that is not there by its path is looked
-    /// for among the program's sources: agents name files as people and stack traces do.
+    /// Reads a location as [`RequestedBreakpoint::read`] does. A file that does not exist by its path is
+    /// searched for among the program's sources, because agents name files as users and stack traces do.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, also when several sources may be meant.
@@ -137,7 +137,7 @@ impl AgentSession {
             if let Some(known) = known {
                 return RequestedBreakpoint::read(&arguments.with("sourceFile", json!(known)));
             }
-            return RequestedBreakpoint::read(&by_text(arguments, roots)?);
+            return RequestedBreakpoint::read(&locate_text(arguments, roots)?);
         }
         RequestedBreakpoint::read(arguments)
     }
@@ -208,7 +208,7 @@ impl AgentSession {
 }
 
 /// Files of the same language in the same folder.
-fn beside(path: &str) -> Vec<String> {
+fn sibling_sources(path: &str) -> Vec<String> {
     let path = Path::new(path);
     let (Some(folder), Some(ending)) = (path.parent(), path.extension()) else { return Vec::new() };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_OTHERS);
@@ -220,7 +220,7 @@ fn beside(path: &str) -> Vec<String> {
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when several files end so.
-pub fn by_text(arguments: &ToolArguments, roots: &Roots) -> Result<ToolArguments, Failure> {
+pub fn locate_text(arguments: &ToolArguments, roots: &Roots) -> Result<ToolArguments, Failure> {
     let (named, text) = (arguments.text("sourceFile")?, arguments.text("text")?);
     let Some(named) = named.filter(|named| text.is_some() && !Path::new(&absolute(named)).exists()) else {
         return Ok(arguments.clone());

@@ -9,7 +9,7 @@ use super::stops::locals_scopes;
 use crate::call::ToolCall;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
-/// Most scopes around a function that are looked at.
+/// Maximum number of scopes around a function that are inspected.
 const MAX_OUTER_SCOPES: usize = 8;
 
 /// `debug_set_variable`.

@@ -114,7 +114,7 @@ fn place(arguments: &ToolArguments) -> Result<Option<Value>, Failure> {
     }
 }
 
-/// A core file that is there. Which engine reads it is the adapter's to say.
+/// The path of an existing core file. The adapter decides which engine reads it.
 fn existing_core(core: &str) -> Result<&str, Failure> {
     if !Path::new(core).is_file() {
         return Err(Failure::invalid(format!("there is no core file `{core}`"))

@@ -13,7 +13,7 @@ use crate::breakpoint_requests::{
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::AgentSession;
-use crate::session::breakpoints::by_text;
+use crate::session::breakpoints::locate_text;
 use crate::source::SourceText;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
@@ -90,7 +90,7 @@ async fn owner(call: &ToolCall) -> Result<Arc<AgentSession>, Failure> {
 async fn set(call: &ToolCall) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
     if call.bridge.is_before_a_launch(&call.arguments)? {
-        let request = RequestedBreakpoint::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
+        let request = RequestedBreakpoint::read(&locate_text(&call.arguments, &call.bridge.options.roots)?)?;
         let asked = location_of(&request);
         let wanted = call.bridge.with_early(|early| {
             early.requested.add(request, id, Purpose::Stop);
@@ -199,7 +199,7 @@ async fn remove(call: &ToolCall) -> Result<Value, Failure> {
     }
 }
 
-/// Breakpoints alone: what stops at exceptions stays as it is.
+/// Removes breakpoints only: exception filters stay.
 async fn remove_all(call: &ToolCall) -> Result<Value, Failure> {
     let before = call.bridge.is_before_a_launch(&call.arguments)?;
     let take =
@@ -288,7 +288,8 @@ pub fn others(info: &Value) -> Vec<Value> {
             let owner = client["name"].clone();
             client["breakpoints"].as_array().cloned().unwrap_or_default().into_iter().map(move |one| {
                 let mut shown = json!({ "owner": owner, "verified": one["verified"] });
-                // A function's has a name, an exception filter its own, and a place only once it is known.
+                // A function breakpoint has a name, an exception filter its id, and a
+                // location only once it is known.
                 let fields = [
                     ("file", &one["source"]["path"]),
                     ("line", &one["line"]),
@@ -309,7 +310,7 @@ pub fn others(info: &Value) -> Vec<Value> {
 }
 
 async fn set_exception(call: &ToolCall) -> Result<Value, Failure> {
-    // An empty list says that none stops it: that is to be said, not left out.
+    // An empty list means that no exception stops the program: report it.
     let filters = call.arguments.optional_texts("filters")?.ok_or_else(|| {
         Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
     })?;

@@ -6,7 +6,9 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{add_other_stops, add_started, begin_with, named_thread, report, report_relative, stack};
+use super::stops::{
+    add_other_stops, add_started, named_thread, prepend_message, report, report_relative, stack,
+};
 use super::waiting::{
     INPUT_CHECK_TIMEOUT, STEP_INPUT_CHECK_TIMEOUT, may_continue, wait_for_news, wait_longer,
 };
@@ -30,7 +32,8 @@ const UNSEEN: &str =
     "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
 /// Fields of every answer of these tools.
 const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
-/// The same, where the description says so: a schema costs a model tokens in each conversation.
+/// For tools whose description says that they answer as `debug_continue`: listing the fields would cost a
+/// model tokens in each conversation.
 const AS_CONTINUE: &[&str] = &[];
 
 /// The tools that resume the program and wait.
@@ -161,7 +164,7 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
     // Not every adapter reports that its program has begun.
     let runs = matches!(now.state, ProgramState::Running | ProgramState::Idle) || may_continue(&session);
     if runs && (session.agent_view.pending() || command == "continue") {
-        let until = patience(call, &session, until).await?;
+        let until = limit_input_wait(call, &session, until).await?;
         let seen = if may_continue(&session) { session.agent_view.last_reported() } else { now.news };
         return wait_for_news(call, &session, seen, until).await;
     }
@@ -215,7 +218,11 @@ async fn line_of(session: &AgentSession) -> String {
 /// Limits the wait for a running program that was reported as waiting for input, and still is:
 /// it seldom continues without. `debug_wait`, or a `timeoutMs`, waits in full for its other
 /// threads, or for a person's input.
-async fn patience(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Instant, Failure> {
+async fn limit_input_wait(
+    call: &ToolCall,
+    session: &AgentSession,
+    until: Instant,
+) -> Result<Instant, Failure> {
     let session = session.root();
     if !session.agent_view.has_reported_input_wait() || call.arguments.number("timeoutMs")?.is_some() {
         return Ok(until);
@@ -238,7 +245,7 @@ pub(super) async fn unseen_event(session: &AgentSession) -> Option<Value> {
     }
     let mut answer = report(session).await;
     answer["event"]["unseen"] = json!(true);
-    Some(begin_with(UNSEEN, answer))
+    Some(prepend_message(UNSEEN, answer))
 }
 
 async fn thread(call: &ToolCall, session: &AgentSession, stop: &Value) -> Result<Value, Failure> {
@@ -277,7 +284,7 @@ async fn pause(call: &ToolCall) -> Result<Value, Failure> {
     let thread = thread(call, &session, &before.stop).await?;
     session.ask_or_cancel("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT, &call.cancel).await?;
     // Some engines pause a program that reads its input only once it has read it.
-    let until = patience(call, &session, Instant::now() + limit(call)?).await?;
+    let until = limit_input_wait(call, &session, Instant::now() + limit(call)?).await?;
     wait_for_news(call, &session, before.news, until).await
 }
 

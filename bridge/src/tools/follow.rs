@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::execution::{limit, unseen_event};
 use super::life;
-use super::stops::{begin_with, report, stopped_thread};
+use super::stops::{prepend_message, report, stopped_thread};
 use super::waiting::wait_for_news;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{Purpose, RequestedBreakpoint};
@@ -123,7 +123,7 @@ async fn run_to_call(call: &ToolCall, session: &AgentSession) -> Result<Option<V
         Some(_) => "the program did something else before that call",
         None => "the call has not come yet; the program runs on",
     };
-    Ok(Some(begin_with(what, answer)))
+    Ok(Some(prepend_message(what, answer)))
 }
 
 /// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else

@@ -20,7 +20,7 @@ const MAX_UNFOLDED_FRAMES: usize = 2;
 /// A part of a call stack.
 pub(super) struct CallStack {
     rows: Vec<FrameRow>,
-    /// The number of the first frame behind the part.
+    /// The number of the first frame after the part.
     end: u64,
     /// Frames of the whole stack, where the engine says that.
     total: Option<u64>,

@@ -131,7 +131,7 @@ async fn commit(call: &ToolCall) -> Result<Value, Failure> {
 async fn open(call: &ToolCall) -> Result<Repository<'_>, Failure> {
     let folder = call.arguments.text("repositoryPath")?;
     let options = &call.bridge.options;
-    // With `--read-only` nothing is run, whatever else is allowed.
+    // `--read-only` forbids running programs, even if other flags allow it.
     let commands = options.offer.commands && !options.offer.read_only;
     Repository::open(&options.roots, folder.as_deref(), commands, &call.cancel).await
 }

@@ -15,7 +15,7 @@ use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoin
 use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
-use crate::session::breakpoints::by_text;
+use crate::session::breakpoints::locate_text;
 use crate::session::{AgentSession, SessionPlan};
 use crate::source::{absolute, in_folders};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
@@ -150,7 +150,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
 
 async fn launch(call: &ToolCall) -> Result<Value, Failure> {
     let plan = plan(call, call.bridge.early_requests())?;
-    let mut answer = start(call, plan, runs(call)?).await?;
+    let mut answer = start(call, plan, continues_from_entry(call)?).await?;
     call.bridge.with_early(std::mem::take);
     // A server may have said where it listens before what ended the wait.
     if let Some(session) = call.bridge.current().filter(|_| answer["event"]["type"] != "listening") {
@@ -192,7 +192,8 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
         }
     }
     pass_on(arguments, &["env"], &mut attributes);
-    attributes["stopOnEntry"] = json!(!runs(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
+    attributes["stopOnEntry"] =
+        json!(!continues_from_entry(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
     let EarlyRequests { mut requested, filters } = kept;
     let repeat = Repeat::of(arguments)?;
     let mut plan = SessionPlan { attributes, filters, repeat, ..SessionPlan::default() };
@@ -203,7 +204,7 @@ fn plan(call: &ToolCall, kept: EarlyRequests) -> Result<SessionPlan, Failure> {
 
 /// Whether the program continues from its entry: `run`, which waiting for output or
 /// repeating the launch implies.
-fn runs(call: &ToolCall) -> Result<bool, Failure> {
+fn continues_from_entry(call: &ToolCall) -> Result<bool, Failure> {
     let repeats = Repeat::of(&call.arguments)?.is_some();
     let waits = call.arguments.text("waitFor")?.is_some();
     Ok(repeats || call.arguments.flag("run")?.unwrap_or(waits))
@@ -291,7 +292,7 @@ pub(super) fn add_breakpoints_of(
         {
             request = request.with("sourceFile", json!(found));
         }
-        let request = by_text(&request, &call.bridge.options.roots)
+        let request = locate_text(&request, &call.bridge.options.roots)
             .and_then(|request| RequestedBreakpoint::read(&request))
             .map_err(|failure| Failure {
                 message: format!("`breakpoints[{index}]`: {}", failure.message),
@@ -327,7 +328,7 @@ pub(super) async fn start(call: &ToolCall, plan: SessionPlan, runs: bool) -> Res
     // Another run of it may be the one that is answered.
     let session = repeats::latest(call, session);
     describe(&mut answer, &session);
-    Ok(tell_others(call, &session, answer))
+    Ok(add_running_programs(call, &session, answer))
 }
 
 /// Waits a moment until the session has reported the program's process, which the answer names.
@@ -339,7 +340,7 @@ async fn has_process(session: &AgentSession) {
 }
 
 /// Says which other programs of this agent's still run: a launch does not end them.
-fn tell_others(call: &ToolCall, session: &AgentSession, mut answer: Value) -> Value {
+fn add_running_programs(call: &ToolCall, session: &AgentSession, mut answer: Value) -> Value {
     let mut others = call.bridge.joined_sessions();
     others.retain(|other| {
         let family = other.root().id == session.root().id;

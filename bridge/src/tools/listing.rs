@@ -25,7 +25,7 @@ pub(super) async fn sessions(call: &ToolCall) -> Result<Value, Failure> {
     }
     let current = call.bridge.current().map(|session| session.id.clone());
     let mut list = live_sessions(call).await;
-    // A session whose program has ended may be published no more; its output is still ours to read.
+    // A session whose program has ended may not be published any more, but its output is still readable.
     for session in call.bridge.joined_sessions() {
         if !list.iter().any(|entry| entry["session"] == session.id.as_str()) {
             let mut entry = super::sessions::brief(&session);
@@ -68,7 +68,7 @@ async fn live_sessions(call: &ToolCall) -> Vec<Value> {
         asking.spawn(async move {
             let info = match ours {
                 Some(session) => session.ask("sessionInfo", json!({})).await.ok(),
-                None => AgentSession::look(&entry, &client).await,
+                None => AgentSession::query_info(&entry, &client).await,
             };
             (at, info)
         });

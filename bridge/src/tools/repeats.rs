@@ -33,7 +33,7 @@ pub struct Repeat {
     until: Until,
     passed: u64,
     failed: u64,
-    /// It has come to its end: what it was repeated for has happened.
+    /// The repetition is complete: its condition has occurred.
     is_over: bool,
 }
 
@@ -74,7 +74,7 @@ impl Repeat {
     }
 
     /// After a run that failed and stopped nowhere, which is run once more.
-    pub(super) fn after_unseen(self) -> Self {
+    pub(super) fn with_unseen_failure(self) -> Self {
         Self { failed: self.failed + 1, ..self }
     }
 
@@ -115,7 +115,7 @@ fn outcome(answer: &Value) -> RunOutcome {
 
 /// Starts the next run of a repeated launch when a run has ended, and returns its session. If no run follows,
 /// the answer gets the number of runs.
-pub(super) async fn next(
+pub(super) async fn start_next_run(
     call: &ToolCall,
     session: &AgentSession,
     answer: &mut Value,
@@ -132,7 +132,7 @@ pub(super) async fn next(
         && let Some(next) = repeat.next_after(outcome)
     {
         call.progress.say(format!("run {} of {}", next.completed_runs() + 1, repeat.most)).await;
-        return again(call, session, next, answer).await;
+        return rerun(call, session, next, answer).await;
     }
     let run = repeat.completed_runs() + 1;
     answer["runs"] = json!(run);
@@ -159,7 +159,7 @@ pub(super) fn latest(call: &ToolCall, session: Arc<AgentSession>) -> Arc<AgentSe
 }
 
 /// Starts what a session debugged once more.
-async fn again(
+async fn rerun(
     call: &ToolCall,
     session: &AgentSession,
     next: Repeat,
@@ -167,7 +167,9 @@ async fn again(
 ) -> Result<Option<Arc<AgentSession>>, Failure> {
     if let Some(run) = session.test_run() {
         leave(call, session).await;
-        return match test_launch::begin(call, run.again(None, Some(next)), test_launch::soon()).await? {
+        return match test_launch::begin(call, run.again(None, Some(next)), test_launch::results_deadline())
+            .await?
+        {
             RunStart::Session(session) => Ok(Some(session)),
             RunStart::Answer(instead) => {
                 *answer = instead;
@@ -179,7 +181,7 @@ async fn again(
     leave(call, session).await;
     let EarlyRequests { requested, filters } = call.bridge.early_requests();
     (plan.requested, plan.filters, plan.repeat) = (requested, filters.or(plan.filters), Some(next));
-    leave_out_build(&mut plan.attributes);
+    disable_build(&mut plan.attributes);
     let bridge = &call.bridge;
     let client = bridge.client();
     let started =
@@ -190,7 +192,7 @@ async fn again(
 }
 
 /// A project was built for the first run.
-pub(super) fn leave_out_build(attributes: &mut Value) {
+pub(super) fn disable_build(attributes: &mut Value) {
     let builds = |text: &str| PROJECTS.iter().any(|ending| text.ends_with(ending));
     if attributes["program"].as_str().is_some_and(builds) {
         attributes["noBuild"] = json!(true);

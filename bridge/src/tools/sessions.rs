@@ -238,7 +238,7 @@ async fn restart_here(call: &ToolCall, session: &AgentSession, own: bool) -> Res
 async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
     let session = match call.bridge.session(&call.arguments).await {
         Ok(session) => session,
-        // Nothing to leave is what was wanted.
+        // Having nothing to leave is a success.
         Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
         Err(failure) => return Err(failure),
     };
@@ -259,7 +259,7 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
             ));
         }
     }
-    // Which exceptions stop a program is the agent's choice, whatever runs next.
+    // The agent chose which exceptions stop a program, so the next program keeps that choice.
     if let Some(chosen) = session.with_plan(|plan| plan.filters.clone()).filter(|_| session.launched) {
         call.bridge.with_early(|early| {
             early.filters.get_or_insert(chosen);

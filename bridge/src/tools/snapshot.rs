@@ -144,7 +144,7 @@ async fn diff(call: &ToolCall) -> Result<Value, Failure> {
     let to = match call.arguments.number("to")? {
         Some(id) => kept(Some(id))?,
         None => {
-            // As deep as the other looked: what only one of them saw has not changed.
+            // Compare to the same depth: a difference in depth is not a change.
             let depth = call.arguments.number("depth")?.map_or(from.depth, |depth| depth.clamp(1, 5));
             let taken = take(call, &session, depth).await?;
             let mut values = Values::new();

@@ -21,9 +21,9 @@ use crate::source::{SourceText, place};
 const MAX_OUTPUT_BYTES: usize = 4096;
 /// Lines on each side of a stop.
 const LINES_AROUND: u64 = 2;
-/// Most variables looked at for changes.
+/// Maximum number of variables that are compared.
 const MAX_COMPARED_VARIABLES: u64 = 60;
-/// Scopes of a frame that are looked at.
+/// Maximum number of scopes of a frame that are read.
 const MAX_SCOPES: usize = 8;
 /// How many started programs are reported at once.
 const MAX_STARTED: usize = 10;
@@ -101,7 +101,7 @@ fn name_program(session: &AgentSession, event: &mut Value) {
 }
 
 /// An answer that begins with what is most important to know about it.
-pub(super) fn begin_with(message: &str, answer: Value) -> Value {
+pub(super) fn prepend_message(message: &str, answer: Value) -> Value {
     let mut first = json!({ "message": message });
     if let (Some(first), Value::Object(answer)) = (first.as_object_mut(), answer) {
         first.extend(answer);
@@ -126,7 +126,7 @@ pub(super) async fn report_relative(call: &ToolCall, found: &Arc<AgentSession>) 
             "it is the current session now".to_owned()
         }
     };
-    begin_with(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
+    prepend_message(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
 }
 
 /// Adds the other stopped sessions of the family: waiting for one program may never end
@@ -295,8 +295,8 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
     }
 }
 
-/// Names the agent's breakpoint at the line of a stop that carries no id of the agent's: a child session's
-/// breakpoints have ids of their own, and some adapters (bash-dap, rdbg) report no ids.
+/// Names the agent's breakpoint at the line of a stop without an id of the agent's: breakpoints in a child
+/// session have other ids, and some adapters (bash-dap, rdbg) report no ids.
 fn name_by_place(session: &AgentSession, stop: &Value, event: &mut Value) {
     let inherited = event["byOther"] == true;
     let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
@@ -361,12 +361,12 @@ fn name_exception(info: &Value, event: &mut Value) {
 pub(super) async fn shown_frame(session: &AgentSession, thread: &Value) -> Result<(Value, Value), Failure> {
     let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
     let own = session.own_folder();
-    if has_source(&top) && own.as_ref().map_or_else(|| !is_library(&top), |own| is_in(&top, own)) {
+    if has_source(&top) && own.as_ref().map_or_else(|| !is_library(&top), |own| is_project_frame(&top, own)) {
         return Ok((top.clone(), top));
     }
     let deeper = stack(session, thread, 0, MAX_FRAME_DEPTH).await?;
     let frames = deeper["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if let Some(shown) = own.and_then(|own| frames.iter().find(|frame| is_in(frame, &own))) {
+    if let Some(shown) = own.and_then(|own| frames.iter().find(|frame| is_project_frame(frame, &own))) {
         return Ok((top, shown.clone()));
     }
     let shown = nearest(frames).unwrap_or(&top).clone();
@@ -381,7 +381,7 @@ fn nearest(frames: &[Value]) -> Option<&Value> {
     frames.iter().find(is_users).or_else(readable).or_else(|| frames.iter().find(named))
 }
 
-/// Whether a frame is none of the user's own. Some adapters mark only its source.
+/// Whether a frame is outside the user's code. Some adapters mark only its source.
 fn is_library(frame: &Value) -> bool {
     frame["presentationHint"] == "subtle" || frame["source"]["presentationHint"] == "deemphasize"
 }
@@ -390,7 +390,7 @@ fn is_library(frame: &Value) -> bool {
 const OF_OTHERS: [&str; 3] = ["node_modules", "site-packages", "vendor"];
 
 /// Whether a frame is in a source below a folder, and of the project's own.
-fn is_in(frame: &Value, folder: &Path) -> bool {
+fn is_project_frame(frame: &Value, folder: &Path) -> bool {
     let path = frame["source"]["path"].as_str().unwrap_or_default();
     let own = |below: &Path| !below.iter().any(|part| OF_OTHERS.iter().any(|name| part == *name));
     has_source(frame) && Path::new(path).strip_prefix(folder).is_ok_and(own)
@@ -445,7 +445,7 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
         returned.extend(take_returned(&mut told));
         add_visible(&mut rows, told);
     }
-    // Of code without a source mostly nothing can be read: that says nothing about the stop.
+    // Code without a source rarely has readable variables, so an error says nothing about the stop.
     if !has_source(frame) {
         let failed = |row: &Value| {
             let attributes = row["presentationHint"]["attributes"].as_array().into_iter().flatten();
@@ -474,8 +474,8 @@ async fn add_variables(session: &AgentSession, frame: &Value, event: &mut Value)
     Ok(())
 }
 
-/// Takes out of the variables of a frame what the calls of a step returned: rows such as `Total returned`,
-/// which no variable can be called.
+/// Removes the values that the calls of a step returned from the variables of a frame: rows such as `Total
+/// returned`, which is not a valid variable name.
 fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
     let name = |row: &Value| row["name"].as_str()?.strip_suffix(RETURNED).map(str::to_owned);
     let taken = rows.extract_if(.., |row| name(row).is_some());

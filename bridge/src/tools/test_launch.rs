@@ -1,5 +1,5 @@
-//! `debug_launch_test`: what a call means, its runs, and what is answered when nothing ran. The processes of
-//! a run are [`super::test_run`]'s, and what its first stop means is in [`super::test_stops`].
+//! `debug_launch_test`: parses the call, starts its runs, and answers when nothing ran. [`super::test_run`]
+//! has the processes of a run, and [`super::test_stops`] interprets its first stop.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ pub(super) enum RunStart {
 }
 
 /// Until when a run that needs no build is waited for.
-pub(super) fn soon() -> Instant {
+pub(super) fn results_deadline() -> Instant {
     Instant::now() + RESULTS_TIMEOUT
 }
 
@@ -149,7 +149,7 @@ fn known_frameworks() -> String {
 pub struct BegunTests(Mutex<HashMap<String, Arc<TestRun>>>);
 
 impl BegunTests {
-    /// Takes out the run of a call, if it is there.
+    /// Removes and returns the run of a call, if there is one.
     pub fn take(&self, key: &str) -> Option<Arc<TestRun>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
     }

@@ -169,12 +169,12 @@ impl TestRun {
     }
 
     /// Something is answered of it now.
-    pub(super) fn answer(&self) {
+    pub(super) fn mark_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
 
     /// How many exceptions were passed, with this one.
-    pub(super) fn pass(&self) -> u64 {
+    pub(super) fn count_passed_exception(&self) -> u64 {
         self.passed.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -201,7 +201,7 @@ impl TestRun {
     }
 
     /// Waits until the run has ended, or wants another process.
-    async fn settle(&self) -> Option<Result<(Value, TestResults), Failure>> {
+    async fn wait_for_update(&self) -> Option<Result<(Value, TestResults), Failure>> {
         let mut progress = self.progress.clone();
         let started = self.started.load(Ordering::Relaxed);
         let settled = progress.wait_for(|progress| progress.outcome.is_some() || progress.wanted > started);
@@ -211,7 +211,7 @@ impl TestRun {
 
     /// Adds the results to the end of its process, once they are known.
     pub async fn describe(&self, event: &mut Value) {
-        match self.settle().await {
+        match self.wait_for_update().await {
             Some(Ok((answer, results))) => {
                 let tests = answer::tests(&self.folder, &results);
                 event["outcome"] = json!(if tests["failed"] != 0 {
@@ -222,8 +222,8 @@ impl TestRun {
                     "passed"
                 });
                 event["tests"] = tests;
-                // Its process may be one of several, and one that a client drives ends with 0 whatever its
-                // tests do.
+                // Its process may be one of several, and one that a client drives exits
+                // with 0 even if tests failed.
                 if answer["exitCode"].is_i64() {
                     event["exitCode"] = answer["exitCode"].clone();
                 }
@@ -244,7 +244,7 @@ impl TestRun {
     }
 }
 
-/// Ends a session that is to be followed by another; its breakpoints are kept for that.
+/// Ends a session that another one replaces, and keeps its breakpoints for that one.
 pub(super) async fn leave(call: &ToolCall, session: &AgentSession) {
     let requested = session.with_requested(|requested| requested.for_next_program());
     call.bridge.with_early(|early| {
@@ -302,7 +302,7 @@ pub(super) async fn start(
             .await?;
     let session = call.add_session(session);
     bridge.with_early(std::mem::take);
-    session.keep_run(run.clone());
+    session.set_test_run(run.clone());
     let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     if let Some(started) = launch.started.take() {
         started.send(pid.unwrap_or(0)).unwrap_or_default();
@@ -350,7 +350,7 @@ pub(super) async fn next_process(
     session: &AgentSession,
 ) -> Result<Option<Arc<AgentSession>>, Failure> {
     let Some(run) = session.test_run() else { return Ok(None) };
-    if run.settle().await.is_some() {
+    if run.wait_for_update().await.is_some() {
         return Ok(None);
     }
     match run.next(call, Instant::now() + RESULTS_TIMEOUT).await? {

@@ -1,5 +1,5 @@
-//! The first stop of a run of tests: whether it is where the test failed, and what of its answer is the
-//! runner's. What failed is the framework's to report.
+//! Interprets the first stop of a test run: whether it is where the test failed, and which parts of its
+//! answer are details of the runner. The framework reports which tests failed.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) enum FirstStop {
 ///
 /// # Errors
 /// When a process cannot be started, or resumed.
-pub(super) async fn first(
+pub(super) async fn handle_first_event(
     call: &ToolCall,
     session: &AgentSession,
     answer: &mut Value,
@@ -48,25 +48,27 @@ pub(super) async fn first(
     if let Some(known) = &run.request.options.known {
         // The stop may be in a program that the runner started.
         let at = stopped.filter(|at| at.root().id == session.id);
-        if let Some(at) = at.filter(|_| is_another(answer, known) && run.pass() <= MAX_PASSED) {
+        if let Some(at) =
+            at.filter(|_| is_another(answer, known) && run.count_passed_exception() <= MAX_PASSED)
+        {
             let before = at.snapshot();
             at.resume("continue", json!({ "threadId": before.stop["threadId"] }), &call.cancel).await?;
             return Ok(FirstStop::Wait(at, before.news));
         }
     } else if let Some(known) = rethrown_exception(answer).or_else(|| caught_exception(answer, session)) {
         leave(call, session).await;
-        let again = run.again(Some(known), run.repeat.map(Repeat::after_unseen));
-        match test_launch::begin(call, again, test_launch::soon()).await? {
+        let again = run.again(Some(known), run.repeat.map(Repeat::with_unseen_failure));
+        match test_launch::begin(call, again, test_launch::results_deadline()).await? {
             RunStart::Session(session) => return Ok(FirstStop::Wait(session, 0)),
             RunStart::Answer(instead) => *answer = instead,
         }
         return Ok(FirstStop::Answer);
     }
-    run.answer();
+    run.mark_answered();
     let current = call.bridge.current().filter(|current| current.root().id == session.id);
     let current = current.as_deref().unwrap_or(session);
     launch::describe(answer, current);
-    tidy(&mut answer["event"], current);
+    remove_runner_details(&mut answer["event"], current);
     let passed = answer["event"]["outcome"] == "passed";
     let failed = answer["event"]["outcome"] == "failed";
     let note = session.with_plan(|plan| plan.stops.as_ref().and_then(|stops| stops.note));
@@ -104,7 +106,7 @@ fn is_code(value: &str) -> bool {
 }
 
 /// Removes the runner's own output, fields that repeat the message of the stop, and the framework's frames.
-fn tidy(event: &mut Value, session: &AgentSession) {
+fn remove_runner_details(event: &mut Value, session: &AgentSession) {
     // The test runner handles every exception of a test; Python's passes it to the debugger as unhandled.
     if (event["isUnhandled"] == false || session.engine == "debugpy")
         && let Some(event) = event.as_object_mut()

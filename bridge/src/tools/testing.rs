@@ -112,7 +112,7 @@ async fn run_tests(call: &ToolCall) -> Result<Value, Failure> {
     .await
 }
 
-/// A runner that only runs everything, or what its own arguments say: makefiles, scripts.
+/// A runner without test selection: it runs everything, or what its arguments name (makefiles, scripts).
 async fn generic(call: &ToolCall, project: Project) -> Result<Value, Failure> {
     let chosen = build::RunnerArguments {
         filter: call.arguments.text("filter")?.filter(|filter| !filter.is_empty()),
@@ -193,7 +193,7 @@ pub fn parse(arguments: &ToolArguments, roots: &Roots) -> Result<Result<TestRequ
     Ok(Ok(request))
 }
 
-/// The project of a path: what the path is, or what the folders above it hold. A source in it is the scope.
+/// Finds the project of a path, there or in the folders above. A source in it becomes the scope.
 fn locate(
     roots: &Roots,
     path: Option<&str>,

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::execution::{limit, unseen_event};
 use super::stops::{add_output, output, report, stopped_thread};
-use super::waiting::trigger_in_vain;
+use super::waiting::wait_for_trigger;
 use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{FUNCTIONS, Purpose};
@@ -110,7 +110,7 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
     .await;
     let taken = session.drop_breakpoints(Purpose::Trace).await;
     let answer = outcome?;
-    // A session that is over has no breakpoints to take out.
+    // A session that has ended has no breakpoints to remove.
     if let Err(failure) = taken
         && session.snapshot().state != ProgramState::Exited
     {
@@ -277,7 +277,7 @@ async fn answer(
     Ok(answer)
 }
 
-/// Takes in rows until all are there, the program stops or ends, or the time is up.
+/// Collects rows until there are enough, the program stops or ends, or the time is up.
 async fn collect(
     table: &mut TraceTable,
     call: &ToolCall,
@@ -288,7 +288,7 @@ async fn collect(
     until: Instant,
 ) -> Result<&'static str, Failure> {
     let mut snapshot = session.watch_snapshot();
-    let triggered = trigger_in_vain(call);
+    let triggered = wait_for_trigger(call);
     tokio::pin!(triggered);
     loop {
         let news = async { snapshot.wait_for(|snapshot| snapshot.news > seen).await.is_ok() };

@@ -1,6 +1,6 @@
-//! `debug_try`: an experiment. The program that was launched is started twice more, with the same arguments
-//! and the same input, once with a change at a place and once without. How a run goes is [`mod@run`]'s, what
-//! differs is [`difference`]'s; the session that the agent uses stays as it is.
+//! `debug_try`: an experiment. It starts the launched program twice more, with the same arguments and the
+//! same input, once with a change at a location and once without. [`mod@run`] executes a run, and
+//! [`difference`] compares the two; the session that the agent uses stays unchanged.
 
 mod difference;
 mod recorded_input;
@@ -13,7 +13,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::execution::MAX_TIMEOUT;
-use super::repeats::leave_out_build;
+use super::repeats::disable_build;
 use crate::arguments::ToolArguments;
 use crate::bounds::Budget;
 use crate::breakpoint_requests::{BreakpointRequests, Purpose, RequestedBreakpoint};
@@ -81,7 +81,7 @@ struct Experiment {
 struct TargetHit {
     request: RequestedBreakpoint,
     hit: u64,
-    /// Description for people.
+    /// Description for messages.
     name: String,
 }
 
@@ -150,7 +150,7 @@ fn plan(session: &AgentSession) -> Result<SessionPlan, Failure> {
         return Err(cannot("the program was launched without debugging (`noDebug`)"));
     }
     attributes["stopOnEntry"] = json!(false);
-    leave_out_build(&mut attributes);
+    disable_build(&mut attributes);
     // A child process would stop at the place too, where no client resumes it.
     if session.engine == "debugpy" {
         attributes["subProcess"] = json!(false);
@@ -207,7 +207,7 @@ async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experimen
     Ok(Experiment { place: place(call, session, arguments).await?, until, set, skip, expressions, time })
 }
 
-/// `set`: names and expressions; a number or a truth value is taken as it is written.
+/// `set`: expressions and their new values; a number or a boolean becomes its text.
 fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
     let wrong = |what: &Value| {
         Failure::invalid(format!("`set` must be an object, as {{name: expression}}, not {what}"))

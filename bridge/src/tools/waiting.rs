@@ -9,7 +9,9 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{add_other_stops, add_output, add_started, begin_with, output, report, report_relative};
+use super::stops::{
+    add_other_stops, add_output, add_started, output, prepend_message, report, report_relative,
+};
 use super::test_stops::FirstStop;
 use super::{repeats, serving, test_run, test_stops};
 use crate::agent_view::InputWait;
@@ -92,7 +94,7 @@ async fn wait_once(
     let knows = AtomicBool::new(false);
     let idles = async {
         tokio::time::sleep(brief).await;
-        idles(call, session.root(), until, &knows).await
+        wait_until_idle(call, session.root(), until, &knows).await
     };
     let relative = async {
         if brief > INPUT_CHECK_TIMEOUT {
@@ -118,8 +120,8 @@ async fn wait_once(
             () = step_is_lost => Ok(WaitOutcome::InVain),
             found = relative => Ok(WaitOutcome::Relative(found)),
             waited = idles => waited,
-            printed = prints(call, session, until) => printed.map(WaitOutcome::Printed),
-            () = trigger_in_vain(call) => Ok(WaitOutcome::Triggered),
+            printed = wait_for_match(call, session, until) => printed.map(WaitOutcome::Printed),
+            () = wait_for_trigger(call) => Ok(WaitOutcome::Triggered),
             () = tokio::time::sleep_until(until) => Ok(WaitOutcome::InVain),
         }
     };
@@ -137,10 +139,12 @@ async fn wait_once(
     let mut answer = format_outcome(session, &waited, knows.into_inner(), call).await;
     add_other_stops(&mut answer, call, session);
     add_started(&mut answer, session);
-    if let FirstStop::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
+    if let FirstStop::Wait(next, seen) =
+        test_stops::handle_first_event(call, session.root(), &mut answer).await?
+    {
         return Ok(NextWait::Wait(next, seen));
     }
-    Ok(match repeats::next(call, session.root(), &mut answer).await? {
+    Ok(match repeats::start_next_run(call, session.root(), &mut answer).await? {
         Some(next) => NextWait::Wait(next, 0),
         None => NextWait::Answer(answer),
     })
@@ -149,14 +153,14 @@ async fn wait_once(
 /// Returns when the program has read all its input and waits for more, or has printed that it listens. A
 /// call with `waitFor` ignores the latter. If the agent already knows of the wait for input, this sets
 /// `knows` and keeps waiting.
-async fn idles(
+async fn wait_until_idle(
     call: &ToolCall,
     session: &AgentSession,
     until: Instant,
     knows: &AtomicBool,
 ) -> Result<WaitOutcome, Failure> {
     loop {
-        let waited = idles_once(call, session, until).await?;
+        let waited = wait_until_idle_once(call, session, until).await?;
         let is_known =
             matches!(&waited, WaitOutcome::Input { wait, .. } if session.agent_view.knows_input_wait(wait));
         knows.store(is_known, Ordering::Relaxed);
@@ -167,7 +171,11 @@ async fn idles(
     }
 }
 
-async fn idles_once(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<WaitOutcome, Failure> {
+async fn wait_until_idle_once(
+    call: &ToolCall,
+    session: &AgentSession,
+    until: Instant,
+) -> Result<WaitOutcome, Failure> {
     let left = until.saturating_duration_since(Instant::now());
     let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
     let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
@@ -188,14 +196,14 @@ async fn idles_once(call: &ToolCall, session: &AgentSession, until: Instant) -> 
 }
 
 /// Returns when what the call triggered has ended, and nothing else has happened for a moment.
-pub(super) async fn trigger_in_vain(call: &ToolCall) {
+pub(super) async fn wait_for_trigger(call: &ToolCall) {
     let Some(trigger) = &call.trigger else { return std::future::pending().await };
     trigger.wait_until_ended().await;
     tokio::time::sleep(SERVING_SETTLE_TIMEOUT).await;
 }
 
 /// Returns what of the output matches the call's `waitFor`, if it has one.
-async fn prints(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Value, Failure> {
+async fn wait_for_match(call: &ToolCall, session: &AgentSession, until: Instant) -> Result<Value, Failure> {
     let session = session.root();
     let Some(pattern) = call.arguments.text("waitFor")? else { return std::future::pending().await };
     loop {
@@ -248,7 +256,7 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
             let now = session.snapshot();
             let mut answer = json!({ "state": now.state.as_str(), "pending": true });
             if matches!(waited, WaitOutcome::Triggered) {
-                answer = begin_with(TRIGGERED, answer);
+                answer = prepend_message(TRIGGERED, answer);
             }
             if knows {
                 answer["waitingForInput"] =

@@ -70,13 +70,13 @@ pub fn of(ran: &RunSummary<'_>, written: FinishedReport, results: &TestResults) 
     if counts.total() > 0 {
         answer["tests"] = tests;
     }
-    if let Some(error) = error(ran, &written_counts(&answer), results) {
+    if let Some(error) = error(ran, &read_counts(&answer), results) {
         answer["error"] = error;
     }
     answer
 }
 
-fn written_counts(answer: &Value) -> (u64, u64) {
+fn read_counts(answer: &Value) -> (u64, u64) {
     (answer["errors"].as_u64().unwrap_or(0), answer["warnings"].as_u64().unwrap_or(0))
 }
 
@@ -126,7 +126,7 @@ pub fn tests(folder: &str, results: &TestResults) -> Value {
     let shown = kept.failures.len().clamp(1, MAX_FAILURES);
     let room = (MAX_FAILURES_BYTES / shown).clamp(MESSAGE_BYTES_BOUNDS.0, MESSAGE_BYTES_BOUNDS.1);
     let failures: Vec<Value> =
-        kept.failures.iter().take(MAX_FAILURES).map(|one| brief(one, folder, room)).collect();
+        kept.failures.iter().take(MAX_FAILURES).map(|one| summarize_result(one, folder, room)).collect();
     if !failures.is_empty() {
         tests["failures"] = json!(failures);
     }
@@ -147,13 +147,13 @@ pub fn tests(folder: &str, results: &TestResults) -> Value {
         tests["skips"] = json!(skips);
     }
     if counts.total() <= MAX_LISTED_TESTS && !kept.passes.is_empty() {
-        tests["passes"] = kept.passes.iter().map(|one| brief(one, folder, room)).collect();
+        tests["passes"] = kept.passes.iter().map(|one| summarize_result(one, folder, room)).collect();
     }
     tests
 }
 
 /// One result, as an agent reads it. `room`: bytes of its message.
-pub fn brief(result: &TestResult, folder: &str, room: usize) -> Value {
+pub fn summarize_result(result: &TestResult, folder: &str, room: usize) -> Value {
     let mut brief = Map::new();
     brief.insert("name".into(), json!(result.display_name()));
     if result.name.as_ref().is_some_and(|name| *name != result.id) {
@@ -288,10 +288,10 @@ mod tests {
                 .into(),
             ..TestResult::default()
         };
-        let shown = brief(&result, "/w", 1000);
+        let shown = summarize_result(&result, "/w", 1000);
         assert_eq!((&shown["expected"], &shown["file"]), (&Value::Null, &json!("src/a.cs")));
         assert_eq!(shown["stack"], "at A() in src/a.cs:line 3\nat C() in c.cs:line 5");
         result.message = "differs".into();
-        assert_eq!(brief(&result, "/w", 1000)["expected"], "4");
+        assert_eq!(summarize_result(&result, "/w", 1000)["expected"], "4");
     }
 }

@@ -385,7 +385,7 @@ async fn rerun_after_crash(
         }
     }
     left.retain(|test| !run.results.has_result(test));
-    run.blame(&left, ended, |test| test.id.clone());
+    run.fail_crashed_test(&left, ended, |test| test.id.clone());
     run.code = ended.code;
     Ok(())
 }
@@ -409,7 +409,7 @@ async fn run_documentation(
     command = command.args(tests.iter().filter_map(|test| item_of(test.handle["name"].as_str()?)));
     let launch = ProcessLaunch::new(command.args(more), "lldb");
     let names = tests.iter().filter_map(|test| test.handle["name"].as_str().map(str::to_owned));
-    let mut reader = Libtest::new("doc").only(names.collect());
+    let mut reader = Libtest::new("doc").restrict_to(names.collect());
     run.process(&DirectLauncher, launch, "cargo test --doc", &mut reader, &mut NoResultSource).await.map(drop)
 }
 

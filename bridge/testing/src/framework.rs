@@ -49,7 +49,7 @@ pub trait TestFramework: Sync {
         None
     }
 
-    /// Whether a text looks like an id that is to be looked up in the list.
+    /// Whether a string looks like an id, which must then be in the list.
     fn is_id(&self, _text: &str) -> bool {
         false
     }

@@ -140,7 +140,7 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
 }
 
 /// One level of a name in `-run`.
-fn exactly<'n>(names: impl Iterator<Item = &'n str>) -> String {
+fn exact_pattern<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<String> = names.map(regex::escape).collect();
     format!("^({})$", names.join("|"))
 }
@@ -154,8 +154,8 @@ fn expressions(names: &[&str]) -> Vec<String> {
         groups.entry(parts).or_default().push(last);
     }
     let whole = |(parents, last): (Vec<&str>, Vec<&str>)| {
-        let above = parents.iter().map(|parent| exactly([*parent].into_iter()));
-        above.chain([exactly(last.into_iter())]).collect::<Vec<_>>().join("/")
+        let above = parents.iter().map(|parent| exact_pattern([*parent].into_iter()));
+        above.chain([exact_pattern(last.into_iter())]).collect::<Vec<_>>().join("/")
     };
     groups.into_iter().map(whole).collect()
 }

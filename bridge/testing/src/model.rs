@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct TestItem {
     /// Names it from one build to the next; `run` and `debug` take it.
     pub id: String,
-    /// For people, where that differs from the id.
+    /// Display name, if it differs from the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Absolute path of its source.
@@ -57,7 +57,7 @@ pub enum TestStatus {
 pub struct TestResult {
     /// Id of the test, as [`TestItem`] has it.
     pub id: String,
-    /// For people, where that differs from the id.
+    /// Display name, if it differs from the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether it passed, failed or was skipped.
@@ -111,7 +111,7 @@ pub enum TestEvent<'a> {
 }
 
 impl TestResult {
-    /// The name that people know it by.
+    /// The name that users see.
     pub fn display_name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.id)
     }

@@ -1,5 +1,5 @@
-//! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with helpers of ours that
-//! report. Not mocha and others, which run by their script (`run_tests`).
+//! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with a helper of Tandem that
+//! reports results. mocha and others run by their script (`run_tests`).
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ impl Manifest {
         self.words().any(|word| word == name)
     }
 
-    /// Whether the tests are written for this package: the script says so, or no script says anything else.
+    /// Whether the tests are written for this package: the script names it, or no script names another one.
     fn is_for(&self, name: &str) -> bool {
         let others = ["jest", "vitest", "mocha", "ava", "tap", "jasmine", "react-scripts", "ng", "--test"];
         let says_other = others.iter().any(|other| *other != name && self.runs(other));

@@ -17,7 +17,7 @@ use crate::run::{FrameworkRun, NullReader};
 
 /// More ids do not fit on a command line.
 const MAX_IDS: usize = 200;
-/// Sources that are looked at to tell pytest from unittest, and their size.
+/// Maximum number and size of the sources that are read to distinguish pytest from unittest.
 const MAX_SOURCES: usize = 200;
 const MAX_SOURCE: u64 = 1 << 20;
 /// Names and contents of Tandem's helper scripts.
@@ -164,7 +164,7 @@ impl Pytest {
         ])
     }
 
-    /// Runs pytest; what it reports besides results comes back.
+    /// Runs pytest; returns its exit code and the tests that it listed.
     async fn pytest(
         run: &mut FrameworkRun<'_>,
         command: ProcessCommand,
@@ -215,8 +215,7 @@ impl TestFramework for Pytest {
         Box::pin(async move {
             let mut command = Self::command(run);
             if run.host.is_debugger() {
-                // Input and output are those of the session; what failed is reported, and need not be
-                // printed.
+                // Input and output belong to the session; failures are reported and need not be printed.
                 command = command.args(["-s", "--no-header", "--tb=no"]);
             }
             let mut shown = "pytest".to_owned();
@@ -231,9 +230,9 @@ impl TestFramework for Pytest {
             command = command.args(&run.options.arguments);
             let (ended, _) = Self::pytest(run, command, &shown, false).await?;
             if ended.code >= 128 {
-                run.blame(chosen.tests(), ended, |test| test.id.clone());
+                run.fail_crashed_test(chosen.tests(), ended, |test| test.id.clone());
             }
-            // 4: an id there is none of; 5: nothing was left to run. Neither is a broken build.
+            // 4: an unknown id; 5: no tests to run. Neither is a broken build.
             if matches!(ended.code, 4 | 5) && !run.broken {
                 (run.code, run.first_code) = (0, None);
             }
@@ -280,18 +279,18 @@ fn is_unittest(project: &Project) -> bool {
         ["pytest.ini", ".pytest.ini", "conftest.py"].iter().any(|name| project.folder.join(name).exists())
             || ["pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"]
                 .iter()
-                .any(|name| says(&project.folder.join(name), "pytest"));
+                .any(|name| file_contains(&project.folder.join(name), "pytest"));
     if configured {
         return false;
     }
     let sources = sources(project);
-    let imports = |name: &str| sources.iter().any(|file| says(file, name));
+    let imports = |name: &str| sources.iter().any(|file| file_contains(file, name));
     imports("unittest.TestCase")
         && !imports("import pytest")
         && !sources.iter().any(|file| has_bare_test(file))
 }
 
-fn says(file: &Path, text: &str) -> bool {
+fn file_contains(file: &Path, text: &str) -> bool {
     bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
 }
 
@@ -334,7 +333,7 @@ impl Unittest {
         let shown = if mode == "list" { "" } else { "python -m unittest" };
         let ended = run.process(host, launch, shown, &mut NullReader, &mut reports).await?;
         if ended.code >= 128 {
-            run.blame(tests, ended, |test| test.id.clone());
+            run.fail_crashed_test(tests, ended, |test| test.id.clone());
         }
         Ok(run.collect(&mut reports, "unittest"))
     }

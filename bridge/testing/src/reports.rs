@@ -1,6 +1,5 @@
-//! The lines that our helpers inside a framework (a pytest plug-in, a reporter of jest and the like) write
-//! into a named pipe: one JSON object each. A pipe rather than the program's output, which belongs to the
-//! tests.
+//! Reads the lines that Tandem's helpers inside a framework (a pytest plug-in, a jest reporter) write into a
+//! named pipe: one JSON object each. They do not use the program's output, because it belongs to the tests.
 //!
 //! `started` and `finished` carry a result, `planned` how many results will follow, `test` a test that is
 //! listed, `broken` a source that cannot be loaded, `part` a piece of a long line.
@@ -136,7 +135,7 @@ fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
     if part["more"] == true { None } else { parts.remove(of) }
 }
 
-/// Takes in a line; one that is not ours is passed over.
+/// Parses a line; lines of other origin are ignored.
 fn line_of(line: &str, results: &TestResults, collected: &mut CollectedReports) {
     let Ok(value) = serde_json::from_str::<Value>(line) else { return };
     match value["event"].as_str() {

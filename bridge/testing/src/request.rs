@@ -100,7 +100,7 @@ impl TestRequest {
         Ok(listed)
     }
 
-    /// The tests that are meant; and, when a build or a source is broken, the answer that says so.
+    /// Returns the selected tests, and an answer with errors when a build or a source is broken.
     ///
     /// # Errors
     /// As [`list`](Self::list).

@@ -22,7 +22,7 @@ const MAX_TEXT: usize = 64 << 10;
 /// Receives the events of a run.
 pub type Listener = Arc<dyn Fn(&TestEvent<'_>) + Send + Sync>;
 
-/// Results of a run, shared by those who read them from different pipes.
+/// Results of a run, shared by the tasks that read them from several pipes.
 #[derive(Clone, Default)]
 pub struct TestResults(Arc<Mutex<TestResultsState>>);
 

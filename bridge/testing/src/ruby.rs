@@ -1,5 +1,5 @@
-//! Tests of Ruby: minitest and RSpec, each with a reporter that Tandem adds. Not test-unit, which has its own
-//! commands (`run_tests`).
+//! Tests of Ruby: minitest and RSpec, each with a reporter that Tandem adds. test-unit has
+//! other commands (`run_tests`).
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ use crate::model::TestItem;
 use crate::reports::{ReportPipe, VARIABLE};
 use crate::run::{FrameworkRun, KnownException, NullReader};
 
-/// Sources that are looked at to tell the frameworks apart, and their size.
+/// Maximum number and size of the sources that are read to distinguish the frameworks.
 const MAX_SOURCES: usize = 100;
 const MAX_SOURCE: u64 = 1 << 20;
 /// Names and contents of Tandem's helper scripts.
@@ -94,14 +94,14 @@ fn is_spec(path: &Path) -> bool {
     path.to_string_lossy().ends_with("_spec.rb")
 }
 
-fn says(file: &Path, text: &str) -> bool {
+fn file_contains(file: &Path, text: &str) -> bool {
     bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
 }
 
 /// Whether the project's specs are RSpec's; minitest has some, too.
 fn is_rspec(project: &Project) -> bool {
     let specs: Vec<PathBuf> = sources(project).into_iter().filter(|path| is_spec(path)).collect();
-    let minitest = specs.iter().take(MAX_SOURCES).any(|file| says(file, "minitest/"));
+    let minitest = specs.iter().take(MAX_SOURCES).any(|file| file_contains(file, "minitest/"));
     let only = sources(project).iter().all(|path| is_spec(path));
     !specs.is_empty()
         && !minitest
@@ -240,7 +240,7 @@ fn is_within(folder: &Path, file: &str) -> bool {
 }
 
 /// A pattern that names these and no others, as Ruby writes it.
-fn exactly(names: &[&str]) -> String {
+fn exact_pattern(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| regex::escape(name).replace('/', "\\/")).collect();
     format!("/^({})$/", names.join("|"))
 }
@@ -257,7 +257,7 @@ impl TestFramework for Minitest {
     fn detects(&self, project: &Project) -> bool {
         let sources = sources(project);
         let looked_at = || sources.iter().take(MAX_SOURCES);
-        !sources.is_empty() && !is_rspec(project) && !looked_at().any(|file| says(file, "test/unit"))
+        !sources.is_empty() && !is_rspec(project) && !looked_at().any(|file| file_contains(file, "test/unit"))
     }
 
     fn list<'a>(&'a self, run: &'a mut FrameworkRun<'_>) -> BoxFuture<'a, Result<Vec<TestItem>, Failure>> {
@@ -281,7 +281,7 @@ impl TestFramework for Minitest {
                     files.sort();
                     files.dedup();
                     let names: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
-                    (if files.is_empty() { sources(run.project) } else { files }, Some(exactly(&names)))
+                    (if files.is_empty() { sources(run.project) } else { files }, Some(exact_pattern(&names)))
                 }
             };
             Self::minitest(run, files, only, false).await.map(drop)
@@ -432,6 +432,6 @@ mod tests {
 
     #[test]
     fn names_become_patterns() {
-        assert_eq!(exactly(&["A#test_x", "B#test_a/b?"]), r"/^(A\#test_x|B\#test_a\/b\?)$/");
+        assert_eq!(exact_pattern(&["A#test_x", "B#test_a/b?"]), r"/^(A\#test_x|B\#test_a\/b\?)$/");
     }
 }

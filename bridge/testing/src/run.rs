@@ -21,7 +21,7 @@ use crate::results::{TestResults, ending};
 
 /// How often the time limit of each test is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
-/// How long helpers may take to report after their process has ended: what they wrote is in the pipe already.
+/// How long helpers may take to report after their process has ended: their data is in the pipe already.
 const HELPER_TIMEOUT: Duration = Duration::from_millis(20);
 /// Length of the kept stderr and stdout tail of a process, in bytes, for a test during which it ended.
 const MAX_TAIL: usize = 2 << 10;
@@ -96,7 +96,7 @@ pub struct FrameworkRun<'a> {
     pub project: &'a Project,
     /// How to run the tests.
     pub options: &'a TestRunOptions,
-    /// The only target framework that is wanted.
+    /// The only target framework to run, if the call names one.
     pub framework: Option<&'a str>,
     /// A folder for files of this run.
     pub scratch: &'a Path,
@@ -112,7 +112,7 @@ pub struct FrameworkRun<'a> {
     pub results: TestResults,
     /// The code of the last process.
     pub code: i32,
-    /// That of the first process with tests that did not end with 0.
+    /// Exit code of the first test process that did not exit with 0.
     pub first_code: Option<i32>,
     /// As they were run, without our own options.
     pub commands: Vec<String>,
@@ -123,13 +123,14 @@ pub struct FrameworkRun<'a> {
 
 /// Reads what a process with tests prints.
 pub trait OutputReader: Send {
-    /// One line, without its end. What [`hides`](Self::hides) hides of it may go to the report all the same.
+    /// One line, without its end. The report may contain lines that
+    /// [`hides`](Self::hides) hides from the output.
     fn line(&mut self, stream: OutputStream, line: &str, report: &mut BuildReport, results: &TestResults);
 
     /// The beginning of a line, whose end may never come.
     fn partial_line(&mut self, _text: &str, _results: &TestResults) {}
 
-    /// Whether [`partial_line`](Self::partial_line) is wanted.
+    /// Whether the reader handles [`partial_line`](Self::partial_line).
     fn wants_partial_lines(&self) -> bool {
         false
     }
@@ -156,7 +157,7 @@ pub trait ResultSource: Send {
     /// May be dropped at any time.
     fn follow<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, Failure>;
 
-    /// Takes in what is left when the process has ended.
+    /// Collects the remaining reports when the process has ended.
     fn finish<'a>(&'a mut self, results: &'a TestResults) -> BoxFuture<'a, ()>;
 
     /// Reason, if known, why the running tests have not ended.
@@ -233,7 +234,7 @@ impl<'a> FrameworkRun<'a> {
         self.options.run_limit.saturating_sub(self.began.elapsed())
     }
 
-    /// A command, for people; what is only there to make it possible is empty.
+    /// Records a command for the answer; `shown` is empty for an auxiliary command.
     fn show(&mut self, shown: &str) {
         if !shown.is_empty() && self.commands.last().is_none_or(|last| last != shown) {
             self.commands.push(shown.to_owned());
@@ -241,7 +242,8 @@ impl<'a> FrameworkRun<'a> {
         }
     }
 
-    /// Runs a step of a build; `shown` is the command as people would type it. Whether it succeeds.
+    /// Runs a step of a build and returns whether it succeeded; `shown` is the
+    /// command as a user would type it.
     ///
     /// # Errors
     /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
@@ -353,7 +355,12 @@ impl<'a> FrameworkRun<'a> {
 
     /// The process failed without reporting which test it ran. Of these tests, the one that has no result, or
     /// whose call is in the output, has failed.
-    pub fn blame(&self, tests: &[TestItem], ended: ProcessExit, calls: impl Fn(&TestItem) -> String) {
+    pub fn fail_crashed_test(
+        &self,
+        tests: &[TestItem],
+        ended: ProcessExit,
+        calls: impl Fn(&TestItem) -> String,
+    ) {
         let left: Vec<&TestItem> = tests.iter().filter(|test| !self.results.has_result(test)).collect();
         let printed = self.report.output.text();
         let called = left.iter().filter_map(|test| Some((printed.find(&calls(test))?, *test)));

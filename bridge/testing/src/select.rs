@@ -1,5 +1,5 @@
-//! Which of the listed tests a call means: by id, by a part of a name, by class, file, trait, target
-//! framework or what has changed; and the names nearest to one that there is none of.
+//! Selects tests of a list: by id, part of a name, class, file, trait, target framework or changed files. An
+//! error names the ids nearest to an unknown one.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ impl TestSelection {
                 return Err(none(&format!("there is no test `{id}`"), id, &tests));
             }
         }
-        // An id as the filter means this test, whatever else has its name in it.
+        // A filter that equals an id selects that test only, even if other names contain it.
         let exact =
             self.filter.as_ref().is_some_and(|filter| tests.iter().any(|test| is_named(test, filter)));
         let holds = |test: &TestItem| {
@@ -126,7 +126,7 @@ fn has_changed(test: &TestItem, changed: &[PathBuf]) -> bool {
     test.file.as_ref().is_some_and(|own| changed.iter().any(|file| file == Path::new(own)))
 }
 
-/// `NOT_FOUND`, with the names nearest to what was wanted.
+/// Builds a `NOT_FOUND` failure with the names nearest to the requested one.
 pub fn none(message: &str, wanted: &str, tests: &[TestItem]) -> Failure {
     let failure = Failure::new(ErrorCode::NotFound, message);
     if tests.is_empty() {

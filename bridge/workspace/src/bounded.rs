@@ -1,7 +1,7 @@
 //! Reads a file that another program wrote: never more than the limit, and never waiting for a pipe or a
 //! device.
 //!
-//! Not here: whether the file may be read at all. Callers check that first.
+//! Not here: the check that the file may be read, which is the caller's.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};

@@ -1,8 +1,9 @@
-//! Builds, tests and checks: what a folder holds decides the tool ([`project`]), the tool decides the steps
-//! ([`steps`]), and each step has a reader of the tool's own format ([`readers`]) that fills the [`report`].
+//! Builds, tests and checks: the files of a folder determine the tool ([`project`]), the tool
+//! determines the steps ([`steps`]), and each step has a reader of that tool's format ([`readers`])
+//! that fills the [`report`].
 //!
-//! A build runs whatever the project says, with the rights of the user who started the bridge: it is no more
-//! confined than a build in a terminal.
+//! A build runs any code of the project, with the rights of the user who started the bridge: it is not
+//! confined more than a build in a terminal.
 
 pub mod project;
 pub mod readers;
@@ -42,7 +43,7 @@ pub enum BuildAction {
 }
 
 impl BuildAction {
-    /// As it is called in messages.
+    /// Name of the action in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Build => "build",
@@ -116,10 +117,11 @@ pub async fn run(
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         report: report.finish(),
     };
-    // The scratch folder's name means nothing to people.
+    // Users do not know the scratch folder.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
-    let bad =
-        cut(&answer).or_else(|| none_ran(&answer, action, &chosen)).or_else(|| bad_news(&answer, action));
+    let bad = cut(&answer)
+        .or_else(|| no_tests_error(&answer, action, &chosen))
+        .or_else(|| failure_error(&answer, action));
     let mut answer = serde_json::to_value(answer)
         .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
     if let Some(error) = bad {
@@ -161,7 +163,7 @@ fn cut(answer: &BuildResult) -> Option<Value> {
 
 /// `error` of an answer whose filter matched no test, or whose runner found none. Most
 /// runners exit with 0 then.
-fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments) -> Option<Value> {
+fn no_tests_error(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments) -> Option<Value> {
     let report = &answer.report;
     if action != BuildAction::Test || report.errors > 0 || answer.exit_code != 0 {
         return None;
@@ -183,7 +185,7 @@ fn none_ran(answer: &BuildResult, action: BuildAction, chosen: &RunnerArguments)
 }
 
 /// `error` of an answer whose tool reports a failure. A check that finds errors in the code has succeeded.
-fn bad_news(answer: &BuildResult, action: BuildAction) -> Option<Value> {
+fn failure_error(answer: &BuildResult, action: BuildAction) -> Option<Value> {
     let report = &answer.report;
     let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
     // Some runners end well when what they would run does not compile.
@@ -262,8 +264,8 @@ mod tests {
         };
         let chosen = RunnerArguments { filter: filter.map(str::to_owned), ..RunnerArguments::default() };
         let error = cut(&answer)
-            .or_else(|| none_ran(&answer, BuildAction::Test, &chosen))
-            .or_else(|| bad_news(&answer, BuildAction::Test))?;
+            .or_else(|| no_tests_error(&answer, BuildAction::Test, &chosen))
+            .or_else(|| failure_error(&answer, BuildAction::Test))?;
         error["code"].as_str().map(str::to_owned)
     }
 

@@ -1,5 +1,5 @@
-//! A command as one text, split into a program and its arguments. No shell is involved, now or later: `;`,
-//! `|`, `$(…)`, `*` and `\` are ordinary characters.
+//! Splits a command string into a program and its arguments. No shell is involved, then or later: `;`, `|`,
+//! `$(…)`, `*` and `\` are ordinary characters.
 
 use tandem_error::Failure;
 

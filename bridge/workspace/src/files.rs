@@ -102,7 +102,7 @@ pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Lis
     Ok(listing)
 }
 
-/// Whether something of that kind is there.
+/// Whether an entry of that kind exists.
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, also for a link that leads out; `IO_FAILED`.

@@ -23,7 +23,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How the work went, once it has.
 type Result = std::result::Result<Value, Failure>;
 
-/// Says what is being done, for those who wait.
+/// Reports progress to the calls that wait.
 pub type ProgressSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Jobs {
             tokio::select! {
                 outcome = outcome_of(&mut done) => break outcome,
                 () = cancel.cancelled() => {
-                    self.cancel_for_its_last_waiter(key, &job);
+                    self.cancel_if_unshared(key, &job);
                     return Err(Failure::cancelled());
                 }
                 () = tokio::time::sleep_until(until) => {
@@ -137,7 +137,7 @@ impl Jobs {
     }
 
     /// Cancels the work unless another call waits for it, too; a later call starts it again.
-    fn cancel_for_its_last_waiter(&self, key: &str, job: &Arc<Job>) {
+    fn cancel_if_unshared(&self, key: &str, job: &Arc<Job>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if job.waiters.load(Ordering::Relaxed) > 1 {
             return;

@@ -76,7 +76,7 @@ impl From<ExitStatus> for ProcessExit {
     }
 }
 
-/// Where people get the programs that build and test their code.
+/// Hints for installing the programs that build and test code.
 const SOURCES: [(&str, &str); 9] = [
     ("bundle", "gem install bundler"),
     ("cargo", "https://rustup.rs"),
@@ -130,7 +130,7 @@ impl ProcessCommand {
         self
     }
 
-    /// For people: program and arguments.
+    /// Program and arguments for messages.
     pub fn line(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

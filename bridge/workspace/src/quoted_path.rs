@@ -65,8 +65,7 @@ pub fn entry(name: &[u8]) -> String {
     }
 }
 
-/// The bytes that a path represents: written as [`quote`] writes a whole path or as [`entry`] writes one of
-/// its parts, or as it is.
+/// Returns the bytes of a path: quoted as by [`quote`], in parts as by [`entry`], or plain.
 pub fn path_bytes(path: &str) -> Vec<u8> {
     if let Some(bytes) = parse_quoted(path) {
         return bytes;

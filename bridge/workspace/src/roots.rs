@@ -31,7 +31,7 @@ struct RootDirectory {
 #[derive(Debug, Default)]
 pub struct Roots(Vec<RootDirectory>);
 
-/// A path inside a root. That it exists, or that no link on the way leads out, is only known once it is used.
+/// A path inside a root by its spelling. Only its use checks that it exists and that no link leads out.
 #[derive(Debug, Clone)]
 pub struct ConfinedPath<'a> {
     root: &'a RootDirectory,
@@ -135,7 +135,7 @@ impl Roots {
     ) -> Result<T, Failure> {
         let mut outcome = work(&place.root.dir, &place.beneath);
         if outcome.as_ref().is_err_and(leads_out)
-            && let Some((root, beneath)) = self.other_way(place, follow)
+            && let Some((root, beneath)) = self.resolve_place(place, follow)
         {
             outcome = work(&root.dir, &beneath);
         }
@@ -150,7 +150,7 @@ impl Roots {
     }
 
     /// The place with its links resolved by the system; only a spelling: using it is checked again.
-    fn other_way(&self, place: &ConfinedPath<'_>, follow: bool) -> Option<(&RootDirectory, PathBuf)> {
+    fn resolve_place(&self, place: &ConfinedPath<'_>, follow: bool) -> Option<(&RootDirectory, PathBuf)> {
         let absolute = place.absolute();
         let real =
             if follow { real(&absolute)? } else { real(absolute.parent()?)?.join(absolute.file_name()?) };

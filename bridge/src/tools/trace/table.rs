@@ -1,4 +1,4 @@
-//! The rows of a trace: what is kept of the hits, and how an answer shows it.
+//! The rows of a trace: which hits are kept, and how an answer shows them.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ impl TraceTable {
         Self { keep, per_thread, ..Self::default() }
     }
 
-    /// Takes in a hit: for each expression its value as text, or an object with its error.
+    /// Adds a hit: for each expression its value as a string, or an object with its error.
     pub(super) fn take(&mut self, event: &Event) {
         if event.event != "traced" {
             return;

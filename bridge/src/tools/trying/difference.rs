@@ -21,7 +21,7 @@ pub(super) struct ExperimentReport<'a> {
 }
 
 impl ExperimentReport<'_> {
-    /// The program did not come to the place.
+    /// The program did not reach the location.
     pub(super) fn not_reached(&self, run: &ExperimentRun) -> Value {
         let place = &self.experiment.place;
         let mut message = match run.hits {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::session::AgentSession;
 
-/// Bytes written at once: a pipe accepts so much as a whole or not at all.
+/// Bytes of one write: a pipe accepts that many atomically.
 const MAX_BLOCK_BYTES: usize = 4096;
 
 /// The input that the session's program was given until now.

@@ -24,7 +24,7 @@ use crate::tools::values::MAX_VALUE_LEN;
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
 /// How long a program may wait for input, while another thread may still do something.
 const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a program that reads may take before it counts as waiting.
+/// How long a program that reads may take before it is considered to wait.
 const READ_TIMEOUT: Duration = Duration::from_millis(250);
 /// Stops on the way that are passed at most.
 const MAX_PASSED_STOPS: u64 = 100_000;
@@ -45,7 +45,7 @@ pub(super) struct ExperimentRun {
     pub(super) set: Vec<(String, String)>,
     /// The line at which it continued, when statements were skipped.
     pub(super) went_to: Option<u64>,
-    /// Values of the expressions at the place, after the change; where it ends says nothing of them.
+    /// Values of the expressions at the location, after the change; empty if the run did not reach it.
     pub(super) at_place: Vec<(String, String)>,
     /// `reached`, `exited`, `exception`, `stopped`, `waitingForInput` or `timeout`.
     pub(super) ended: &'static str,
@@ -60,10 +60,10 @@ pub(super) struct ExperimentRun {
     pub(super) after: [String; 2],
 }
 
-/// Starts a run, and ends it, whatever becomes of it.
+/// Runs the program once and ends its session in any case.
 ///
 /// # Errors
-/// Those of a launch; what the engine refuses of the change.
+/// The errors of a launch, and the engine's error when it refuses the change.
 pub(super) async fn run(
     call: &ToolCall,
     experiment: &Experiment,
@@ -87,7 +87,7 @@ pub(super) async fn run(
     };
     let what = if changed { "the run with the change" } else { "the run without the change" };
     let giving = async {
-        course.give(&start.given).await;
+        course.write_input(&start.given).await;
         std::future::pending().await
     };
     let going = async {
@@ -141,7 +141,7 @@ struct ActiveRun<'a> {
 
 impl ActiveRun<'_> {
     /// Writes the input, however slowly the program reads.
-    async fn give(&self, given: &RecordedInput) {
+    async fn write_input(&self, given: &RecordedInput) {
         let blocks = given.blocks();
         let last = blocks.len().saturating_sub(1);
         let mut writes: Vec<(&str, bool)> =
@@ -153,7 +153,7 @@ impl ActiveRun<'_> {
             let arguments = json!({ "data": data, "encoding": given.encoding, "closeAfter": close });
             loop {
                 match self.session.ask("processWriteInput", arguments.clone()).await {
-                    // The pipe was full all the while.
+                    // The pipe stayed full.
                     Err(failure)
                         if failure.code == ErrorCode::Timeout && failure.data["bytesWritten"] == 0 => {}
                     Err(failure) => {
@@ -170,7 +170,7 @@ impl ActiveRun<'_> {
     async fn go(&self, changed: bool) -> Result<ExperimentRun, Failure> {
         self.session.check_accepted(self.place)?;
         let mut run = ExperimentRun::default();
-        let news = self.to_place(&mut run).await?;
+        let news = self.run_to_place(&mut run).await?;
         if !run.came {
             self.describe_end(&mut run, news).await;
             run.after = self.output(None).await.0;
@@ -179,8 +179,8 @@ impl ActiveRun<'_> {
         }
         let (before, cursor) = self.output(None).await;
         run.before = before;
-        let is_there = self.at_place(&mut run, changed).await?;
-        let news = if is_there { WaitEnd::Stopped } else { self.to_end().await? };
+        let is_there = self.apply_change(&mut run, changed).await?;
+        let news = if is_there { WaitEnd::Stopped } else { self.run_to_end().await? };
         let came = news == WaitEnd::Stopped && (is_there || self.is_at(self.until));
         self.describe_end(&mut run, news).await;
         if came {
@@ -195,7 +195,7 @@ impl ActiveRun<'_> {
     }
 
     /// Runs to the hit of the place; passes other stops.
-    async fn to_place(&self, run: &mut ExperimentRun) -> Result<WaitEnd, Failure> {
+    async fn run_to_place(&self, run: &mut ExperimentRun) -> Result<WaitEnd, Failure> {
         let mut seen = 0;
         for _ in 0..MAX_PASSED_STOPS {
             if self.is_over() {
@@ -220,7 +220,7 @@ impl ActiveRun<'_> {
 
     /// Applies the change at the place. Returns whether the run ends there already: a skip may lead to the
     /// end of the experiment.
-    async fn at_place(&self, run: &mut ExperimentRun, changed: bool) -> Result<bool, Failure> {
+    async fn apply_change(&self, run: &mut ExperimentRun, changed: bool) -> Result<bool, Failure> {
         let experiment = self.experiment;
         let mut frame = self.frame().await?;
         run.at = name_place(&frame);
@@ -238,7 +238,7 @@ impl ActiveRun<'_> {
                 skip(self.session, &thread, &frame, experiment.skip).await?;
                 frame = self.frame().await?;
                 run.went_to = frame["line"].as_u64();
-                is_there = experiment.until.as_ref().is_some_and(|until| until.is_first(&frame));
+                is_there = experiment.until.as_ref().is_some_and(|until| until.is_first_hit(&frame));
             }
         }
         if experiment.until.is_none() {
@@ -248,7 +248,7 @@ impl ActiveRun<'_> {
     }
 
     /// Runs on to the place where the experiment ends, another stop, or the end.
-    async fn to_end(&self) -> Result<WaitEnd, Failure> {
+    async fn run_to_end(&self) -> Result<WaitEnd, Failure> {
         let until = self.experiment.until.as_ref();
         let mut files: Vec<String> =
             self.session.with_requested(|requested| requested.take(self.place)).into_iter().collect();
@@ -273,7 +273,7 @@ impl ActiveRun<'_> {
             let seen = self.session.snapshot().news;
             self.resume().await?;
             let news = self.next(seen).await;
-            if news == WaitEnd::Stopped && self.is_leaving().await {
+            if news == WaitEnd::Stopped && self.is_exiting().await {
                 continue;
             }
             if news != WaitEnd::Stopped || !self.is_at(self.until) {
@@ -321,7 +321,7 @@ impl ActiveRun<'_> {
             .ask_or_cancel("processReadOutput", arguments, left + REQUEST_TIMEOUT, self.cancel)
             .await;
         if !reading.is_ok_and(|read| read["waitingForInput"] == true) {
-            // Not ours to read, or over: only the events count.
+            // Its output is not readable here, or it has ended: only the events count.
             std::future::pending::<()>().await;
         }
     }
@@ -345,7 +345,7 @@ impl ActiveRun<'_> {
     }
 
     /// Whether it is stopped at what Python's `sys.exit` throws, which ends the program with a code.
-    async fn is_leaving(&self) -> bool {
+    async fn is_exiting(&self) -> bool {
         let stop = self.session.snapshot().stop;
         if stop["reason"] != "exception" {
             return false;
@@ -354,7 +354,7 @@ impl ActiveRun<'_> {
         told.is_ok_and(|told| told["exceptionId"] == "SystemExit")
     }
 
-    /// Why the engine has not set a breakpoint, in its own text.
+    /// The engine's reason for not setting a breakpoint.
     fn unbound_reason(&self) -> Option<String> {
         self.session.with_requested(|requested| {
             let (_, own) = requested.find(self.place)?;
@@ -378,7 +378,7 @@ impl ActiveRun<'_> {
         Ok(values)
     }
 
-    /// The value of an expression, or why there is none.
+    /// The value of an expression, or the reason why it has none.
     async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
         match assigning::evaluate(self.session, frame, expression, self.cancel).await {
             Ok(told) => Ok(text(&cut(&told["result"], MAX_VALUE_LEN))),
@@ -457,7 +457,7 @@ impl ActiveRun<'_> {
 
 impl TargetHit {
     /// Whether a frame is there, and the first time counts.
-    fn is_first(&self, frame: &Value) -> bool {
+    fn is_first_hit(&self, frame: &Value) -> bool {
         let here = frame["source"]["path"] == self.request.file && frame["line"] == self.request.dap["line"];
         here && self.hit == 1 && self.request.dap["condition"].is_null()
     }

@@ -47,7 +47,7 @@ pub(super) async fn skip(
         let targets = json!({ "source": { "path": path }, "line": line });
         let told = session.ask("gotoTargets", targets).await?;
         if let Some(target) = told["targets"].get(0) {
-            let went = go(session, thread, &target["id"]).await;
+            let went = jump_to(session, thread, &target["id"]).await;
             return went.map_err(|failure| cannot(&failure.message));
         }
     }
@@ -61,7 +61,7 @@ async fn end_line(session: &AgentSession, path: &str, line: u64) -> u64 {
     told["targets"][0]["endLine"].as_u64().unwrap_or(line).max(line)
 }
 
-async fn go(session: &AgentSession, thread: &Value, target: &Value) -> Result<(), Failure> {
+async fn jump_to(session: &AgentSession, thread: &Value, target: &Value) -> Result<(), Failure> {
     let seen = session.snapshot().news;
     session.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
     let mut snapshot = session.watch_snapshot();

@@ -76,7 +76,7 @@ impl Libtest {
     }
 
     /// Only these tests count: rustdoc runs more tests than its filter names.
-    pub(super) fn only(mut self, names: Vec<String>) -> Self {
+    pub(super) fn restrict_to(mut self, names: Vec<String>) -> Self {
         self.wanted = names;
         self
     }
@@ -145,7 +145,7 @@ impl Libtest {
 }
 
 /// The name of a test that begins, and what it printed behind that.
-fn beginning(line: &str) -> Option<(String, String)> {
+fn parse_test_start(line: &str) -> Option<(String, String)> {
     let (name, printed) = line.strip_prefix("test ")?.split_once(" ... ")?;
     Some((name.strip_suffix(" - should panic").unwrap_or(name).to_owned(), printed.to_owned()))
 }
@@ -209,7 +209,7 @@ impl OutputReader for Libtest {
                 Some(how) => self.result(&name, how.as_str(), results),
                 None => self.begin(&name, results),
             }
-        } else if let Some((name, printed)) = beginning(line).filter(|_| self.begun.is_none()) {
+        } else if let Some((name, printed)) = parse_test_start(line).filter(|_| self.begun.is_none()) {
             // Nothing captures what the test prints: it follows its name.
             self.begin(&name, results);
             self.printed.push(printed);
@@ -232,7 +232,7 @@ impl OutputReader for Libtest {
             let name = found["name"].to_owned();
             self.begin(&name, results);
         } else if let Some((name, _)) =
-            beginning(text).filter(|_| !text.ends_with("ok") && self.begun.is_none())
+            parse_test_start(text).filter(|_| !text.ends_with("ok") && self.begun.is_none())
         {
             self.begin(&name, results);
         }

@@ -144,7 +144,7 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
         Some(name) => command.arg(format!("-p:Configuration={name}")),
         None => command,
     };
-    let command = describing(command, run.scratch, &folder);
+    let command = add_description_targets(command, run.scratch, &folder);
     let name = run.project.file.as_ref().and_then(|file| file.file_name()).unwrap_or_default();
     let shown = if builds { format!("dotnet build {}", name.to_string_lossy()) } else { String::new() };
     let step = BuildStep { command, reader: OutputParser::compiler("msbuild") };
@@ -152,7 +152,7 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
         return Ok(Vec::new());
     }
     let mut found = select_framework(read(&folder), run.framework)?;
-    give_names(&mut found, &run.project.folder);
+    name_projects(&mut found, &run.project.folder);
     if let Some(missing) = found.iter().find(|one| !one.target.is_file()) {
         let message = format!(
             "`{}` is not built yet: there is no `{}`",
@@ -164,7 +164,7 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
     Ok(found)
 }
 
-fn describing(command: ProcessCommand, scratch: &Path, folder: &Path) -> ProcessCommand {
+fn add_description_targets(command: ProcessCommand, scratch: &Path, folder: &Path) -> ProcessCommand {
     let scratch = scratch.display();
     command
         .arg(format!("-p:CustomAfterMicrosoftCommonTargets={scratch}/inner.targets"))
@@ -196,7 +196,7 @@ fn select_framework(
 }
 
 /// Names the projects, where there are several.
-fn give_names(found: &mut [TestProject], folder: &Path) {
+fn name_projects(found: &mut [TestProject], folder: &Path) {
     let files: BTreeSet<PathBuf> = found.iter().map(|one| one.project.clone()).collect();
     for one in found.iter_mut().filter(|_| files.len() > 1) {
         let path = one.project.strip_prefix(folder).unwrap_or(&one.project);
@@ -284,12 +284,12 @@ mod tests {
             built("/w/b/b.csproj", "net10.0"),
         ];
         let mut some = select_framework(found.clone(), Some("NET10.0")).unwrap();
-        give_names(&mut some, Path::new("/w"));
+        name_projects(&mut some, Path::new("/w"));
         let names: Vec<_> = some.iter().filter_map(|one| one.name.as_deref()).collect();
         assert_eq!(names, ["a/a.csproj", "b/b.csproj"]);
         // One project for several frameworks needs no name.
         let mut one = select_framework(found[..2].to_vec(), None).unwrap();
-        give_names(&mut one, Path::new("/w"));
+        name_projects(&mut one, Path::new("/w"));
         assert!(one.len() == 2 && one.iter().all(|one| one.name.is_none()));
         let refused = select_framework(found, Some("net9.0")).unwrap_err();
         assert_eq!(refused.hint.as_deref(), Some("`framework` may be net10.0, net8.0"));

@@ -52,7 +52,7 @@ struct MtpConnection<'a> {
 /// # Errors
 /// When the program cannot be started or does not speak the protocol.
 pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<Vec<TestItem>, Failure> {
-    talk(run, project, MtpRequest::List).await
+    run_request(run, project, MtpRequest::List).await
 }
 
 /// Runs these tests of a project, or all if the list is empty.
@@ -65,14 +65,14 @@ pub async fn run(
     tests: Vec<TestItem>,
 ) -> Result<(), Failure> {
     let before = run.results.counts().failed;
-    talk(run, project, MtpRequest::Run(tests)).await?;
+    run_request(run, project, MtpRequest::Run(tests)).await?;
     if run.results.counts().failed > before {
         run.first_code.get_or_insert(TESTS_FAILED);
     }
     Ok(())
 }
 
-async fn talk(
+async fn run_request(
     run: &mut FrameworkRun<'_>,
     project: &TestProject,
     ask: MtpRequest,
@@ -120,7 +120,7 @@ async fn talk(
         && !tests.is_empty()
         && run.results.running().is_empty()
     {
-        run.blame(tests, ended, super::call_of);
+        run.fail_crashed_test(tests, ended, super::call_of);
     } else if ended.code == INVALID_COMMAND_LINE && !talk.done {
         return Err(arguments_failure(&run.report.output.text(), project));
     } else if !talk.done && run.results.counts().total() == 0 {

@@ -59,7 +59,7 @@ struct VstestConnection<'a> {
 /// # Errors
 /// When the console program cannot be started or does not speak the protocol.
 pub async fn list(run: &mut FrameworkRun<'_>, project: &TestProject) -> Result<Vec<TestItem>, Failure> {
-    talk(run, project, VstestRequest::List).await
+    run_request(run, project, VstestRequest::List).await
 }
 
 /// Runs these tests of a project.
@@ -72,14 +72,14 @@ pub async fn run(
     tests: &[TestItem],
 ) -> Result<(), Failure> {
     let cases = tests.iter().map(|test| test.handle["case"].clone()).collect();
-    talk(run, project, VstestRequest::Run(cases)).await?;
+    run_request(run, project, VstestRequest::Run(cases)).await?;
     if run.code == CRASHED {
-        run.blame(tests, ProcessExit { code: 134 }, super::call_of);
+        run.fail_crashed_test(tests, ProcessExit { code: 134 }, super::call_of);
     }
     Ok(())
 }
 
-async fn talk(
+async fn run_request(
     run: &mut FrameworkRun<'_>,
     project: &TestProject,
     ask: VstestRequest,

@@ -1,5 +1,5 @@
-//! jest: its own runner of a file (jest-circus) with ours around it, so that tests are listed without
-//! running, chosen by exact ids, and report as they begin and end, in whichever of its processes they run.
+//! jest: Tandem wraps its runner (jest-circus), so that it lists tests without running them, selects them by
+//! exact ids, and reports their start and end from each of its processes.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Node's own runner, `node --test`: each file of tests is a program, run by itself with ours in the place of
-//! `node:test`, so that tests are listed without running and chosen by exact ids in every version.
+//! Node's own runner, `node --test`: each test file is a program, which runs with Tandem's replacement of
+//! `node:test`. So tests are listed without running and selected by exact ids in every version.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ use crate::run::{FrameworkRun, NullReader};
 const MAX_FILES: usize = 5000;
 /// Folders that are looked through.
 const MAX_FOLDERS: usize = 20_000;
-/// A larger source is not looked at.
+/// Larger sources are skipped.
 const MAX_SOURCE: u64 = 4 << 20;
 /// Extensions of source files.
 const ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "mts", "cts"];
@@ -133,7 +133,7 @@ async fn file(
         let message = format!("`node` does not know an option: {}", printed.trim());
         return Err(Failure::new(ErrorCode::CommandFailed, message).hint("Node 20.16 or newer runs them"));
     }
-    // Node 20 runs the hooks of a suite whose tests a pattern leaves out: that one fails then says nothing.
+    // Node 20 runs the hooks of a suite whose tests a pattern excludes: a failure there means nothing.
     let is_chosen = more.is_empty() || ERROR.is_match(&printed);
     if ended.code != 0 && is_chosen && tests.is_empty() && run.results.counts().total() == before {
         report_load_error(run, file, &printed);

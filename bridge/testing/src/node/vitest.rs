@@ -62,14 +62,14 @@ async fn vitest(
     run.collect(&mut reports, "vitest");
     // A worker that has ended had no time to report which test it began.
     if let Some(tests) = wanted.filter(|_| ended.code != 0 && !run.broken && !debugs) {
-        run.blame(tests, ended, |test| test.id.clone());
+        run.fail_crashed_test(tests, ended, |test| test.id.clone());
     }
     Ok(())
 }
 
 /// A pattern that matches exactly these tests: vitest joins titles with spaces, and the separator of an id
 /// may be part of a title.
-fn exactly(tests: &[TestItem]) -> Option<String> {
+fn exact_pattern(tests: &[TestItem]) -> Option<String> {
     let name = |test: &TestItem| {
         let name = test.id.split_once(BETWEEN).map_or(test.id.as_str(), |(_, name)| name);
         regex::escape(name).replace(BETWEEN, "(?: > | )")
@@ -107,7 +107,7 @@ impl TestFramework for Vitest {
                     vitest(run, vec![format!("--testNamePattern={filter}")], None).await
                 }
                 ChosenTests::Tests(tests) => {
-                    vitest(run, exactly(tests).into_iter().collect(), Some(tests)).await
+                    vitest(run, exact_pattern(tests).into_iter().collect(), Some(tests)).await
                 }
             }
         })

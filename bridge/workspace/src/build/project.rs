@@ -8,7 +8,7 @@ use tandem_error::{ErrorCode, Failure};
 use crate::bounded;
 use crate::roots::Roots;
 
-/// Files of one folder that are looked at.
+/// Maximum number of files in a folder that are inspected.
 const MAX_FILES: usize = 10_000;
 
 /// A build tool. In this order when a folder holds files of several; makefiles often only call the others.
@@ -146,15 +146,15 @@ impl Project {
 
 /// Whether a folder has a file that makes it pytest's root.
 fn configures_pytest(folder: &Path) -> bool {
-    let says = |name: &str, section: &str| {
+    let contains_section = |name: &str, section: &str| {
         let text = bounded::read(&folder.join(name), 1 << 20).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().any(|line| line.trim_start().starts_with(section))
     };
     folder.join("pytest.ini").is_file()
         || folder.join(".pytest.ini").is_file()
-        || says("pyproject.toml", "[tool.pytest")
-        || says("tox.ini", "[pytest]")
-        || says("setup.cfg", "[tool:pytest]")
+        || contains_section("pyproject.toml", "[tool.pytest")
+        || contains_section("tox.ini", "[pytest]")
+        || contains_section("setup.cfg", "[tool:pytest]")
 }
 
 fn by_name(name: &str) -> Result<BuildTool, Failure> {

@@ -36,7 +36,7 @@ enum ParserKind {
 }
 
 impl OutputParser {
-    /// Lines of a compiler; `source` is who is named as the source of findings.
+    /// A parser of compiler messages; `source` names the tool in diagnostics.
     pub fn compiler(source: &'static str) -> Self {
         Self { format: ParserKind::Compiler(source), results: None }
     }

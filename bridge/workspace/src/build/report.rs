@@ -1,4 +1,4 @@
-//! The report of a build: diagnostics by file, tests, and the output as people read it. All of it bounded;
+//! The report of a build: diagnostics by file, tests, and the output as text. All of it is bounded;
 //! omitted parts are counted.
 
 use std::collections::{BTreeMap, HashSet};
@@ -30,7 +30,7 @@ pub struct BuildDiagnostic<'a> {
     pub column: u32,
     /// Last line, from 1; 0 when unknown.
     pub end_line: u32,
-    /// Behind the last column, or 0.
+    /// Column after the last one of the range, or 0.
     pub end_column: u32,
     /// It is an error; else a warning.
     pub error: bool,
@@ -78,7 +78,7 @@ pub struct FailedTest {
 #[derive(Debug)]
 pub struct BuildReport {
     folder: PathBuf,
-    /// Output as people read it.
+    /// The output of the tool as text.
     pub output: BoundedOutput,
     /// A shorter version of `output`.
     brief: BoundedOutput,
@@ -101,7 +101,7 @@ pub struct BuildReport {
 pub struct FinishedReport {
     /// The tool's own output, with a note where a part is missing.
     pub output: String,
-    /// By file, relative to the folder; what has no file is under an empty name.
+    /// By file, relative to the folder; diagnostics without a file have an empty key.
     pub diagnostics: BTreeMap<String, Vec<Diagnostic>>,
     /// All errors, also those not listed.
     pub errors: u64,

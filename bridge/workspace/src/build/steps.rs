@@ -64,12 +64,12 @@ fn no_filter(what: &str) -> Failure {
         .hint("pass the runner's own options in `args`")
 }
 
-/// `dotnet VERB` for a project, in an environment in which its words can be read and no server stays behind.
+/// `dotnet VERB` for a project, in an environment with English output, which leaves no server running.
 pub fn dotnet_command(project: &Project, verb: &str) -> ProcessCommand {
     let own = std::env::var_os("DOTNET_ROOT").map(|root| PathBuf::from(root).join("dotnet"));
     let program = own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"));
     let mut command = ProcessCommand::new(program, &project.folder).arg(verb).args(&project.file);
-    // No server of MSBuild or the compiler stays behind.
+    // Servers of MSBuild and the compiler end with the build.
     command = command.args(["-nologo", "-v:m", "-nodeReuse:false", "-p:UseSharedCompilation=false"]);
     for (name, value) in [
         ("LC_ALL", "C"),
@@ -89,18 +89,19 @@ fn dotnet(project: &Project, action: BuildAction, scratch: &Path) -> Result<Vec<
     let verb = if action == BuildAction::Restore { "restore" } else { "build" };
     let mut command = dotnet_command(project, verb);
     let reader = OutputParser::compiler("msbuild");
-    // An incremental build does not repeat the warnings of what it does not compile again, and one that is
-    // not incremental deletes what was built first: so all is compiled, into a place of its own.
+    // An incremental build does not repeat the warnings of code that it does not compile again, and a full
+    // build deletes its earlier output. So everything is compiled into a separate folder.
     if action == BuildAction::Check {
         let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
-        elsewhere.push(output_elsewhere(scratch)?);
+        elsewhere.push(redirect_output(scratch)?);
         command = command.arg(elsewhere);
     }
     Ok(vec![BuildStep { command, reader }])
 }
 
-/// A file for MSBuild that lets every project be built below the scratch folder, each in a place of its own.
-fn output_elsewhere(scratch: &Path) -> Result<PathBuf, Failure> {
+/// Writes a file for MSBuild that places the output of every project in a separate folder
+/// below the scratch folder.
+fn redirect_output(scratch: &Path) -> Result<PathBuf, Failure> {
     let file = scratch.join("elsewhere.props");
     let failed = |why: String| {
         let message = format!("cannot prepare a place to compile in, `{}`: {why}", scratch.display());

@@ -11,7 +11,7 @@ use tandem_error::{ErrorCode, Failure};
 
 use crate::roots::Roots;
 
-/// Larger files are not read at all.
+/// Larger files are rejected.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// How much of a text one answer holds by default.
 pub const DEFAULT_ANSWER_BYTES: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub struct ReadOptions {
 /// The answer of `read_file`.
 #[derive(Debug, Serialize)]
 pub struct ReadFileResult {
-    /// The text, as it is in the file: line ends and all.
+    /// The text of the file, with its line ends.
     pub content: String,
     /// Bytes of the whole file.
     pub size: u64,

@@ -98,7 +98,7 @@ pub fn delete(roots: &Roots, path: &str) -> Result<EntryChange, Failure> {
     Ok(EntryChange { path: quote(place.absolute().as_os_str().as_bytes()), created: None })
 }
 
-/// Makes a folder and those above it that are missing. One that is there already is fine.
+/// Creates a folder and missing parents. An existing folder is not an error.
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `INVALID_PARAMETER` when a file is in the way.

@@ -128,7 +128,7 @@ async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
 /// Programs that the configuration names for a commit, and that are not run.
 async fn skipped_steps(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
-    // The setting that turns hooks off hides their folder, so that is read from its own setting.
+    // The setting that disables hooks hides their folder, so its value is read separately.
     let global = async |name: &str| {
         let said = repository.run(["config", "--global", "--type=path", "--get", name]).await?;
         Ok::<_, Failure>(said.ended.success().then(|| path(&said.out)))

@@ -57,7 +57,7 @@ pub struct BranchInfo {
     /// It belongs to a remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remote: bool,
-    /// Branch that it tracks; empty when there is none.
+    /// Branch that it tracks; empty if it tracks none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub upstream: String,
 }

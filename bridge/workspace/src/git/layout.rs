@@ -18,7 +18,7 @@ use crate::quoted_path::unquote;
 
 /// Larger pointer files are not git's.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
-/// Entries of git's folder that are looked at; a folder with more is refused.
+/// Maximum number of entries of git's folder; a folder with more is refused.
 const MAX_ENTRIES: usize = 2_000_000;
 /// As git itself: alternates of alternates, so deep.
 const MAX_DEPTH: usize = 6;
@@ -254,7 +254,7 @@ fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
     for line in lines {
         let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
         let path = match quoted {
-            // Git reads on behind the quotes; what is written so is refused rather than guessed.
+            // Git continues to parse after the quotes; such a file is refused rather than guessed.
             Some(line) => {
                 unquote(line).ok_or_else(|| layout_failure(&list, "a line in it is quoted badly"))?
             }
@@ -263,7 +263,7 @@ fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
             }
             None => line.to_owned(),
         };
-        // One that is not there is nothing to git, either; but it must not come to be outside.
+        // Git ignores a missing one, but it must not become a path outside.
         found.push(fence.follow(&list, &store.join(OsStr::from_bytes(&path)))?);
     }
     Ok(found)
@@ -289,7 +289,7 @@ impl Walk<'_> {
                     let message = format!("`{}` has more than {MAX_ENTRIES} entries", top.display());
                     Failure::new(ErrorCode::Unsupported, message).hint("`git gc` packs them")
                 })?;
-                // The submodules' own folders: looked at when one is entered.
+                // The folders of submodules are checked when one is entered.
                 let modules = entry.file_name() == "modules" && folder == top;
                 let (path, kind) = (entry.path(), entry.file_type());
                 match kind {
@@ -315,7 +315,7 @@ impl Walk<'_> {
     }
 }
 
-/// `COMMAND_FAILED`: what git would not understand either, or what is not followed.
+/// Builds a `COMMAND_FAILED` failure for a layout that git would reject, or that is not supported here.
 fn layout_failure(place: &Path, why: &str) -> Failure {
     Failure::new(
         ErrorCode::CommandFailed,

@@ -16,7 +16,7 @@ use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::layout::{Fence, RepositoryLayout};
-use super::run::{GitOutput, bare, run_git, run_git_into};
+use super::run::{GitOutput, git_command, run_git, run_git_into};
 use super::settings::Settings;
 use super::stand_in::StandIn;
 use crate::process::{ProcessCommand, ProcessExit, Sink};
@@ -35,12 +35,12 @@ pub struct Repository<'a> {
     pub narrowed: bool,
     /// How many repositories this one is a submodule of.
     pub depth: usize,
-    /// Settings from its own configuration.
+    /// Settings from the repository's configuration.
     pub settings: Settings,
     /// The folders of its working tree and its data.
     pub layout: RepositoryLayout,
     fence: Fence,
-    /// `None` when commands are allowed: then its configuration holds as it is.
+    /// `None` when commands are allowed: then git reads the real configuration.
     stand_in: Option<StandIn>,
     cancel: CancellationToken,
 }
@@ -85,7 +85,7 @@ impl<'a> Repository<'a> {
             let message = format!("`{}` is in a bare repository, without files", folder.display());
             return Err(Failure::new(ErrorCode::Unsupported, message));
         }
-        // As git: what all working trees share names the tree of the main one.
+        // As in git, the configuration that all working trees share names the tree of the main one.
         if let Some(named) = settings.value("core", "worktree").filter(|_| !linked) {
             layout.work_tree(&fence, named)?;
         }
@@ -131,7 +131,7 @@ impl<'a> Repository<'a> {
 
     /// A run of git with these arguments, at the top.
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ProcessCommand {
-        let mut command = bare(&self.top, arguments);
+        let mut command = git_command(&self.top, arguments);
         if let Some(stand_in) = &self.stand_in {
             command = command
                 .env("GIT_DIR", &self.layout.git_dir)
@@ -219,7 +219,7 @@ impl<'a> Repository<'a> {
         let there = |folder: &Path| folder.join(&name).symlink_metadata().is_ok();
         let from = if !there(&self.folder) && there(&self.top) { &self.top } else { &self.folder };
         let path = from.join(&name);
-        // Lexically: git itself refuses what lies behind a link.
+        // Lexically: git itself refuses paths beyond a link.
         self.roots.place_of(&path, asked)?;
         let literal = path.symlink_metadata().is_ok() || name.as_bytes().starts_with(b":");
         let mut spec = OsString::from(if literal { ":(literal)" } else { "" });
@@ -239,7 +239,7 @@ async fn off_thread<T: Send + 'static>(
     })
 }
 
-/// Settings that hold whatever the configuration says.
+/// Settings that override the configuration.
 fn overrides(commands: bool) -> Vec<(&'static str, &'static str)> {
     let always = [
         ("core.fsmonitor", "false"),

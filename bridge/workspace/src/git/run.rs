@@ -1,5 +1,5 @@
-//! How the git program is run: with nothing of the bridge's own `GIT_*` environment that points elsewhere,
-//! and with no pager, editor, prompt, colour or network.
+//! Runs the git program without `GIT_*` variables of the bridge that point elsewhere, and with no pager,
+//! editor, prompt, colour or network.
 //!
 //! Not here: which repository it sees, and what of that repository's configuration counts (`repository`).
 
@@ -40,7 +40,7 @@ pub struct GitOutput {
 }
 
 /// A run of git that knows no repository yet.
-pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ProcessCommand {
+pub fn git_command(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ProcessCommand {
     let mut command = ProcessCommand::new("git", folder).arg("--no-pager").args(arguments);
     let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.as_bytes();

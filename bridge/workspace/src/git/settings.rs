@@ -10,7 +10,7 @@ use std::path::Path;
 use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
-use super::run::{bare, run_git};
+use super::run::{git_command, run_git};
 use crate::bounded;
 
 /// Larger configurations are not read.
@@ -104,9 +104,9 @@ impl Settings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(refuse(&error.to_string())),
         };
-        // From its own stdin: what is parsed is what was read here, and no file that it includes.
+        // Git parses its stdin: exactly the bytes that were read here, without included files.
         let mut command =
-            bare(Path::new("/"), ["config", "--file", "-", "--no-includes", "--null", "--list"])
+            git_command(Path::new("/"), ["config", "--file", "-", "--no-includes", "--null", "--list"])
                 .env("GIT_DIR", "/dev/null");
         command.input = text;
         let said = run_git(&command, cancel).await?;
@@ -205,7 +205,7 @@ impl Setting {
         }
     }
 
-    /// Returns the key as people write it.
+    /// Returns the key in its usual spelling.
     fn key(&self) -> String {
         let mut key = self.section.clone();
         for part in self.subsection.iter().chain([&self.name]) {

@@ -35,13 +35,13 @@ pub async fn list(repository: &Repository<'_>) -> Result<Vec<PathBuf>, Failure> 
     };
     let found = records(repository, arguments, submodule).await?;
     for path in &found {
-        inside(repository, path)?;
+        check_submodule(repository, path)?;
     }
     Ok(found)
 }
 
-/// Checks all that git reads when it compares or stores files: the submodules, and the folders of tracked
-/// files. Where such a folder has become a link, git would look for attributes behind it.
+/// Checks everything that git reads when it compares or stores files: the submodules, and the folders of
+/// tracked files. If such a folder has become a link, git would look for attributes beyond it.
 ///
 /// # Errors
 /// The errors of [`list`], also for folders of tracked files.
@@ -74,13 +74,13 @@ pub async fn check_untracked(repository: &Repository<'_>, paths: &[OsString]) ->
     // Only another repository is listed as a folder.
     let folder = |record: &[u8]| record.ends_with(b"/").then(|| record.to_owned());
     for path in records(repository, arguments, folder).await? {
-        inside(repository, &path)?;
+        check_submodule(repository, &path)?;
     }
     Ok(())
 }
 
 /// Whether all that git reads at a submodule's place is in the roots.
-fn inside(repository: &Repository<'_>, path: &Path) -> Result<(), Failure> {
+fn check_submodule(repository: &Repository<'_>, path: &Path) -> Result<(), Failure> {
     let folder = repository.top.join(path);
     if folder.symlink_metadata().is_err() {
         return Ok(());

@@ -89,7 +89,7 @@ impl Sink for CapturedOutput {
     }
 }
 
-/// Longer lines are cut for those who read lines.
+/// Maximum length of a line for line readers, bytes; longer lines are cut.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Cuts a stream of bytes into lines.

@@ -9,7 +9,7 @@ fn sh(script: &str) -> ProcessCommand {
     ProcessCommand::new("sh", ".").arg("-c").arg(script)
 }
 
-/// Whether a process is there and no zombie.
+/// Whether a process exists and is not a zombie.
 fn alive(pid: &str) -> bool {
     assert!(pid.trim().parse::<u32>().is_ok(), "no process id: {pid:?}");
     let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();

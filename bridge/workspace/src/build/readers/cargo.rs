@@ -1,4 +1,4 @@
-//! `cargo --message-format=json`: compiler messages as JSON, everything else as people read it.
+//! `cargo --message-format=json`: compiler messages as JSON, everything else as text.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl CargoParser {
         let level = message["level"].as_str().unwrap_or_default();
         let spans = message["spans"].as_array().map(Vec::as_slice).unwrap_or_default();
         let primary = spans.iter().find(|span| span["is_primary"] == true);
-        // `aborting due to 2 previous errors` and the like have no place.
+        // Summaries such as `aborting due to 2 previous errors` have no location.
         let (true, Some(span)) = (level.starts_with("error") || level == "warning", primary) else { return };
         let number =
             |name: &str| span[name].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);

@@ -31,7 +31,7 @@ static GO: LazyLock<Regex> = LazyLock::new(|| {
 static MAKE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): \*\*\* (?P<text>.*?)(?:\.  Stop\.)?$"));
 
-/// Takes in what a line says, if it is a finding.
+/// Parses a line and adds the diagnostic in it, if there is one, to the report.
 pub fn line(line: &str, source: &str, report: &mut BuildReport) {
     // Most lines are not findings, and there may be millions.
     let worth = ["rror", "arning", ".go:", ": *** "].iter().any(|part| line.contains(part));

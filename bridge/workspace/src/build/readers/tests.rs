@@ -231,7 +231,7 @@ fn tap_that_ends_early_is_incomplete() {
     ] {
         assert_eq!(why(text).as_deref(), wanted, "{text}");
     }
-    // A plan without tests says that there is none; with a reason, that they are skipped.
+    // A plan without tests means that there are none; with a reason, that they are skipped.
     assert_eq!(counts_of(OutputParser::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
     assert_eq!(
         counts_of(OutputParser::tap(), "TAP version 13\n1..0 # SKIP no display\n").0,
@@ -286,7 +286,7 @@ fn minitest_and_test_unit_without_counts_are_incomplete() {
     let whole = "Loaded suite -e\nStarted\n\nFinished in 0.000316766 seconds.\n\
         1 tests, 1 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n100% passed\n";
     assert_eq!(counts_of(OutputParser::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
-    // A file that cannot be loaded keeps any test from beginning; the exit code says so.
+    // A file that fails to load prevents all tests from running; the exit code reports it.
     assert_eq!(counts_of(OutputParser::minitest(), "-e:1:in `require': syntax error\n").2, None);
 }
 

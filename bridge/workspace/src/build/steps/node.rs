@@ -13,7 +13,7 @@ use crate::build::readers::{OutputParser, ResultFiles};
 use crate::build::{BuildAction, RunnerArguments};
 use crate::process::ProcessCommand;
 
-/// The scripts of a package, by the manager whose lock file is there.
+/// The scripts of a package, run by the manager whose lock file exists.
 pub(super) fn steps(
     project: &Project,
     action: BuildAction,
@@ -95,7 +95,7 @@ fn test_script(
         let command = command.args(["--", "--reporter", "json", "--reporter-option", &to("output")]);
         BuildStep { command: command.args(more("--grep")), reader: compiler.with(ResultFiles::Mocha(file)) }
     } else if runs("--test") {
-        // Node reads options only in front of the first file, and what is added comes behind the script.
+        // Node reads options only before the first file, but added arguments follow the script.
         let files = script.split(' ').skip_while(|word| *word != "--test").any(|word| !word.starts_with('-'));
         if files && chosen.filter.is_some() {
             return Err(no_filter(&format!("the script `{script}`, which names files behind `--test`,")));
@@ -104,17 +104,17 @@ fn test_script(
         let options = format!("{inherited} --test-reporter=tap");
         let command = command.env("NODE_OPTIONS", options.trim());
         BuildStep {
-            command: behind_dashes(command, more("--test-name-pattern")),
+            command: append_script_arguments(command, more("--test-name-pattern")),
             reader: OutputParser::tap(),
         }
     } else if chosen.filter.is_some() {
         return Err(no_filter(&format!("the runner of the script `{script}`")));
     } else {
-        BuildStep { command: behind_dashes(command, more("")), reader: OutputParser::tap() }
+        BuildStep { command: append_script_arguments(command, more("")), reader: OutputParser::tap() }
     })
 }
 
 /// Arguments for a script's own program.
-fn behind_dashes(command: ProcessCommand, arguments: Vec<String>) -> ProcessCommand {
+fn append_script_arguments(command: ProcessCommand, arguments: Vec<String>) -> ProcessCommand {
     if arguments.is_empty() { command } else { command.arg("--").args(arguments) }
 }

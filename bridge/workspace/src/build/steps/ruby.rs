@@ -11,7 +11,7 @@ use crate::build::readers::{OutputParser, ResultFiles};
 use crate::build::{BuildAction, RunnerArguments};
 use crate::process::ProcessCommand;
 
-/// Loads every file of tests; minitest and test-unit run them when Ruby ends, with the arguments behind `--`.
+/// Loads every test file; minitest and test-unit run them when Ruby ends, with the arguments after `--`.
 const LOAD_ALL: &str =
     r#"Dir["{test,tests}/**/{test_*,*_test}.rb"].sort.each { |file| require File.expand_path(file) }"#;
 
