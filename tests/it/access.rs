@@ -62,7 +62,7 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
     agent.event("exited").await?;
     agent.event("terminated").await?;
     assert_eq!(agent.output.concat(), "");
-    assert_eq!(agent.unclaimed(), Vec::<String>::new());
+    assert_eq!(agent.unclaimed_messages(), Vec::<String>::new());
     agent.finish().await?;
     editor.finish().await
 }

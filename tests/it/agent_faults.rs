@@ -74,7 +74,7 @@ async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts(
 #[tokio::test]
 async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> anyhow::Result<()> {
     let (mut agent, _folder, asked) = launched("hang evaluate").await?;
-    let hanging = agent.begin("debug_evaluate", json!({ "expression": "one" })).await?;
+    let hanging = agent.start_call("debug_evaluate", json!({ "expression": "one" })).await?;
     was_asked(&asked, "evaluate").await?;
     // Other requests are served at the same time.
     let threads = agent.call("debug_threads", json!({})).await?;

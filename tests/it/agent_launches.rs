@@ -39,7 +39,7 @@ async fn a_launch_that_is_cancelled_while_it_waits_leaves_nothing_running() -> a
     let text = "import os, time\nopen('started', 'w').write(str(os.getpid()) + '.')\ntime.sleep(600)\n";
     let program = script(folder.path(), "sleeper.py", text)?;
     let launch = Subject::Python.with(json!({ "program": program, "run": true, "timeoutMs": 600_000 }));
-    let launching = agent.begin("debug_launch", launch).await?;
+    let launching = agent.start_call("debug_launch", launch).await?;
     let started = folder.path().join("started");
     let pid = async {
         loop {

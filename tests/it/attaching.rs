@@ -61,7 +61,7 @@ async fn attached(
     let attach = editor.send("attach", json!({ "processId": process.id() })).await?;
     // DAP's order; and a client may configure only when it has both.
     anyhow::ensure!(editor.response(attach).await?.success);
-    let before = editor.unclaimed();
+    let before = editor.unclaimed_messages();
     anyhow::ensure!(before.iter().any(|name| name == "initialized"), "answered after only {before:?}");
     editor.event("initialized").await?;
     editor.break_at(program, markers).await?;
@@ -178,7 +178,7 @@ async fn a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting(
         editor.ok("disconnect", Value::Null).await?;
         // The console would report a failure.
         assert_eq!(editor.output[2], "");
-        editor.ended().await?;
+        editor.wait_until_ended().await?;
         let code = if way == "return" { 3 } else { 42 };
         assert_eq!(process.wait().await?.code(), Some(code));
     }

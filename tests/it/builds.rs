@@ -138,7 +138,7 @@ async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
     assert!(built.iter().any(|(file, _)| file.ends_with("broken.dll")), "{built:?}");
     let cut = json!({ "timeoutMs": 1 });
     assert_eq!(agent.call("get_diagnostics", cut.clone()).await?["pending"], true);
-    let id = agent.begin("get_diagnostics", json!({})).await?;
+    let id = agent.start_call("get_diagnostics", json!({})).await?;
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     agent.notify("notifications/cancelled", json!({ "requestId": id })).await?;
     let checked = finished(&mut agent, "get_diagnostics", json!({})).await?;

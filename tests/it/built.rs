@@ -75,14 +75,14 @@ impl DotnetInstallation {
             return Ok(Self { root: None, runtime });
         }
         let root = tempfile::tempdir_in(fixture::cache())?;
-        let sdk = Runtime::Net10.found()?.dotnet().context("no SDK 10")?;
+        let sdk = Runtime::Net10.ensure_installed()?.dotnet().context("no SDK 10")?;
         std::fs::copy(&sdk, root.path().join("dotnet"))?;
         let sdk = sdk.parent().context("no folder")?;
         symlink(sdk.join("sdk"), root.path().join("sdk"))?;
         symlink(sdk.join("packs"), root.path().join("packs"))?;
         link_versions(sdk, root.path(), Runtime::Net10)?;
         if runtime != Runtime::Net10 {
-            let dotnet = runtime.found()?.dotnet().context("no dotnet")?;
+            let dotnet = runtime.ensure_installed()?.dotnet().context("no dotnet")?;
             link_versions(dotnet.parent().context("no folder")?, root.path(), runtime)?;
         }
         Ok(Self { root: Some(root), runtime })
@@ -147,7 +147,7 @@ impl DotnetInstallation {
             ("args.Length + runtime - runtime", "2"),
             ("System.Environment.Version.Major", major),
         ];
-        editor.gives(&frame, &values).await?;
+        editor.check_results(&frame, &values).await?;
         editor.ok("next", json!({ "threadId": thread })).await?;
         let (_, frame) = editor.stop().await?;
         assert_eq!(frame["line"], line + 1, "{frame}");

@@ -82,7 +82,7 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let stop = agent.call("debug_launch", launch()).await?;
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
-    let endless = agent.begin("debug_evaluate", endless()).await?;
+    let endless = agent.start_call("debug_evaluate", endless()).await?;
     // Other requests are served at the same time.
     let begun = agent.call("process_read_output", begun()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
@@ -107,9 +107,9 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     let beat = json!({ "stream": "stdout", "waitFor": "beat 1\n", "timeoutMs": deadline_ms(30) });
     let begun = agent.call("process_read_output", beat).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
-    let waiting = agent.begin("debug_wait", json!({ "timeoutMs": 600_000 })).await?;
+    let waiting = agent.start_call("debug_wait", json!({ "timeoutMs": 600_000 })).await?;
     // It says that it waits.
-    let progress = agent.told("notifications/progress").await?;
+    let progress = agent.next_notification("notifications/progress").await?;
     assert_eq!(progress["progressToken"], waiting);
     give_up(&mut agent, waiting).await?;
     let paused = agent.call("debug_pause", json!({})).await?;
@@ -137,7 +137,7 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     let mut agent = server.agent(TOKEN).await?;
     let stop = agent.call("debug_launch", &launch()).await?;
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
-    let (endless, connection) = agent.begin("debug_evaluate", &endless()).await?;
+    let (endless, connection) = agent.start_call("debug_evaluate", &endless()).await?;
     // It has its own connection: a later request may arrive before it.
     let begun = agent.call("process_read_output", &begun()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
@@ -174,9 +174,9 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_stdio() ->
         ("build", json!({})),
         ("get_diagnostics", json!({})),
     ] {
-        let id = agent.begin(tool, arguments).await?;
+        let id = agent.start_call(tool, arguments).await?;
         if tool != "run_command" {
-            let progress = agent.told("notifications/progress").await?;
+            let progress = agent.next_notification("notifications/progress").await?;
             assert_eq!(progress["progressToken"], id);
             anyhow::ensure!(progress["message"].is_string(), "{progress}");
         }
@@ -197,7 +197,7 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_http() -> 
     for (tool, arguments) in
         [("run_command", json!({ "command": "sh -c", "args": [GROUP] })), ("build", json!({}))]
     {
-        let (id, connection) = agent.begin(tool, &arguments).await?;
+        let (id, connection) = agent.start_call(tool, &arguments).await?;
         let started = started(folder.path()).await?;
         agent.notify("notifications/cancelled", &json!({ "requestId": id })).await?;
         ended(&started).await?;
@@ -226,7 +226,7 @@ async fn started(folder: &Path) -> anyhow::Result<[u64; 2]> {
 async fn ended(pids: &[u64]) -> anyhow::Result<()> {
     let until = Instant::now() + deadline(DEADLINE);
     for pid in pids {
-        while fixture::alive(*pid) {
+        while fixture::is_running(*pid) {
             anyhow::ensure!(Instant::now() < until, "process {pid} is left");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -308,7 +308,7 @@ async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<
 async fn ends_with(editor: DapClient, mut running: RunningProgram) -> anyhow::Result<()> {
     let mut editor = editor;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await?;
+    editor.wait_until_ended().await?;
     let ended = async {
         while running.0.try_wait()?.is_none() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -56,7 +56,7 @@ impl WatchedSession {
             _ => "debugpy.adapter",
         };
         let is_adapter = |pid: &u64| {
-            let words = marked::words(*pid).join(" ");
+            let words = marked::command_line(*pid).join(" ");
             let helps = ["exec-held", "--launch-target", "watchdog"].iter().any(|one| words.contains(one));
             words.contains(word) && !helps
         };
@@ -86,7 +86,7 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     assert!(told.contains("ended by signal 9"), "{told}");
     let WatchedSession { editor, mut place, _aside } = session;
     editor.finish().await?;
-    place.ended(deadline(5)).await
+    place.wait_until_ended(deadline(5)).await
 }
 
 /// debugpy's adapter learns the program's pid only from the program itself; until then
@@ -101,7 +101,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         let launcher = loop {
             let all = session.place.processes();
             let is_launcher = |pid: &u64| {
-                let words = marked::words(*pid).join(" ");
+                let words = marked::command_line(*pid).join(" ");
                 words.contains("debugpy/launcher") && !words.contains("exec-held")
             };
             let found: Vec<u64> = all.iter().map(|(pid, _)| *pid).filter(is_launcher).collect();
@@ -122,7 +122,7 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         }
         let WatchedSession { editor, mut place, _aside } = session;
         editor.finish().await?;
-        place.ended(deadline(5)).await?;
+        place.wait_until_ended(deadline(5)).await?;
     }
     Ok(())
 }
@@ -137,14 +137,14 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
         session.editor.launch_child(launch, &child::source("spin.py"), &[]).await?;
         session.editor.event("process").await?;
         let all = session.place.processes();
-        let is_host = |pid: &u64| marked::words(*pid).get(1).is_some_and(|word| word == "host");
+        let is_host = |pid: &u64| marked::command_line(*pid).get(1).is_some_and(|word| word == "host");
         let host =
             all.iter().map(|(pid, _)| *pid).find(is_host).with_context(|| format!("no host in {all:?}"))?;
         kill_process(Pid::from_raw(i32::try_from(host)?).context("no process")?, Signal::KILL)?;
         // A separate test covers the relay's message.
         let WatchedSession { editor, mut place, _aside } = session;
         drop(editor);
-        place.ended(deadline(15)).await?;
+        place.wait_until_ended(deadline(15)).await?;
     }
     Ok(())
 }
@@ -177,7 +177,7 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     let WatchedSession { editor, mut place, _aside } = session;
     editor.finish().await?;
     // The host has sent its last message, and removes its files as its last step.
-    place.ended(deadline(15)).await?;
+    place.wait_until_ended(deadline(15)).await?;
     assert_eq!(place.files(), Vec::<std::path::PathBuf>::new());
     Ok(())
 }

@@ -91,7 +91,7 @@ async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow
     // The pause holds.
     assert_eq!(editor.event("stopped").await?["reason"], "pause");
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 /// Node keeps one breakpoint per location: it has to get both conditions, and to stop only if one holds. With

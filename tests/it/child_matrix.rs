@@ -106,7 +106,7 @@ async fn paused_first(subject: Subject) -> anyhow::Result<()> {
     assert!(!frames.is_empty(), "{stack}");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 /// The source of a program with a list of a thousand, and the attributes that launch it.
@@ -186,7 +186,7 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
     let behind = json!({ "variablesReference": reference, "filter": "indexed", "start": 5000, "count": 2 });
     assert_eq!(editor.ok("variables", behind).await?["variables"], json!([]));
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 /// The tool that agents have for it, with the path of the list and where to begin.
@@ -224,5 +224,5 @@ async fn failing_watch(subject: Subject) -> anyhow::Result<()> {
     }
     assert!(answer.body["error"]["showUser"] != true, "{}", answer.body);
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }

@@ -66,7 +66,7 @@ async fn a_step_out_leaves_a_function_that_was_not_stepped_into() -> anyhow::Res
     let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
     assert_eq!(stack["stackFrames"][0]["line"], child::line(&program, "outer"), "{stack}");
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Re
     let (_, frame) = editor.stop().await?;
     assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!(module)), "{frame}");
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_module_that_is_loaded_later_has_its_breakpoint_bound_then() -> anyhow
     let folder = tempfile::tempdir()?;
     let (mut editor, _) = launched(folder.path(), &[]).await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await?;
+    editor.wait_until_ended().await?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let program = folder.path().join("main.pl");
@@ -144,7 +144,7 @@ async fn a_module_that_is_loaded_later_has_its_breakpoint_bound_then() -> anyhow
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], line, "{frame}");
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn elements_come_in_order_and_keys_with_quotes_open() -> anyhow::Result<()
     assert_eq!(row("it's")["value"], "11", "{told}");
     assert!(row("code")["value"].as_str().is_some_and(|code| code.starts_with("CODE(")), "{told}");
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 #[tokio::test]

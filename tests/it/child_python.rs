@@ -250,7 +250,7 @@ async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Res
         }
         editor.ok("continue", json!({ "threadId": 1 })).await?;
         editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-        editor.ended().await?;
+        editor.wait_until_ended().await?;
     }
     Ok(())
 }
@@ -418,7 +418,7 @@ async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Resul
         };
         let removed = tokio::time::timeout(deadline(20), removed).await;
         removed.with_context(|| format!("{end}: {} is left", semaphore.display()))?;
-        place.ended(deadline(20)).await.context(end)?;
+        place.wait_until_ended(deadline(20)).await.context(end)?;
     }
     Ok(())
 }

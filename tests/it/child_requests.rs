@@ -55,7 +55,7 @@ async fn a_request_right_behind_a_resume_is_answered_while_the_program_runs() ->
         }
     }
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 /// lldb-dap 19 never answers again after a data breakpoint whose `dataId` has no size.

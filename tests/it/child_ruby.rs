@@ -119,7 +119,7 @@ async fn launched(subject: Subject) -> anyhow::Result<()> {
     let (thread, _) = editor.stop().await?;
     RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 parameterized_tests! {

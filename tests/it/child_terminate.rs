@@ -126,7 +126,7 @@ async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {
     assert_eq!(editor.output[0], "ready\n");
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} survives");
     // Not every adapter reports how a program ended that it had to kill.
-    if editor.unclaimed().iter().any(|name| name == "exited") {
+    if editor.unclaimed_messages().iter().any(|name| name == "exited") {
         editor.event("exited").await?;
     }
     editor.finish().await

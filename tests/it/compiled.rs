@@ -93,12 +93,12 @@ async fn lambdas_queries_and_the_rest_of_csharp_are_compiled(runtime: Runtime) -
     ];
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::program("compiled");
-    let mut stop = editor.stopped_at(&program, (older(), "main"), with_compiler()).await?;
+    let mut stop = editor.launch_to(&program, (older(), "main"), with_compiler()).await?;
     for (marker, expected) in scenes {
         if marker != "main" {
-            editor.on_to(&mut stop, (older(), marker)).await?;
+            editor.continue_to(&mut stop, (older(), marker)).await?;
         }
-        editor.gives(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
+        editor.check_results(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
     }
     // The method that awaits this one is on no thread's stack.
     let stack = editor.ok("stackTrace", json!({ "threadId": stop.thread })).await?;
@@ -106,7 +106,7 @@ async fn lambdas_queries_and_the_rest_of_csharp_are_compiled(runtime: Runtime) -
     let outer =
         |frame: &&serde_json::Value| frame["name"].as_str().is_some_and(|name| name.contains("Outer"));
     let outer = frames.iter().find(outer).context("no caller")?;
-    editor.gives(outer, &[("outside + new[] { 1 }.Sum(x => x)", "8")]).await?;
+    editor.check_results(outer, &[("outside + new[] { 1 }.Sum(x => x)", "8")]).await?;
     // The program continues normally, and no client sees modules that are not the program's.
     let modules = editor.ok("modules", json!({})).await?;
     assert!(!modules.to_string().contains("TandemExpression"), "{modules}");
@@ -123,7 +123,7 @@ async fn the_compiler_of_an_old_sdk_serves_too(runtime: Runtime) -> anyhow::Resu
     let sdk = old.parent().context("no folder")?.to_owned();
     let libraries = runtime.environment().context("no runtime")?["LD_LIBRARY_PATH"].clone();
     let more = json!({ "expressionCompiler": sdk, "env": { "LD_LIBRARY_PATH": libraries } });
-    let stop = editor.stopped_at(&fixture::program("compiled"), (older(), "main"), more).await?;
+    let stop = editor.launch_to(&fixture::program("compiled"), (older(), "main"), more).await?;
     let expected = [
         ("orders.Where(o => o.Total > number && o.secret == 42).Sum(o => o.Total)", "49994994"),
         ("await Later(21)", "42"),
@@ -131,7 +131,7 @@ async fn the_compiler_of_an_old_sdk_serves_too(runtime: Runtime) -> anyhow::Resu
         ("orders.AsQueryable().Where(o => o.Total > captured).Count()", "9992"),
         ("\"abc\"u8", "! CS1073"),
     ];
-    editor.gives(&stop.frame, &expected).await?;
+    editor.check_results(&stop.frame, &expected).await?;
     editor.finish().await
 }
 
@@ -139,13 +139,13 @@ async fn code_in_a_load_context_is_bound_to_its_own_assemblies(runtime: Runtime)
     for context in ["file", "memory", "collectible", "bytes"] {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         let more = json!({ "args": [context], "expressionCompiler": any_compiler() });
-        let stop = editor.stopped_at(&fixture::program("compiled"), (older(), "inside"), more).await?;
+        let stop = editor.launch_to(&fixture::program("compiled"), (older(), "inside"), more).await?;
         let expected = [
             ("orders.Count(o => o.secret == 42)", "1"),
             ("own.Twice(x => x + orders.Count(o => true))", "86"),
             ("orders.All(o => o.GetType() == typeof(Order))", "true"),
         ];
-        editor.gives(&stop.frame, &expected).await.with_context(|| format!("from {context}"))?;
+        editor.check_results(&stop.frame, &expected).await.with_context(|| format!("from {context}"))?;
         editor.ok("continue", json!({ "threadId": stop.thread })).await?;
         assert_eq!(editor.event("exited").await?["exitCode"], 0, "{context}: {:?}", editor.output);
         editor.finish().await?;
@@ -155,9 +155,9 @@ async fn code_in_a_load_context_is_bound_to_its_own_assemblies(runtime: Runtime)
 
 async fn an_expression_is_compiled_once_and_costs_a_call_afterwards(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let stop = editor.stopped_at(&fixture::program("compiled"), (older(), "loop"), with_compiler()).await?;
+    let stop = editor.launch_to(&fixture::program("compiled"), (older(), "loop"), with_compiler()).await?;
     let expression = "numbers.Where(n => n > round).Count()";
-    editor.gives(&stop.frame, &[(expression, "3")]).await?;
+    editor.check_results(&stop.frame, &[(expression, "3")]).await?;
     // The process that compiled it is gone, and is not needed.
     kill_compiler(&stop)?;
     let mut thread = stop.thread;
@@ -165,17 +165,17 @@ async fn an_expression_is_compiled_once_and_costs_a_call_afterwards(runtime: Run
         editor.ok("continue", json!({ "threadId": thread })).await?;
         let (stopped, frame) = editor.stop().await?;
         thread = stopped;
-        editor.gives(&frame, &[(expression, expected)]).await?;
+        editor.check_results(&frame, &[(expression, expected)]).await?;
         // Another one starts it again.
         let asked = if other == "4" { "numbers.Sum(n => n) - round" } else { "numbers.Sum(n => m)" };
-        editor.gives(&frame, &[(asked, other)]).await?;
+        editor.check_results(&frame, &[(asked, other)]).await?;
     }
     editor.finish().await
 }
 
 async fn a_condition_and_a_log_message_are_compiled_once(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let stop = editor.stopped_at(&fixture::program("compiled"), (older(), "loop"), with_compiler()).await?;
+    let stop = editor.launch_to(&fixture::program("compiled"), (older(), "loop"), with_compiler()).await?;
     let line = stop.frame["line"].clone();
     let source = json!({ "path": older() });
     let logged = json!({ "line": line, "condition": "numbers.Count(n => n > 0) == 3 && round % 20 == 10",
@@ -222,14 +222,14 @@ async fn todays_csharp_has_the_values_that_the_program_prints(runtime: Runtime) 
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let more = json!({ "args": ["table"] });
-    let stop = editor.stopped_at(&program, (modern("Table.cs"), "table"), more).await?;
+    let stop = editor.launch_to(&program, (modern("Table.cs"), "table"), more).await?;
     let printed = editor.ok("processReadOutput", json!({ "stream": "stdout" })).await?;
     let printed = printed["stdout"].as_str().context("no output")?.to_owned();
     let expressions = table()?;
     anyhow::ensure!(expressions.len() >= 150, "the table has only {} rows", expressions.len());
     anyhow::ensure!(printed.lines().count() == expressions.len(), "the program did not print the table");
     let expected: Vec<(&str, &str)> = expressions.iter().map(String::as_str).zip(printed.lines()).collect();
-    editor.gives(&stop.frame, &expected).await?;
+    editor.check_results(&stop.frame, &expected).await?;
     editor.finish().await
 }
 
@@ -237,7 +237,7 @@ async fn private_members_can_be_used(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let more = json!({ "args": ["many"] });
-    let stop = editor.stopped_at(&program, (modern("Program.cs"), "many"), more).await?;
+    let stop = editor.launch_to(&program, (modern("Program.cs"), "many"), more).await?;
     let expected = [
         ("many[1].secret + many.Sum(o => o.secret)", "420042"),
         ("many[0].Twice(n => n + 1)", "86"),
@@ -245,25 +245,25 @@ async fn private_members_can_be_used(runtime: Runtime) -> anyhow::Result<()> {
         ("new Order.Inner { Deep = 3 }.Deep + many.Count(o => o.inner.Deep == 9)", "10003"),
         ("many._size + many.Count(o => o.Number < 1)", "10001"),
     ];
-    editor.gives(&stop.frame, &expected).await?;
+    editor.check_results(&stop.frame, &expected).await?;
     editor.finish().await
 }
 
 async fn an_await_that_does_not_end_is_given_up(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
-    let stop = editor.stopped_at(&program, (modern("Program.cs"), "locked"), json!({})).await?;
+    let stop = editor.launch_to(&program, (modern("Program.cs"), "locked"), json!({})).await?;
     // The thread is free again.
     let expected =
         [("await other", "! EVALUATION_TIMEOUT"), ("gate != null", "true"), ("await Later(3)", "6")];
-    editor.gives(&stop.frame, &expected).await?;
+    editor.check_results(&stop.frame, &expected).await?;
     editor.finish().await
 }
 
 async fn the_compilers_error_is_the_answer(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
-    let stop = editor.stopped_at(&program, (modern("Program.cs"), "service"), json!({})).await?;
+    let stop = editor.launch_to(&program, (modern("Program.cs"), "service"), json!({})).await?;
     for (expression, code, column, end) in [
         ("name.Select(c => c) + typo", "CS0103", 23, 27),
         ("name.Where(c => c.Typo)", "CS1061", 19, 23),
@@ -285,7 +285,7 @@ async fn the_compilers_error_is_the_answer(runtime: Runtime) -> anyhow::Result<(
     }
     // Nothing of an expression runs that does not compile.
     editor
-        .gives(
+        .check_results(
             &stop.frame,
             &[("own", "5"), ("(own = 6) + name.Count(c => c.Typo)", "! CS1061"), ("own", "5")],
         )
@@ -298,7 +298,7 @@ async fn an_error_in_a_value_to_set_has_its_number_and_column(runtime: Runtime) 
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         let program = fixture::modern_program("compiled");
         let more = json!({ "expressionCompiler": compiler });
-        let stop = editor.stopped_at(&program, (modern("Program.cs"), "service"), more).await?;
+        let stop = editor.launch_to(&program, (modern("Program.cs"), "service"), more).await?;
         let scopes = editor.ok("scopes", json!({ "frameId": stop.frame["id"] })).await?;
         let locals = scopes["scopes"][0]["variablesReference"].clone();
         for (value, code, column, end) in [
@@ -322,7 +322,7 @@ async fn an_error_in_a_value_to_set_has_its_number_and_column(runtime: Runtime) 
         let asked = json!({ "frameId": stop.frame["id"], "expression": "this.typo", "value": "1" });
         let told = editor.ask("setExpression", asked).await?;
         assert_eq!(told.body["error"]["data"]["column"], 6, "{}", told.body);
-        editor.gives(&stop.frame, &[("own", "5")]).await?;
+        editor.check_results(&stop.frame, &[("own", "5")]).await?;
         editor.finish().await?;
     }
     Ok(())
@@ -331,7 +331,7 @@ async fn an_error_in_a_value_to_set_has_its_number_and_column(runtime: Runtime) 
 async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
-    let stop = editor.stopped_at(&program, (modern("Program.cs"), "service"), json!({})).await?;
+    let stop = editor.launch_to(&program, (modern("Program.cs"), "service"), json!({})).await?;
     let hover = |expression: &str| {
         json!({ "expression": expression, "frameId": stop.frame["id"],
         "context": "hover" })
@@ -354,7 +354,7 @@ async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::
     // A lambda over what is in memory is worked out here.
     assert_eq!(editor.ok("evaluate", hover("name.Count(c => c == 's')")).await?["result"], "1");
     assert_eq!(stop.compilers()?, [0u64; 0], "no evaluation needed it");
-    editor.gives(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
+    editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     assert_eq!(stop.compilers()?.len(), 1);
     editor.finish().await
 }
@@ -377,7 +377,7 @@ async fn without_a_compiler_the_answer_says_what_it_needs(runtime: Runtime) -> a
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         let program = fixture::modern_program("compiled");
         let more = json!({ "expressionCompiler": choice });
-        let stop = editor.stopped_at(&program, (modern("Program.cs"), "service"), more).await?;
+        let stop = editor.launch_to(&program, (modern("Program.cs"), "service"), more).await?;
         for expression in [
             "await Task.FromResult(1)",
             "(Func<int>)(() => own)",
@@ -396,7 +396,10 @@ async fn without_a_compiler_the_answer_says_what_it_needs(runtime: Runtime) -> a
         }
         // Expressions that do not need one still work.
         editor
-            .gives(&stop.frame, &[("given.ToString().Count(c => c == '4')", "1"), ("own + given", "9")])
+            .check_results(
+                &stop.frame,
+                &[("given.ToString().Count(c => c == '4')", "1"), ("own + given", "9")],
+            )
             .await?;
         editor.finish().await?;
     }
@@ -411,13 +414,13 @@ async fn ten_thousand_elements_are_counted_in_the_program(runtime: Runtime) -> a
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let more = json!({ "args": ["many"] });
-    let stop = editor.stopped_at(&program, (modern("Program.cs"), "many"), more).await?;
+    let stop = editor.launch_to(&program, (modern("Program.cs"), "many"), more).await?;
     let sum = "many.Where(o => o.Total > 3 && o.Name.Length > 1).Sum(o => o.Total)";
-    editor.gives(&stop.frame, &[(sum, "49994994")]).await?;
+    editor.check_results(&stop.frame, &[(sum, "49994994")]).await?;
     let mut fastest = Duration::MAX;
     for _ in 0..10 {
         let start = std::time::Instant::now();
-        editor.gives(&stop.frame, &[(sum, "49994994")]).await?;
+        editor.check_results(&stop.frame, &[(sum, "49994994")]).await?;
         fastest = fastest.min(start.elapsed());
     }
     // It takes some milliseconds; item by item in the debugger it takes seconds.

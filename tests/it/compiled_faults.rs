@@ -46,7 +46,7 @@ const HELLO: &str = "printf '\\011\\000\\000\\000\\001\\000\\000\\000\\001\\000\
 
 async fn stopped(editor: &mut DapClient, more: serde_json::Value) -> anyhow::Result<Stop> {
     let program = fixture::modern_program("compiled");
-    editor.stopped_at(&program, (modern("Program.cs"), "service"), more).await
+    editor.launch_to(&program, (modern("Program.cs"), "service"), more).await
 }
 
 /// Processes with this folder in their command lines.
@@ -85,12 +85,12 @@ async fn a_compiler_that_does_not_work_is_reported_and_leaves_nothing(
         environment.insert("XDG_CACHE_HOME".into(), folder.path().join("cache").display().to_string());
         let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
         let stop = stopped(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
-        let told = editor.evaluated("await Task.FromResult(1)", &stop.frame).await?;
+        let told = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
         assert!(told.starts_with('!') && told.contains(answer), "{acts}: {told}");
         // The debugger evaluates expressions that need no compiler.
-        let told = editor.evaluated("given.ToString().Count(c => c == '4')", &stop.frame).await?;
+        let told = editor.evaluate_text("given.ToString().Count(c => c == '4')", &stop.frame).await?;
         assert!(told.contains(other), "{acts}: {told}");
-        editor.gives(&stop.frame, &[("own + given", "9")]).await?;
+        editor.check_results(&stop.frame, &[("own + given", "9")]).await?;
         editor.finish().await?;
         until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
     }
@@ -114,9 +114,9 @@ async fn a_compiler_that_hangs_is_given_up_and_can_be_cancelled(runtime: Runtime
         let told = editor.response(evaluate).await?;
         assert_eq!(told.body["error"]["variables"]["code"], "CANCELLED", "{}", told.body);
         assert!(begun.elapsed() < deadline(15), "it was not cancelled");
-        let told = editor.evaluated("await Task.FromResult(1)", &stop.frame).await?;
+        let told = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
         assert!(told.starts_with('!') && told.contains(answer), "{told}");
-        editor.gives(&stop.frame, &[("own + given", "9")]).await?;
+        editor.check_results(&stop.frame, &[("own + given", "9")]).await?;
         editor.finish().await?;
         until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
     }
@@ -146,10 +146,12 @@ async fn an_expression_that_is_too_much_has_an_answer(runtime: Runtime) -> anyho
         (ways, ["! EVALUATION_TIMEOUT"; 2]),
     ] {
         let begun = Instant::now();
-        let told = editor.evaluated(&expression, &stop.frame).await?;
+        let told = editor.evaluate_text(&expression, &stop.frame).await?;
         assert!(answers.iter().any(|answer| told.starts_with(answer)), "{:.100}: {told}", expression);
         assert!(begun.elapsed() < deadline(40), "{:?}: {told}", begun.elapsed());
-        editor.gives(&stop.frame, &[("given.ToString().Count(c => c == '4')", "1"), ("own", "5")]).await?;
+        editor
+            .check_results(&stop.frame, &[("given.ToString().Count(c => c == '4')", "1"), ("own", "5")])
+            .await?;
     }
     editor.finish().await
 }
@@ -165,7 +167,7 @@ async fn a_cache_that_cannot_be_written_to_is_done_without(runtime: Runtime) -> 
     environment.insert("XDG_RUNTIME_DIR".into(), sessions.display().to_string());
     let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
     let stop = stopped(&mut editor, json!({})).await?;
-    editor.gives(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
+    editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     editor.finish().await?;
     let left = || -> anyhow::Result<bool> {
         let all = std::fs::read_dir(sessions.join("tandem"))?.flatten();
@@ -181,7 +183,7 @@ async fn two_sessions_make_the_compilers_process_at_once(runtime: Runtime) -> an
     let evaluated = async |name: &'static str| -> anyhow::Result<()> {
         let mut editor = DapClient::start_in(name, environment.clone(), &Transcript::default())?;
         let stop = stopped(&mut editor, json!({})).await?;
-        editor.gives(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
+        editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
         editor.finish().await
     };
     let (one, other) = tokio::join!(evaluated("one"), evaluated("other"));
@@ -195,7 +197,7 @@ async fn two_sessions_make_the_compilers_process_at_once(runtime: Runtime) -> an
 async fn a_killed_host_takes_its_compiler_along(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let stop = stopped(&mut editor, json!({})).await?;
-    editor.gives(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
+    editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     let compilers = compilers_of(stop.host)?;
     anyhow::ensure!(compilers.len() == 1, "{compilers:?}");
     let killed = std::process::Command::new("kill").arg("-9").arg(stop.host.to_string()).status()?;
@@ -210,7 +212,7 @@ async fn a_killed_host_takes_its_compiler_along(runtime: Runtime) -> anyhow::Res
 async fn a_cancelled_expression_ends_in_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let stop = stopped(&mut editor, json!({})).await?;
-    editor.gives(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
+    editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     for expression in ["((Func<int>)(() => { while (own > 0) { } return 1; }))()", "await Task.Delay(600000)"]
     {
         let asked = json!({ "expression": expression, "frameId": stop.frame["id"] });
@@ -222,7 +224,7 @@ async fn a_cancelled_expression_ends_in_the_program(runtime: Runtime) -> anyhow:
         assert_eq!(told.body["error"]["variables"]["code"], "CANCELLED", "{expression}: {}", told.body);
         assert!(cancelled.elapsed() < deadline(3), "{expression}");
         // The thread is free.
-        editor.gives(&stop.frame, &[("name.Count(c => c == 'v')", "1")]).await?;
+        editor.check_results(&stop.frame, &[("name.Count(c => c == 'v')", "1")]).await?;
     }
     editor.finish().await
 }

@@ -124,12 +124,12 @@ async fn every_place_lends_its_names(runtime: Runtime) -> anyhow::Result<()> {
     ];
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
-    let mut stop = editor.stopped_at(&program, (modern("Program.cs"), "handler"), json!({})).await?;
+    let mut stop = editor.launch_to(&program, (modern("Program.cs"), "handler"), json!({})).await?;
     for (file, marker, expected) in scenes {
         if marker != "handler" {
-            editor.on_to(&mut stop, (modern(file), marker)).await?;
+            editor.continue_to(&mut stop, (modern(file), marker)).await?;
         }
-        editor.gives(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
+        editor.check_results(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
     }
     editor.finish().await
 }
@@ -185,12 +185,12 @@ async fn every_place_lends_its_names_without_a_compiler_too(runtime: Runtime) ->
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
     let off = json!({ "expressionCompiler": "off" });
-    let mut stop = editor.stopped_at(&program, (modern("Program.cs"), "handler"), off).await?;
+    let mut stop = editor.launch_to(&program, (modern("Program.cs"), "handler"), off).await?;
     for (marker, expected) in scenes {
         if marker != "handler" {
-            editor.on_to(&mut stop, (modern("Program.cs"), marker)).await?;
+            editor.continue_to(&mut stop, (modern("Program.cs"), marker)).await?;
         }
-        editor.gives(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
+        editor.check_results(&stop.frame, expected).await.with_context(|| format!("at {marker}"))?;
     }
     editor.finish().await
 }
@@ -200,7 +200,7 @@ async fn every_place_lends_its_names_without_a_compiler_too(runtime: Runtime) ->
 async fn parameters_of_a_primary_constructor_are_names(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let program = fixture::modern_program("compiled");
-    let mut stop = editor.stopped_at(&program, (modern("Program.cs"), "handler"), json!({})).await?;
+    let mut stop = editor.launch_to(&program, (modern("Program.cs"), "handler"), json!({})).await?;
     let line = fixture::modern_line("compiled", "service");
     let place = |condition: &str| {
         json!({ "source": { "path": modern("Program.cs") }, "breakpoints": [{
@@ -219,11 +219,11 @@ async fn parameters_of_a_primary_constructor_are_names(runtime: Runtime) -> anyh
         let row = found.clone().find(|row| row["name"] == name).with_context(|| rows.to_string())?;
         assert_eq!(row["value"], value);
         let expression = row["evaluateName"].as_str().with_context(|| row.to_string())?.to_owned();
-        editor.gives(&stop.frame, &[(&expression, value)]).await?;
+        editor.check_results(&stop.frame, &[(&expression, value)]).await?;
     }
     let set =
         json!({ "variablesReference": whole["variablesReference"], "name": "limit", "value": "limit + 1" });
     assert_eq!(editor.ok("setVariable", set).await?["value"], "10");
-    editor.gives(&stop.frame, &[("limit", "10")]).await?;
+    editor.check_results(&stop.frame, &[("limit", "10")]).await?;
     editor.finish().await
 }

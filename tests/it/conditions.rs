@@ -172,7 +172,7 @@ async fn a_cancelled_request_leaves_conditions_alone(runtime: Runtime) -> anyhow
         cancelled += usize::from(!editor.response(asked).await?.success);
         editor.response(cancel).await?;
     }
-    let stopped = editor.unclaimed().contains(&"stopped".to_owned());
+    let stopped = editor.unclaimed_messages().contains(&"stopped".to_owned());
     let console = editor.output[2].clone();
     editor.finish().await?;
     anyhow::ensure!(

@@ -243,7 +243,7 @@ async fn the_session_of_an_editor_that_hands_over_continues(runtime: Runtime) ->
     assert_eq!(second.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");
     first.ok("disconnect", json!({ "handOver": true, "keepBreakpoints": true })).await?;
     // The editor's adapter process has ended, but the session has not.
-    first.ended().await?;
+    first.wait_until_ended().await?;
     assert_eq!(second.event("sessionChanged").await?["change"], "left");
     let changed = second.event("sessionChanged").await?;
     assert_eq!((&changed["change"], &changed["client"]), (&json!("owner"), &json!("second")));

@@ -13,7 +13,7 @@ net10_tests! {
 async fn a_lambda_on_a_query_is_worked_out_by_the_database(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let source = std::path::PathBuf::from(fixture::modern_source("database"));
-    let stop = editor.stopped_at(&fixture::modern_program("database"), (source, "stored"), json!({})).await?;
+    let stop = editor.launch_to(&fixture::modern_program("database"), (source, "stored"), json!({})).await?;
     let tracked = ("db.ChangeTracker.Entries().Count()", "1");
     let expected = [
         tracked,
@@ -42,7 +42,7 @@ async fn a_lambda_on_a_query_is_worked_out_by_the_database(runtime: Runtime) -> 
         ("db.Orders.Where(o => o.Customr == \"x\").Count()", "! CS1061"),
         tracked,
     ];
-    editor.gives(&stop.frame, &expected).await?;
+    editor.check_results(&stop.frame, &expected).await?;
     editor.ok("continue", json!({ "threadId": stop.thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0, "{:?}", editor.output);
     assert!(editor.output[0].ends_with("2 bob\n1\n"), "{:?}", editor.output);

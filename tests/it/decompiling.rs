@@ -10,7 +10,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
 use tandem_tests::decompiler::Decompiler;
 use tandem_tests::distant::{self, DistantSources, is_below};
-use tandem_tests::fixture::{Runtime, alive};
+use tandem_tests::fixture::{Runtime, is_running};
 
 dotnet_tests! {
     a_library_is_decompiled_where_the_program_is_stopped,
@@ -115,7 +115,9 @@ async fn a_library_is_decompiled_where_the_program_is_stopped(runtime: Runtime) 
     assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(distant::line("inner")), &path));
     editor.finish().await?;
     assert_eq!(decompiler.calls().len(), 2);
-    assert!(distant.kept().iter().all(|path| path.starts_with(distant.path("cache/tandem/decompiled"))));
+    assert!(
+        distant.cached_files().iter().all(|path| path.starts_with(distant.path("cache/tandem/decompiled")))
+    );
     Ok(())
 }
 
@@ -227,7 +229,7 @@ async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()
         );
         assert_eq!(decompiler.calls().len(), 2);
         editor.finish().await?;
-        assert_eq!(distant.kept(), [] as [std::path::PathBuf; 0]);
+        assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
     }
     let mut distant = DistantSources::new(runtime)?;
     let own = distant.take_pdb()?;
@@ -258,8 +260,8 @@ async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()>
     editor.ok("next", json!({ "threadId": thread })).await?;
     editor.stop().await?;
     editor.finish().await?;
-    until(&|| decompiler.processes().iter().all(|pid| !alive(*pid)))?;
-    assert_eq!(distant.kept(), [] as [std::path::PathBuf; 0]);
+    until(&|| decompiler.processes().iter().all(|pid| !is_running(*pid)))?;
+    assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
     Ok(())
 }
 

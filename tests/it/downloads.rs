@@ -62,7 +62,7 @@ async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Resul
             request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
         assert_eq!(names, ["user-agent", "accept-encoding", "host"], "{request}");
     }
-    web.left_alone().await
+    web.wait_until_idle().await
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn bodies_that_are_too_large_are_not_read_to_their_end() -> anyhow::Result
         let problem = get(&web.url(path), limits(), &nowhere).await.unwrap_err();
         assert!(matches!(problem, DownloadError::Damaged(_)), "{path}: {problem}");
     }
-    web.left_alone().await
+    web.wait_until_idle().await
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()>
         assert!(matches!(problem, DownloadError::TooSlow(_)), "{path}: {problem}");
         assert!(began.elapsed() < deadline(20), "{path}: {:?}", began.elapsed());
     }
-    web.left_alone().await
+    web.wait_until_idle().await
 }
 
 #[tokio::test]
@@ -172,9 +172,9 @@ async fn a_download_that_nobody_wants_any_more_hangs_up() -> anyhow::Result<()> 
     for (at, path) in ["/never", "/drip"].into_iter().enumerate() {
         let url = web.url(path);
         let task = tokio::spawn(async move { get(&url, limits(), &nowhere).await });
-        web.asked(at + 1).await?;
+        web.wait_for_requests(at + 1).await?;
         task.abort();
-        web.left_alone().await?;
+        web.wait_until_idle().await?;
     }
     Ok(())
 }

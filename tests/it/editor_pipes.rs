@@ -69,7 +69,7 @@ impl StartedAdapter {
         let host = self.host().await?;
         let killed = std::process::Command::new("kill").args(["-9", &host.to_string()]).status()?;
         anyhow::ensure!(killed.success());
-        until("its end", || (!fixture::alive(u64::from(host))).then_some(())).await
+        until("its end", || (!fixture::is_running(u64::from(host))).then_some(())).await
     }
 }
 

@@ -96,7 +96,9 @@ impl StoppedEditor {
             self.editor.refused("stackTrace", json!({ "threadId": self.thread })).await?,
             "NO_SESSION"
         );
-        assert!(!self.editor.unclaimed().iter().any(|name| name == "exited" || name == "terminated"));
+        assert!(
+            !self.editor.unclaimed_messages().iter().any(|name| name == "exited" || name == "terminated")
+        );
         self.editor.finish().await
     }
 }

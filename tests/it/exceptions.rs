@@ -159,7 +159,7 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
         match left {
             Some(left) => {
                 anyhow::ensure!(editor.response(left).await?.success, "{way}");
-                editor.ended().await?;
+                editor.wait_until_ended().await?;
             }
             None => editor.finish().await?,
         }

@@ -193,7 +193,11 @@ async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> an
         let told = editor.breakpoint("changed").await?["breakpoint"].clone();
         assert_eq!((&told["verified"], &told["message"]), (&json!(verified), &message), "{told}");
     }
-    assert!(!editor.unclaimed().iter().any(|name| name == "breakpoint"), "{:?}", editor.unclaimed());
+    assert!(
+        !editor.unclaimed_messages().iter().any(|name| name == "breakpoint"),
+        "{:?}",
+        editor.unclaimed_messages()
+    );
     let again = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
     assert_eq!(again[0]["message"], Value::Null, "{again}");
     // A file that no module has is pending, with a message of one sentence.

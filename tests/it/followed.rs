@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
-use tandem_tests::fixture::{self, Runtime, alive};
+use tandem_tests::fixture::{self, Runtime, is_running};
 use tandem_tests::transcript::Transcript;
 
 dotnet_tests! {
@@ -100,7 +100,7 @@ pub(crate) fn with_word(word: &str) -> Vec<u64> {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words.split(|byte| *byte == 0).any(|found| found == word.as_bytes())
     };
-    pids.filter(|pid| has(pid) && alive(*pid)).collect()
+    pids.filter(|pid| has(pid) && is_running(*pid)).collect()
 }
 
 /// A number that no other test gives to its programs, and that twice it is one, too.
@@ -170,7 +170,7 @@ async fn children_that_end_at_once_are_followed_and_leave_nothing(runtime: Runti
     editor.event("exited").await?;
     editor.event("terminated").await?;
     // How many could still be joined is a matter of time.
-    while editor.unclaimed().contains(&"startDebugging".to_owned()) {
+    while editor.unclaimed_messages().contains(&"startDebugging".to_owned()) {
         editor.request("startDebugging").await?;
     }
     // On a busy machine some end before their session can be joined, or before they are attached to.
@@ -193,7 +193,7 @@ async fn a_child_that_outlives_its_parent_is_debugged_to_its_end(runtime: Runtim
     let (thread, frame) = child.stop().await?;
     assert_eq!(frame["line"], fixture::line("kin", "child"));
     editor.wait_for_console("The program has ended with exit code 0.").await?;
-    assert!(alive(pid) && !editor.unclaimed().contains(&"terminated".to_owned()));
+    assert!(is_running(pid) && !editor.unclaimed_messages().contains(&"terminated".to_owned()));
     to_its_end(child, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
@@ -213,7 +213,7 @@ async fn the_end_of_the_session_ends_all_that_was_started(runtime: Runtime) -> a
     let [(mut starter, _, _), (waiter, waiting, _)] = both;
     starter.event("stopped").await?;
     editor.ok("disconnect", Value::Null).await?;
-    until("the end of all", || with_word(&word).is_empty() && !alive(waiting)).await?;
+    until("the end of all", || with_word(&word).is_empty() && !is_running(waiting)).await?;
     for mut child in [starter, waiter] {
         child.event("terminated").await?;
         child.finish().await?;
@@ -260,9 +260,9 @@ async fn a_restart_ends_the_old_children_and_follows_the_new(runtime: Runtime) -
     editor.ok("restart", json!({})).await?;
     old.event("terminated").await?;
     old.finish().await?;
-    assert!(!alive(first));
+    assert!(!is_running(first));
     let (mut new, second, _) = child_of(&mut editor).await?;
-    assert!(alive(second) && with_word(&word).len() == 2, "{:?}", with_word(&word));
+    assert!(is_running(second) && with_word(&word).len() == 2, "{:?}", with_word(&word));
     editor.ok("disconnect", Value::Null).await?;
     new.event("terminated").await?;
     new.finish().await?;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
-use tandem_tests::fixture::{self, Runtime, alive};
+use tandem_tests::fixture::{self, Runtime, is_running};
 
 use crate::followed::{child_of, editor, launched, own_number, to_its_end, until, with_word};
 
@@ -58,7 +58,7 @@ async fn a_child_ends_when_its_debugger_dies(runtime: Runtime) -> anyhow::Result
     let (child, pid, id) = child_of(&mut editor).await?;
     kill_host(&id)?;
     // Without its debugger it would stop at its next event, forever.
-    until("its end", || !alive(pid)).await?;
+    until("its end", || !is_running(pid)).await?;
     drop(child);
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
@@ -76,7 +76,7 @@ async fn a_child_keeps_running_when_its_parent_is_killed(runtime: Runtime) -> an
     let (mut child, pid, _) = child_of(&mut editor).await?;
     let (thread, frame) = child.stop().await?;
     assert_eq!(frame["line"], fixture::line("kin", "child"));
-    assert!(alive(pid));
+    assert!(is_running(pid));
     to_its_end(child, thread).await?;
     editor.event("terminated").await?;
     editor.finish().await
@@ -127,7 +127,7 @@ async fn children_are_ended_by_a_terminate_that_the_program_ignores(runtime: Run
 }
 
 async fn a_child_on_another_runtime_is_followed(runtime: Runtime) -> anyhow::Result<()> {
-    let other = if runtime == Runtime::Net9 { Runtime::Net31 } else { Runtime::Net9 }.found()?;
+    let other = if runtime == Runtime::Net9 { Runtime::Net31 } else { Runtime::Net9 }.ensure_installed()?;
     let dotnet = other.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");
     let mut editor = launched(runtime, &["run", &dotnet, &program, "child", "6"], &["child"]).await?;

@@ -30,7 +30,7 @@ fn folder(form: &str) -> anyhow::Result<PathBuf> {
 
 /// A client of a form that has this source, with breakpoints on these lines (from 1).
 async fn launched(form: &str, program: &str, source: &str, lines: &[i64]) -> anyhow::Result<DapClient> {
-    let runtime = Runtime::Net10.found()?;
+    let runtime = Runtime::Net10.ensure_installed()?;
     let folder = folder(form)?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
@@ -75,7 +75,7 @@ async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
         _ => "4",
     };
     editor
-        .gives(&frame, &[("await Task.FromResult(word.Count(c => c != 'x') + total + 1)", compiled)])
+        .check_results(&frame, &[("await Task.FromResult(word.Count(c => c != 'x') + total + 1)", compiled)])
         .await?;
     editor
         .ok("setExpression", json!({ "expression": "total", "value": "40", "frameId": frame["id"] }))
@@ -119,7 +119,7 @@ async fn calls(
 #[tokio::test]
 async fn a_program_compiled_ahead_of_time_is_given_to_a_native_debugger() -> anyhow::Result<()> {
     let program = folder("aot")?.join("aot");
-    let mut editor = DapClient::start("editor", Runtime::Net10.found()?, &Transcript::default())?;
+    let mut editor = DapClient::start("editor", Runtime::Net10.ensure_installed()?, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let refused = editor.refused("launch", json!({ "program": program, "engine": "coreclr" })).await?;
     assert_eq!(refused, "NOT_DEBUGGABLE");
@@ -138,7 +138,7 @@ async fn a_program_compiled_ahead_of_time_is_given_to_a_native_debugger() -> any
 /// A program that was compiled ahead of time, and the framework, which always was.
 #[tokio::test]
 async fn variables_of_code_that_was_compiled_ahead_of_time_are_seen() -> anyhow::Result<()> {
-    let runtime = Runtime::Net10.found()?;
+    let runtime = Runtime::Net10.ensure_installed()?;
     let folder = folder("r2r")?;
     for suppressed in [false, true] {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

@@ -48,7 +48,7 @@ async fn a_runtime_that_stops_answering_is_reported_and_can_be_ended() -> anyhow
         assert_eq!(editor.event("exited").await?["exitCode"], 137, "{end}");
         editor.event("terminated").await?;
         match end {
-            "disconnect" => editor.ended().await?,
+            "disconnect" => editor.wait_until_ended().await?,
             _ => editor.finish().await?,
         }
         std::fs::remove_file(&stuck)?;

@@ -206,14 +206,14 @@ async fn a_token_is_made_shown_once_and_kept_by_its_owner() -> anyhow::Result<()
     let server = Server::start(folder.path(), &flags, "").await?;
     let token = std::fs::read_to_string(&file)?;
     assert_eq!(std::fs::metadata(&file)?.permissions().mode() & 0o777, 0o600);
-    assert_eq!(server.said().matches(&token).count(), 1);
+    assert_eq!(server.stderr().matches(&token).count(), 1);
     let bearer = format!("Bearer {token}");
     let answer =
         server.post("/mcp", &[("Authorization", &bearer)], initialize().to_string().as_bytes()).await?;
     assert_eq!(answer.status, 200);
     server.stop().await?;
     let again = Server::start(folder.path(), &flags, "").await?;
-    assert!(!again.said().contains(&token));
+    assert!(!again.stderr().contains(&token));
     again.stop().await?;
     // A file that others can read is not trusted.
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
@@ -311,7 +311,7 @@ async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::R
     ended(first).await?;
     ended(command).await?;
     assert_eq!(two.call("debug_status", &json!({})).await?["state"], "stopped");
-    assert!(fixture::alive(second));
+    assert!(fixture::is_running(second));
     server.stop().await?;
     ended(second).await
 }
@@ -365,7 +365,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
 
 async fn ended(pid: u64) -> anyhow::Result<()> {
     let until = std::time::Instant::now() + deadline(DEADLINE);
-    while fixture::alive(pid) {
+    while fixture::is_running(pid) {
         anyhow::ensure!(std::time::Instant::now() < until, "process {pid} is left");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -26,7 +26,7 @@ impl InlineStop {
     async fn at(runtime: Runtime, more: Value) -> anyhow::Result<Self> {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         let source = PathBuf::from(fixture::modern_source("inline"));
-        let stop = editor.stopped_at(&fixture::modern_program("inline"), (source, "here"), more).await?;
+        let stop = editor.launch_to(&fixture::modern_program("inline"), (source, "here"), more).await?;
         Ok(Self { editor, thread: stop.thread, frame: stop.frame })
     }
 

@@ -73,7 +73,7 @@ async fn a_client_that_joins_while_the_program_runs(runtime: Runtime) -> anyhow:
     // Any request that is answered after the events about the past.
     late.ok("pause", json!({})).await?;
     late.event("stopped").await?;
-    assert_order(&late.unclaimed(), &["output"]);
+    assert_order(&late.unclaimed_messages(), &["output"]);
     assert!(late.output[0].starts_with("beat 0\n"), "{:?}", late.output);
     editor.event("stopped").await?;
     late.finish().await?;
@@ -91,7 +91,7 @@ async fn a_client_that_joins_at_a_stop(runtime: Runtime) -> anyhow::Result<()> {
     let stopped = late.event("stopped").await?;
     assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("breakpoint"), &json!(thread)));
     // The stop comes last: all that came before it is waiting.
-    assert_order(&late.unclaimed(), &["output", "breakpoint"]);
+    assert_order(&late.unclaimed_messages(), &["output", "breakpoint"]);
     assert_eq!(late.output[0], "welcome\nname? ");
     late.finish().await?;
     editor.finish().await

@@ -79,7 +79,7 @@ async fn a_file_of_vitest_is_run_by_vitest() -> anyhow::Result<()> {
     worker.finish().await?;
     ensure!(editor.event("exited").await?["exitCode"] == 1, "a test has failed");
     // A program that vitest needs besides.
-    while editor.unclaimed().contains(&"startDebugging".to_owned()) {
+    while editor.unclaimed_messages().contains(&"startDebugging".to_owned()) {
         editor.request("startDebugging").await?;
     }
     let says = "cart.test.ts is a file of tests: debugging them with vitest";

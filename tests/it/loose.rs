@@ -20,7 +20,7 @@ net10_tests! {
 async fn stopped(runtime: Runtime, more: Value) -> anyhow::Result<(DapClient, Stop)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let source = PathBuf::from(fixture::modern_source("loose"));
-    let stop = editor.stopped_at(&fixture::modern_program("loose"), (source, "here"), more).await?;
+    let stop = editor.launch_to(&fixture::modern_program("loose"), (source, "here"), more).await?;
     Ok((editor, stop))
 }
 
@@ -51,7 +51,7 @@ async fn members_of_dynamic_values_are_read_and_called(runtime: Runtime) -> anyh
         ("nothing.x", "! EVALUATION_FAILED"),
         ("parsed.price.vat.Count > 1 ? \"many\" : \"one\"", "\"many\""),
     ];
-    editor.gives(&stop.frame, &expected).await?;
+    editor.check_results(&stop.frame, &expected).await?;
     editor.finish().await
 }
 
@@ -69,7 +69,9 @@ async fn members_of_dynamic_values_are_set(runtime: Runtime) -> anyhow::Result<(
         let asked = json!({ "expression": expression, "value": value, "frameId": stop.frame["id"] });
         editor.ok("setExpression", asked).await.with_context(|| format!("{expression} = {value}"))?;
     }
-    editor.gives(&stop.frame, &[("parsed.name", "{coffee}"), ("bag.Count", "7"), ("number", "5")]).await?;
+    editor
+        .check_results(&stop.frame, &[("parsed.name", "{coffee}"), ("bag.Count", "7"), ("number", "5")])
+        .await?;
     editor.ok("continue", json!({ "threadId": stop.thread })).await?;
     editor.event("exited").await?;
     let lines: Vec<&str> = editor.output[0].lines().collect();

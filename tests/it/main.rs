@@ -6,7 +6,7 @@ macro_rules! tests_on {
         mod $module {
             $(#[tokio::test]
             async fn $test() -> anyhow::Result<()> {
-                super::$test(tandem_tests::fixture::Runtime::$runtime.found()?).await
+                super::$test(tandem_tests::fixture::Runtime::$runtime.ensure_installed()?).await
             })*
         }
     };

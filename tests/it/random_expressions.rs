@@ -69,8 +69,8 @@ fn a_seed_makes_the_same_expressions_and_uses_every_construct() {
         let (mut one, mut other) = (Expressions::new(grammar, 7), Expressions::new(grammar, 7));
         let mut used: BTreeMap<&str, usize> = BTreeMap::new();
         for _ in 0..6_700 {
-            let expression = one.next_one();
-            assert_eq!(expression, other.next_one());
+            let expression = one.next_expression();
+            assert_eq!(expression, other.next_expression());
             for construct in expression.constructs {
                 *used.entry(construct).or_default() += 1;
             }
@@ -127,7 +127,7 @@ impl Language {
             Self::Modern => {
                 let more = json!({ "args": ["table"], "expressionCompiler": compiler });
                 let place = (modern("Table.cs"), "table");
-                editor.stopped_at(&fixture::modern_program("compiled"), place, more).await?.frame
+                editor.launch_to(&fixture::modern_program("compiled"), place, more).await?.frame
             }
         };
         Ok((editor, frame["id"].clone()))
@@ -149,7 +149,7 @@ impl Language {
         let mut found = Findings::default();
         for seed in seeds {
             let mut expressions = Expressions::new(self.grammar(), *seed);
-            let expressions: Vec<Expression> = (0..count).map(|_| expressions.next_one()).collect();
+            let expressions: Vec<Expression> = (0..count).map(|_| expressions.next_expression()).collect();
             let printed = program.run(&expressions).await?;
             let rows: Vec<(&Expression, &OracleResult)> = expressions.iter().zip(&printed).collect();
             for batch in rows.chunks(BATCH) {

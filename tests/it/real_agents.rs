@@ -126,7 +126,7 @@ impl AgentRun {
     }
 
     /// Expressions and their values.
-    async fn shows(&mut self, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
+    async fn check_values(&mut self, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
         let expressions: Vec<&str> = wanted.iter().map(|(expression, _)| *expression).collect();
         let told = self.call("debug_evaluate", json!({ "expressions": expressions })).await?;
         for (at, (expression, value)) in wanted.iter().enumerate() {

@@ -100,7 +100,7 @@ async fn a_source_is_fetched_and_its_lines_are_stopped_at(runtime: Runtime) -> a
     assert_eq!((&again["line"], &again["source"]["path"]), (&json!(distant::line("inner")), path));
     editor.finish().await?;
     assert_eq!(web.paths(), [SERVED]);
-    web.left_alone().await
+    web.wait_until_idle().await
 }
 
 async fn nothing_is_fetched_until_it_is_allowed(runtime: Runtime) -> anyhow::Result<()> {
@@ -177,7 +177,7 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
         assert!(found == code && message.contains(said), "{to}: {found} {message}");
     }
     assert_eq!(web.requests().len(), 4, "{:?}", web.paths());
-    assert_eq!(distant.kept(), [] as [std::path::PathBuf; 0]);
+    assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
     editor.finish().await
 }
 
@@ -199,7 +199,7 @@ async fn a_downloaded_source_is_compared_with_its_checksum(runtime: Runtime) -> 
         let (found, message) = refused(&mut editor, "Counter").await?;
         assert!(found == code && message.contains(said), "{found} {message}");
     }
-    assert_eq!(distant.kept(), [] as [std::path::PathBuf; 0]);
+    assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
     // A server may change line ends.
     reply.set(Reply::Body(distant::text().replace('\n', "\r\n").into()));
     let asked = json!({ "source": { "path": COMPILED } });
@@ -213,7 +213,7 @@ async fn a_fetch_that_is_cancelled_or_left_behind_ends(runtime: Runtime) -> anyh
     let mut editor = distant.launch(&["calls"], allowed()).await?;
     let (thread, frame) = step_into_library(&mut editor).await?;
     let asked = editor.send("source", of(&frame)).await?;
-    web.asked(1).await?;
+    web.wait_for_requests(1).await?;
     // The engine is not kept waiting.
     let evaluated = editor.ok("evaluate", json!({ "expression": "1 + 1", "frameId": frame["id"] })).await?;
     assert_eq!(evaluated["result"], "2");
@@ -222,13 +222,13 @@ async fn a_fetch_that_is_cancelled_or_left_behind_ends(runtime: Runtime) -> anyh
     editor.ok("cancel", json!({ "requestId": asked })).await?;
     let answer = editor.response(asked).await?;
     assert_eq!(answer.body["error"]["variables"]["code"], "CANCELLED");
-    web.left_alone().await?;
+    web.wait_until_idle().await?;
     // The session ends while another one is under way.
     editor.send("source", of(&frame)).await?;
-    web.asked(2).await?;
+    web.wait_for_requests(2).await?;
     editor.finish().await?;
-    web.left_alone().await?;
-    assert_eq!(distant.kept(), [] as [std::path::PathBuf; 0]);
+    web.wait_until_idle().await?;
+    assert_eq!(distant.cached_files(), [] as [std::path::PathBuf; 0]);
     Ok(())
 }
 

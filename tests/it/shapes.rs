@@ -19,7 +19,7 @@ async fn value_types_of_every_size_reach_calls_unchanged(runtime: Runtime) -> an
     let source = std::path::PathBuf::from(fixture::modern_source("shapes"));
     let program = fixture::modern_program("shapes");
     let off = json!({ "expressionCompiler": "off" });
-    let mut stop = editor.stopped_at(&program, (source.clone(), "rows"), off).await?;
+    let mut stop = editor.launch_to(&program, (source.clone(), "rows"), off).await?;
     // A condition is a call like any other.
     let conditional = json!([
         { "line": fixture::modern_line("shapes", "rows") },
@@ -67,8 +67,8 @@ async fn value_types_of_every_size_reach_calls_unchanged(runtime: Runtime) -> an
             }
         }
         if let Some((value, display)) = display {
-            let shown = editor.evaluated(value, &stop.frame).await?;
-            let called = editor.evaluated(display, &stop.frame).await?;
+            let shown = editor.evaluate_text(value, &stop.frame).await?;
+            let called = editor.evaluate_text(display, &stop.frame).await?;
             anyhow::ensure!(shown == called, "{kind}: the display is {shown}, its method returns {called}");
         }
         (kinds, count) = (kinds + 1, count + rows.len());

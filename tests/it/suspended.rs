@@ -78,10 +78,10 @@ async fn an_assembly_that_comes_later_is_named_and_what_is_not_on_a_stack_does_n
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let source = std::path::PathBuf::from(fixture::modern_source("refs"));
     let switch = json!({ "env": { "DOTNET_RuntimeAsync": "1" } });
-    let stop = editor.stopped_at(&fixture::modern_program("refs"), (source, "held"), switch).await?;
+    let stop = editor.launch_to(&fixture::modern_program("refs"), (source, "held"), switch).await?;
     assert!(!editor.output[2].contains("runtime-async"), "{:?}", editor.output[2]);
     let load = format!("System.Reflection.Assembly.LoadFrom(\"{}\").GetTypes().Length > 0", later.display());
-    editor.gives(&stop.frame, &[(load.as_str(), "true")]).await?;
+    editor.check_results(&stop.frame, &[(load.as_str(), "true")]).await?;
     // The engine reads the assembly's metadata beside the evaluation.
     editor
         .wait_for_console(&format!(

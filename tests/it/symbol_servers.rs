@@ -113,7 +113,7 @@ async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runt
         editor.finish().await?;
     }
     assert_eq!(web.requests().len(), 1);
-    web.left_alone().await
+    web.wait_until_idle().await
 }
 
 async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runtime) -> anyhow::Result<()> {
@@ -155,7 +155,7 @@ async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runti
         assert_eq!(pending["verified"], false, "{pending}");
         editor.stop().await?;
         editor.finish().await?;
-        assert_eq!(distant.kept(), [] as [PathBuf; 0], "{said}");
+        assert_eq!(distant.cached_files(), [] as [PathBuf; 0], "{said}");
     }
     // The same server with the right one, packed.
     reply.set(gzip(packed.finish()?));
@@ -174,7 +174,7 @@ async fn a_server_that_does_not_answer_keeps_nobody_waiting(runtime: Runtime) ->
         let (thread, _) = editor.stop().await?;
         editor.ok("continue", json!({ "threadId": thread })).await?;
         let (thread, frame) = editor.stop().await?;
-        web.asked(1).await?;
+        web.wait_for_requests(1).await?;
         let value =
             editor.ok("evaluate", json!({ "expression": "letters * 2", "frameId": frame["id"] })).await?;
         assert_eq!(value["result"], "4");
@@ -183,8 +183,8 @@ async fn a_server_that_does_not_answer_keeps_nobody_waiting(runtime: Runtime) ->
         editor.ok("continue", json!({ "threadId": thread })).await?;
         editor.stop().await?;
         editor.finish().await?;
-        web.left_alone().await?;
-        assert_eq!(distant.kept(), [] as [PathBuf; 0]);
+        web.wait_until_idle().await?;
+        assert_eq!(distant.cached_files(), [] as [PathBuf; 0]);
     }
     Ok(())
 }

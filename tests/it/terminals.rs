@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tandem_tests::child::Subject;
 use tandem_tests::client::DapClient;
 use tandem_tests::deadline::deadline;
-use tandem_tests::fixture::{self, Runtime, alive};
+use tandem_tests::fixture::{self, Runtime, is_running};
 use tandem_tests::terminal::Terminal;
 use tandem_tests::transcript::Transcript;
 
@@ -76,14 +76,14 @@ async fn launched(
     }
     editor.ok("configurationDone", Value::Null).await?;
     let answer = editor.response(launch).await?;
-    anyhow::ensure!(answer.success, "launch failed: {}\n{}", answer.body, terminal.shown());
+    anyhow::ensure!(answer.success, "launch failed: {}\n{}", answer.body, terminal.screen_text());
     let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
     Ok(LaunchedTerminal { editor, terminal, pid, asked })
 }
 
 async fn gone(what: &str, pid: u64) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(15);
-    while alive(pid) {
+    while is_running(pid) {
         anyhow::ensure!(Instant::now() < end, "{what} ({pid}) is still there");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -113,7 +113,7 @@ async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runt
     assert_eq!(editor.refused("processReadOutput", json!({})).await?, "IO_NOT_OWNED");
     assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
     editor.ok("continue", json!({ "threadId": thread })).await?;
-    terminal.shows("echo: one\r\n").await?;
+    terminal.wait_for_text("echo: one\r\n").await?;
     let runner = parent(pid)?;
     terminal.write("\u{4}")?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
@@ -122,7 +122,7 @@ async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runt
     // Its words are in the terminal alone.
     assert_eq!(&editor.output[..2], ["", ""]);
     terminal.write("echo it was $?\n")?;
-    terminal.shows("it was 0\r\n").await?;
+    terminal.wait_for_text("it was 0\r\n").await?;
     editor.finish().await
 }
 
@@ -137,7 +137,11 @@ async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
     let LaunchedTerminal { mut editor, terminal, .. } = launched(runtime, "settings", &[], more).await?;
     editor.event("exited").await?;
     terminal
-        .shows(&format!("GREETING=it's $PATH; é\r\nargs={}\r\ncwd={}\r\n", words.join("|"), odd.display()))
+        .wait_for_text(&format!(
+            "GREETING=it's $PATH; é\r\nargs={}\r\ncwd={}\r\n",
+            words.join("|"),
+            odd.display()
+        ))
         .await?;
     editor.finish().await
 }
@@ -145,13 +149,13 @@ async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
 async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
         launched(runtime, "spin", &[], json!({})).await?;
-    terminal.shows("beat 1").await?;
+    terminal.wait_for_text("beat 1").await?;
     terminal.write("\u{3}")?;
     assert_eq!(editor.event("exited").await?["exitCode"], 130);
     editor.event("terminated").await?;
     gone("the program", pid).await?;
     terminal.write("echo it was $?\n")?;
-    terminal.shows("it was 130\r\n").await?;
+    terminal.wait_for_text("it was 130\r\n").await?;
     editor.finish().await
 }
 
@@ -159,20 +163,20 @@ async fn a_program_stopped_from_the_keyboard_resumes_with_its_shell(runtime: Run
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
         launched(runtime, "echo", &[], json!({})).await?;
     terminal.write("one\n")?;
-    terminal.shows("echo: one\r\n").await?;
+    terminal.wait_for_text("echo: one\r\n").await?;
     terminal.write("\u{1a}")?;
-    terminal.shows("Stopped").await?;
+    terminal.wait_for_text("Stopped").await?;
     terminal.write("fg\n")?;
     terminal.write("two\n")?;
-    terminal.shows("echo: two\r\n").await?;
+    terminal.wait_for_text("echo: two\r\n").await?;
     // The session also ends it while it is stopped.
-    terminal.forget();
+    terminal.clear();
     terminal.write("\u{1a}")?;
     // Input that is typed before the shell has its terminal again may be lost, with every program.
-    terminal.shows("Stopped").await?;
-    terminal.shows("$ ").await?;
+    terminal.wait_for_text("Stopped").await?;
+    terminal.wait_for_text("$ ").await?;
     terminal.write("echo back in the she''ll\n")?;
-    terminal.shows("back in the shell\r\n").await?;
+    terminal.wait_for_text("back in the shell\r\n").await?;
     editor.ok("terminate", json!({})).await?;
     editor.event("terminated").await?;
     gone("the program", pid).await?;
@@ -184,9 +188,9 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
 ) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
         launched(runtime, "spin", &[], json!({ "args": ["ignore"] })).await?;
-    terminal.shows("beat 1").await?;
+    terminal.wait_for_text("beat 1").await?;
     terminal.write("\u{1a}")?;
-    terminal.shows("Stopped").await?;
+    terminal.wait_for_text("Stopped").await?;
     editor.ok("terminate", json!({})).await?;
     // By the signal that asks it to. Under .NET 9 it is found suspended again now and then, and killed; why
     // is not known.
@@ -200,7 +204,7 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
 async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow::Result<()> {
     let more = json!({ "args": ["overflow"] });
     let LaunchedTerminal { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
-    terminal.shows("Stack overflow.").await?;
+    terminal.wait_for_text("Stack overflow.").await?;
     if runtime.reports_stack_overflows() {
         let stopped = editor.event("stopped").await?;
         editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
@@ -215,7 +219,7 @@ async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow
 async fn closing_the_terminal_ends_a_running_program(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
         launched(runtime, "spin", &[], json!({})).await?;
-    terminal.shows("beat 1").await?;
+    terminal.wait_for_text("beat 1").await?;
     drop(terminal);
     closed(&mut editor, pid).await?;
     editor.finish().await
@@ -251,7 +255,7 @@ async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
     gone("the runner", runner).await?;
     anyhow::ensure!(!socket.exists(), "the session's socket is left");
     terminal.write("echo it was $?\n")?;
-    terminal.shows("it was 137\r\n").await
+    terminal.wait_for_text("it was 137\r\n").await
 }
 
 async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -> anyhow::Result<()> {
@@ -267,7 +271,7 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
     gone("the program", pid).await?;
     gone("the runner", runner).await?;
     terminal.write("echo it was $?\n")?;
-    terminal.shows("it was 137\r\n").await
+    terminal.wait_for_text("it was 137\r\n").await
 }
 
 async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Result<()> {
@@ -289,7 +293,7 @@ async fn without_a_debugger_it_runs_in_the_terminal_too(runtime: Runtime) -> any
     let LaunchedTerminal { mut editor, terminal, .. } =
         launched(runtime, "crashes", &[], json!({ "noDebug": true, "args": ["exit"] })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 42);
-    terminal.shows("ends by exit\r\n").await?;
+    terminal.wait_for_text("ends by exit\r\n").await?;
     editor.finish().await
 }
 
@@ -310,7 +314,7 @@ async fn a_program_that_cannot_be_started_there_is_named_with_the_reason(
         "{error}"
     );
     terminal.write("echo it was $?\n")?;
-    terminal.shows("it was 127\r\n").await?;
+    terminal.wait_for_text("it was 127\r\n").await?;
     editor.finish().await
 }
 
@@ -373,7 +377,7 @@ async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> 
     assert!(error.contains("LAUNCH_FAILED") && error.contains("nothing in it came back"), "{error}");
     // A process that connects too late gets an error.
     terminal.run(&asked)?;
-    terminal.shows("the debug session that asked for this terminal has ended").await?;
+    terminal.wait_for_text("the debug session that asked for this terminal has ended").await?;
     editor.finish().await
 }
 
@@ -384,5 +388,5 @@ async fn a_launch_that_waits_for_a_terminal_can_be_ended() -> anyhow::Result<()>
     let asked = editor.request("runInTerminal").await?;
     editor.finish().await?;
     terminal.run(&asked)?;
-    terminal.shows("the debug session that asked for this terminal has ended").await
+    terminal.wait_for_text("the debug session that asked for this terminal has ended").await
 }

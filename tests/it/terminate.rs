@@ -179,7 +179,7 @@ async fn a_disconnect_ends_a_program_that_does_not_want_to(runtime: Runtime) -> 
     assert!(editor.read_stdout("saving").await?.contains("saving"));
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     ends_by_force(&mut editor).await?;
-    editor.ended().await
+    editor.wait_until_ended().await
 }
 
 async fn a_restart_forgets_that_the_program_was_to_end(runtime: Runtime) -> anyhow::Result<()> {

@@ -197,7 +197,7 @@ async fn of_runs_at_once_the_others_end_when_one_fails() -> anyhow::Result<()> {
     let names = ["pid-0", "pid-1", "pid-2", "pid-3"];
     for name in names {
         let pid = std::fs::read_to_string(project.path().join(name))?.parse()?;
-        ensure!(!fixture::alive(pid), "the process of {name} is left");
+        ensure!(!fixture::is_running(pid), "the process of {name} is left");
     }
     let others = ["pid-4", "survived-2", "survived-3"].map(|name| project.path().join(name).exists());
     ensure!(others == [false; 3], "{others:?}");

@@ -387,7 +387,7 @@ async fn an_experiment_that_is_cancelled_leaves_nothing() -> anyhow::Result<()> 
     let file = folder.path().join("endless.py");
     let started = launched(&mut agent, folder.path(), "endless.py", text).await?;
     let set = json!({ "sourceFile": file, "line": 4, "set": { "ready": 2 }, "timeoutMs": 600_000 });
-    let id = agent.begin("debug_try", set).await?;
+    let id = agent.start_call("debug_try", set).await?;
     let begun = async {
         while processes_of(&file)?.len() < 2 {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;

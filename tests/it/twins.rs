@@ -69,14 +69,14 @@ async fn names_mean_types_of_the_assembly_at_the_stop(runtime: Runtime) -> anyho
         let stop = match &mut stop {
             None => {
                 let program = fixture::modern_program("twins");
-                stop.insert(editor.stopped_at(&program, place, json!({})).await?)
+                stop.insert(editor.launch_to(&program, place, json!({})).await?)
             }
             Some(stop) => {
-                editor.on_to(stop, place).await?;
+                editor.continue_to(stop, place).await?;
                 stop
             }
         };
-        let checked = editor.gives(&stop.frame, expected).await;
+        let checked = editor.check_results(&stop.frame, expected).await;
         anyhow::Context::with_context(checked, || format!("at stop {number}"))?;
     }
     let thread = stop.map(|stop| stop.thread);

@@ -46,7 +46,7 @@ async fn requests_that_cannot_be_read_are_answered_once() -> anyhow::Result<()> 
         assert!(answer.success || answer.body["error"]["showUser"] == false, "{}", answer.body);
     }
     editor.ok("threads", json!({})).await?;
-    assert!(!editor.unclaimed().contains(&"evaluate".to_owned()), "answered twice");
+    assert!(!editor.unclaimed_messages().contains(&"evaluate".to_owned()), "answered twice");
     editor.finish().await
 }
 

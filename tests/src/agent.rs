@@ -153,7 +153,7 @@ impl Agent {
     ///
     /// # Errors
     /// If none arrives before the deadline.
-    pub async fn told(&mut self, method: &str) -> anyhow::Result<Value> {
+    pub async fn next_notification(&mut self, method: &str) -> anyhow::Result<Value> {
         while !self.heard.is_empty() {
             let message = self.heard.remove(0);
             if message["method"] == method {
@@ -215,7 +215,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the connection is gone.
-    pub async fn begin(&mut self, tool: &str, arguments: Value) -> anyhow::Result<i64> {
+    pub async fn start_call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<i64> {
         self.id += 1;
         let meta = json!({ "progressToken": self.id });
         let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });

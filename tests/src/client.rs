@@ -120,7 +120,7 @@ impl DapClient {
     }
 
     /// Names of the received messages that no test has claimed yet.
-    pub fn unclaimed(&self) -> Vec<String> {
+    pub fn unclaimed_messages(&self) -> Vec<String> {
         let name = |message: &Message| match message {
             Message::Event(event) => event.event.clone(),
             Message::Response(response) => response.command.clone(),
@@ -161,7 +161,7 @@ impl DapClient {
     pub async fn send(&mut self, command: &str, arguments: Value) -> anyhow::Result<i64> {
         self.seq += 1;
         if matches!(command, "disconnect" | "terminate") && !std::mem::replace(&mut self.leaving, true) {
-            self.overlooked = self.overlooked_now();
+            self.overlooked = self.overlooked_messages();
         }
         self.configured |= command == "configurationDone";
         self.transcript.sent(self.name, command, &arguments);
@@ -181,7 +181,7 @@ impl DapClient {
     }
 
     /// Records a message, whether or not the test takes it.
-    fn arrived(&mut self, message: &Message) -> anyhow::Result<()> {
+    fn record(&mut self, message: &Message) -> anyhow::Result<()> {
         self.transcript.arrived(self.name, message);
         let Message::Event(event) = message else { return Ok(()) };
         let order = self.order.take(&event.event);
@@ -212,7 +212,7 @@ impl DapClient {
                 self.transcript.text()
             );
             self.last_seq = message.seq();
-            self.arrived(&message)?;
+            self.record(&message)?;
             if let Message::Event(Event { event, body, .. }) = &message
                 && event == "output"
             {

@@ -65,7 +65,7 @@ impl DapClient {
     ///
     /// # Errors
     /// When anything on the way fails.
-    pub async fn stopped_at(
+    pub async fn launch_to(
         &mut self,
         program: &str,
         (source, marker): (PathBuf, &str),
@@ -94,7 +94,11 @@ impl DapClient {
     ///
     /// # Errors
     /// When anything on the way fails.
-    pub async fn on_to(&mut self, stop: &mut Stop, (source, marker): (PathBuf, &str)) -> anyhow::Result<()> {
+    pub async fn continue_to(
+        &mut self,
+        stop: &mut Stop,
+        (source, marker): (PathBuf, &str),
+    ) -> anyhow::Result<()> {
         let breakpoints = json!([{ "line": line_of(&source, marker)? }]);
         self.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": breakpoints }))
             .await?;
@@ -107,7 +111,7 @@ impl DapClient {
     ///
     /// # Errors
     /// When there is no answer.
-    pub async fn evaluated(&mut self, expression: &str, frame: &Value) -> anyhow::Result<String> {
+    pub async fn evaluate_text(&mut self, expression: &str, frame: &Value) -> anyhow::Result<String> {
         let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
         let told = self.ask("evaluate", asked).await?;
         let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -124,10 +128,10 @@ impl DapClient {
     ///
     /// # Errors
     /// If results differ; lists them.
-    pub async fn gives(&mut self, frame: &Value, expected: &[(&str, &str)]) -> anyhow::Result<()> {
+    pub async fn check_results(&mut self, frame: &Value, expected: &[(&str, &str)]) -> anyhow::Result<()> {
         let mut wrong = Vec::new();
         for (expression, result) in expected {
-            let got = self.evaluated(expression, frame).await?;
+            let got = self.evaluate_text(expression, frame).await?;
             if got != *result
                 && !(result.starts_with('!') && got.starts_with('!') && got.contains(&result[2..]))
             {

@@ -84,7 +84,7 @@ impl DistantSources {
     }
 
     /// Every file in the session's cache, and what a decompiler left in its temporary folder.
-    pub fn kept(&self) -> Vec<PathBuf> {
+    pub fn cached_files(&self) -> Vec<PathBuf> {
         let temporary = std::fs::read_dir(self.path("tmp")).into_iter().flatten().flatten();
         let left =
             temporary.filter(|entry| entry.file_name().to_string_lossy().starts_with("tandem-decompiler"));

@@ -21,7 +21,7 @@ pub enum Runtime {
 
 /// The declarations of the Debug Adapter Protocol.
 pub fn debug_protocol() -> PathBuf {
-    made("/debugProtocol").into()
+    setup_product("/debugProtocol").into()
 }
 
 /// The root of the repository.
@@ -53,7 +53,7 @@ fn environment() -> Option<Value> {
 ///
 /// # Panics
 /// If set-up fails, with its output.
-fn made(pointer: &str) -> String {
+fn setup_product(pointer: &str) -> String {
     let found = || Some(environment()?.pointer(pointer)?.as_str()?.to_owned());
     found().unwrap_or_else(|| {
         // Tests run side by side; one of them sets up, the others find it done.
@@ -69,7 +69,7 @@ fn made(pointer: &str) -> String {
 
 /// A build tool of set-up: `go`, `cmake`, `ctest`.
 pub fn tool(name: &str) -> PathBuf {
-    made(&format!("/tools/{name}")).into()
+    setup_product(&format!("/tools/{name}")).into()
 }
 
 /// `PATH` with the Node of set-up first, which is pinned; without set-up, as it is.
@@ -91,13 +91,13 @@ pub fn set_path(command: &mut tokio::process::Command) {
 
 /// The folder with the Python packages of set-up, for `PYTHONPATH`.
 pub fn python_packages() -> PathBuf {
-    made("/pythonPackages").into()
+    setup_product("/pythonPackages").into()
 }
 
 /// The fixture `tour` as a self-contained single file, and the folder with the
 /// libraries that debug its runtime.
 pub fn one_file() -> (PathBuf, PathBuf) {
-    (made("/oneFile/program").into(), made("/oneFile/libraries").into())
+    (setup_product("/oneFile/program").into(), setup_product("/oneFile/libraries").into())
 }
 
 /// A copy of `fixtures/projects/NAME`, to build in.
@@ -126,7 +126,7 @@ pub fn test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
 /// When it cannot be copied.
 pub fn node_test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
     let copy = test_project(name)?;
-    let packages = PathBuf::from(made("/nodeTests")).join(name).join("node_modules");
+    let packages = PathBuf::from(setup_product("/nodeTests")).join(name).join("node_modules");
     std::os::unix::fs::symlink(packages, copy.path().join("node_modules"))?;
     Ok(copy)
 }
@@ -136,7 +136,7 @@ pub fn node_test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
 /// # Panics
 /// If set-up fails, with its output.
 pub fn dotnet_test_projects() -> PathBuf {
-    made("/testProjects").into()
+    setup_product("/testProjects").into()
 }
 
 /// A copy of the C# project that does not compile, to build in: two errors in its Program.cs.
@@ -182,7 +182,7 @@ impl Runtime {
     ///
     /// # Errors
     /// When it is not: a test that cannot run has failed.
-    pub fn found(self) -> anyhow::Result<Self> {
+    pub fn ensure_installed(self) -> anyhow::Result<Self> {
         let missing = || {
             let name = self.name();
             format!(
@@ -243,7 +243,7 @@ impl Runtime {
 /// # Panics
 /// When there is no program of this name.
 pub fn program(name: &str) -> String {
-    made(&format!("/programs/{name}"))
+    setup_product(&format!("/programs/{name}"))
 }
 
 /// A program of `fixtures/programs/modern`, built by the user's own SDK, for [`Runtime::Net10`].
@@ -251,7 +251,7 @@ pub fn program(name: &str) -> String {
 /// # Panics
 /// When there is no program of this name.
 pub fn modern_program(name: &str) -> String {
-    made(&format!("/modern/{name}"))
+    setup_product(&format!("/modern/{name}"))
 }
 
 /// The source of a program of `fixtures/programs/modern`.
@@ -311,7 +311,7 @@ fn marked(source: &str, marker: &str) -> i64 {
 }
 
 /// Whether a process is there and no zombie.
-pub fn alive(pid: u64) -> bool {
+pub fn is_running(pid: u64) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }

@@ -127,7 +127,7 @@ impl Server {
     }
 
     /// The output of the server on stderr so far.
-    pub fn said(&self) -> String {
+    pub fn stderr(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -326,7 +326,7 @@ impl HttpAgent<'_> {
     ///
     /// # Errors
     /// If the server does not accept the connection.
-    pub async fn begin(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<(u64, TcpStream)> {
+    pub async fn start_call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<(u64, TcpStream)> {
         self.id += 1;
         let params = json!({ "name": tool, "arguments": arguments });
         let call = json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params });

@@ -66,7 +66,7 @@ impl MarkedSession {
             let pid: u64 = entry.file_name().to_str()?.parse().ok()?;
             let environment = std::fs::read(entry.path().join("environ")).ok()?;
             let is_ours = environment.split(|byte| *byte == 0).any(|variable| variable == mark);
-            (is_ours && fixture::alive(pid)).then(|| (pid, part(pid)))
+            (is_ours && fixture::is_running(pid)).then(|| (pid, process_name(pid)))
         });
         let found: Vec<_> = found.collect();
         self.seen.extend(found.iter().cloned());
@@ -77,7 +77,7 @@ impl MarkedSession {
     ///
     /// # Errors
     /// When some are after `limit`: which.
-    pub async fn ended(&mut self, limit: Duration) -> anyhow::Result<()> {
+    pub async fn wait_until_ended(&mut self, limit: Duration) -> anyhow::Result<()> {
         let deadline = tokio::time::Instant::now() + limit;
         loop {
             let left = self.processes();
@@ -138,14 +138,14 @@ fn files_beneath(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The command line of a process; empty when it is gone or a zombie.
-pub fn words(pid: u64) -> Vec<String> {
+pub fn command_line(pid: u64) -> Vec<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// The name of a process in a session: that of Tandem's part, else its program's.
-fn part(pid: u64) -> String {
-    let words = words(pid);
+fn process_name(pid: u64) -> String {
+    let words = command_line(pid);
     let program = words.first().map(String::as_str).unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
     let first = words.get(1).map(String::as_str).unwrap_or_default();

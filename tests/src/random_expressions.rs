@@ -93,13 +93,13 @@ impl Expressions {
     }
 
     /// The next one. Every other one begins with the construct with which the fewest began.
-    pub fn next_one(&mut self) -> Expression {
+    pub fn next_expression(&mut self) -> Expression {
         let whole = self.grammar.composed().filter(|(kind, _)| KINDS.contains(kind));
         let rarest = whole.min_by_key(|(_, text)| self.begun.get(text).copied().unwrap_or(0));
         let text = match rarest {
             Some(construct) if self.random.bool() => {
                 *self.begun.entry(construct.1).or_default() += 1;
-                self.filled(construct, DEPTH - 1)
+                self.fill(construct, DEPTH - 1)
             }
             _ => {
                 let kind = KINDS[self.random.usize(..KINDS.len())];
@@ -117,15 +117,15 @@ impl Expressions {
             false => self.grammar.composed().filter(|(of, _)| *of == kind).collect(),
         };
         let construct = fitting[self.random.usize(..fitting.len())];
-        self.filled(construct, depth.saturating_sub(1))
+        self.fill(construct, depth.saturating_sub(1))
     }
 
-    fn filled(&mut self, (_, text): Construct, depth: u32) -> String {
+    fn fill(&mut self, (_, text): Construct, depth: u32) -> String {
         self.within.push(text);
         self.names += 1;
         let name = format!("v{}", self.names);
         let (mut filled, mut rest) = (String::new(), text);
-        while let Some((before, letter, behind)) = hole(rest) {
+        while let Some((before, letter, behind)) = find_placeholder(rest) {
             filled.push_str(before);
             match letter {
                 'i' => filled.push_str(&self.of(Int, depth)),
@@ -147,7 +147,7 @@ impl Expressions {
 }
 
 /// The first `{x}` of a text, with the text before and after it.
-fn hole(text: &str) -> Option<(&str, char, &str)> {
+fn find_placeholder(text: &str) -> Option<(&str, char, &str)> {
     text.match_indices('{').find_map(|(at, _)| {
         let mut letters = text.get(at + 1..)?.chars();
         let letter = letters.next().filter(char::is_ascii_lowercase)?;

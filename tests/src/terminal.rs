@@ -95,12 +95,12 @@ impl Terminal {
     }
 
     /// Everything that was printed until now.
-    pub fn shown(&self) -> String {
+    pub fn screen_text(&self) -> String {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Clears it: what was shown is not waited for again.
-    pub fn forget(&self) {
+    pub fn clear(&self) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -108,10 +108,14 @@ impl Terminal {
     ///
     /// # Errors
     /// When it does not, with what it shows.
-    pub async fn shows(&self, text: &str) -> anyhow::Result<()> {
+    pub async fn wait_for_text(&self, text: &str) -> anyhow::Result<()> {
         let end = Instant::now() + deadline(DEADLINE);
-        while !self.shown().contains(text) {
-            anyhow::ensure!(Instant::now() < end, "no {text:?} in the terminal, but {:?}", self.shown());
+        while !self.screen_text().contains(text) {
+            anyhow::ensure!(
+                Instant::now() < end,
+                "no {text:?} in the terminal, but {:?}",
+                self.screen_text()
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(())

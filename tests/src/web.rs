@@ -101,10 +101,10 @@ impl WebServer {
                     seen.open.fetch_add(1, Ordering::SeqCst);
                     // It is not an error here if a client closes the connection.
                     match tls {
-                        None => drop(converse(socket, &answer, &seen).await),
+                        None => drop(serve_connection(socket, &answer, &seen).await),
                         Some(tls) => {
                             if let Ok(socket) = tls.accept(socket).await {
-                                drop(converse(socket, &answer, &seen).await);
+                                drop(serve_connection(socket, &answer, &seen).await);
                             }
                         }
                     }
@@ -141,7 +141,7 @@ impl WebServer {
     ///
     /// # Errors
     /// Fails after the deadline.
-    pub async fn asked(&self, count: usize) -> anyhow::Result<()> {
+    pub async fn wait_for_requests(&self, count: usize) -> anyhow::Result<()> {
         self.wait(|| self.requests().len() >= count).await.context("not asked so often")
     }
 
@@ -149,7 +149,7 @@ impl WebServer {
     ///
     /// # Errors
     /// Fails after the deadline.
-    pub async fn left_alone(&self) -> anyhow::Result<()> {
+    pub async fn wait_until_idle(&self) -> anyhow::Result<()> {
         self.wait(|| self.seen.open.load(Ordering::SeqCst) == 0).await.context("a connection is still open")
     }
 
@@ -170,7 +170,7 @@ impl Drop for WebServer {
 }
 
 /// Answers one request after the other until the client hangs up.
-async fn converse(
+async fn serve_connection(
     mut socket: impl AsyncRead + AsyncWrite + Unpin,
     answer: &Answers,
     seen: &ServerActivity,

@@ -17,12 +17,12 @@ async fn long_a_module_s_own_test_is_debugged_in_the_module() -> anyhow::Result<
         "breakpoints": [{ "sourceFile": folder.join("stack.go"), "text": "var st stack = pcs[0:n]" }] }));
     let hit = visit.launch("debug_launch_test", asked).await?;
     visit.hits(&hit, "callers")?;
-    visit.shows(&[("len(pcs)", "32"), ("n > 1", "true")]).await?;
+    visit.check_values(&[("len(pcs)", "32"), ("n > 1", "true")]).await?;
     visit.sets("n", "1").await?;
     visit.call("debug_step_over", json!({})).await?;
-    visit.shows(&[("n", "1"), ("len(st)", "1")]).await?;
+    visit.check_values(&[("n", "1"), ("len(st)", "1")]).await?;
     let out = visit.call("debug_step_out", json!({})).await?;
     assert_eq!(out["event"]["function"], "github.com/pkg/errors.Wrap", "{out}");
-    visit.shows(&[("message", "\"read error\"")]).await?;
+    visit.check_values(&[("message", "\"read error\"")]).await?;
     visit.ends(0, "--- PASS: TestWrap ").await
 }

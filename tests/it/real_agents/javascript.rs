@@ -67,9 +67,9 @@ async fn long_a_request_to_http_server_gets_the_file_that_the_agent_says() -> an
     assert_eq!(up["event"]["matched"], "Hit CTRL-C", "{up}");
     let asked = request(number, "/missing.txt");
     visit.waits_for("middleware").await?;
-    visit.shows(&[("req.url", "'/missing.txt'"), ("req.method", "'GET'")]).await?;
+    visit.check_values(&[("req.url", "'/missing.txt'"), ("req.method", "'GET'")]).await?;
     visit.steps_until("pathname", "null").await?;
-    visit.shows(&[("parsed.pathname", "'/missing.txt'")]).await?;
+    visit.check_values(&[("parsed.pathname", "'/missing.txt'")]).await?;
     visit.sets("parsed.pathname", "'/there.txt'").await?;
     visit.serves(asked, "what is there").await
 }

@@ -46,7 +46,7 @@ async fn a_library_in_cpp(subject: Subject) -> anyhow::Result<()> {
             static_cast<size_t>(filelength);" }] }));
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "LoadFile")?;
-    visit.shows(&[("filelength", "145040"), ("this->_writeBOM", "false")]).await?;
+    visit.check_values(&[("filelength", "145040"), ("this->_writeBOM", "false")]).await?;
     visit.sets("filelength", "100").await?;
     visit.steps_until("size", "100").await?;
     visit.ends(1, "[fail] Example_1").await
@@ -76,7 +76,7 @@ async fn long_hexyl_is_built_by_cargo_and_shows_what_the_agent_types() -> anyhow
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
     visit.call("process_write_input", json!({ "data": "hello\n", "closeAfter": true })).await?;
     visit.waits_for("print_all").await?;
-    visit.shows(&[("n", "6"), ("is_empty", "false")]).await?;
+    visit.check_values(&[("n", "6"), ("is_empty", "false")]).await?;
     visit.steps_until("leftover", "6").await?;
     visit.sets("leftover", "3").await?;
     visit.ends(0, "68 65 6c   ").await

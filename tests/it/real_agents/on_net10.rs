@@ -39,14 +39,14 @@ async fn long_a_request_to_a_web_api_gets_what_the_agent_sets() -> anyhow::Resul
     let asked = request(port, "/weatherforecast");
     visit.waits_for("Program.Main.<lambda>()").await?;
     visit
-        .shows(&[
+        .check_values(&[
             ("forecast.Length", "5"),
             ("summaries[0]", "\"Freezing\""),
             ("forecast.Count(f => f.Summary is null)", "0"),
         ])
         .await?;
     visit.sets("forecast[0]", "new WeatherForecast(forecast[0].Date, 77, \"set by the agent\")").await?;
-    visit.shows(&[("forecast[0].TemperatureF", "170")]).await?;
+    visit.check_values(&[("forecast[0].TemperatureF", "170")]).await?;
     let over = visit.call("debug_step_over", json!({})).await?;
     assert_eq!(over["event"]["source"], "});", "{over}");
     visit.serves(asked, "\"temperatureC\":77,\"summary\":\"set by the agent\",\"temperatureF\":170").await
@@ -62,10 +62,10 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
     let (mut visit, port) = up("mvc", breakpoints).await?;
     let asked = request(port, "/Home/Error");
     visit.waits_for("HomeController.Error()").await?;
-    visit.shows(&[("Request.Path.Value", "\"/Home/Error\""), ("ViewData.Count", "0")]).await?;
+    visit.check_values(&[("Request.Path.Value", "\"/Home/Error\""), ("ViewData.Count", "0")]).await?;
     let seen = visit.call("debug_continue", json!({})).await?;
     visit.hits(&seen, "Views_Shared_Error.ExecuteAsync()")?;
-    visit.shows(&[("Model.ShowRequestId", "true"), ("ViewData[\"Title\"]", "\"Error\"")]).await?;
+    visit.check_values(&[("Model.ShowRequestId", "true"), ("ViewData[\"Title\"]", "\"Error\"")]).await?;
     visit.sets("Model.RequestId", "\"set by the agent\"").await?;
     let over = visit.call("debug_step_over", json!({ "count": 2 })).await?;
     assert_eq!(over["event"]["line"], 12, "{over}");
@@ -85,11 +85,11 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
     let order = "{ \"Name\": \"ink\", \"Count\": 3, \"Price\": 2.5 }\n";
     visit.call("process_write_input", json!({ "data": order })).await?;
     visit.waits_for("Orders.Ledger.Add").await?;
-    visit.shows(&[("order.Count", "3"), ("Orders.Count", "0"), ("line.Length", "43")]).await?;
+    visit.check_values(&[("order.Count", "3"), ("Orders.Count", "0"), ("line.Length", "43")]).await?;
     visit.sets("order", "new Order(order.Name, 4, order.Price)").await?;
     visit.remove_breakpoints().await?;
     visit.call("debug_step_over", json!({ "count": 2 })).await?;
-    visit.shows(&[("Orders[0].Count", "4"), ("Total", "10.0")]).await?;
+    visit.check_values(&[("Orders[0].Count", "4"), ("Total", "10.0")]).await?;
     let out = visit.call("debug_step_out", json!({})).await?;
     assert!(out["event"]["file"].as_str().is_some_and(|file| file.ends_with("App/Program.cs")), "{out}");
     // The package throws, and the program catches.
@@ -117,7 +117,9 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "Program.Main")?;
     assert_eq!(hit["event"]["output"]["logged"], json!(["02 orders"]), "{hit}");
-    visit.shows(&[("order.Lines[0].What", "\"paper\""), ("order.Lines.Sum(l => l.Count)", "10")]).await?;
+    visit
+        .check_values(&[("order.Lines[0].What", "\"paper\""), ("order.Lines.Sum(l => l.Count)", "10")])
+        .await?;
     // The internals of Entity Framework are not in the way.
     let db = visit.call("debug_variables", json!({ "path": "db" })).await?;
     let names: Vec<&str> =
@@ -133,7 +135,7 @@ async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
     // A row of Dapper's is a dictionary.
     let row = "((System.Collections.Generic.IDictionary<string, object>)row)";
     visit.sets(&format!("{row}[\"Customer\"]"), "\"set by the agent\"").await?;
-    visit.shows(&[("typed", "null"), ("rows.Count", "2"), (&format!("{row}[\"N\"]"), "2")]).await?;
+    visit.check_values(&[("typed", "null"), ("rows.Count", "2"), (&format!("{row}[\"N\"]"), "2")]).await?;
     let removed = visit.call("debug_remove_breakpoint", json!({ "all": true })).await?;
     assert_eq!(removed["removed"], 3, "{removed}");
     let asks = visit.call("debug_continue", json!({})).await?;
@@ -162,7 +164,7 @@ async fn long_a_command_line_asks_maps_and_fails() -> anyhow::Result<()> {
         "breakpoints": [{ "sourceFile": "Program.cs", "text": "return full;" }] });
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "NameResolver.Resolve")?;
-    visit.shows(&[("source.Age", "30"), ("full", "\"Ann Lee\"")]).await?;
+    visit.check_values(&[("source.Age", "30"), ("full", "\"Ann Lee\"")]).await?;
     visit.sets("full", "\"set by the agent\"").await?;
     let ended = visit.call("debug_continue", json!({})).await?;
     assert_eq!(ended["event"]["output"]["stdout"], "set by the agent 30\n", "{ended}");

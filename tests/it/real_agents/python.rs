@@ -76,7 +76,7 @@ async fn long_a_step_in_uvicorn_goes_over_what_is_awaited() -> anyhow::Result<()
     assert_eq!(up["event"]["type"], "output", "{up}");
     let asked = request(number, "/asked");
     visit.waits_for("run_asgi").await?;
-    visit.shows(&[("self.scope['path']", "'/asked'"), ("self.scope['method']", "'GET'")]).await?;
+    visit.check_values(&[("self.scope['path']", "'/asked'"), ("self.scope['method']", "'GET'")]).await?;
     visit.sets("self.scope['path']", "'/set'").await?;
     visit.remove_breakpoints().await?;
     let over = visit.steps_until("result", "None").await?;

@@ -20,7 +20,9 @@ async fn long_minitest_s_own_test_fails_where_the_agent_sets_a_value() -> anyhow
     let mut visit = AgentRun::begin(&folder).await?;
     let hit = visit.launch("debug_launch", asked).await?;
     visit.hits(&hit, "Assertions#diff")?;
-    visit.shows(&[("exp", "\"hahahahahahahahahahahahahahahahahahahaha\""), ("act.size", "40")]).await?;
+    visit
+        .check_values(&[("exp", "\"hahahahahahahahahahahahahahahahahahahaha\""), ("act.size", "40")])
+        .await?;
     let over = visit.call("debug_step_over", json!({})).await?;
     assert_eq!(over["event"]["changed"].as_array().map(Vec::len), Some(2), "{over}");
     // rdbg sets no variables; an assignment is an expression.

@@ -25,7 +25,9 @@ async fn long_a_shell_program_asks_and_the_agent_answers() -> anyhow::Result<()>
     let into = visit.call("debug_step_into", json!({})).await?;
     assert_eq!(into["event"]["function"], "getTodo", "{into}");
     visit.call("debug_step_out", json!({})).await?;
-    visit.shows(&[("item", "1"), ("todo", "buy  milk"), ("$todo", "buy  milk"), ("${#todo}", "9")]).await?;
+    visit
+        .check_values(&[("item", "1"), ("todo", "buy  milk"), ("$todo", "buy  milk"), ("${#todo}", "9")])
+        .await?;
     visit.remove_breakpoints().await?;
     let asks = visit.call("debug_continue", json!({})).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");

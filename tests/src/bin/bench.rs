@@ -41,7 +41,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Whether this group of rows is wanted.
-fn wanted(group: &str) -> bool {
+fn is_selected(group: &str) -> bool {
     std::env::args().len() == 1 || std::env::args().skip(1).any(|argument| argument == group)
 }
 
@@ -56,10 +56,10 @@ fn ms(value: Duration) -> String {
 
 async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
     let mut rows = Rows::new();
-    if wanted("launch") {
+    if is_selected("launch") {
         launches(runtime, &mut rows).await?;
     }
-    if wanted("step") {
+    if is_selected("step") {
         let (step, _) = floor(runtime).await?;
         rows.push((
             "the floor: one step of the runtime's debugging library, nothing looked at, median of 200",
@@ -69,36 +69,36 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         let step = mcp_step(runtime).await?;
         rows.push(("one step, MCP client (with place and source line), median of 60", ms(step)));
     }
-    if wanted("breakpoint") {
+    if is_selected("breakpoint") {
         let (_, stop) = floor(runtime).await?;
         let most = 1.0 / stop.as_secs_f64();
         rows.push(("the floor: breakpoint hits per second, resumed immediately", format!("{most:.0}")));
         let rate = conditional_hits(runtime).await?;
         rows.push(("breakpoint hits per second whose condition is false", format!("{rate:.0}")));
     }
-    if wanted("exceptions") {
+    if is_selected("exceptions") {
         exceptions(runtime, &mut rows).await?;
     }
-    if wanted("inspect") {
+    if is_selected("inspect") {
         let mut taken = Vec::new();
         for _ in 0..5 {
             taken.push(members(runtime).await?);
         }
         rows.push(("`variables` of an object with 100 members, median of 5", ms(median(taken))));
-        rows.push(("a page of 100 of an `int[]`, median of 20", ms(page(runtime).await?)));
+        rows.push(("a page of 100 of an `int[]`, median of 20", ms(measure_page(runtime).await?)));
         let mut taken = Vec::new();
         for _ in 0..5 {
             taken.push(inspect(runtime).await?);
         }
         rows.push(("stack, scopes and 16 variables of a fresh stop, median of 5", ms(median(taken))));
     }
-    if wanted("open") {
-        rows.push(("open `System.Private.CoreLib` (methods), median of 11", opened(runtime)?));
+    if is_selected("open") {
+        rows.push(("open `System.Private.CoreLib` (methods), median of 11", open_largest_module(runtime)?));
     }
-    if wanted("output") {
+    if is_selected("output") {
         floods(runtime, &mut rows).await?;
     }
-    if wanted("memory") {
+    if is_selected("memory") {
         let held = memory(runtime).await?;
         rows.push(("resident memory of the host at a stop: all, of it mscordbi and DAC", held));
     }
@@ -149,8 +149,8 @@ async fn floods(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     let (mut cat, mut alone, mut read) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..FLOODS {
         cat.push(drained_by_cat(runtime).await?);
-        alone.push(drained(runtime, false).await?);
-        read.push(drained(runtime, true).await?);
+        alone.push(measure_output(runtime, false).await?);
+        read.push(measure_output(runtime, true).await?);
     }
     let rate = |times: Vec<Duration>| {
         let rate = FLOOD.parse::<f64>().unwrap_or(0.0) / median(times).as_secs_f64();
@@ -189,7 +189,7 @@ async fn first_stop(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(taken)
 }
 
-async fn in_the_loop(runtime: Runtime) -> anyhow::Result<(DapClient, i64)> {
+async fn stop_in_loop(runtime: Runtime) -> anyhow::Result<(DapClient, i64)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("spin", &["beat"], json!({})).await?;
     let thread = editor.event("stopped").await?["threadId"].as_i64().context("no thread")?;
@@ -312,7 +312,7 @@ async fn members(runtime: Runtime) -> anyhow::Result<Duration> {
 }
 
 /// A page of 100 items of an array, another one each time.
-async fn page(runtime: Runtime) -> anyhow::Result<Duration> {
+async fn measure_page(runtime: Runtime) -> anyhow::Result<Duration> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("giants", &["here"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
@@ -357,7 +357,7 @@ async fn inspect(runtime: Runtime) -> anyhow::Result<Duration> {
 }
 
 /// The largest module that every program loads, with its metadata read; and how many methods it has.
-fn opened(runtime: Runtime) -> anyhow::Result<String> {
+fn open_largest_module(runtime: Runtime) -> anyhow::Result<String> {
     let dotnet = runtime.dotnet().context("no dotnet")?;
     let frameworks = dotnet.parent().context("no folder")?.join("shared/Microsoft.NETCore.App");
     let version = std::fs::read_dir(&frameworks)?.next().context("no runtime")??.path();
@@ -382,7 +382,7 @@ async fn drained_by_cat(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(start.elapsed())
 }
 
-async fn drained(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
+async fn measure_output(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
     let start = Instant::now();
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.keeps_output = false;
@@ -392,7 +392,7 @@ async fn drained(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
     } else {
         // The end shows in the program's own exit: the client's connection is not read in between.
         let process = editor.event("process").await?["systemProcessId"].clone();
-        while lives(&process) {
+        while is_alive(&process) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -404,13 +404,13 @@ async fn drained(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
     Ok(taken)
 }
 
-fn lives(pid: &Value) -> bool {
+fn is_alive(pid: &Value) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z'))
 }
 
 async fn memory(runtime: Runtime) -> anyhow::Result<String> {
-    let (mut editor, _) = in_the_loop(runtime).await?;
+    let (mut editor, _) = stop_in_loop(runtime).await?;
     let pid = editor.event("process").await?["systemProcessId"].clone();
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let host =

@@ -64,7 +64,7 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
         threads.mcp.push(start.elapsed());
 
         let start = Instant::now();
-        look(&mut editor, &thread).await?;
+        inspect_stop(&mut editor, &thread).await?;
         locals.dap.push(start.elapsed());
         let start = Instant::now();
         agent.call("debug_variables", json!({})).await?;
@@ -75,7 +75,7 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
         let start = Instant::now();
         editor.ok("next", json!({ "threadId": thread })).await?;
         editor.event("stopped").await?;
-        look(&mut editor, &thread).await?;
+        inspect_stop(&mut editor, &thread).await?;
         editor.ok("processReadOutput", json!({ "maxBytes": 4096 })).await?;
         steps.dap.push(start.elapsed());
         // The client that did not step is notified of the stop; that is not a step of its own.
@@ -98,7 +98,7 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
     ])
 }
 
-async fn look(editor: &mut DapClient, thread: &Value) -> anyhow::Result<()> {
+async fn inspect_stop(editor: &mut DapClient, thread: &Value) -> anyhow::Result<()> {
     let stack = editor.ok("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 1 })).await?;
     let scopes = editor.ok("scopes", json!({ "frameId": stack["stackFrames"][0]["id"] })).await?;
     let reference = &scopes["scopes"][0]["variablesReference"];

@@ -80,7 +80,7 @@ async fn main() -> anyhow::Result<()> {
             chance.shuffle(&mut order);
             for at in order {
                 let client = clients.get_mut(at).context("nobody")?;
-                client.take_a_turn().await.context(case.name)?;
+                client.measure_once().await.context(case.name)?;
             }
         }
         for (at, what) in MEASURED.iter().enumerate() {
@@ -93,10 +93,10 @@ async fn main() -> anyhow::Result<()> {
                     "| {}: {what} | {} | {:.2} ms | {:+.2} ms | {:.2} ms | {:+.2} ms |",
                     case.name,
                     client.name,
-                    at_rank(&took, 0.5),
-                    at_rank(&pairs, 0.5),
-                    at_rank(&took, 0.1),
-                    at_rank(&took, 0.1) - at_rank(&alone, 0.1),
+                    percentile(&took, 0.5),
+                    percentile(&pairs, 0.5),
+                    percentile(&took, 0.1),
+                    percentile(&took, 0.1) - percentile(&alone, 0.1),
                 );
             }
         }
@@ -207,7 +207,7 @@ impl Driver {
     }
 
     /// Everything that an editor requests at a stop.
-    async fn look(&self, thread: &Value) -> anyhow::Result<()> {
+    async fn inspect_stop(&self, thread: &Value) -> anyhow::Result<()> {
         self.ask("threads", Value::Null).await?;
         let stack =
             self.ask("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 20 })).await?;
@@ -223,7 +223,7 @@ fn millis_since(start: Instant) -> f64 {
 }
 
 /// The value below which this part of the others lies.
-fn at_rank(values: &[f64], part: f64) -> f64 {
+fn percentile(values: &[f64], part: f64) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank among a few hundred")]
@@ -264,7 +264,7 @@ async fn start(
 }
 
 impl MeasuredClient {
-    async fn take_a_turn(&mut self) -> anyhow::Result<()> {
+    async fn measure_once(&mut self) -> anyhow::Result<()> {
         let (driver, thread) = (&mut self.driver, &self.thread);
         let [steps, threads, ready] = &mut self.took;
         let start = Instant::now();
@@ -277,7 +277,7 @@ impl MeasuredClient {
         let start = Instant::now();
         driver.ask("next", json!({ "threadId": thread })).await?;
         driver.event("stopped").await?;
-        driver.look(thread).await?;
+        driver.inspect_stop(thread).await?;
         ready.push(millis_since(start));
         Ok(())
     }

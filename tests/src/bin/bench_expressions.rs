@@ -54,13 +54,14 @@ async fn main() -> anyhow::Result<()> {
         );
         for condition in CONDITIONS {
             let figures =
-                in_turn(&builds, async |build| Ok(vec![hits(build, runtime, condition).await?])).await?;
+                measure_builds(&builds, async |build| Ok(vec![hits(build, runtime, condition).await?]))
+                    .await?;
             row(&format!("{name}: false conditions per second, `{condition}`"), "", &figures, 0);
         }
-        let figures = in_turn(&builds, async |build| Ok(vec![watches(build, runtime).await?])).await?;
+        let figures = measure_builds(&builds, async |build| Ok(vec![watches(build, runtime).await?])).await?;
         row(&format!("{name}: ten watches at one stop"), " ms", &figures, 0);
         if runtime == Runtime::Net10 {
-            let figures = in_turn(&builds, async |build| compiled(build, runtime).await).await?;
+            let figures = measure_builds(&builds, async |build| compiled(build, runtime).await).await?;
             for (at, what) in [
                 "first compiled expression, compiler not started",
                 "`Where(…).Sum(…)` over 10,000 elements, the first time",
@@ -78,7 +79,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Measures the builds in turn; a build that cannot do something has no figures.
-async fn in_turn(
+async fn measure_builds(
     builds: &[PathBuf],
     measure: impl AsyncFn(&Path) -> anyhow::Result<Vec<f64>>,
 ) -> anyhow::Result<Vec<Figures>> {
@@ -110,7 +111,7 @@ fn row(what: &str, unit: &str, builds: &[Figures], at: usize) {
     println!("| {what} | {} |", builds.iter().map(shown).collect::<Vec<_>>().join(" | "));
 }
 
-fn started(build: &Path, runtime: Runtime) -> anyhow::Result<DapClient> {
+fn start_editor(build: &Path, runtime: Runtime) -> anyhow::Result<DapClient> {
     let mut command = tokio::process::Command::new(build);
     command.envs(runtime.environment().context("no runtime")?);
     DapClient::of("editor", command, &Transcript::default())
@@ -153,7 +154,7 @@ async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
 
 /// How often a loop passes a breakpoint whose condition never holds, in a second.
 async fn hits(build: &Path, runtime: Runtime, condition: &str) -> anyhow::Result<f64> {
-    let mut editor = started(build, runtime)?;
+    let mut editor = start_editor(build, runtime)?;
     editor.keeps_output = false;
     editor.launch("spin", &["beat"], json!({})).await?;
     let thread = editor.event("stopped").await?["threadId"].clone();
@@ -182,7 +183,7 @@ async fn hits(build: &Path, runtime: Runtime, condition: &str) -> anyhow::Result
 
 /// Ten expressions, as an editor asks for its watches; the median of some rounds.
 async fn watches(build: &Path, runtime: Runtime) -> anyhow::Result<f64> {
-    let mut editor = started(build, runtime)?;
+    let mut editor = start_editor(build, runtime)?;
     editor.launch("expressions", &["here"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
     let mut taken = Vec::new();
@@ -201,19 +202,20 @@ async fn watches(build: &Path, runtime: Runtime) -> anyhow::Result<f64> {
 
 /// The first compiled expression; a sum over 10,000 elements, the first time and later; further expressions.
 async fn compiled(build: &Path, runtime: Runtime) -> anyhow::Result<Vec<f64>> {
-    let mut editor = started(build, runtime)?;
+    let mut editor = start_editor(build, runtime)?;
     let program = fixture::modern_program("compiled");
     let place = (modern("Program.cs"), "many");
-    let stop = editor.stopped_at(&program, place, json!({ "args": ["many"] })).await?;
+    let stop = editor.launch_to(&program, place, json!({ "args": ["many"] })).await?;
     let frame = stop.frame["id"].clone();
-    let first = timed(&mut editor, &frame, "many.Take(3).Select(o => o.Total + 1).Last()").await?;
+    let first =
+        measure_expression(&mut editor, &frame, "many.Take(3).Select(o => o.Total + 1).Last()").await?;
     let sum = "many.Where(o => o.Total > 3 && o.Name.Length > 1).Sum(o => o.Total)";
-    let once = timed(&mut editor, &frame, sum).await?;
+    let once = measure_expression(&mut editor, &frame, sum).await?;
     let (mut later, mut others) = (Vec::new(), Vec::new());
     for at in 0..11 {
-        later.push(timed(&mut editor, &frame, sum).await?);
+        later.push(measure_expression(&mut editor, &frame, sum).await?);
         let other = format!("many.Skip({at}).Take(9).Where(o => o.Total > {at}).Select(o => o.Name).Count()");
-        others.push(timed(&mut editor, &frame, &other).await?);
+        others.push(measure_expression(&mut editor, &frame, &other).await?);
     }
     editor.finish().await?;
     later.sort_by(f64::total_cmp);
@@ -222,7 +224,7 @@ async fn compiled(build: &Path, runtime: Runtime) -> anyhow::Result<Vec<f64>> {
 }
 
 /// The milliseconds an expression takes; not a number when it is refused.
-async fn timed(editor: &mut DapClient, frame: &Value, expression: &str) -> anyhow::Result<f64> {
+async fn measure_expression(editor: &mut DapClient, frame: &Value, expression: &str) -> anyhow::Result<f64> {
     let since = Instant::now();
     let told = editor
         .ask("evaluate", json!({ "expression": expression, "frameId": frame, "context": "repl" }))

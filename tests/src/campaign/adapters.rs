@@ -86,7 +86,7 @@ fn noise(random: &mut Rng) -> (&'static str, Vec<Value>) {
     ("noise", vec![json!({ "do": "bytes", "bytes": bytes }), json!({ "do": "hang" })])
 }
 
-fn half(random: &mut Rng) -> Value {
+fn partial_message(random: &mut Rng) -> Value {
     let whole = r#"{"seq":1,"type":"event","event":"odd","body":{"text":"half of it"}}"#;
     let text = format!("Content-Length: {}\r\n\r\n{whole}", whole.len());
     let cut = text.get(..random.usize(1..text.len())).unwrap_or_default();
@@ -97,11 +97,11 @@ fn half_then_silence(random: &mut Rng) -> (&'static str, Vec<Value>) {
     // The client's own deadline is longer than anybody wants to wait for, so the script ends after the
     // request.
     let asked = json!({ "dir": "out", "m": { "type": "request", "command": "threads", "seq": 9 } });
-    ("half a message, then the end", vec![half(random), asked, json!({ "do": "exit", "code": 3 })])
+    ("half a message, then the end", vec![partial_message(random), asked, json!({ "do": "exit", "code": 3 })])
 }
 
 fn half_then_end(random: &mut Rng) -> (&'static str, Vec<Value>) {
-    ("half a message at the end", vec![half(random), json!({ "do": "exit", "code": 0 })])
+    ("half a message at the end", vec![partial_message(random), json!({ "do": "exit", "code": 0 })])
 }
 
 fn giant(_: &mut Rng) -> (&'static str, Vec<Value>) {

@@ -176,7 +176,7 @@ async fn nothing_is_left(
     next.ok("initialize", json!({ "clientID": "campaign" })).await?;
     next.finish().await.context("the next session")?;
     // Its host closes the connection first, and sweeps once more.
-    session.ended(deadline(LIMIT)).await.context("the next session's host")?;
+    session.wait_until_ended(deadline(LIMIT)).await.context("the next session's host")?;
     let files = session.files();
     anyhow::ensure!(files.is_empty(), "left after the next start: {files:?}; there were {:?}", session.seen);
     Ok(true)

@@ -147,7 +147,7 @@ impl RawConnection {
             tokio::time::timeout(deadline(LIMIT), child.wait()).await.context("the relay does not end")??;
         anyhow::ensure!(status.success(), "the relay ended with {status}");
         let end = tokio::time::Instant::now() + deadline(LIMIT);
-        while fixture::alive(host) {
+        while fixture::is_running(host) {
             if tokio::time::Instant::now() > end {
                 bail!("the host does not end");
             }

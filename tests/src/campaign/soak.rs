@@ -49,7 +49,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     let mut before = None;
     for number in 0..options.count {
         if number == warm {
-            alone(&mut marked, pids).await?;
+            wait_until_alone(&mut marked, pids).await?;
             before = Some(pids.map(ProcessResources::of));
         }
         let debuggee = DEBUGGEES.get((number / 2) as usize % DEBUGGEES.len()).copied().flatten();
@@ -62,7 +62,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
         };
         session.await.with_context(|| format!("session {number}: {debuggee:?}"))?;
     }
-    alone(&mut marked, pids).await?;
+    wait_until_alone(&mut marked, pids).await?;
     let (before, after) = (before.context("no session")?, pids.map(ProcessResources::of));
     for (before, after) in before.iter().zip(&after) {
         let flat = after.memory <= before.memory + GROWTH
@@ -104,7 +104,7 @@ impl std::fmt::Display for ProcessResources {
 }
 
 /// Waits until nothing runs but these.
-async fn alone(marked: &mut MarkedSession, pids: [u64; 2]) -> anyhow::Result<()> {
+async fn wait_until_alone(marked: &mut MarkedSession, pids: [u64; 2]) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(LIMIT);
     loop {
         let others: Vec<_> = marked.processes().into_iter().filter(|(pid, _)| !pids.contains(pid)).collect();

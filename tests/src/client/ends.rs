@@ -18,7 +18,7 @@ const BEFORE_LEAVING: [&str; 3] = ["initialized", "stopped", "continued"];
 
 impl DapClient {
     /// Messages that arrived before the client leaves, and that its test should have taken.
-    pub(super) fn overlooked_now(&self) -> Vec<Event> {
+    pub(super) fn overlooked_messages(&self) -> Vec<Event> {
         let overlooked = |message: &Message| match message {
             Message::Event(event) if event.event == "initialized" && !self.configured => None,
             Message::Event(event) if BEFORE_LEAVING.contains(&event.event.as_str()) => Some(event.clone()),
@@ -31,12 +31,12 @@ impl DapClient {
     ///
     /// # Errors
     /// If the test never took an answer, a request or the end of the session.
-    async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
+    async fn check_nothing_unclaimed(&mut self) -> anyhow::Result<()> {
         // An adapter that was killed may leave half a message; that is not what is looked for here.
         while let Ok(Some(Ok(Ok(message)))) =
             tokio::time::timeout(deadline(DEADLINE), self.reader.next()).await
         {
-            self.arrived(&message)?;
+            self.record(&message)?;
             self.waiting.push_back(message);
         }
         let expected = |message: &&Message| match message {
@@ -69,21 +69,21 @@ impl DapClient {
     /// If the session does not end, or if messages are left that the test did not take.
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.ok("disconnect", Value::Null).await?;
-        self.ended().await
+        self.wait_until_ended().await
     }
 
     /// Waits until the adapter has ended.
     ///
     /// # Errors
     /// When it does not end.
-    pub async fn ended(mut self) -> anyhow::Result<()> {
+    pub async fn wait_until_ended(mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.child.take() {
             let status = tokio::time::timeout(deadline(DEADLINE), child.wait())
                 .await
                 .context("the adapter does not end")??;
             anyhow::ensure!(status.success(), "the adapter ended with {status}");
         }
-        self.nothing_is_unclaimed().await
+        self.check_nothing_unclaimed().await
     }
 
     /// Kills the adapter as editors do.
