@@ -56,7 +56,7 @@ enum TriggerAction {
 /// A trigger that was started.
 #[derive(Debug)]
 pub struct Trigger {
-    /// A description for people.
+    /// Description for the answer.
     what: String,
     /// Sends the signal to start.
     go: Mutex<Option<oneshot::Sender<()>>>,
@@ -243,7 +243,7 @@ impl Triggers {
         })
     }
 
-    /// Takes out what the tool has not started, because it failed.
+    /// Removes a trigger that the tool did not start, because the tool failed.
     pub fn forget(&self, own: Option<&Arc<Trigger>>) {
         let unfired = own.filter(|own| own.go.lock().unwrap_or_else(PoisonError::into_inner).is_some());
         if let Some(own) = unfired {

@@ -58,7 +58,7 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
     editor.break_at("tour", &[]).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.event("terminated").await?;
-    // That it is over is all it hears: no stop, no process, not a word of output.
+    // It is notified only of the end: no stop, no process, no output.
     agent.event("exited").await?;
     agent.event("terminated").await?;
     assert_eq!(agent.output.concat(), "");
@@ -122,7 +122,7 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     assert_eq!(other.refused("sessionControl", json!({ "agentAccess": "full" })).await?, "ACCESS_DENIED");
     agent.ok("sessionControl", json!({ "agentAccess": "full" })).await?;
     other.ok("processWriteInput", json!({ "data": "four\n" })).await?;
-    // Only people and the client that launched may allow fetching, even if agents may do everything else.
+    // Only users and the client that launched may allow fetching, even if agents may do everything else.
     let fetch = json!({ "sourceLinkOptions": { "*": { "enabled": true } } });
     assert_eq!(other.refused("setSourceLinkOptions", fetch.clone()).await?, "ACCESS_DENIED");
     for client in [&mut agent, &mut editor] {

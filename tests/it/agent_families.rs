@@ -1,5 +1,5 @@
-//! Programs that the agent's program starts: their stops end a wait for the program, and are inspected,
-//! stepped and changed as its own are.
+//! Child processes of the agent's program: their stops end a wait for the program, and they are inspected,
+//! stepped and changed like the program itself.
 
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ async fn a_stop_in_a_worker_is_reported_and_continued_from() -> anyhow::Result<(
     let again = agent.call("debug_continue", json!({})).await?;
     let changed = again["event"]["changed"].to_string();
     assert!(changed.contains("16"), "{again}");
-    // A breakpoint that is set while a worker is looked at is the whole program's.
+    // A breakpoint that is set while a worker is selected applies to the whole program.
     let done = json!({ "sourceFile": source, "text": "all done" });
     let done = agent.call("debug_set_breakpoint", done).await?;
     let outcome = agent.call("debug_continue", json!({})).await?;

@@ -96,7 +96,7 @@ async fn a_second_launch_says_that_the_first_program_runs_on() -> anyhow::Result
     let second = agent.call("debug_launch", asked).await?;
     assert_eq!(second["others"][0]["session"], first["session"], "{second}");
     assert_eq!(second["others"][0]["state"], "running", "{second}");
-    // The remaining session becomes the current one, and both answers say so.
+    // The remaining session becomes the current one, and both answers report it.
     let left = agent.call("debug_disconnect", json!({})).await?;
     assert_eq!((&left["state"], &left["session"]), (&json!("running"), &first["session"]), "{left}");
     let status = agent.call("debug_status", json!({})).await?;

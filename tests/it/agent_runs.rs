@@ -99,7 +99,7 @@ async fn a_web_server_is_launched_until_it_listens(runtime: Runtime) -> anyhow::
     let later = agent.call("debug_wait", json!({ "timeoutMs": 2500 })).await?;
     assert_eq!(later["pending"], true, "{later}");
 
-    // A stop and what the agent waits for are reported as usual; the address is there as well.
+    // Stops and the awaited output are reported as usual; the address is included as well.
     let marked = json!({ "sourceFile": fixture::modern_source("host"), "line": fixture::modern_line("host",
         "saving") });
     let asked = json!({ "program": program, "breakpoints": [marked], "waitFor": "Application started.*" });
@@ -194,7 +194,7 @@ async fn a_source_is_found_by_the_end_of_its_path(runtime: Runtime) -> anyhow::R
     let read =
         agent.call("debug_source", json!({ "sourceFile": "Program.cs", "line": 1, "count": 1 })).await?;
     assert_eq!(read["file"], json!(full), "{read}");
-    // The path is unknown: it is used as it is, and does not bind.
+    // The path is unknown: it stays unchanged and does not bind.
     let unknown = agent.call("debug_set_breakpoint", json!({ "file": "nope/Nothing.cs", "line": 3 })).await?;
     assert_eq!(unknown["verified"], false, "{unknown}");
     let unreadable = agent.call("debug_set_breakpoint", json!({ "file": "Nothing.cs", "text": "x" })).await?;

@@ -34,7 +34,7 @@ async fn a_bare_name_before_the_launch_binds_to_the_programs_source(runtime: Run
         (&hit["event"]["breakpointId"], &hit["event"]["file"]),
         (&set["id"], &json!(fixture::source("tour")))
     );
-    // Now the debugger knows the source: the short name does not count as a second source.
+    // The debugger knows the source now, so the short name does not count as a second source.
     let set = agent.call(
         "debug_set_breakpoint",
         json!({ "sourceFile": "Program.cs", "line": fixture::line("tour", "end") }),
@@ -148,7 +148,7 @@ async fn breakpoints_that_name_nothing_are_refused_and_fail_no_launch() -> anyho
     agent.finish().await
 }
 
-/// debugpy prints its own failure to the program's stderr, and gdb never answers.
+/// debugpy prints its failure to the program's stderr, and gdb never responds.
 #[tokio::test]
 async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
     let gdb = Subject::Gdb.with(json!({ "program": child::built("count") }));

@@ -16,7 +16,7 @@ dotnet_tests! {
     an_exception_of_async_main_is_reported_with_its_place,
 }
 
-// It is about the client and takes 7 s.
+// It tests the client and takes 7 s.
 older_dotnet_tests! {
     the_official_client_debugs_a_whole_session,
 }

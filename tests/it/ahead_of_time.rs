@@ -50,7 +50,7 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The program, its symbols beside it if wanted, and its source.
+/// The program, its source, and its symbols next to it if requested.
 fn published(folder: &Path, with_symbols: bool) -> anyhow::Result<(PathBuf, PathBuf)> {
     let (source, code) = (folder.join("Program.cs"), folder.join("code.cpp"));
     let (program, symbols) = (folder.join("shop"), folder.join("shop.dbg"));

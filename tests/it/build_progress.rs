@@ -24,7 +24,8 @@ async fn editor(environment: HashMap<String, String>, progress: bool) -> anyhow:
     Ok(editor)
 }
 
-/// A folder with a Makefile whose build says so and then waits in a process that the returned file names.
+/// A folder with a Makefile whose build prints a line and then waits in a process; the
+/// returned file contains its pid.
 fn slow() -> anyhow::Result<(tempfile::TempDir, Value)> {
     let folder = tempfile::tempdir()?;
     let makefile = "all:\n\t@echo still building\n\t@echo $$$$ > started; exec sleep 600\n";

@@ -133,7 +133,7 @@ async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
     )?;
     let built = finished(&mut agent, "build", json!({ "projectPath": "broken.csproj" })).await?;
     assert_eq!((&built["success"], &built["exitCode"]), (&json!(true), &json!(0)), "{built:#}");
-    // Nothing is compiled now, and still the warning is found; what was built stays as it is.
+    // Nothing is compiled now, but the warning is still found; earlier build output stays unchanged.
     let built = written(project.path())?;
     assert!(built.iter().any(|(file, _)| file.ends_with("broken.dll")), "{built:?}");
     let cut = json!({ "timeoutMs": 1 });

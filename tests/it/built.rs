@@ -1,6 +1,6 @@
-//! Programs that an SDK builds for each runtime: of a project, a solution, a Visual Basic project and a C#
-//! file without a project. Each is launched by the name that people use, and debugged on that runtime. The
-//! SDK of .NET Core 3.1 builds for that runtime, SDK 10 for all others.
+//! Programs that an SDK builds for each runtime: from a project, a solution, a Visual Basic project and a C#
+//! file without a project. Each is launched by its usual name and debugged on that runtime. The SDK of .NET
+//! Core 3.1 builds for that runtime, SDK 10 for all others.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -69,7 +69,8 @@ async fn asleep(stop: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// To where an evaluation can run: no display of a variable has left a call behind, as it would in `hostile`.
+/// Runs to a line where evaluations can run: unlike in `hostile`, no display of a variable
+/// has left a call in progress.
 fn launch() -> Value {
     json!({ "program": fixture::program("frozen"), "run": true, "expressionCompiler": "off",
         "breakpoints": [{ "sourceFile": fixture::source("frozen"), "line": fixture::line("frozen",
@@ -138,7 +139,7 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     let stop = agent.call("debug_launch", &launch()).await?;
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let (endless, connection) = agent.start_call("debug_evaluate", &endless()).await?;
-    // It has its own connection: a later request may arrive before it.
+    // It has a separate connection: a later request may arrive before it.
     let begun = agent.call("process_read_output", &begun()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
     asleep(&stop).await?;

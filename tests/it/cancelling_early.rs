@@ -59,7 +59,7 @@ async fn calls_that_are_cancelled_before_they_begin_leave_the_program_whole(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let (mut editor, thread, frame) = launched(runtime).await?;
-    // Its class is initialized by a call, which a call that is left behind would keep from running.
+    // A call initializes its class, and a call that is still in progress would block it.
     editor.ok("evaluate", json!({ "expression": "Log.Lasts", "frameId": frame })).await?;
     for (round, ty) in (0..).zip(TYPES) {
         let class = if round % 2 == 0 { "Spins" } else { "Polls" };

@@ -19,7 +19,7 @@ net10_tests! {
     a_program_asks_its_terminal_where_the_cursor_is,
 }
 
-/// An agent in a copy of a case: what is built lies beside the source.
+/// An agent in a copy of a case, whose build output is next to the source.
 struct CaseAgent {
     agent: Agent,
     folder: tempfile::TempDir,

@@ -96,7 +96,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
         )
         .await;
     match subject {
-        // Both answer whatever it is, Ruby with the error as a value.
+        // Both respond in any case, Ruby with the error as a value.
         Subject::Bash | Subject::Rdbg | Subject::Rdbg192 => {}
         _ => assert_eq!(code?, "EVALUATION_FAILED"),
     }

@@ -85,7 +85,7 @@ async fn visited(mut program: RunningProgram, attach: Value, source: PathBuf) ->
     Ok(())
 }
 
-/// Waits until a program has got as far as its own code.
+/// Waits until a program has reached its own code.
 async fn is_under_way(program: &RunningProgram) -> anyhow::Result<()> {
     let stat = format!("/proc/{}/stat", program.0.id());
     let waiting = async {

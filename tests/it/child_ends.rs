@@ -149,7 +149,8 @@ async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Its crash handler has a symbolizer read and write files, for seconds; the program knows nothing of where.
+/// lldb's crash handler runs a symbolizer that reads and writes files for seconds, in a folder that the
+/// program's environment does not name.
 #[tokio::test]
 async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     let subject = Subject::Lldb;

@@ -1,5 +1,5 @@
-//! Hit counts and assignments mean the same whatever adapter there is. Not conditions and log messages, which
-//! are each adapter's.
+//! Hit counts and assignments have the same meaning with every adapter. Conditions and log messages are
+//! evaluated by each adapter and not tested here.
 
 use std::collections::HashMap;
 
@@ -94,7 +94,7 @@ async fn hits_of(subject: Subject, conditions: &[&str]) -> anyhow::Result<Vec<Re
     hits(subject, conditions.iter().map(|condition| json!({ "condition": condition })).collect()).await
 }
 
-/// Whatever the engine is sent for all of them, each owner gets what it requested.
+/// The engine may get one breakpoint for all of them; each owner still gets what it requested.
 #[tokio::test]
 async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> anyhow::Result<()> {
     for subject in [
@@ -114,8 +114,8 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         let (two, five) = (format!("{length} == 2"), format!("{length} == 5"));
         let seen = hits_of(subject, &[&two, &five]).await?;
         assert_eq!(places(&seen), [(2, vec![0]), (5, vec![1])], "{subject:?}: {seen:?}");
-        // One that is not an expression stops the program each time, says so, and does not speak for the
-        // other.
+        // An invalid expression stops the program each time and reports it, without
+        // effect on the other breakpoint.
         let seen = hits_of(subject, &[&two, &format!("{length} ==")]).await?;
         let each = |length| if length == 2 { vec![0, 1] } else { vec![1] };
         assert_eq!(

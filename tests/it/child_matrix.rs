@@ -92,7 +92,7 @@ async fn paused_first(subject: Subject) -> anyhow::Result<()> {
     };
     let mut editor = editor()?;
     editor.launch_child(launch(subject, &program), &program, &[]).await?;
-    // With bash-dap the program is there before it can be paused.
+    // With bash-dap the process exists before it can be paused.
     editor.event("process").await?;
     editor.ok("pause", json!({ "threadId": 0 })).await?;
     let stopped = editor.event("stopped").await?;
@@ -218,7 +218,7 @@ async fn failing_watch(subject: Subject) -> anyhow::Result<()> {
     let asked = json!({ "expression": "no_such_thing.at(", "frameId": frame, "context": "watch" });
     let answer = editor.ask("evaluate", asked).await?;
     match subject {
-        // Both answer whatever it is, Ruby with the error as a value: there is nothing to show.
+        // Both respond in any case, Ruby with the error as a value: there is nothing to show.
         Subject::Bash | Subject::Rdbg | Subject::Rdbg192 => {}
         _ => assert!(!answer.success, "{}", answer.body),
     }

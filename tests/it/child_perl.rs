@@ -1,4 +1,4 @@
-//! Perl alone: what is replaced in its debugger, tried in real programs.
+//! Perl alone: the parts of its debugger that Tandem replaces, in real programs.
 //!
 //! Not what every adapter does ([`super::child_adapters`], [`super::child_matrix`]).
 

@@ -226,8 +226,8 @@ print('on')
 for thread in threads: thread.join()
 ";
 
-/// No thread reaches another line, so debugpy never says that the program is stopped; where each of them
-/// waits is what is wanted.
+/// No thread reaches another line, so debugpy never reports a stop; the test wants the line
+/// at which each thread waits.
 #[tokio::test]
 async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Result<()> {
     let script = PythonScript::new(DEADLOCK)?;
@@ -358,7 +358,7 @@ async fn commands_and_modules_run_in_the_environment_of_the_project() -> anyhow:
     Ok(())
 }
 
-/// Nothing of the answer is about .NET.
+/// No part of the answer is about .NET.
 #[tokio::test]
 async fn a_command_that_is_not_there_is_refused_with_where_it_was_looked_for() -> anyhow::Result<()> {
     let mut editor = editor()?;

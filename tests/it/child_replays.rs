@@ -11,7 +11,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture;
 use tandem_tests::transcript::Transcript;
 
-/// Events that the hub keeps, merges or repeats by its own rules.
+/// Events that the hub keeps, merges or repeats itself.
 const NOT_COMPARED: [&str; 4] = ["initialized", "capabilities", "continued", "output"];
 /// Events from before a client has configured, which it gets afterwards.
 const REPEATED: [&str; 3] = ["process", "thread", "module"];
@@ -347,7 +347,7 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
         let command = message["command"].as_str().unwrap_or_default().to_owned();
         connections += i32::from(to_adapter && command == "initialize");
         if !to_adapter && command == "startDebugging" {
-            // The port is whatever is free now.
+            // The port is any free one.
             if let Some(configuration) = message["arguments"]["configuration"].as_object_mut() {
                 configuration.shift_remove("connect");
             }

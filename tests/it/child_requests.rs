@@ -80,8 +80,8 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     editor.finish().await
 }
 
-/// js-debug never answers an unknown request, and reports it on its stderr. Its own requests are those that
-/// VS Code's extension sends.
+/// js-debug never answers an unknown request and reports it on stderr. It does answer the custom requests
+/// that VS Code's extension sends.
 #[tokio::test]
 async fn requests_unknown_to_js_debug_are_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
 {

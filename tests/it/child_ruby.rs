@@ -1,5 +1,5 @@
-//! Ruby with an old and a new gem `debug`: what is removed or changed while the program is debugged has its
-//! effect.
+//! Ruby with an old and a new gem `debug`: removing and changing breakpoints while the program
+//! is debugged takes effect.
 //!
 //! Not here: attaching ([`super::child_attach`]).
 

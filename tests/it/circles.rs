@@ -119,7 +119,7 @@ const BRIDGE: &[&str] =
 /// A module by the names on the way to it from the crate's root.
 type Module = Vec<String>;
 
-/// One crate's modules: what each file says, and what each hands on by `pub use`.
+/// The modules of one crate: their sources, and what each re-exports with `pub use`.
 struct Crate {
     texts: BTreeMap<Module, String>,
     handed_on: BTreeMap<(Module, String), (Module, Vec<String>)>,

@@ -1,5 +1,5 @@
-//! Expressions that the compiler of an SDK evaluates: what only it understands has the value that the
-//! compiled program prints.
+//! Expressions that the compiler of an SDK evaluates: those that only it supports have the value that
+//! the compiled program prints.
 
 use std::time::Duration;
 
@@ -283,7 +283,7 @@ async fn the_compilers_error_is_the_answer(runtime: Runtime) -> anyhow::Result<(
         assert_eq!(place, (&json!(column), &json!(end)), "{expression}: {message}");
         assert_eq!(error["data"]["diagnostics"][0]["code"], code, "{expression}");
     }
-    // Nothing of an expression runs that does not compile.
+    // An expression that does not compile runs no code.
     editor
         .check_results(
             &stop.frame,

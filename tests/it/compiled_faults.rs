@@ -1,5 +1,6 @@
-//! Expressions by the compiler where something goes wrong: with its process, its SDK, its cache, or the
-//! expression itself. There is an answer in bounded time, the session continues, and nothing is left.
+//! Faults during expressions that the compiler evaluates: in its process, its SDK, its cache,
+//! or the expression itself. There is an answer in bounded time, the session continues, and
+//! no process or file is left.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
@@ -126,7 +127,7 @@ async fn a_compiler_that_hangs_is_given_up_and_can_be_cancelled(runtime: Runtime
 async fn an_expression_that_is_too_much_has_an_answer(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let stop = stopped(&mut editor, json!({})).await?;
-    // A megabyte; deep nesting; what the compiler tries in more ways than there is time for.
+    // A megabyte; deep nesting; an expression for which the compiler tries more ways than there is time for.
     let long = format!("new[] {{ {} }}.Sum(n => n)", "1, ".repeat(350_000));
     let nested = |depth| format!("{}own{}", "(".repeat(depth), ")".repeat(depth));
     let (deep, deeper) = (nested(2_000), nested(10_000));

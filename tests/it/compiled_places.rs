@@ -1,7 +1,7 @@
 //! The names that an expression can use at each kind of place: lambdas, local functions, generic methods,
 //! iterators, spans, files.
 //!
-//! Not here: what the compiler of an SDK makes of expressions elsewhere ([`super::compiled`]).
+//! Not here: expressions elsewhere that the compiler of an SDK evaluates ([`super::compiled`]).
 
 use anyhow::Context;
 use serde_json::json;

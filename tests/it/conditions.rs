@@ -42,7 +42,7 @@ async fn refused(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Stops at the first line with the reason, whatever else the breakpoint wants.
+/// An invalid condition stops at the first line with the reason, even with a hit condition or a log message.
 async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
     for more in [json!({}), json!({ "hitCondition": ">= 3" }), json!({ "logMessage": "never {length}" })] {
         let mut request = more.clone();

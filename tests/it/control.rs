@@ -197,7 +197,7 @@ async fn two_pauses_at_once_both_succeed(runtime: Runtime) -> anyhow::Result<()>
     for _ in 0..3 {
         let one = first.send("pause", json!({})).await?;
         let two = second.send("pause", json!({})).await?;
-        // The second may also come when all is over, and then it says so.
+        // The second may also arrive after the end, and then reports that.
         let answers = [first.response(one).await?, second.response(two).await?];
         let done = |success: bool, code: &Value| success || code == "NOT_RUNNING";
         assert!(answers.iter().any(|answer| answer.success));

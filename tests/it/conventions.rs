@@ -42,7 +42,7 @@ fn no_test_file_is_forgotten() {
     }
 }
 
-/// Columns of a line, as in rustfmt.toml. rustfmt leaves comments and strings as they are.
+/// Columns of a line, as in rustfmt.toml. rustfmt does not wrap comments and strings.
 const MAX_WIDTH: usize = 110;
 /// Characters of a doc comment that can only repeat the name of its item.
 const MAX_STUB_LEN: usize = 20;

@@ -70,7 +70,7 @@ async fn a_stack_overflow_ends_the_program(runtime: Runtime) -> anyhow::Result<(
         let thread = json!({ "threadId": stopped["threadId"], "levels": 1 });
         let stack = editor.ok("stackTrace", thread.clone()).await?;
         assert_eq!(stack["stackFrames"][0]["name"], "Program.Deeper(int depth)");
-        // Its stack is deeper than what is walked, and says so.
+        // Its stack is deeper than the limit, and the answer reports that.
         let asked = json!({ "threadId": stopped["threadId"], "startFrame": 9_999, "levels": 100 });
         let bottom = editor.ok("stackTrace", asked).await?;
         let last = bottom["stackFrames"].as_array().and_then(|rows| rows.last()).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Many clients and a program that prints more than they read: every request is answered, in order; each
-//! client sees the output or is informed how much of it it does not see; a client that reads slowly or not at
-//! all delays no other.
+//! Many clients and a program that prints more than they read: every request is answered, in order;
+//! each client receives the output or learns how much of it is missing; a client that reads slowly,
+//! or never, delays no other.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio_util::codec::Framed;
 const CLIENTS: usize = 64;
 /// Output of the program, MiB.
 const FLOOD: usize = 24;
-/// A bound for a hang; what is claimed does not depend on it, s.
+/// Limit for a hang, s. The results do not depend on it.
 const LIMIT: u64 = 60;
 
 dotnet_tests! {

@@ -1,5 +1,5 @@
-//! Lambdas on a database's queries: the database works them out, and looking changes nothing of what the
-//! program tracks.
+//! Lambdas in queries of a database: the database evaluates them, and inspection does not change the
+//! entities that the program tracks.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;

@@ -1,5 +1,5 @@
-//! Downloads from servers good and bad: what is fetched, what is refused, and that each ends. No debugger
-//! takes part.
+//! Downloads from good and bad servers: which are fetched, which are refused, and that each
+//! ends. No debugger takes part.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! How an editor is connected to its session: its pipe or socket goes to the host as it is, anything else is
-//! copied; and whichever ends first, nothing is left and nothing hangs.
+//! Connections of an editor to its session: its pipe or socket is passed to the host, any other file is
+//! copied. Whichever process ends first, no process is left and none hangs.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -109,7 +109,7 @@ fn does_not_wait(descriptor: impl AsFd) -> anyhow::Result<bool> {
     Ok(i32::from_str_radix(flags.trim(), 8)? & 0o4000 != 0)
 }
 
-/// An answer to a request of this name comes, after whatever events.
+/// Waits for the response to a request of this name; events may come before it.
 async fn answered<R: tokio::io::AsyncRead + Unpin>(
     from: &mut FramedRead<R, DapCodec>,
     command: &str,
@@ -159,7 +159,7 @@ async fn the_host_reads_and_writes_an_editors_pipes_itself_and_a_long_message_is
     answered(&mut from, &long).await?;
     to.send(&request(3, "disconnect")).await?;
     answered(&mut from, "disconnect").await?;
-    // The end of the stream comes although this editor keeps its own end open.
+    // The end of the stream arrives although this editor keeps its own end open.
     hung_up(&mut from).await?;
     started.all_end().await
 }

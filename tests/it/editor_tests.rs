@@ -144,7 +144,7 @@ async fn an_editor_that_debugs_a_test_stops_where_it_fails() -> anyhow::Result<(
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", Subject::Python.with(launch["attributes"].clone())).await?;
     editor.initialized(launched).await?;
-    // Whatever the person chose besides.
+    // The user chose no filters; those of the tests stay set.
     editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
     editor.ok("configurationDone", Value::Null).await?;
     ensure!(editor.response(launched).await?.success, "not launched");

@@ -12,7 +12,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// Most rows that are looked at in one stop.
+/// Maximum number of rows that are inspected in one stop.
 const MAX_ROWS: usize = 250;
 /// Most rows of one object.
 const MAX_PAGE: usize = 20;

@@ -18,7 +18,7 @@ async fn filters(editor: &mut DapClient) -> anyhow::Result<Value> {
     Ok(editor.ok("initialize", hello).await?["exceptionBreakpointFilters"].clone())
 }
 
-/// Names and defaults: what an editor shows and sends.
+/// Names and defaults that an editor shows and sends.
 fn names(filters: &Value) -> Vec<(&str, bool)> {
     let list = filters.as_array().into_iter().flatten();
     list.map(|one| (one["filter"].as_str().unwrap_or_default(), one["default"] == true)).collect()

@@ -1,5 +1,5 @@
-//! The expression evaluator against the C# compiler: a program prints the values of its own expressions, and
-//! each is evaluated in the debugger too.
+//! Compares the expression evaluator with the C# compiler: a program prints the values of its expressions,
+//! and the debugger evaluates each.
 
 use anyhow::Context;
 use serde_json::json;

@@ -175,7 +175,7 @@ async fn an_optimised_program_says_so(runtime: Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Its packages are optimised and have no symbols, which says nothing of the user's own lines.
+/// Its packages are optimized and have no symbols, which is irrelevant to the user's lines.
 async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let launch = launch(&mut editor, json!({ "program": fixture::modern_program("packages") })).await?;
@@ -286,7 +286,7 @@ async fn a_changed_source_is_reported(runtime: Runtime) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(fixture::source("embedded"))?;
     for (content, remark) in [
         (text.clone(), false),
-        // Line ends that git converts on other systems do not count as a change.
+        // Line ends that git converts on other systems are not a change.
         (text.replace('\n', "\r\n"), false),
         (text.replace("42", "43"), true),
     ] {
@@ -296,7 +296,7 @@ async fn a_changed_source_is_reported(runtime: Runtime) -> anyhow::Result<()> {
             "/_/embedded/": folder.path() } });
         let started = launch(&mut editor, arguments).await?;
         let line = fixture::line("embedded", "here");
-        // One line too early: it moves, and says so.
+        // One line too early: it moves, and the response reports it.
         let place =
             json!({ "source": { "path": changed }, "breakpoints": [{ "line": 1 }, { "line": line }] });
         editor.ok("setBreakpoints", place).await?;

@@ -1,5 +1,5 @@
-//! `debug_follow` in each language: one answer has the life of a call, statement by statement, with its
-//! arguments and what it returned; it is bounded, and the session survives whatever the call does.
+//! `debug_follow` in each language: one answer describes a call, statement by statement, with its arguments
+//! and its result; it is bounded, and the session survives every kind of call.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ dotnet_tests! {
     a_call_that_throws_is_followed_to_its_exception,
 }
 
-/// The lines of the answer as one text.
+/// The lines of the answer as one string.
 fn life(answer: &Value) -> String {
     let lines = answer["life"].as_array().into_iter().flatten();
     lines.filter_map(Value::as_str).collect::<Vec<_>>().join("\n")

@@ -1,5 +1,5 @@
-//! Programs as they are published and in other languages, on .NET 10: built beforehand, for their compilers
-//! are not in every SDK. Their symbols name sources under `/src`.
+//! Programs in their published forms and in other languages, on .NET 10: built in advance, because not every
+//! SDK has their compilers. Their symbols name sources under `/src`.
 //!
 //! `TANDEM_DOTNET_FORMS` names the folder they are in; `check` leaves these tests out without it.
 

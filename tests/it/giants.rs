@@ -17,7 +17,7 @@ older_dotnet_tests! {
     huge_values_are_returned_in_parts_whatever_is_requested,
 }
 
-/// Most memory the host may have used, KiB: what it needs anyway, and room for the answers.
+/// Maximum memory that the host may have used, KiB: its base use, and room for the answers.
 const MAX_MEMORY: u64 = 512 * 1024;
 
 async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {

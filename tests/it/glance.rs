@@ -1,5 +1,5 @@
-//! Summaries of values in rows that are not expanded: of the framework's types, records and tuples. Most is
-//! read from fields, which hovering shows, too; what a display has to run is shown in rows only.
+//! Summaries of values in collapsed rows: of the framework's types, records and tuples. Most are read from
+//! fields, which hovers show as well; displays that run code are shown in rows only.
 
 use anyhow::Context;
 use serde_json::{Value, json};

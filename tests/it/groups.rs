@@ -1,5 +1,5 @@
-//! Groups of members: what a library keeps for itself, static members, the arguments of generic parameters,
-//! what a dynamic object says it has. Each row of a group leads back to its value.
+//! Groups of members: internal members of a library, static members, the arguments of generic parameters, the
+//! members that a dynamic object reports. Each row of a group leads back to its value.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A runtime that hangs: what of it is fixed, and what a client sees of the rest.
+//! A runtime that hangs: the hangs that Tandem resolves, and the clients' view of the others.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;

@@ -54,7 +54,7 @@ async fn requests_that_make_no_sense_are_answered_and_the_session_continues(
     ] {
         assert_eq!(editor.refused(command, arguments.clone()).await?, code, "{command} {arguments}");
     }
-    // A file that does not exist is not an error; the answer says so.
+    // A file that does not exist is not an error; the answer reports it.
     let nowhere = json!({ "source": { "path": "/no/such/file.cs" }, "breakpoints": [{ "line": 3 }] });
     let told = editor.ok("setBreakpoints", nowhere).await?;
     assert_eq!(told["breakpoints"][0]["message"], "there is no file `/no/such/file.cs`");

@@ -140,7 +140,7 @@ async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
     let (mut editor, thread, frame) = started(runtime).await?;
     let (code, told) = message(&mut editor, &frame, "hanger.Sleeps(9000)").await?;
     assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
-    // Nothing of the call is to be seen, and what needs no code is served.
+    // The call is not visible, and requests that need no code are served.
     assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
     let at = |expression: &str| json!({ "expression": expression, "frameId": frame });
     assert_eq!(editor.ok("evaluate", at("watched + hanger.Fine")).await?["result"], "3");

@@ -1,5 +1,5 @@
-//! Repositories that a stranger made: whatever they say, no git tool runs a program they name, or touches
-//! what is outside the roots.
+//! Repositories that a stranger made: no git tool runs a program that they name, or touches
+//! anything outside the roots.
 //!
 //! Each case is a folder in one root. Every git tool is called on it, with each git of the machine, with and
 //! without `--read-only`. A program that must never run leaves a mark; a folder that must never be touched is
@@ -402,7 +402,7 @@ async fn no_repository_runs_a_program_or_leads_out(git: &Path, flags: &[&str]) -
     agent.finish().await
 }
 
-/// The git that people's tools find first.
+/// The first git on `PATH`, which users' tools find.
 fn first_git() -> anyhow::Result<PathBuf> {
     gits().into_iter().next().context("no git on this machine")
 }

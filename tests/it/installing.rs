@@ -1,5 +1,5 @@
-//! `tandem-mcp install` and `doctor`, and `tandem-dap engines`, as a person runs them, in a home of their
-//! own.
+//! `tandem-mcp install` and `doctor`, and `tandem-dap engines`, as a user runs them,
+//! in separate home folders.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -27,7 +27,7 @@ fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
     let listed = said(&run(home.path(), &["install"]));
     let hosts: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(hosts.len(), 12, "{listed}");
-    // Configurations that people have.
+    // Configurations that exist already.
     let own = home.path().join(".claude.json");
     std::fs::write(
         &own,

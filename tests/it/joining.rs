@@ -1,4 +1,4 @@
-//! Joining at any moment: what a late client gets, and in which order.
+//! Joining at any moment: which messages a late client gets, and in which order.
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
@@ -42,8 +42,8 @@ async fn a_client_that_joins_while_the_program_is_being_started(runtime: Runtime
     let socket = editor.socket().await?;
     let mut late = DapClient::connect("late", &socket, &transcript).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
-    // Nothing runs until the one that launched has configured; what the joiner wants is wanted from the
-    // start.
+    // Nothing runs until the client that launched has configured; the joiner's
+    // breakpoints apply from the start.
     late.break_at("tour", &["main"]).await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success);

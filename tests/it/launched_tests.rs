@@ -1,5 +1,5 @@
-//! A source of tests, or a project that has nothing else, launched as any client does with F5: its tests are
-//! debugged, and the console says so. Projects of .NET are in [`super::projects`].
+//! A test source, or a project with nothing but tests, launched as any client does with F5: its tests are
+//! debugged, and the console reports that. [`super::projects`] tests projects of .NET.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tandem_tests::transcript::Transcript;
 
 use super::child_programs::with_tools;
 
-/// Stops at the line of a source that has this marker, and says beforehand what is debugged.
+/// Stops at the line of a source with this marker, after the console has named the debugged tests.
 async fn stops(launch: Value, (source, marker): (&Path, &str), says: &str) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let line = child::line(source, marker);

@@ -1,4 +1,4 @@
-//! Ways to launch a .NET program: launch profiles, executables of their own, terminals.
+//! Ways to launch a .NET program: launch profiles, native executables, terminals.
 
 use std::path::Path;
 

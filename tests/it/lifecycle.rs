@@ -23,7 +23,7 @@ net8_tests! {
     terminate_lets_a_running_program_end_by_itself,
 }
 
-/// Waits until `gone` says so; bounded, and says what is left.
+/// Waits until `gone` returns true; fails after a deadline with what is left.
 async fn until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(15);
     while !gone() {
@@ -125,7 +125,8 @@ async fn terminate_lets_a_running_program_end_by_itself(runtime: Runtime) -> any
     let read = editor.ok("processReadOutput", json!({ "waitFor": "no such text" })).await?;
     assert_eq!(read["waitingForInput"], true);
     editor.ok("terminate", json!({})).await?;
-    // 143: SIGTERM, as the program itself answers it; 137 would be ours, after its time was up.
+    // 143: SIGTERM, as the program itself handles it; 137 would mean that Tandem killed
+    // it after its time was up.
     assert_eq!(editor.event("exited").await?["exitCode"], 143);
     editor.event("terminated").await?;
     editor.finish().await

@@ -1,5 +1,5 @@
-//! Methods that are made at run time (`DynamicMethod`, compiled expression trees): what they are called where
-//! exceptions, delegates and frames are shown.
+//! Methods that are created at run time (`DynamicMethod`, compiled expression trees): their names in
+//! exceptions, delegates and frames.
 
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;

@@ -1,5 +1,5 @@
-//! Sources behind symbolic links: whichever way a client reaches a file, its breakpoints bind, and it is
-//! shown the file the way it spells it.
+//! Sources behind symbolic links: breakpoints bind by every path to a file, and each client sees the file
+//! with the path that it uses.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -61,7 +61,7 @@ async fn a_listener_serves_sessions_that_do_not_hurt_each_other(runtime: Runtime
     let (first, second) = (spinning(&mut one).await?, spinning(&mut two).await?);
     let host = parent(&first)?;
     assert_ne!(host, parent(&second)?);
-    // A browser: whatever it says after that is not heard.
+    // A browser: later messages of it are ignored.
     for hello in [
         "GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
         "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}".to_owned(),

@@ -1,5 +1,5 @@
-//! `agentAccess: readOnly` runs no code of the program, whatever the engine: programs that note when any of
-//! theirs runs.
+//! `agentAccess: readOnly` runs no code of the program, with every engine: programs that
+//! record when their code runs.
 
 use std::collections::HashMap;
 use std::path::Path;

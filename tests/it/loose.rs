@@ -34,7 +34,7 @@ async fn members_of_dynamic_values_are_read_and_called(runtime: Runtime) -> anyh
         ("parsed.tags.Count", "2"),
         ("parsed[\"name\"]", "{tea}"),
         ("parsed.missing", "null"),
-        // Their own members, where the object itself has one of that name.
+        // Members of the data, where the dynamic object itself has a member of that name.
         ("(string)parsed.Type", "\"drink\""),
         ("typed.Type", "Object"),
         ("((dynamic)typed).price.net", "{2.5}"),

@@ -28,7 +28,7 @@ async fn a_late_client_gets_the_present_state(runtime: Runtime) -> anyhow::Resul
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, _) = first.stop().await?;
     let mut late = DapClient::connect("late", &first.socket().await?, &transcript).await?;
-    // Counts from zero and uses URIs: its own view.
+    // Counts from zero and uses URIs, only in its own messages.
     late.join(
         json!({ "clientID": "other", "linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri" }),
     )

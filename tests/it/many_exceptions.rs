@@ -180,7 +180,7 @@ async fn a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that
     editor.ok("configurationDone", Value::Null).await?;
     editor.finish().await?;
 
-    // The next one is the runtime's library as it is.
+    // The next one uses the runtime's unchanged library.
     let found = cordebug::runtime::find(pid)?;
     let debugger = cordebug::runtime::create_debugger(pid, found.first().context("no runtime")?)?;
     let (sender, callbacks) = std::sync::mpsc::channel();

@@ -101,7 +101,8 @@ async fn steps_go_through_native_code_into_what_it_calls_back_and_past_it(
             // Over it, though it calls back; into the callback, to its first brace.
             (way.call[0], "next", way.methods[1], fixture::line("native", way.call[1])),
             (way.call[0], "stepIn", way.methods[0], first - 1),
-            // A step out of a callback ends after the call of the native code, whatever that still calls.
+            // A step out of a callback ends after the call of the native code, even if
+            // that calls more callbacks.
             (way.statements[0], "stepOut", way.methods[1], fixture::line("native", way.call[0])),
             (way.statements[1], "next", way.methods[0], last + 1),
         ] {

@@ -174,7 +174,7 @@ async fn a_program_of_rust_stops_at_a_panic() -> anyhow::Result<()> {
         let over = agent.call("debug_continue", json!({})).await?;
         assert_eq!(over["event"]["exitCode"], 101, "{subject:?}: {over}");
         agent.finish().await?;
-        // A client that does not want it, and has its own function breakpoint, gets only that.
+        // A client that disables it, and has a function breakpoint, gets only that.
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let launch = editor.send("launch", subject.with(json!({ "program": program }))).await?;
@@ -328,7 +328,7 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file name without a folder means each source of that name, and the answer says so.
+/// A file name without a folder matches each source of that name, and the answer reports it.
 #[tokio::test]
 async fn a_file_name_that_several_sources_have_is_named_with_all_of_them() -> anyhow::Result<()> {
     for subject in ENGINES {

@@ -14,7 +14,7 @@ use tandem_tests::deadline::{deadline, deadline_ms};
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// A scripted netcoredbg that starts the given program, in its own folder.
+/// A scripted netcoredbg that starts the given program in a temporary folder.
 struct ScriptedNetcoredbg(tempfile::TempDir);
 
 impl ScriptedNetcoredbg {

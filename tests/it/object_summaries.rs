@@ -1,5 +1,5 @@
-//! Objects that have no text of their own, as agents are shown them: by their first fields, also among what
-//! changed.
+//! Summaries of objects without a display string, for agents: their first fields,
+//! also among changed variables.
 
 use std::path::PathBuf;
 
@@ -152,7 +152,7 @@ async fn an_object_of_python_shows_its_fields_and_runs_nothing() -> anyhow::Resu
     Ok(())
 }
 
-/// Their own debuggers have a text for each object.
+/// Their debuggers have a display string for each object.
 #[tokio::test]
 async fn objects_of_javascript_and_ruby_show_their_fields() -> anyhow::Result<()> {
     for (subject, name, text, fields) in [

@@ -8,7 +8,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// How long a step may take to come to where it waits, s.
+/// How long a step may take to reach its wait, s.
 const LIMIT: u64 = 30;
 
 dotnet_tests! {
@@ -98,7 +98,7 @@ async fn a_step_that_waits_for_a_held_thread_is_paused(runtime: Runtime) -> anyh
         if name.contains("Thread.Join") {
             break;
         }
-        // The pause was quicker than the step, which has not come to its wait.
+        // The pause was faster than the step, which has not reached its wait.
         anyhow::ensure!(begin.elapsed() < deadline(LIMIT), "it never waits: {stack}");
     }
     // When it is resumed, the other one ends, and so does the step.

@@ -108,7 +108,7 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
     for listens in [true, false, false, false] {
         assert_eq!(answer(port(&place), &hostile(&file, None), listens).await?, "");
     }
-    // Our own programs are served, after all of them: what was let in would have run by now.
+    // Programs of this user are served after all of them: an accepted request would have run by now.
     let mut own = TcpStream::connect(place.as_str()).await?;
     own.write_all(hostile(&folder.path().join("own"), None).as_bytes()).await?;
     until("our own adapter runs", || folder.path().join("own").exists()).await?;

@@ -1,5 +1,5 @@
-//! Rows with what objects say of themselves (`allowToString`): only when the launch said so, and no longer
-//! than a row may take.
+//! Rows with the `ToString` of objects (`allowToString`): only if the launch allows it, and no
+//! longer than a row may take.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     }
     assert_eq!(evaluated(&mut editor, &frame, "song", "watch").await?["type"], "Song");
     assert_eq!(evaluated(&mut editor, &frame, "worker", "repl").await?["result"], "{person Ann}");
-    // Hovering runs nothing, whatever is allowed; neither does a row that is wanted raw.
+    // A hover runs nothing, even if the launch allows it; neither does a row that is requested raw.
     assert_eq!(evaluated(&mut editor, &frame, "worker", "hover").await?["result"], "{Worker}");
     assert_eq!(evaluated(&mut editor, &frame, "worker,raw", "repl").await?["result"], "{Worker}");
     editor.finish().await

@@ -101,7 +101,7 @@ async fn a_program_that_brings_its_runtime_is_debugged(runtime: Runtime) -> anyh
 }
 
 async fn a_program_in_one_file_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
-    // Only .NET Core 3.1 is here as an SDK: its programs in one file unpack themselves when they start.
+    // Only .NET Core 3.1 has an SDK here: its single-file programs unpack themselves when they start.
     let sdk = Runtime::Net31;
     let Some(dotnet) = sdk.dotnet() else { anyhow::bail!("the SDK of .NET Core 3.1 is missing") };
     let (project, out, unpacked) = (folder()?, folder()?, folder()?);

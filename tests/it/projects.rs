@@ -1,5 +1,5 @@
-//! Launches of projects, solutions and C# files: what is built, and which of its programs starts. On .NET 10,
-//! whose SDK builds them.
+//! Launches of projects, solutions and C# files: what is built, and which of the programs starts. On .NET
+//! 10, whose SDK builds them.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ async fn editor(runtime: Runtime) -> anyhow::Result<DapClient> {
     Ok(editor)
 }
 
-/// Runs a launch to its end; what the program printed, and what the console said before.
+/// Runs a launch to its end; returns the program's output, and the console's before that.
 async fn printed(runtime: Runtime, attributes: Value) -> anyhow::Result<(String, String)> {
     let mut editor = editor(runtime).await?;
     let launch = editor.send("launch", attributes).await?;
@@ -89,7 +89,7 @@ async fn the_program_of_a_solution_is_built_and_started_as_msbuild_says(
     let other = json!({ "program": project, "framework": "net8.0", "noBuild": true, "cwd": copy.path() });
     let (stdout, console) = printed(runtime, other).await?;
     assert!(stdout.starts_with("net8 in ") && !console.contains("->"), "{stdout}{console}");
-    // As people type it.
+    // As users type it.
     let typed = ["run", "--no-build", "--project", "shop", "-f", "net8.0", "--", "-f", "two"];
     let typed = json!({ "program": "dotnet", "args": typed, "cwd": copy.path() });
     assert!(printed(runtime, typed).await?.0.ends_with(": -f two\n"));
@@ -228,7 +228,7 @@ async fn a_project_of_visual_basic_is_built_and_debugged(runtime: Runtime) -> an
     Ok(())
 }
 
-/// An SDK may come without this language: then it says so, and with it, that a file is missing.
+/// An SDK may lack this language: then the error says so, and that a file is missing.
 async fn a_project_of_fsharp_that_cannot_be_built_says_why(runtime: Runtime) -> anyhow::Result<()> {
     let items = "<ItemGroup><Compile Include=\"Nowhere.fs\" /></ItemGroup>";
     let folder = made("app.fsproj", "Program.fs", "printfn \"hello\"\n", items)?;

@@ -1,5 +1,5 @@
-//! Random expressions: what the debugger makes of them by itself, and what the compiler of an SDK makes of
-//! them, is what the compiled program prints.
+//! Random expressions: the values that the debugger computes itself, and those that the compiler of an SDK
+//! computes, equal the output of the compiled program.
 
 use std::collections::BTreeMap;
 

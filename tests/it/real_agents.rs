@@ -96,7 +96,8 @@ impl AgentRun {
 
     /// Starts it: `debug_launch` or `debug_launch_test`.
     async fn launch(&mut self, tool: &str, mut asked: Value) -> anyhow::Result<Value> {
-        // A build before it takes its own time: both together must be answered within the agent's deadline.
+        // A build before it takes additional time: both together must be answered
+        // within the agent's deadline.
         asked["timeoutMs"] = json!(deadline_ms(25));
         let is_server = !asked["waitFor"].is_null();
         let answer = self.call(tool, asked).await?;

@@ -1,5 +1,5 @@
-//! Fields that are references (`ref` fields): what is written to one is written to the variable that it
-//! refers to.
+//! Fields that are references (`ref` fields): a value written to one is written to the
+//! variable that it refers to.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;

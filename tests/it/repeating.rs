@@ -99,7 +99,7 @@ async fn a_program_that_fails_is_run_on_until_it_stops_where_that_is_wanted() ->
         stop["event"]["type"] == "breakpointHit" && stop["runs"] == 3 && stop["failedRuns"] == 2,
         "{stop:#}"
     );
-    // That was what it was repeated for: it ends, and is not run again.
+    // The repetition has reached its condition: it ends, and the program is not run again.
     let end = waited(&mut agent, "debug_continue", json!({})).await?;
     ensure!(end["event"]["exitCode"] == 3, "{end:#}");
     // Started again, it is repeated again.

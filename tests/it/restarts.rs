@@ -38,7 +38,7 @@ fn held(pid: u64) -> anyhow::Result<HeldResources> {
     let link = |entry: &std::fs::DirEntry| std::fs::read_link(entry.path()).unwrap_or_default();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
-    // The library of .NET Core 3.1 closes none of these when the process ends while it is read.
+    // The library of .NET Core 3.1 leaks these when a process ends while its file is read.
     let in_error = |name: &String| name.starts_with("/proc/") && name.ends_with("/stat");
     let all = entries("fd")?;
     let descriptors = all.iter().map(|entry| link(entry).display().to_string());

@@ -146,7 +146,7 @@ async fn a_breakpoint_inside_a_call_gives_up_what_would_be_shown(runtime: Runtim
     let (mut thread, _) = editor.stop().await?;
     let (frame, told) = step(&mut editor, &mut thread, "next").await?;
     assert_eq!((&frame["line"], told.as_str()), (&json!(fixture::line("returns", "inside")), ""));
-    // The step is given up: what it waited for does not come up later.
+    // The step is abandoned: its stop does not appear later.
     editor.break_at("returns", &["mine"]).await?;
     editor.ok("continue", json!({})).await?;
     let (_, frame) = editor.stop().await?;
@@ -165,7 +165,7 @@ async fn values_returned_by_other_threads_and_deeper_calls_are_not_shown(
         "next Program.Factorial(int n): int rest = Factorial(n - 1); // BP factorial => Factorial returned \
             int 2"
     );
-    // A statement that calls its own method thousands of times is still stepped over, without values.
+    // A statement that calls its own method thousands of times is stepped over as well, without values.
     editor.break_at("returns", &["fibonacci"]).await?;
     editor.ok("continue", json!({})).await?;
     let told = table(&mut editor, &["next"]).await?;

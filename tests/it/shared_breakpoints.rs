@@ -200,7 +200,7 @@ async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
     first.ok("continue", json!({ "threadId": thread })).await?;
     let stopped = first.event("stopped").await?;
     assert_eq!(stopped["hitBreakpointIds"], json!([kept]));
-    // It comes back and sets the same again: they are its own, and go with it.
+    // The client returns and sets the same again: it owns them now, and they are removed when it leaves.
     let mut again = DapClient::connect("again", &first.socket().await?, &transcript).await?;
     again.ok("initialize", json!({ "clientID": "second" })).await?;
     again.ok("attach", json!({})).await?;

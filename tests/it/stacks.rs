@@ -1,4 +1,4 @@
-//! Stacks: who awaits whom, what lies between frames, pages, and whose code it is.
+//! Stacks: async callers, the code between frames, pages, and which frames are the user's code.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ net8_tests! {
     a_handler_and_its_method_are_one_frame,
 }
 
-/// Frames of libraries have names as people wrote them, too.
+/// Frames of libraries also have names as in their source.
 #[test]
 fn a_state_machine_leads_to_its_method_without_symbols_as_with_them() -> anyhow::Result<()> {
     let mut compared = 0;

@@ -21,7 +21,7 @@ net8_tests! {
     next_stops_once_at_each_place_of_an_async_statement,
 }
 
-/// Steps after the expected ones that are still taken, to show where a step that goes wrong leads.
+/// Further steps after the expected ones, to show where a wrong step leads.
 const MORE: usize = 4;
 
 /// A method of a program, and where steps through it stop.

@@ -1,5 +1,5 @@
-//! Steps into calls: what attributes and filters hide, a chosen call, iterators and lambdas; and where `goto`
-//! may go.
+//! Steps into calls: code that attributes and filters hide, a chosen call, iterators and lambdas;
+//! and the targets of `goto`.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn accessors_of_extension_blocks_are_passed_over_like_any_other(
     editor.finish().await
 }
 
-/// Steps into whatever the line of each marker calls.
+/// Steps into the call on the line of each marker.
 async fn into(runtime: Runtime, markers: &[&str], more: Value) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     for marker in markers {

@@ -22,7 +22,7 @@ net10_tests! {
     a_symbol_folder_is_searched_like_a_server,
 }
 
-/// A server of one PDB, whatever its path; and of nothing else.
+/// A server that returns one PDB for any path, and nothing else.
 async fn server(pdb: Vec<u8>) -> anyhow::Result<WebServer> {
     let has = |path: &str| path.starts_with("/symbols/distantlib.pdb/");
     WebServer::start(move |path| if has(path) { Reply::Body(pdb.clone()) } else { Reply::absent() }).await

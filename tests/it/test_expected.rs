@@ -1,4 +1,4 @@
-//! Tests that expect exceptions and pass: debugged, they stop nowhere, whatever was thrown on the way.
+//! Tests that expect exceptions and pass: when debugged, they do not stop at any exception.
 //!
 //! Not here: tests that fail ([`super::frameworks`]).
 
@@ -96,8 +96,8 @@ async fn with_vitest() -> anyhow::Result<()> {
         .await
 }
 
-/// The name chooses tests in each file; in another one a suite's hook fails, which Node 20 runs although none
-/// of its tests is chosen.
+/// The name selects tests in each file; in another one a suite's hook fails, which Node 20 runs although none
+/// of its tests is selected.
 #[tokio::test]
 async fn with_node_s_own_runner() -> anyhow::Result<()> {
     let text = "import assert from \"node:assert\";\nimport test from \"node:test\";\n\n\

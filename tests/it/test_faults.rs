@@ -1,5 +1,5 @@
-//! Tests that cannot be built or do not end: the first have diagnostics with places, and of the second
-//! nothing is left running, whatever the framework.
+//! Tests that cannot be built or do not end, with every framework: the first have diagnostics with locations,
+//! and the second leave no process.
 //!
 //! Not here: frameworks that are missing ([`super::test_runs`]).
 

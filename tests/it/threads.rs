@@ -51,7 +51,7 @@ async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyho
         _ => format!(".NET TP Worker #{}", numbers[3]),
     };
     assert!(has(&started, &pool), "no {pool} in {started:?}");
-    // A thread id of the operating system is not one of the program's, and the error says so.
+    // A thread id of the operating system is not one of the program's, and the error explains it.
     let bare = |name: &&String| name.strip_prefix("Thread ").is_some_and(|rest| !rest.starts_with('#'));
     assert_eq!(started.iter().find(bare), None, "{started:?}");
     let (named, _) = names(&mut editor).await?;

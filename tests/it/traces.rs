@@ -1,6 +1,5 @@
-//! `debug_trace` in each language: what it says of an expression is what `debug_evaluate` says of it at the
-//! same place, whatever the expression looks like; the program's output is its own; and it ends where it says
-//! it does.
+//! `debug_trace` in each language: its values equal those of `debug_evaluate` at the same line for every
+//! expression; the program's output is unchanged; and it ends where it reports its end.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! `trigger`: what an agent starts while it waits for a stop. The answer has the stop, and what was triggered
-//! when that has ended; nothing that it starts holds the agent up, or outlives it.
+//! `trigger`: an action that an agent starts while it waits for a stop. The answer contains the stop, and the
+//! result of the trigger if that has ended. A trigger never delays the agent, and never outlives it.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ async fn a_request_is_sent_while_the_agent_waits_for_the_stop_in_its_handler() -
     assert_eq!(stop["trigger"]["state"], "running", "{stop}");
     let value = agent.call("debug_evaluate", json!({ "expressions": ["number"] })).await?;
     assert_eq!(value["results"][0]["result"], "21", "{value}");
-    // It is answered when the program runs again; until then every wait says nothing of it.
+    // It is answered when the program resumes; until then no wait reports it.
     agent.call("debug_remove_breakpoint", json!({ "all": true })).await?;
     let request = json!({ "timeoutMs": deadline_ms(3), "trigger": format!("{url}/double?n=4") });
     let on = agent.call("debug_continue", request).await?;

@@ -1,6 +1,6 @@
 //! `debug_try` in each language: two more runs of the program with the same arguments and input, one of them
-//! changed at a place; what differs is in one answer, the agent's own session stays where it is, and nothing
-//! is left of the runs.
+//! changed at a location. One answer contains the differences, the agent's own session stays unchanged, and
+//! the runs leave no process.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ async fn launched(agent: &mut Agent, folder: &Path, name: &str, text: &str) -> a
     agent.call("debug_status", json!({})).await
 }
 
-/// The lines that say what differs, as one text.
+/// The lines with the differences, as one string.
 fn differs(answer: &Value) -> String {
     let lines = answer["differs"].as_array().into_iter().flatten();
     lines.filter_map(Value::as_str).collect::<Vec<_>>().join("\n")

@@ -296,7 +296,7 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
     let others = &inside[1]["variablesReference"];
     let items: Vec<_> = rows(&mut editor, others).await?.iter().map(of).collect();
     assert_eq!(items, [["price of milk", "1 EUR", "price"], ["[1]", "null", "Tag"]]);
-    // It is set under the name it is shown by, and under its own.
+    // It is set under its displayed name, and under its plain one.
     for (reference, name, value) in
         [(shelf, "price of tea", "tag"), (others, "price of milk", "null"), (shelf, "First", "null")]
     {

@@ -152,7 +152,7 @@ impl RequestStop {
     }
 }
 
-/// A request in the background; what the server answers to it.
+/// Sends a request in the background; returns the server's response.
 fn requested(address: &str, method: &str, path: &str) -> JoinHandle<anyhow::Result<String>> {
     let (address, head) =
         (address.to_owned(), format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close"));
@@ -167,7 +167,7 @@ fn requested(address: &str, method: &str, path: &str) -> JoinHandle<anyhow::Resu
     })
 }
 
-/// A call of a hub over a WebSocket; what comes until its result.
+/// Calls a hub over a WebSocket; returns its messages up to the result.
 fn called(address: &str) -> JoinHandle<anyhow::Result<String>> {
     let address = address.to_owned();
     tokio::spawn(async move {

@@ -1,5 +1,5 @@
-//! Other clients in an editor: the list of those in the session. Inspecting a session does not count as
-//! joining and leaving it.
+//! Lists the other clients of a session in an editor. Inspecting a session does not count
+//! as joining and leaving it.
 
 use serde_json::json;
 use tandem_tests::client::DapClient;

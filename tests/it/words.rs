@@ -116,7 +116,7 @@ fn words_that_are_retired_are_not_used() -> anyhow::Result<()> {
         if is_history || ABOUT.contains(&path) {
             continue;
         }
-        // What is not text, and what is deleted but not committed yet, has no words.
+        // Binary files, and deleted files that are not committed yet, have no words.
         let Ok(text) = std::fs::read_to_string(root().join(path)) else { continue };
         read += 1;
         found.append(&mut uses(path, &text, &mut words));

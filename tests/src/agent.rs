@@ -129,7 +129,7 @@ impl Agent {
         }
     }
 
-    /// Sends a line as it is.
+    /// Sends a line unchanged.
     ///
     /// # Errors
     /// When the connection is gone.
@@ -139,7 +139,7 @@ impl Agent {
         Ok(self.stdin.flush().await?)
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     ///
     /// # Errors
     /// If none arrives before the deadline.

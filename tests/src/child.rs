@@ -181,7 +181,7 @@ pub fn native(name: &str) -> PathBuf {
     PathBuf::from(setting("childPrograms")).join(name)
 }
 
-/// The line (from 1) with `BP marker` at its end, whatever the language's comments look like.
+/// The line (from 1) with `BP marker` at its end, in any language's comment syntax.
 ///
 /// # Panics
 /// If no line has the marker.

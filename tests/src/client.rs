@@ -171,7 +171,7 @@ impl DapClient {
         Ok(self.seq)
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes to the adapter.
     ///
     /// # Errors
     /// When the connection is gone.
@@ -260,7 +260,7 @@ impl DapClient {
         }
     }
 
-    /// Sends a request and returns its response, whatever it is.
+    /// Sends a request and returns its response, even if it failed.
     ///
     /// # Errors
     /// When it does not come.

@@ -22,7 +22,8 @@ const ADDED: [(&str, &str); 1] = [("StartDebuggingRequestArguments", "outputPres
 pub struct Interface {
     /// The interface that it extends; empty if none.
     pub base: String,
-    /// Its own fields, in order. Those of an unnamed type follow its field as `body.reason`.
+    /// Its fields without inherited ones, in order. Those of an unnamed type follow
+    /// its field as `body.reason`.
     pub fields: Vec<String>,
     /// DAP `command` or `event`, of a request or an event.
     pub name: Option<String>,

@@ -1,5 +1,5 @@
-//! The fixture `distant`: a program with a library as packages are, its sources and symbols elsewhere. Each
-//! test has its own copies of both, cache and home.
+//! The fixture `distant`: a program with a library in the form of a package, whose sources and symbols are
+//! elsewhere. Each test has separate copies of both, a cache and a home folder.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ impl DistantSources {
         found
     }
 
-    /// Launches the program with breakpoints at markers of its own source, up to where it runs.
+    /// Launches the program with breakpoints at markers of its source, and configures it so that it runs.
     ///
     /// # Errors
     /// When anything on the way fails.

@@ -72,7 +72,7 @@ pub fn tool(name: &str) -> PathBuf {
     setup_product(&format!("/tools/{name}")).into()
 }
 
-/// `PATH` with the Node of set-up first, which is pinned; without set-up, as it is.
+/// `PATH` with the pinned Node of set-up first; without set-up, unchanged.
 pub fn path() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let text = std::fs::read_to_string(cache().join("env.json")).unwrap_or_default();
@@ -178,7 +178,7 @@ impl Runtime {
         }
     }
 
-    /// Itself, where it is here.
+    /// The runtime itself, if it is installed.
     ///
     /// # Errors
     /// When it is not: a test that cannot run has failed.
@@ -310,7 +310,7 @@ fn marked(source: &str, marker: &str) -> i64 {
     i64::try_from(at).unwrap_or_default() + 1
 }
 
-/// Whether a process is there and no zombie.
+/// Whether a process exists and is not a zombie.
 pub fn is_running(pid: u64) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))

@@ -44,8 +44,8 @@ pub fn check(program: &Path, checkout: &Path) -> anyhow::Result<()> {
     let profile = program.parent().unwrap_or(checkout);
     let remedy = remedy(profile);
     for source in sources(&text) {
-        // Paths are relative when `build.dep-info-basedir` is set. What build scripts generate is beside the
-        // program.
+        // Paths are relative when `build.dep-info-basedir` is set. Outputs of build
+        // scripts are next to the program.
         let source = checkout.join(source);
         ensure!(
             source.starts_with(checkout) || source.starts_with(profile),

@@ -293,7 +293,7 @@ impl HttpAgent<'_> {
         Ok(answer)
     }
 
-    /// Posts a body as it is.
+    /// Posts a body without encoding it.
     ///
     /// # Errors
     /// If the request is refused.

@@ -21,7 +21,7 @@ const MARK: &str = "TANDEM_CAMPAIGN";
 pub struct MarkedSession {
     folder: tempfile::TempDir,
     mark: String,
-    /// All processes that were ever seen, by number: what they were.
+    /// All processes of the session that were ever found, with their names, by pid.
     pub seen: BTreeMap<u64, String>,
 }
 
@@ -73,7 +73,7 @@ impl MarkedSession {
         found
     }
 
-    /// Waits until none of its processes is left.
+    /// Waits until all of its processes have ended.
     ///
     /// # Errors
     /// When some are after `limit`: which.
@@ -143,7 +143,7 @@ pub fn command_line(pid: u64) -> Vec<String> {
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// The name of a process in a session: that of Tandem's part, else its program's.
+/// The name of a process in a session: that of Tandem's component, else its program's.
 fn process_name(pid: u64) -> String {
     let words = command_line(pid);
     let program = words.first().map(String::as_str).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The order in which a DAP client may be sent events. Every test checks it, whatever else it tests. The
-//! contents of events are not checked.
+//! The order in which a DAP client may receive events. Every test checks it. The contents
+//! of events are not checked.
 
 use anyhow::ensure;
 

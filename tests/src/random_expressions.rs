@@ -30,8 +30,8 @@ const DEPTH: u32 = 4;
 /// The kinds of whole expressions: those whose value is one row.
 const KINDS: [ExpressionType; 6] = [Int, Long, Real, Truth, Text, Maybe];
 
-/// A construct: what it gives, and its text with a letter in braces for each part: `i` an int, `l` a long,
-/// `r` a real, `b` a bool, `t` a text, `m` an int or null, `s` a sequence of int, `p` a point; `n` is a fresh
+/// A construct: its type, and its text with a letter in braces for each part: `i` an int, `l` a long, `r` a
+/// double, `b` a bool, `t` a string, `m` an int or null, `s` a sequence of int, `p` a point; `n` is a fresh
 /// name, the same in the whole construct.
 type Construct = (ExpressionType, &'static str);
 
@@ -71,7 +71,7 @@ impl Grammar {
 pub struct Expression {
     /// Its text, on one line.
     pub text: String,
-    /// Each as often as it is used.
+    /// Its constructs, each as often as it occurs.
     pub constructs: Vec<&'static str>,
 }
 

@@ -99,7 +99,7 @@ impl Terminal {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Clears it: what was shown is not waited for again.
+    /// Forgets the text shown so far: later waits do not match it.
     pub fn clear(&self) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -33,7 +33,7 @@ pub enum Reply {
     Redirect(String),
     /// Nothing, and the connection stays open.
     Silence,
-    /// A body without an end, as fast as it is read.
+    /// A body without an end, sent as fast as the client reads.
     Endless,
     /// A body without an end, one byte each 100 ms.
     Drip,

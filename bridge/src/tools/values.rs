@@ -24,7 +24,7 @@ impl<'a> VariableReader<'a> {
         Self { session, left: most }
     }
 
-    /// Rows behind a reference, and whether there are more.
+    /// Reads the rows of a reference, and whether there are more.
     pub(super) async fn read(
         &mut self,
         reference: &Value,
@@ -81,7 +81,7 @@ impl<'a> VariableReader<'a> {
         let hint = &row["presentationHint"];
         if hint["lazy"] == true || hint["kind"] == "virtual" {
             shown["value"] = json!("(ask for it by its path)");
-            // A member's is its name behind the object's.
+            // The name of a member follows that of its object.
             let name = format!(".{}", row["name"].as_str().unwrap_or_default());
             if let Some(way) = row["evaluateName"].as_str().filter(|way| !way.ends_with(&name)) {
                 shown["path"] = json!(way);

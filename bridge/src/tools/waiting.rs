@@ -1,5 +1,5 @@
-//! Waiting for what a program does next: a stop, its end, a request for input, an address that it serves; and
-//! for the run that follows its own. Nothing is resumed here.
+//! Waits for the next event of a program: a stop, its end, a wait for input, an address that it serves; and
+//! for the run that follows. Nothing is resumed here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,8 @@ use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
 /// Only waits longer than this ask whether the program wants input.
 pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
-/// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another
-/// thread that reads all the while is not a reason to end it.
+/// The same for a step, which ends sooner even on a busy machine, unless it is the read itself: another
+/// thread that keeps reading does not end it.
 pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a server must do nothing else after it has printed that it listens: it may print
 /// several addresses, or stop.
@@ -126,7 +126,8 @@ async fn wait_once(
         }
     };
     let waited = call.progress.during("the program runs", None, outcome).await?;
-    // The end of a worker is not news about the launched program, which continues: what it does next is.
+    // The end of a worker is not news, because the launched program continues; the next
+    // event of that program is.
     let ended = matches!(waited, WaitOutcome::News) && session.snapshot().state == ProgramState::Exited;
     if ended && let Some(next) = test_run::next_process(call, session).await? {
         return Ok(NextWait::Wait(next, 0));
@@ -190,7 +191,7 @@ async fn wait_until_idle_once(
             let wait = InputWait { news: session.snapshot().news, id };
             Ok(WaitOutcome::Input { keys: read["takesKeys"] == true, wait })
         }
-        // Not ours to read, or over: only the events count.
+        // Its output is not readable here, or it has ended: only the events count.
         _ => std::future::pending().await,
     }
 }
@@ -217,7 +218,7 @@ async fn wait_for_match(call: &ToolCall, session: &AgentSession, until: Instant)
             // It may print more after it has read something.
             Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(INPUT_CHECK_TIMEOUT).await,
             Err(failure) if failure.code == ErrorCode::InvalidParameter => return Err(failure),
-            // Not ours to read, or over: the events tell the rest.
+            // Its output is not readable here, or it has ended: only the events count.
             _ => return std::future::pending().await,
         }
     }

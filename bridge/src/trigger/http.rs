@@ -1,5 +1,5 @@
-//! One HTTP request to this machine. Nothing else is reached: the address must be of loopback, whatever its
-//! name says.
+//! Sends one HTTP request to this machine. The address must be a loopback address,
+//! even if its name claims more.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl HttpRequest {
         })
     }
 
-    /// Returns a description for people.
+    /// Returns a description for the answer.
     pub(super) fn description(&self) -> String {
         format!("{} {}", self.method, self.uri)
     }

@@ -1,6 +1,6 @@
-//! Tests of Rust: Cargo builds the test programs, and each is run by itself, as libtest's documented options
-//! want it. So the process that runs a test is known, and one that crashes costs its own tests alone.
-//! Documentation tests are rustdoc's.
+//! Tests of Rust: Cargo builds the test programs, and each runs separately with libtest's documented
+//! options. So the process of each test is known, and a crash affects only the tests of its program.
+//! rustdoc runs documentation tests.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Tests of CMake projects: those of ctest, and inside their programs those of GoogleTest. A program of
-//! GoogleTest is run by itself, once for all that is wanted of it; whatever else ctest knows is run by ctest.
+//! Tests of CMake projects: those of ctest, and those of GoogleTest inside their programs. A GoogleTest
+//! program runs once for all its selected tests; ctest runs everything else.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ fn has_build_type(folder: &Path) -> bool {
         .any(|line| line.strip_prefix("CMAKE_BUILD_TYPE:STRING=").is_some_and(|kind| !kind.is_empty()))
 }
 
-/// Configures and builds, unless that is not wanted. Whether there is something to run.
+/// Configures and builds, unless `noBuild` is set. Returns whether there is something to run.
 async fn build(run: &mut FrameworkRun<'_>) -> Result<bool, Failure> {
     let folder = build_folder(run);
     if run.options.no_build {

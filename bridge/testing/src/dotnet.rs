@@ -108,7 +108,7 @@ async fn list_tests(run: &mut FrameworkRun<'_>) -> Result<Vec<TestItem>, Failure
     Ok(number_duplicates(tests))
 }
 
-/// Where the test is to be run.
+/// Adds the project to a test, which a later run needs.
 fn with_project(mut test: TestItem, project: &TestProject) -> TestItem {
     test.handle["project"] = serde_json::json!([
         project.project,

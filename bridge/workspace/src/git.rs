@@ -1,6 +1,6 @@
-//! Git, through the `git` program: the one implementation that agrees with what people see, in worktrees,
-//! empty repositories and with names of any bytes. Answers are read from its stable formats (`-z`), never
-//! from words meant for people.
+//! Runs the `git` program: the one implementation that agrees with what users see, in worktrees,
+//! empty repositories and with names of any bytes. Answers are parsed from its stable formats (`-z`),
+//! never from messages for users.
 //!
 //! A repository can name programs that git runs and places that git reads and writes. What of that counts is
 //! decided in [`repository`], by [`layout`] (where things are), [`settings`] and [`stand_in`] (which

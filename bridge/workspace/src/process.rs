@@ -30,7 +30,7 @@ pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
 pub struct ProcessCommand {
     /// Its file, or a name to look up in PATH.
     pub program: OsString,
-    /// Its arguments, as they are.
+    /// Its arguments, passed unchanged.
     pub arguments: Vec<OsString>,
     /// Working folder of the program.
     pub folder: PathBuf,

@@ -2,8 +2,8 @@
 //! [`ConfinedPath`] here, and every access goes through the folder's open handle, so that neither `..`, nor a
 //! symbolic link, nor a link that is swapped in between a check and its use leads out.
 //!
-//! Not here: what is done at a place (`files`, `git`, `build`). A *program* that runs inside a root is not
-//! confined.
+//! Not here: the operations on a path (`files`, `git`, `build`). A *program* that runs
+//! inside a root is not confined.
 
 use std::ffi::OsString;
 use std::io;
@@ -45,7 +45,7 @@ impl Roots {
     /// Opens each root; the first is where relative paths begin.
     ///
     /// # Errors
-    /// When there is none, or one is not a folder that can be read.
+    /// When there are none, or one is not a readable folder.
     pub fn open(folders: &[PathBuf]) -> io::Result<Self> {
         let open = |folder: &PathBuf| {
             let named = |error: io::Error| {

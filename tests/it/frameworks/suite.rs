@@ -1,5 +1,5 @@
-//! Requirements on the test project of every framework: its tests are listed, run and debugged, whatever the
-//! framework calls them.
+//! Requirements on the test project of every framework: its tests are listed, run and debugged
+//! under the framework's names.
 
 use std::path::{Path, PathBuf};
 

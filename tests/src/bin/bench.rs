@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether this group of rows is wanted.
+/// Whether the arguments select this group of rows.
 fn is_selected(group: &str) -> bool {
     std::env::args().len() == 1 || std::env::args().skip(1).any(|argument| argument == group)
 }

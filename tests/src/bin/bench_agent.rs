@@ -78,7 +78,7 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
         inspect_stop(&mut editor, &thread).await?;
         editor.ok("processReadOutput", json!({ "maxBytes": 4096 })).await?;
         steps.dap.push(start.elapsed());
-        // The client that did not step is notified of the stop; that is not a step of its own.
+        // The client that did not step is notified of the stop; that is not another step.
         agent.call("debug_status", json!({})).await?;
         let start = Instant::now();
         let answer = agent.call("debug_step_over", json!({})).await?;

@@ -228,7 +228,7 @@ fn start_clients(
         let (kind, rest) = role.split_first().context("no role")?;
         command.arg(kind).arg(socket).args(rest).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
-        // It has joined when it says so; nothing else is read of it until the end.
+        // It prints a line when it has joined; the rest of its output is read at the end.
         let mut ready = [0; 6];
         child.stdout.as_mut().context("no stdout")?.read_exact(&mut ready)?;
         clients.push(child);

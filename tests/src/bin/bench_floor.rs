@@ -22,7 +22,7 @@ const ROUNDS: usize = 200;
 /// Longest wait for a callback.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The program, and what the runtime says of it.
+/// The debugged process, and the callbacks of the runtime.
 struct DebuggedProgram {
     process: Process,
     callbacks: Receiver<Callback>,

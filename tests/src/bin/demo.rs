@@ -1,5 +1,5 @@
-//! An annotated demo: an editor and an agent in one live .NET session. Exits with a non-zero code if anything
-//! goes wrong.
+//! An annotated demo: an editor and an agent in one live .NET session. Exits with a
+//! non-zero code if a step fails.
 
 use serde_json::json;
 use tandem_tests::agent::Agent;

@@ -56,8 +56,8 @@ async fn one(name: &str, steps: &[Value]) -> anyhow::Result<ScriptOutcome> {
     if name == "storm" {
         editor.event("odd", STORM).await.context("events of the storm are missing")?;
     }
-    // Whatever the adapter does, the request is answered: with its answer, or with the reason why there is
-    // none.
+    // The request is answered in every case: with the adapter's response, or with the
+    // reason why there is none.
     let answer = editor.ask("threads", json!({})).await?;
     if !answer.success {
         let told = answer.body["error"]["variables"]["message"].as_str().unwrap_or_default();

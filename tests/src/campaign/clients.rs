@@ -101,7 +101,7 @@ async fn session(random: &mut Rng, requests: u64) -> anyhow::Result<(u64, u64)> 
                 clients.push(PipeliningClient::join(&socket, random.u8(0..8) != 0).await?);
                 joined += 1;
             }
-            // It vanishes, with whatever is under way.
+            // It disconnects with requests in progress.
             3 if at > 0 => drop(clients.swap_remove(at)),
             4 if at > 0 => clients.swap_remove(at).disconnect().await?,
             _ => {

@@ -78,7 +78,7 @@ pub(super) fn object(random: &mut Rng, depth: usize) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// Damages the bytes behind `from`: flips, cuts, inserts, doubles.
+/// Damages the bytes after `from`: flips, cuts, inserts, doubles.
 pub(super) fn damage(random: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
     for _ in 0..random.usize(1..6) {
         if bytes.len() <= from {

@@ -262,7 +262,7 @@ impl LaunchingClient {
                 if let Some(mut editor) = editor {
                     drop(tokio::time::timeout(deadline(LIMIT), part(&mut editor)).await);
                 }
-                // Its sessions are their own.
+                // Its sessions run in separate processes.
                 let pid =
                     listener.id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
                 pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok());

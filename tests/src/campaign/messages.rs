@@ -1,5 +1,5 @@
-//! Frames to `tandem-dap` and lines to `tandem-mcp`, most of them damaged. Whatever comes behind a readable
-//! number is answered exactly once, and the sessions live to the end.
+//! Sends frames to `tandem-dap` and lines to `tandem-mcp`, most of them damaged. Each request with a readable
+//! number is answered exactly once, and the sessions continue to the end.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -159,7 +159,7 @@ async fn take(editor: &mut RawConnection, owed: &mut PendingResponses) -> anyhow
     }
 }
 
-/// A request whose number can be read, whatever follows it.
+/// A request with a readable number, followed by arbitrary bytes.
 fn frame(random: &mut Rng, seq: i64) -> Vec<u8> {
     let prefix = format!(r#"{{"seq":{seq},"type":"request","#);
     let command = COMMANDS.get(random.usize(0..COMMANDS.len())).copied().unwrap_or_default();
@@ -251,7 +251,7 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     ))
 }
 
-/// A request whose number can be read, whatever follows it.
+/// A request with a readable number, followed by arbitrary bytes.
 fn line(random: &mut Rng, id: i64) -> Vec<u8> {
     const METHODS: [&str; 8] = [
         "tools/call",

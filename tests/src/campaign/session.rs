@@ -1,5 +1,4 @@
-//! A session with the scripted adapter, on whose connection raw bytes can be written: what the campaigns have
-//! in common.
+//! A session with the scripted adapter and a connection that sends raw bytes: shared by the campaigns.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! Sessions in a row, over all engines, through one listener and one bridge. Whatever ends with a session
-//! ends: the memory, the descriptors and the threads of listener and bridge stay what they were after the
-//! first ones, and no process is left.
+//! Sessions in a row, over all engines, through one listener and one bridge. All resources of a session end
+//! with it: memory, descriptors and threads of listener and bridge stay as they were after the first
+//! sessions, and no process is left.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -32,7 +32,7 @@ const DEBUGGEES: [Option<Subject>; 9] = [
 ];
 /// Memory that allocators and caches may still add after the first sessions, KiB.
 const GROWTH: u64 = 24 * 1024;
-/// The same of descriptors and threads: what one more session holds while it ends.
+/// The same for descriptors and threads: one more session may still be ending.
 const FEW: u64 = 4;
 
 /// Plays so many sessions, every other one through the bridge.

@@ -12,8 +12,8 @@ use crate::deadline::deadline;
 /// Events that a client acts on: where its session and the program are. A test takes them, or causes them
 /// itself. Others it may leave unread.
 const MUST_BE_CLAIMED: [&str; 5] = ["initialized", "stopped", "continued", "exited", "terminated"];
-/// Those of them that a client has to know before it leaves; the others are what leaving brings about. Who
-/// leaves before it has configured anything need not know that it may.
+/// Events that a client must have read before it leaves; leaving causes the others. A client that leaves
+/// before it has configured need not have read that it may.
 const BEFORE_LEAVING: [&str; 3] = ["initialized", "stopped", "continued"];
 
 impl DapClient {
@@ -32,7 +32,7 @@ impl DapClient {
     /// # Errors
     /// If the test never took an answer, a request or the end of the session.
     async fn check_nothing_unclaimed(&mut self) -> anyhow::Result<()> {
-        // An adapter that was killed may leave half a message; that is not what is looked for here.
+        // An adapter that was killed may leave half a message, which this check ignores.
         while let Ok(Some(Ok(Ok(message)))) =
             tokio::time::timeout(deadline(DEADLINE), self.reader.next()).await
         {

@@ -1,5 +1,5 @@
-//! The values of expressions as a compiled program prints them: the fixture program, with the expressions in
-//! place of its own table, compiled by an SDK's `csc` and run.
+//! The values of expressions as a compiled program prints them: the fixture program, with the expressions
+//! instead of its table, compiled by an SDK's `csc` and run.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub struct OracleProgram {
     table: PathBuf,
     others: Vec<PathBuf>,
     arguments: &'static [&'static str],
-    /// The namespaces that each file uses, where the project says so.
+    /// The implicit namespaces of each file, if the project defines some.
     usings: &'static [&'static str],
     name: &'static str,
 }

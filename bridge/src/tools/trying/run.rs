@@ -413,7 +413,7 @@ impl ActiveRun<'_> {
         Ok(text(&cut(&told["value"], MAX_VALUE_LEN)))
     }
 
-    /// Where and how it has come to rest.
+    /// Describes where the run stopped, and why.
     async fn describe_end(&self, run: &mut ExperimentRun, news: WaitEnd) {
         run.ended = news.as_str();
         match news {
@@ -456,7 +456,7 @@ impl ActiveRun<'_> {
 }
 
 impl TargetHit {
-    /// Whether a frame is there, and the first time counts.
+    /// Whether a frame is at this location, if the first hit counts.
     fn is_first_hit(&self, frame: &Value) -> bool {
         let here = frame["source"]["path"] == self.request.file && frame["line"] == self.request.dap["line"];
         here && self.hit == 1 && self.request.dap["condition"].is_null()

@@ -11,7 +11,7 @@ use super::Skip;
 use crate::session::AgentSession;
 use crate::source::SourceText;
 
-/// Lines below a statement that are looked at for the next one.
+/// Number of lines below a statement that are searched for the next one.
 const MAX_LINES_BELOW: u64 = 40;
 /// How long the stop at the other statement may take.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub(super) async fn skip(
     Err(cannot("no statement of its block follows, so that its text does not say what runs next"))
 }
 
-/// The last line of the statement that begins there, if the engine says so.
+/// The last line of the statement that begins there, if the engine reports it.
 async fn end_line(session: &AgentSession, path: &str, line: u64) -> u64 {
     let targets = json!({ "source": { "path": path }, "line": line });
     let told = session.ask("gotoTargets", targets).await.unwrap_or_default();
@@ -91,7 +91,7 @@ fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
         let word: String =
             bare.trim_start_matches(['}', ' ']).chars().take_while(|one| one.is_alphanumeric()).collect();
         if OTHERWISE.contains(&word.as_str()) {
-            // Only one of the branches of its own level runs.
+            // Only one of the branches at this level runs.
             if depth(text) < own {
                 break;
             }
@@ -105,8 +105,8 @@ fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
             }
             continue;
         }
-        // The end of its block has a statement of its own in some languages (C#); what is behind it may not
-        // be what runs next.
+        // In some languages (C#) the end of a block is a statement, and the code after it
+        // may not be what runs next.
         if closes {
             found.push(at);
         }

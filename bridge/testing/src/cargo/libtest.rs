@@ -144,7 +144,7 @@ impl Libtest {
     }
 }
 
-/// The name of a test that begins, and what it printed behind that.
+/// The name of a test that starts, and what it has printed on the same line.
 fn parse_test_start(line: &str) -> Option<(String, String)> {
     let (name, printed) = line.strip_prefix("test ")?.split_once(" ... ")?;
     Some((name.strip_suffix(" - should panic").unwrap_or(name).to_owned(), printed.to_owned()))

@@ -50,7 +50,7 @@ impl CrateSources {
         let folder = self.root.parent()?.to_owned();
         let mut files = vec![(self.root.clone(), 0)];
         let mut below = folder.clone();
-        // A root that is not `lib.rs`, `main.rs` or `mod.rs` still keeps its modules in its own folder.
+        // A root that is not `lib.rs`, `main.rs` or `mod.rs` still has its modules in its folder.
         for (depth, module) in modules.iter().enumerate() {
             files.push((below.join(format!("{module}.rs")), depth + 1));
             files.push((below.join(module).join("mod.rs"), depth + 1));

@@ -1,6 +1,6 @@
-//! Builds projects of .NET tests and learns from MSBuild what was built: one file of ours, imported by every
-//! project, writes down what each test project is. So one run of MSBuild does for a solution with several
-//! target frameworks.
+//! Builds projects of .NET tests and reads from MSBuild what was built: a targets file of Tandem, imported
+//! by every project, describes each test project. So one run of MSBuild suffices for a solution with
+//! several target frameworks.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -175,7 +175,7 @@ fn add_description_targets(command: ProcessCommand, scratch: &Path, folder: &Pat
 /// A project as it was built, and the target framework that was for.
 type DescribedProject = (TestProject, String);
 
-/// Those for a target framework; all where none is wanted.
+/// Selects the projects of a target framework; all if none is given.
 fn select_framework(
     found: Vec<DescribedProject>,
     framework: Option<&str>,

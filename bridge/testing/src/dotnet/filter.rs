@@ -130,7 +130,7 @@ fn parse_one(rest: &mut &str, depth: usize) -> Option<TestCaseFilter> {
     Some(TestCaseFilter::Compare(name.to_owned(), operator, value(rest)))
 }
 
-/// A value; a backslash takes the meaning from the letter behind it.
+/// Parses a value; a backslash escapes the next character.
 fn value(rest: &mut &str) -> String {
     let (mut value, mut end) = (String::new(), rest.len());
     let mut letters = rest.char_indices();

@@ -1,7 +1,7 @@
-//! Microsoft.Testing.Platform: a project is a program that runs its own tests (xunit.v3, TUnit, and NUnit's
-//! and MSTest's runner). In its server mode it calls back on a socket, lists tests with their places and
-//! reports each as it begins and ends, in JSON-RPC. The program is the process that runs the tests: a
-//! debugger starts it as it is.
+//! Microsoft.Testing.Platform: a project is a program that runs its tests itself (xunit.v3, TUnit, and the
+//! runners of NUnit and MSTest). In server mode it connects to a socket, lists tests with their locations
+//! and reports the start and end of each, in JSON-RPC. This program is the process of the tests, so a
+//! debugger launches it directly.
 
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ async fn run_request(
     Ok(talk.listed)
 }
 
-/// Why a program does not take its arguments: what it prints before it lists all that it would take.
+/// Reason why a program rejects its arguments: the lines that it prints before its usage.
 fn arguments_failure(printed: &str, project: &TestProject) -> Failure {
     let lines = printed.lines().map(str::trim).take_while(|line| !line.starts_with("Usage "));
     let is_why = |line: &&str| {

@@ -9,7 +9,7 @@ use regex::Regex;
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
 });
-/// `Expected: 4`, `But was:  3` on lines of their own; `Expected:<4>. Actual:<3>.` in one.
+/// `Expected: 4`, `But was:  3` on separate lines; `Expected:<4>. Actual:<3>.` on one.
 static EXPECTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?m)^\s*expected:?\s+(?:to be )?(?P<value>\S.*)$")
         .expect("the pattern is a constant, and tested")
@@ -66,7 +66,7 @@ pub fn compared_values(message: &str) -> (Option<String>, Option<String>) {
     (value(&EXPECTED), value(&ACTUAL))
 }
 
-/// The first place of a stack trace whose source is here.
+/// The first location in a stack trace whose source file exists.
 pub fn place(stack: &str) -> Option<(String, u32)> {
     stack.lines().find_map(|line| {
         let found = PLACE.captures(line)?;

@@ -232,7 +232,7 @@ impl VstestConnection<'_> {
         self.send("TestExecution.CustomTestHostLaunchCallback", answer).await
     }
 
-    /// Takes in what a message says, without an answer.
+    /// Handles a message that needs no response.
     fn note(&mut self, message: &Value, results: &TestResults) {
         let payload = &message["Payload"];
         match message["MessageType"].as_str().unwrap_or_default() {
@@ -422,7 +422,7 @@ fn result_of(result: &Value, project: &TestProject) -> TestResult {
     let printed = result["Messages"].as_array().into_iter().flatten();
     let printed =
         printed.filter(|one| one["Category"] != "AdditionalInfo").filter_map(|one| one["Text"].as_str());
-    // Rows that the framework finds only while it runs have names of their own.
+    // Rows that the framework discovers only during the run have separate names.
     let shown = text("DisplayName");
     let (class, method) = names::split(&test.id);
     let rows = !shown.is_empty() && !test.id.contains('(') && shown.contains('(');

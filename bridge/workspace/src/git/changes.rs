@@ -42,8 +42,8 @@ pub struct CommitResult {
 /// Stages files, also deleted ones.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` without files, `PATH_NOT_ALLOWED`, `ACCESS_DENIED` when the repository has filters of
-/// its own that may not run, `COMMAND_FAILED`.
+/// `INVALID_PARAMETER` without files, `PATH_NOT_ALLOWED`, `ACCESS_DENIED` when the repository defines filters
+/// that may not run, `COMMAND_FAILED`.
 pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<AddResult, Failure> {
     if files.is_empty() {
         return Err(Failure::invalid("`files` is empty; name what to stage, `.` for everything"));

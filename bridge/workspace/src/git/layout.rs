@@ -89,8 +89,8 @@ impl Fence {
 }
 
 impl RepositoryLayout {
-    /// The repository a folder lies in; `None` when there is none. The fence then also holds what the
-    /// repository needs when it begins above a root.
+    /// Finds the repository of a folder; `None` if there is none. If the repository begins above a root, the
+    /// fence then also contains its `.git` folder.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED` when a part of it is outside, `UNSUPPORTED` for a bare repository,

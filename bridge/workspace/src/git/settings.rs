@@ -1,9 +1,8 @@
 //! A repository's own configuration: which of it counts.
 //!
 //! A configuration can name programs to run and files to read, under keys that no list covers for all
-//! versions of git. So git is not shown it: git gets a copy that holds only the keys listed here, none of
-//! which names a program or a file. Git itself parses the original, as bytes; what it cannot parse is
-//! refused.
+//! versions of git. So git gets a copy with only the keys listed here, none of which names a program or a
+//! file. Git itself parses the original, as bytes; a configuration that it cannot parse is rejected.
 
 use std::path::Path;
 

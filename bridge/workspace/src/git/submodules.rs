@@ -1,8 +1,8 @@
 //! Repositories inside a working tree: submodules, and others that lie in it.
 //!
-//! Git reads the HEAD of each one wherever its `.git` leads, so all of them are looked at before git is. Git
-//! itself never enters one: what is changed inside is found by a run of its own, with the same care as for
-//! the repository around it.
+//! Git reads the HEAD of each submodule wherever its `.git` leads, so all of them are checked before git
+//! runs. Git itself never enters one: a separate run finds the changes inside, with the same checks as
+//! for the outer repository.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,8 @@
 //! TAP 13 and 14, as `node --test` prints it: `ok`, `not ok`, an indented YAML block with the reason, and
 //! counts at the end. Lines that are not TAP are read as a compiler's.
 //!
-//! Node has an entry for a file in which no test ran: one that has none, one whose tests a filter leaves out,
-//! and one whose process fails. None of them counts as a test; the last is an error of the file.
+//! Node adds an entry for a file in which no test ran: it has no tests, a filter excludes them, or its
+//! process fails. Such an entry does not count as a test; a failed process is an error of the file.
 
 use super::compiler;
 use crate::build::report::{BuildDiagnostic, BuildReport, FailedTest, TestSummary};

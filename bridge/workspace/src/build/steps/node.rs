@@ -1,4 +1,5 @@
-//! Packages of Node.js: their scripts, by npm, pnpm or yarn, and the test runners behind the script `test`.
+//! Packages of Node.js: their scripts, run by npm, pnpm or yarn, and the test runners that
+//! the script `test` starts.
 
 use std::fmt::Display;
 use std::path::Path;
