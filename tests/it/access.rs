@@ -18,7 +18,7 @@ dotnet_tests! {
 net8_tests! { an_agents_actions_are_labelled_with_its_name }
 
 /// Stops `tour` in its loop; returns the editor and the thread.
-async fn at_the_loop(
+async fn stop_at_loop(
     runtime: Runtime,
     transcript: &Transcript,
     access: &str,
@@ -34,7 +34,7 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut editor, thread) = at_the_loop(runtime, &transcript, "none").await?;
+    let (mut editor, thread) = stop_at_loop(runtime, &transcript, "none").await?;
     let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     for (command, arguments) in [
@@ -69,7 +69,7 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
 
 async fn an_agent_that_is_allowed_later_receives_everything(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut editor, thread) = at_the_loop(runtime, &transcript, "none").await?;
+    let (mut editor, thread) = stop_at_loop(runtime, &transcript, "none").await?;
     let mut agent = DapClient::connect("agent", &editor.socket().await?, &transcript).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     agent.ok("sessionInfo", json!({ "subscribe": true })).await?;
@@ -145,7 +145,7 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
 
 async fn an_agents_actions_are_labelled_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut editor, thread) = at_the_loop(runtime, &transcript, "full").await?;
+    let (mut editor, thread) = stop_at_loop(runtime, &transcript, "full").await?;
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
     let socket = editor.socket().await?;
     // An editor that does not subscribe gets a line on the debug console.

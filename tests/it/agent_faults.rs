@@ -22,7 +22,7 @@ async fn agent_with(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, Pa
     Ok((agent, folder, asked))
 }
 
-async fn launched(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
+async fn launch_program(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
     let (mut agent, folder, asked) = agent_with(fault).await?;
     let answer = agent.call("debug_launch", json!({ "program": "/some/program" })).await?;
     anyhow::ensure!(answer["state"] == "stopped", "{answer}");
@@ -33,7 +33,7 @@ fn code(answer: &Value) -> &str {
     answer["error"]["code"].as_str().unwrap_or_default()
 }
 
-async fn was_asked(file: &Path, command: &str) -> anyhow::Result<()> {
+async fn wait_for_request(file: &Path, command: &str) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(20);
     while !std::fs::read_to_string(file)?.lines().any(|line| line == command) {
         anyhow::ensure!(Instant::now() < end, "the adapter received no `{command}` request");
@@ -57,7 +57,7 @@ async fn an_adapter_that_dies_before_the_launch_is_a_failed_launch() -> anyhow::
 
 #[tokio::test]
 async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts() -> anyhow::Result<()> {
-    let (mut agent, _folder, _) = launched("die continue").await?;
+    let (mut agent, _folder, _) = launch_program("die continue").await?;
     let answer = agent.call("debug_continue", json!({})).await?;
     assert_eq!(code(&answer), "ENGINE_FAILED", "{answer}");
     let waited = agent.call("debug_wait", json!({})).await?;
@@ -73,14 +73,14 @@ async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts(
 
 #[tokio::test]
 async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> anyhow::Result<()> {
-    let (mut agent, _folder, asked) = launched("hang evaluate").await?;
+    let (mut agent, _folder, asked) = launch_program("hang evaluate").await?;
     let hanging = agent.start_call("debug_evaluate", json!({ "expression": "one" })).await?;
-    was_asked(&asked, "evaluate").await?;
+    wait_for_request(&asked, "evaluate").await?;
     // Other requests are served at the same time.
     let threads = agent.call("debug_threads", json!({})).await?;
     assert_eq!(threads["threads"][0]["name"], "main");
     agent.notify("notifications/cancelled", json!({ "requestId": hanging, "reason": "enough" })).await?;
-    was_asked(&asked, "cancel").await?;
+    wait_for_request(&asked, "cancel").await?;
     let variables = agent.call("debug_variables", json!({})).await?;
     assert_eq!(variables["variables"][0]["name"], "one");
     agent.finish().await
@@ -88,7 +88,7 @@ async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> any
 
 #[tokio::test]
 async fn nonsense_on_the_wire_is_an_error_and_no_end_of_the_bridge() -> anyhow::Result<()> {
-    let (mut agent, _folder, _) = launched("garbage evaluate").await?;
+    let (mut agent, _folder, _) = launch_program("garbage evaluate").await?;
     let answer = agent.call("debug_evaluate", json!({ "expression": "one" })).await?;
     assert_eq!(code(&answer), "ENGINE_FAILED", "{answer}");
     let status = agent.call("debug_status", json!({})).await?;
@@ -99,7 +99,7 @@ async fn nonsense_on_the_wire_is_an_error_and_no_end_of_the_bridge() -> anyhow::
 #[tokio::test]
 async fn bodies_of_the_wrong_shape_are_survived() -> anyhow::Result<()> {
     for command in ["stackTrace", "scopes", "variables", "evaluate", "threads"] {
-        let (mut agent, _folder, _) = launched(&format!("lie {command}")).await?;
+        let (mut agent, _folder, _) = launch_program(&format!("lie {command}")).await?;
         for tool in
             ["debug_stacktrace", "debug_variables", "debug_snapshot", "debug_threads", "debug_modules"]
         {

@@ -28,7 +28,7 @@ fn silent() -> Transcript {
     Transcript::default()
 }
 
-async fn joined(runtime: Runtime, editor: &mut DapClient) -> anyhow::Result<Agent> {
+async fn join_session(runtime: Runtime, editor: &mut DapClient) -> anyhow::Result<Agent> {
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent", runtime, &silent()).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
@@ -113,7 +113,7 @@ async fn an_agent_restarts_the_program_of_an_editor(runtime: Runtime) -> anyhow:
     let mut editor = DapClient::start("editor", runtime, &silent())?;
     editor.launch("tour", &["main"], json!({})).await?;
     editor.stop().await?;
-    let mut agent = joined(runtime, &mut editor).await?;
+    let mut agent = join_session(runtime, &mut editor).await?;
     let again = agent.call("debug_restart", json!({})).await?;
     assert_eq!((&again["how"], &again["event"]["byOther"]), (&json!("restart"), &json!(true)), "{again}");
     assert_eq!(again["event"]["line"], fixture::line("tour", "main"));
@@ -129,7 +129,7 @@ async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
     let mut editor = DapClient::start("editor", runtime, &silent())?;
     editor.launch("tour", &["main"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
-    let mut agent = joined(runtime, &mut editor).await?;
+    let mut agent = join_session(runtime, &mut editor).await?;
     agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
     let main = fixture::line("tour", "main");
 

@@ -27,7 +27,7 @@ async fn agent(runtime: Runtime) -> anyhow::Result<Agent> {
 }
 
 /// Launches the tour with these breakpoints and answers its prompts.
-async fn in_the_tour(runtime: Runtime, breakpoints: Value) -> anyhow::Result<(Agent, Value)> {
+async fn stop_in_tour(runtime: Runtime, breakpoints: Value) -> anyhow::Result<(Agent, Value)> {
     let mut agent = agent(runtime).await?;
     let launch = json!({ "program": fixture::program("tour"), "run": true, "breakpoints": breakpoints });
     let asks = agent.call("debug_launch", launch).await?;
@@ -46,7 +46,7 @@ fn marked(marker: &str, more: Value) -> Value {
 }
 
 async fn output_that_was_read_is_not_repeated(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut agent, stop) = in_the_tour(runtime, json!([marked("after", json!({}))])).await?;
+    let (mut agent, stop) = stop_in_tour(runtime, json!([marked("after", json!({}))])).await?;
     assert_eq!(stop["event"]["line"], fixture::line("tour", "after"), "{stop}");
     // It prints while no call waits, and the agent reads that by itself.
     let over = agent.call("debug_step_over", json!({})).await?;
@@ -64,7 +64,7 @@ async fn output_that_was_read_is_not_repeated(runtime: Runtime) -> anyhow::Resul
 
 async fn the_output_of_a_logpoint_is_in_the_next_answer(runtime: Runtime) -> anyhow::Result<()> {
     let logs = marked("loop", json!({ "logMessage": "total {total}, {i:D2}" }));
-    let (mut agent, stop) = in_the_tour(runtime, json!([logs, marked("after", json!({}))])).await?;
+    let (mut agent, stop) = stop_in_tour(runtime, json!([logs, marked("after", json!({}))])).await?;
     let lines = json!(["total 0, 00", "total 0, 01", "total 1, 02", "total 3, 03"]);
     assert_eq!(stop["event"]["output"]["logged"], lines, "{stop}");
     let over = agent.call("debug_step_over", json!({})).await?;
@@ -73,7 +73,7 @@ async fn the_output_of_a_logpoint_is_in_the_next_answer(runtime: Runtime) -> any
 }
 
 async fn several_steps_tell_the_lines_they_walked(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut agent, _) = in_the_tour(runtime, json!([marked("add", json!({}))])).await?;
+    let (mut agent, _) = stop_in_tour(runtime, json!([marked("add", json!({}))])).await?;
     let over = agent.call("debug_step_over", json!({ "count": 4 })).await?;
     let add = fixture::line("tour", "add");
     let walked = json!([
@@ -88,7 +88,7 @@ async fn several_steps_tell_the_lines_they_walked(runtime: Runtime) -> anyhow::R
 }
 
 async fn source_begins_where_it_is_asked_to(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut agent, stop) = in_the_tour(runtime, json!([marked("add", json!({}))])).await?;
+    let (mut agent, stop) = stop_in_tour(runtime, json!([marked("add", json!({}))])).await?;
     let first = agent.call("debug_source", json!({ "start": 3, "count": 2 })).await?;
     assert_eq!(first["file"], stop["event"]["file"], "{first}");
     assert_eq!(first["lines"], json!(["    3 using System.Collections.Generic;", "    4 "]), "{first}");
@@ -102,7 +102,7 @@ async fn source_begins_where_it_is_asked_to(runtime: Runtime) -> anyhow::Result<
 async fn all_breakpoints_are_removed_at_once(runtime: Runtime) -> anyhow::Result<()> {
     let requests =
         json!([marked("add", json!({})), marked("loop", json!({})), { "function": "Program.Work" }]);
-    let (mut agent, stop) = in_the_tour(runtime, requests).await?;
+    let (mut agent, stop) = stop_in_tour(runtime, requests).await?;
     assert_eq!(stop["event"]["type"], "breakpointHit", "{stop}");
     let removed = agent.call("debug_remove_breakpoint", json!({ "all": true })).await?;
     assert_eq!(removed, json!({ "removed": 3, "success": true }));

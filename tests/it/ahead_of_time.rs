@@ -51,7 +51,7 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
 }
 
 /// The program, its source, and its symbols next to it if requested.
-fn published(folder: &Path, with_symbols: bool) -> anyhow::Result<(PathBuf, PathBuf)> {
+fn publish_program(folder: &Path, with_symbols: bool) -> anyhow::Result<(PathBuf, PathBuf)> {
     let (source, code) = (folder.join("Program.cs"), folder.join("code.cpp"));
     let (program, symbols) = (folder.join("shop"), folder.join("shop.dbg"));
     std::fs::write(&source, SOURCE)?;
@@ -72,7 +72,7 @@ fn published(folder: &Path, with_symbols: bool) -> anyhow::Result<(PathBuf, Path
 async fn a_program_compiled_ahead_of_time_is_debugged_by_the_lines_of_its_source() -> anyhow::Result<()> {
     for subject in [Subject::Lldb, Subject::Gdb] {
         let folder = tempfile::tempdir()?;
-        let (source, program) = published(folder.path(), true)?;
+        let (source, program) = publish_program(folder.path(), true)?;
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         let launch = subject.with(json!({ "program": program }));
         editor.launch_child(launch, &source, &[5]).await?;
@@ -106,7 +106,7 @@ async fn a_program_compiled_ahead_of_time_is_debugged_by_the_lines_of_its_source
 #[tokio::test]
 async fn an_agent_debugs_a_program_compiled_ahead_of_time_by_the_lines_of_its_source() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (source, program) = published(folder.path(), true)?;
+    let (source, program) = publish_program(folder.path(), true)?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
     let launch = json!({ "program": program, "run": true, "breakpoints": [{ "file": source, "line": 5 }] });
     let mut stop = agent.call("debug_launch", launch).await?;
@@ -126,7 +126,7 @@ async fn an_agent_debugs_a_program_compiled_ahead_of_time_by_the_lines_of_its_so
 #[tokio::test]
 async fn symbols_that_were_not_kept_beside_the_program_are_asked_for() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (source, program) = published(folder.path(), false)?;
+    let (source, program) = publish_program(folder.path(), false)?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(Subject::Gdb.with(json!({ "program": program })), &source, &[5]).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);

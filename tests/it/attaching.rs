@@ -50,7 +50,7 @@ pub(crate) async fn running_with(
     Ok((process, lines))
 }
 
-async fn attached(
+async fn attach_to_program(
     runtime: Runtime,
     process: &Child,
     program: &str,
@@ -79,7 +79,7 @@ async fn ends_well(mut process: Child) -> anyhow::Result<()> {
 
 async fn a_pause_right_after_attaching_knows_every_module_and_thread(runtime: Runtime) -> anyhow::Result<()> {
     let (process, _lines) = running(runtime, "spin").await?;
-    let mut editor = attached(runtime, &process, "spin", &[]).await?;
+    let mut editor = attach_to_program(runtime, &process, "spin", &[]).await?;
     editor.ok("pause", json!({ "threadId": process.id() })).await?;
     let stopped = editor.event("stopped").await?;
     let threads = editor.ok("threads", json!({})).await?["threads"].clone();
@@ -104,7 +104,7 @@ async fn a_busy_process_with_many_threads_and_modules_survives_repeated_attach_a
 ) -> anyhow::Result<()> {
     let (process, _lines) = running(runtime, "busy").await?;
     for _ in 0..3 {
-        let mut editor = attached(runtime, &process, "busy", &["work"]).await?;
+        let mut editor = attach_to_program(runtime, &process, "busy", &["work"]).await?;
         for round in 1..=3 {
             let (thread, frame) = editor.stop().await?;
             assert_eq!(frame["line"], fixture::line("busy", "work"));
@@ -132,7 +132,7 @@ async fn a_busy_process_with_many_threads_and_modules_survives_repeated_attach_a
 
 async fn a_call_that_blocks_does_not_prevent_a_detach(runtime: Runtime) -> anyhow::Result<()> {
     let (process, mut lines) = running(runtime, "spin").await?;
-    let mut editor = attached(runtime, &process, "spin", &["beat"]).await?;
+    let mut editor = attach_to_program(runtime, &process, "spin", &["beat"]).await?;
     let (_, frame) = editor.stop().await?;
     let asked = json!({ "expression": "System.Threading.Thread.Sleep(9000)", "frameId": frame["id"] });
     assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_TIMEOUT");
@@ -154,7 +154,7 @@ async fn the_end_of_a_process_is_reported_though_its_parent_does_not_wait(
 ) -> anyhow::Result<()> {
     for way in ["return", "exit", "kill"] {
         let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;
-        let mut editor = attached(runtime, &process, "ends", &["leave"]).await?;
+        let mut editor = attach_to_program(runtime, &process, "ends", &["leave"]).await?;
         process.stdin.take().context("no stdin")?.write_all(b"\n").await?;
         let (thread, _) = editor.stop().await?;
         editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -172,7 +172,7 @@ async fn a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting(
     for round in 0..10 {
         let way = ["return", "exit"][round % 2];
         let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;
-        let mut editor = attached(runtime, &process, "ends", &["leave"]).await?;
+        let mut editor = attach_to_program(runtime, &process, "ends", &["leave"]).await?;
         process.stdin.take().context("no stdin")?.write_all(b"\n").await?;
         editor.stop().await?;
         editor.ok("disconnect", Value::Null).await?;
@@ -212,7 +212,7 @@ async fn a_process_whose_runtime_is_just_starting_is_attached_to() -> anyhow::Re
     let library = fixture::library("late", scratch.path()).await?;
     for late in (10..=50).step_by(4) {
         let process = just_started(&library, late * 1000).await?;
-        let mut editor = attached(Runtime::Net9, &process, "spin", &["beat"])
+        let mut editor = attach_to_program(Runtime::Net9, &process, "spin", &["beat"])
             .await
             .with_context(|| format!("late by {late} ms"))?;
         editor.stop().await.with_context(|| format!("late by {late} ms"))?;

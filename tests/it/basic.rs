@@ -14,7 +14,7 @@ net10_tests! {
 }
 
 /// Stops at a marker; returns the frame on top.
-async fn stopped(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
+async fn launch_to_stop(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let (_, frame) = editor.stopped_in_modern("basic", marker).await?;
     Ok((editor, frame))
@@ -30,19 +30,23 @@ async fn variables(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<
     Ok(rows.iter().map(|row| format!("{} = {}", text(&row["name"]), text(&row["value"]))).collect())
 }
 
-async fn evaluated(editor: &mut DapClient, frame: &Value, expression: &str) -> anyhow::Result<Value> {
+async fn evaluate_expression(
+    editor: &mut DapClient,
+    frame: &Value,
+    expression: &str,
+) -> anyhow::Result<Value> {
     let asked = json!({ "expression": expression, "frameId": frame["id"] });
     Ok(editor.ok("evaluate", asked).await?["result"].clone())
 }
 
 async fn variables_of_lambdas_have_their_names(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped(runtime, "lambda").await?;
+    let (mut editor, frame) = launch_to_stop(runtime, "lambda").await?;
     assert_eq!(frame["name"], "basic.Counter.<lambda>(int x)");
     let seen = variables(&mut editor, &frame).await?;
     assert_eq!(seen, ["this = {basic.Counter}", "by = 2", "x = 1", "own = 13"]);
-    assert_eq!(evaluated(&mut editor, &frame, "total + by").await?, "12");
+    assert_eq!(evaluate_expression(&mut editor, &frame, "total + by").await?, "12");
     editor.finish().await?;
-    let (mut editor, frame) = stopped(runtime, "nested").await?;
+    let (mut editor, frame) = launch_to_stop(runtime, "nested").await?;
     let seen = variables(&mut editor, &frame).await?;
     for variable in ["outer = 1", "n = 2", "inner = 3"] {
         assert!(seen.iter().any(|row| row == variable), "{variable} is not among {seen:?}");
@@ -56,7 +60,7 @@ async fn variables_of_async_methods_and_iterators_have_their_names(runtime: Runt
         ("async", ["this = {basic.Counter}", "n = 1", "before = 2", "after = 12"]),
         ("iterator", ["this = {basic.Counter}", "n = 1", "i = 1", "squared = 1"]),
     ] {
-        let (mut editor, frame) = stopped(runtime, marker).await?;
+        let (mut editor, frame) = launch_to_stop(runtime, marker).await?;
         let seen = variables(&mut editor, &frame).await?;
         let own: Vec<&String> = seen.iter().filter(|row| !row.starts_with("Static members")).collect();
         assert_eq!(own, rows.iter().collect::<Vec<_>>(), "{marker}");
@@ -71,14 +75,14 @@ async fn static_locals_are_seen_and_set(runtime: Runtime) -> anyhow::Result<()> 
         ("overload", &["calls = \"other\""], "calls", "\"set\""),
         ("shared", &["seen = 4"], "seen", "5"),
     ] {
-        let (mut editor, frame) = stopped(runtime, marker).await?;
+        let (mut editor, frame) = launch_to_stop(runtime, marker).await?;
         let seen = variables(&mut editor, &frame).await?;
         let kept =
             seen.iter().filter(|row| ["calls", "label", "seen"].iter().any(|name| row.starts_with(name)));
         assert_eq!(kept.collect::<Vec<_>>(), rows.iter().collect::<Vec<_>>(), "{marker}");
         let asked = json!({ "expression": name, "value": set, "frameId": frame["id"] });
         assert_eq!(editor.ok("setExpression", asked).await?["value"], set, "{marker}");
-        assert_eq!(evaluated(&mut editor, &frame, name).await?, set, "{marker}");
+        assert_eq!(evaluate_expression(&mut editor, &frame, name).await?, set, "{marker}");
         editor.finish().await?;
     }
     Ok(())

@@ -48,7 +48,7 @@ async fn waits(folder: &Path) -> anyhow::Result<i32> {
     }
 }
 
-async fn ended(pid: i32) -> anyhow::Result<()> {
+async fn wait_for_end(pid: i32) -> anyhow::Result<()> {
     let until = tokio::time::Instant::now() + deadline(LIMIT);
     while Path::new(&format!("/proc/{pid}/cmdline")).exists() {
         anyhow::ensure!(tokio::time::Instant::now() < until, "process {pid} is still running");
@@ -75,7 +75,7 @@ async fn a_build_that_is_cancelled_by_its_progress_ends_and_the_next_launch_is_a
     let refused = editor.response(launch).await?;
     assert_eq!(refused.body["error"]["variables"]["code"], "CANCELLED", "{}", refused.body);
     assert_eq!(refused.body["error"]["showUser"], false, "{}", refused.body);
-    ended(pid).await?;
+    wait_for_end(pid).await?;
 
     let good = tempfile::tempdir()?;
     let source = good.path().join("main.c");
@@ -100,7 +100,7 @@ async fn a_client_without_progress_support_gets_none_and_leaving_ends_the_build(
     assert_eq!((event.as_str(), &said["category"]), ("output", &json!("console")), "{said}");
     let pid = waits(folder.path()).await?;
     editor.kill().await?;
-    ended(pid).await
+    wait_for_end(pid).await
 }
 
 #[tokio::test]

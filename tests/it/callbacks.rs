@@ -23,7 +23,7 @@ fn line(marker: &str) -> i64 {
     fixture::line("callbacks", marker)
 }
 
-async fn stopped_at(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, i64)> {
+async fn launch_to_marker(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, i64)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("callbacks", &[marker], json!({})).await?;
     let (thread, frame) = editor.stop().await?;
@@ -57,7 +57,7 @@ async fn a_step_into_a_call_ends_in_what_the_library_calls_back(runtime: Runtime
         ("at invoke", line("twice") - 1),
         ("at convert", line("twice") - 1),
     ] {
-        let (mut editor, thread) = stopped_at(runtime, call).await?;
+        let (mut editor, thread) = launch_to_marker(runtime, call).await?;
         assert_eq!(step(&mut editor, "stepIn", thread).await?.1, inside, "{call}");
         editor.finish().await?;
     }
@@ -67,7 +67,7 @@ async fn a_step_into_a_call_ends_in_what_the_library_calls_back(runtime: Runtime
 async fn a_step_into_a_call_ends_in_the_lambda_that_runs_on_another_thread(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, thread) = stopped_at(runtime, "at run").await?;
+    let (mut editor, thread) = launch_to_marker(runtime, "at run").await?;
     let (thread, at) = step(&mut editor, "stepIn", thread).await?;
     assert_eq!(at, line("in run"));
     assert_eq!(step(&mut editor, "stepIn", thread).await?.1, line("twice") - 1);
@@ -81,11 +81,11 @@ async fn a_step_out_of_what_a_library_runs_ends_where_it_is_awaited_or_nowhere(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for command in ["next", "stepOut"] {
-        let (mut editor, thread) = stopped_at(runtime, "in run").await?;
+        let (mut editor, thread) = launch_to_marker(runtime, "in run").await?;
         assert_eq!(step(&mut editor, command, thread).await?.1, line("at run"), "{command}");
         editor.finish().await?;
 
-        let (mut editor, thread) = stopped_at(runtime, "in pool").await?;
+        let (mut editor, thread) = launch_to_marker(runtime, "in pool").await?;
         editor.ok(command, json!({ "threadId": thread })).await?;
         assert_eq!(editor.event("exited").await?["exitCode"], 0);
         let lines = editor.output[2].lines().filter(|line| line.contains("ends nowhere")).count();

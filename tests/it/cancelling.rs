@@ -34,7 +34,7 @@ const SOON: Duration = Duration::from_millis(3500);
 const MAX_SOON: Duration = Duration::from_millis(4800);
 
 /// How soon a cancelled call must have ended.
-fn soon() -> Duration {
+fn cancel_deadline() -> Duration {
     scaled(SOON).min(MAX_SOON)
 }
 
@@ -92,7 +92,7 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     give_up(&mut agent, endless).await?;
     let looked = agent.call("debug_evaluate", json!({ "expression": "done" })).await?;
     assert_eq!(looked["result"], "false", "{looked}");
-    anyhow::ensure!(cancelled.elapsed() < soon(), "it ended by itself");
+    anyhow::ensure!(cancelled.elapsed() < cancel_deadline(), "it ended by itself");
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
@@ -147,7 +147,7 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     agent.notify("notifications/cancelled", &json!({ "requestId": endless })).await?;
     let looked = agent.call("debug_evaluate", &json!({ "expression": "done" })).await?;
     assert_eq!(looked["result"], "false", "{looked}");
-    anyhow::ensure!(cancelled.elapsed() < soon(), "it ended by itself");
+    anyhow::ensure!(cancelled.elapsed() < cancel_deadline(), "it ended by itself");
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", &json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
@@ -181,9 +181,9 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_stdio() ->
             assert_eq!(progress["progressToken"], id);
             anyhow::ensure!(progress["message"].is_string(), "{progress}");
         }
-        let started = started(folder.path()).await?;
+        let started = start_program(folder.path()).await?;
         give_up(&mut agent, id).await?;
-        ended(&started).await?;
+        wait_for_end(&started).await?;
         agent.call("file_exists", json!({ "path": "Makefile" })).await?;
     }
     agent.finish().await
@@ -199,9 +199,9 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_http() -> 
         [("run_command", json!({ "command": "sh -c", "args": [GROUP] })), ("build", json!({}))]
     {
         let (id, connection) = agent.start_call(tool, &arguments).await?;
-        let started = started(folder.path()).await?;
+        let started = start_program(folder.path()).await?;
         agent.notify("notifications/cancelled", &json!({ "requestId": id })).await?;
-        ended(&started).await?;
+        wait_for_end(&started).await?;
         drop(connection);
         agent.call("file_exists", &json!({ "path": "Makefile" })).await?;
     }
@@ -209,7 +209,7 @@ async fn cancelled_builds_and_commands_end_with_all_they_started_over_http() -> 
 }
 
 /// The processes of [`GROUP`], once both are there.
-async fn started(folder: &Path) -> anyhow::Result<[u64; 2]> {
+async fn start_program(folder: &Path) -> anyhow::Result<[u64; 2]> {
     let until = Instant::now() + deadline(DEADLINE);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok();
     loop {
@@ -224,7 +224,7 @@ async fn started(folder: &Path) -> anyhow::Result<[u64; 2]> {
     }
 }
 
-async fn ended(pids: &[u64]) -> anyhow::Result<()> {
+async fn wait_for_end(pids: &[u64]) -> anyhow::Result<()> {
     let until = Instant::now() + deadline(DEADLINE);
     for pid in pids {
         while fixture::is_running(*pid) {

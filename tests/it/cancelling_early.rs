@@ -18,7 +18,7 @@ dotnet_tests! {
 /// Each creates a separate class whose static constructor has not run.
 const TYPES: [&str; 6] = ["int", "long", "string", "char", "object", "double"];
 
-async fn launched(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
+async fn launch_program(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("begins", &["here"], json!({})).await?;
     let (thread, frame) = editor.stop().await?;
@@ -28,7 +28,7 @@ async fn launched(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
 
 /// Cancels an evaluation some time after it was sent; returns the code it is answered with, empty when it was
 /// over before, and the text.
-async fn cancelled(
+async fn cancel_evaluation(
     editor: &mut DapClient,
     frame: i64,
     expression: &str,
@@ -58,14 +58,14 @@ async fn ends_as_it_would(mut editor: DapClient, thread: i64, frame: i64) -> any
 async fn calls_that_are_cancelled_before_they_begin_leave_the_program_whole(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = launched(runtime).await?;
+    let (mut editor, thread, frame) = launch_program(runtime).await?;
     // A call initializes its class, and a call that is still in progress would block it.
     editor.ok("evaluate", json!({ "expression": "Log.Lasts", "frameId": frame })).await?;
     for (round, ty) in (0..).zip(TYPES) {
         let class = if round % 2 == 0 { "Spins" } else { "Polls" };
         let after = Duration::from_millis(20 + 15 * round);
         let call = format!("{class}<{ty}>.Late()");
-        let (code, text) = cancelled(&mut editor, frame, &call, after).await?;
+        let (code, text) = cancel_evaluation(&mut editor, frame, &call, after).await?;
         anyhow::ensure!(["", "CANCELLED"].contains(&code.as_str()), "{code} {text}");
         if text.contains("and still runs") {
             // Nothing else is called there before the program continues: a slow machine.
@@ -79,10 +79,10 @@ async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for class in ["Spins", "Polls"] {
-        let (mut editor, thread, frame) = launched(runtime).await?;
+        let (mut editor, thread, frame) = launch_program(runtime).await?;
         editor.ok("evaluate", json!({ "expression": "Log.Lasts = 3000", "frameId": frame })).await?;
         let call = format!("{class}<int>.Late()");
-        let (code, text) = cancelled(&mut editor, frame, &call, Duration::from_millis(100)).await?;
+        let (code, text) = cancel_evaluation(&mut editor, frame, &call, Duration::from_millis(100)).await?;
         assert_eq!(code, "CANCELLED", "{text}");
         if runtime != Runtime::Net31 {
             anyhow::ensure!(text.contains("its method has not started"), "{text}");
@@ -94,10 +94,10 @@ async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends
 
 async fn a_static_constructor_that_a_call_needs_is_not_torn_up(runtime: Runtime) -> anyhow::Result<()> {
     for class in ["Spins", "Polls"] {
-        let (mut editor, thread, frame) = launched(runtime).await?;
+        let (mut editor, thread, frame) = launch_program(runtime).await?;
         editor.ok("evaluate", json!({ "expression": "Log.Lasts = 4000", "frameId": frame })).await?;
         let call = format!("Through{class}()");
-        let (code, text) = cancelled(&mut editor, frame, &call, Duration::from_millis(100)).await?;
+        let (code, text) = cancel_evaluation(&mut editor, frame, &call, Duration::from_millis(100)).await?;
         assert_eq!(code, "CANCELLED", "{text}");
         // The program needs it too.
         ends_as_it_would(editor, thread, frame).await?;

@@ -23,7 +23,7 @@ macro_rules! told_with {
 
             #[tokio::test]
             async fn restarted_it_stops_at_the_same_breakpoint() -> anyhow::Result<()> {
-                super::restarted(SUBJECT).await
+                super::check_restarts(SUBJECT).await
             }
 
             #[tokio::test]
@@ -134,7 +134,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
 }
 
 /// Restarted while it is stopped and while it runs; it has its arguments, breakpoints and pipes each time.
-async fn restarted(subject: Subject) -> anyhow::Result<()> {
+async fn check_restarts(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor(&Transcript::default())?;
     let mut launch = subject.launch();
     launch["args"] = json!(["a b"]);

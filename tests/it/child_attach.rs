@@ -71,7 +71,7 @@ async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
 }
 
 /// Two visits: the program ran on in between.
-async fn visited(mut program: RunningProgram, attach: Value, source: PathBuf) -> anyhow::Result<()> {
+async fn visit_twice(mut program: RunningProgram, attach: Value, source: PathBuf) -> anyhow::Result<()> {
     let first = visit(&attach, &source).await?;
     let freed = async {
         while !program.is_free()? {
@@ -86,7 +86,7 @@ async fn visited(mut program: RunningProgram, attach: Value, source: PathBuf) ->
 }
 
 /// Waits until a program has reached its own code.
-async fn is_under_way(program: &RunningProgram) -> anyhow::Result<()> {
+async fn wait_until_running(program: &RunningProgram) -> anyhow::Result<()> {
     let stat = format!("/proc/{}/stat", program.0.id());
     let waiting = async {
         loop {
@@ -114,9 +114,9 @@ async fn listens(port: u16) -> anyhow::Result<()> {
 
 async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &str) -> anyhow::Result<()> {
     let running = RunningProgram::start(program, args)?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     let attach = subject.with(json!({ "processId": running.0.id() }));
-    visited(running, attach, child::source(source)).await
+    visit_twice(running, attach, child::source(source)).await
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
     let running = RunningProgram::start(&child::interpreter("python"), &args)?;
     listens(port).await?;
     // Also without `engine`: `connect` is an attribute of Python's debugger.
-    visited(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
+    visit_twice(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
     let running =
         RunningProgram::start(&child::interpreter("node"), &[&inspect, &source.display().to_string()])?;
     listens(port).await?;
-    visited(running, Subject::Js.with(json!({ "port": port })), source).await
+    visit_twice(running, Subject::Js.with(json!({ "port": port })), source).await
 }
 
 /// Waits until a port is closed.
@@ -183,7 +183,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
     let inspect = format!("--inspect-port=127.0.0.1:{port}");
     let node = child::interpreter("node");
     let mut running = RunningProgram::start(&node, &[&inspect, &source.display().to_string()])?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     let attach = Subject::Js.with(json!({ "processId": running.0.id() }));
     for _ in 0..2 {
         visit(&attach, &source).await?;
@@ -218,7 +218,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
 /// A failed attempt to attach does not end a program that another process started.
 async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&str]) -> anyhow::Result<()> {
     let mut running = RunningProgram::start(program, args)?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     // Some adapters answer before they are configured, and then there is nothing to cancel.
     for delay in [0, 100, 300, 1000] {
         let mut editor = editor()?;
@@ -259,7 +259,11 @@ async fn a_python_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
 }
 
 /// A Ruby program that does not wait for a client but listens on this socket, as this gem does it.
-fn listening_ruby(subject: Subject, way: (&str, &str), source: &Path) -> anyhow::Result<RunningProgram> {
+fn start_listening_ruby(
+    subject: Subject,
+    way: (&str, &str),
+    source: &Path,
+) -> anyhow::Result<RunningProgram> {
     let mut command = Command::new(child::interpreter("ruby"));
     command.arg("-rdebug/open_nonstop").arg(source).env(way.0, way.1).envs(subject.gem_variables());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -273,7 +277,8 @@ async fn ruby_on_a_socket(
     source: &Path,
 ) -> anyhow::Result<(RunningProgram, Value)> {
     let socket = folder.join("rdbg");
-    let running = listening_ruby(subject, ("RUBY_DEBUG_SOCK_PATH", &socket.display().to_string()), source)?;
+    let running =
+        start_listening_ruby(subject, ("RUBY_DEBUG_SOCK_PATH", &socket.display().to_string()), source)?;
     let there = async {
         while !socket.exists() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -284,7 +289,7 @@ async fn ruby_on_a_socket(
 }
 
 /// Attaches to a Ruby program, and pauses it if the gem does not; returns the thread that is stopped.
-async fn attached_to_ruby(editor: &mut DapClient, subject: Subject, attach: Value) -> anyhow::Result<i64> {
+async fn attach_to_ruby(editor: &mut DapClient, subject: Subject, attach: Value) -> anyhow::Result<i64> {
     editor.attach_child(attach, &child::source("spin.rb"), &[]).await?;
     if !subject.stops_at_attach() {
         editor.ok("pause", json!({ "threadId": 1 })).await?;
@@ -321,12 +326,13 @@ async fn ends_with(editor: DapClient, mut running: RunningProgram) -> anyhow::Re
 async fn ruby_on_a_port(subject: Subject) -> anyhow::Result<()> {
     let kept = Port::take()?;
     let port = kept.number()?;
-    let running = listening_ruby(subject, ("RUBY_DEBUG_PORT", &port.to_string()), &child::source("spin.rb"))?;
+    let running =
+        start_listening_ruby(subject, ("RUBY_DEBUG_PORT", &port.to_string()), &child::source("spin.rb"))?;
     listens(port).await?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     let mut editor = editor()?;
     let attach = json!({ "engine": "rdbg", "connect": { "port": port } });
-    let thread = attached_to_ruby(&mut editor, subject, attach).await?;
+    let thread = attach_to_ruby(&mut editor, subject, attach).await?;
     ensure!(counted_by_ruby(&mut editor, thread).await? > 0, "it has not counted");
     assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
     ends_with(editor, running).await
@@ -336,9 +342,9 @@ async fn ruby_on_a_port(subject: Subject) -> anyhow::Result<()> {
 async fn ruby_stops_once(subject: Subject) -> anyhow::Result<()> {
     let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
     let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     let mut editor = editor()?;
-    let thread = attached_to_ruby(&mut editor, subject, attach).await?;
+    let thread = attach_to_ruby(&mut editor, subject, attach).await?;
     let first = counted_by_ruby(&mut editor, thread).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.break_on(&source, &[child::line(&source, "spin")]).await?;
@@ -361,16 +367,16 @@ async fn ruby_stops_once(subject: Subject) -> anyhow::Result<()> {
 async fn ruby_is_visited_twice(subject: Subject) -> anyhow::Result<()> {
     let (folder, source) = (tempfile::tempdir()?, child::source("spin.rb"));
     let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
-    is_under_way(&running).await?;
-    visited(running, attach, source).await
+    wait_until_running(&running).await?;
+    visit_twice(running, attach, source).await
 }
 
 async fn ruby_is_changed_after_attaching(subject: Subject) -> anyhow::Result<()> {
     let (folder, source) = counting()?;
     let (running, attach) = ruby_on_a_socket(subject, folder.path(), &source).await?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     let mut editor = editor()?;
-    let thread = attached_to_ruby(&mut editor, subject, attach).await?;
+    let thread = attach_to_ruby(&mut editor, subject, attach).await?;
     RubyStop { editor: &mut editor, source: &source, thread }.changes_what_is_set().await?;
     ends_with(editor, running).await
 }
@@ -427,7 +433,7 @@ fn below(pid: u64) -> Vec<u64> {
 /// breakpoint that would kill it.
 async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
     let mut running = RunningProgram::start(&child::built("spin"), &[])?;
-    is_under_way(&running).await?;
+    wait_until_running(&running).await?;
     let (source, attach) = (child::source("spin.c"), subject.with(json!({ "processId": running.0.id() })));
     let line = child::line(&source, "spin");
     let mut editor = editor()?;
@@ -452,7 +458,7 @@ async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
     };
     tokio::time::timeout(deadline(20), ended).await.context("an adapter is left")??;
     // It continues past the place.
-    visited(running, attach, source).await
+    visit_twice(running, attach, source).await
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use tandem_tests::transcript::Transcript;
 
 /// gdb as a user would describe it if Tandem did not know gdb; the shell that starts the
 /// program passes it these pipes.
-fn described(stdin: &str, stdout: &str, stderr: &str) -> Value {
+fn gdb_description(stdin: &str, stdout: &str, stderr: &str) -> Value {
     let wrapper =
         format!("set exec-wrapper sh -c 'exec \"$0\" \"$@\" <\"{stdin}\" >\"{stdout}\" 2>\"{stderr}\"'");
     let gdb = Subject::Gdb.launch()["enginePath"].clone();
@@ -42,14 +42,14 @@ async fn has_separate_pipes(mut launch: Value) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn an_adapter_gets_the_programs_pipes_in_its_arguments() -> anyhow::Result<()> {
-    has_separate_pipes(json!({ "engine": described("{stdin}", "{stdout}", "{stderr}") })).await
+    has_separate_pipes(json!({ "engine": gdb_description("{stdin}", "{stdout}", "{stderr}") })).await
 }
 
 #[tokio::test]
 async fn an_adapter_gets_the_programs_pipes_in_launch_attributes() -> anyhow::Result<()> {
     let pipes = json!({ "IN": "{stdin}", "OUT": "{stdout}", "ERR": "{stderr}" });
     has_separate_pipes(
-        json!({ "engine": described("$IN", "$OUT", "$ERR"), "engineOptions": { "env": pipes } }),
+        json!({ "engine": gdb_description("$IN", "$OUT", "$ERR"), "engineOptions": { "env": pipes } }),
     )
     .await
 }

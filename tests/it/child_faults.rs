@@ -81,7 +81,7 @@ async fn start(fake: &ScriptedAdapter) -> anyhow::Result<(DapClient, Value)> {
 }
 
 /// Waits until a process is gone.
-async fn gone(pid: &Value) -> anyhow::Result<()> {
+async fn wait_until_gone(pid: &Value) -> anyhow::Result<()> {
     let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
     let going = async {
         while folder.exists() {
@@ -136,7 +136,7 @@ async fn a_program_that_ends_as_it_resumes_is_not_a_refusal() -> anyhow::Result<
     editor.ok("next", json!({ "threadId": 1 })).await?;
     editor.event("exited").await?;
     editor.event("terminated").await?;
-    gone(&pid).await?;
+    wait_until_gone(&pid).await?;
     editor.finish().await
 }
 
@@ -163,7 +163,7 @@ async fn every_waiting_request_is_answered_with_the_stderr_tail_of_a_crashed_ada
     }
     editor.event("terminated").await?;
     assert!(editor.output[2].contains("the moon is full"), "{:?}", editor.output);
-    gone(&pid).await?;
+    wait_until_gone(&pid).await?;
     editor.finish().await
 }
 
@@ -178,7 +178,7 @@ async fn an_adapter_that_talks_nonsense_ends_the_session_with_the_reason() -> an
     let refused = editor.ask("threads", Value::Null).await?;
     assert!(message(&refused.body).contains("Segmentation fault"), "{}", refused.body);
     editor.event("terminated").await?;
-    gone(&pid).await?;
+    wait_until_gone(&pid).await?;
     editor.finish().await
 }
 
@@ -194,7 +194,7 @@ async fn an_adapter_that_hangs_does_not_keep_anybody() -> anyhow::Result<()> {
     let cancelled = editor.response(seq).await?;
     assert_eq!(cancelled.body["error"]["variables"]["code"], "CANCELLED");
     editor.finish().await?;
-    gone(&pid).await
+    wait_until_gone(&pid).await
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     anyhow::ensure!(editor.response(launch).await?.success);
     let process = editor.event("process").await?;
     editor.finish().await?;
-    gone(&process["systemProcessId"]).await
+    wait_until_gone(&process["systemProcessId"]).await
 }
 
 /// A client that received `initialized` is notified of the end immediately; otherwise the launch fails,
@@ -298,7 +298,7 @@ async fn messages_outside_the_schema_pass_both_ways_and_a_second_answer_is_dropp
         (&terminated["restart"], beside(&terminated)),
         (&json!({ "odd": 1 }), json!({ "statistics": { "memory": 1 } }))
     );
-    gone(&pid).await?;
+    wait_until_gone(&pid).await?;
     editor.finish().await
 }
 

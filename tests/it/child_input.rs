@@ -43,7 +43,7 @@ matrix! {
     perl: Perl,
 }
 
-async fn launched(attributes: Value, source: &Path, lines: &[i64]) -> anyhow::Result<DapClient> {
+async fn launch_program(attributes: Value, source: &Path, lines: &[i64]) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(attributes, source, lines).await?;
     Ok(editor)
@@ -61,7 +61,7 @@ async fn asks(editor: &mut DapClient) -> anyhow::Result<String> {
 async fn waits(subject: Subject, pty: bool) -> anyhow::Result<()> {
     let mut attributes = subject.launch();
     attributes["pty"] = json!(pty);
-    let mut editor = launched(attributes, &subject.source(), &[]).await?;
+    let mut editor = launch_program(attributes, &subject.source(), &[]).await?;
     let printed = asks(&mut editor).await?;
     assert!(printed.contains("ready"), "{printed:?}");
     for line in ["one", "three"] {
@@ -105,7 +105,7 @@ async fn ctrl_c(subject: Subject) -> anyhow::Result<()> {
     std::fs::write(&source, HANDLES_CTRL_C)?;
     let attributes = subject.with(json!({ "program": source, "pty": true }));
     let line = tandem_tests::child::line(&source, "saving");
-    let mut editor = launched(attributes, &source, &[line]).await?;
+    let mut editor = launch_program(attributes, &source, &[line]).await?;
     editor.take_stdout("ready").await?;
     // A pause is a signal of the debugger's, which the program never gets.
     editor.ok("pause", json!({ "threadId": 1 })).await?;
@@ -157,7 +157,7 @@ async fn replaces_itself(subject: Subject, name: &str, text: &str) -> anyhow::Re
     let program = folder.path().join(name);
     std::fs::write(&program, text)?;
     let attributes = subject.with(json!({ "program": program }));
-    let mut editor = launched(attributes, &program, &[]).await?;
+    let mut editor = launch_program(attributes, &program, &[]).await?;
     assert_eq!(asks(&mut editor).await?, "first\n");
     // Longer than any limit within which a program has to end after its debugger.
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
@@ -183,7 +183,7 @@ async fn a_program_that_dies_for_want_of_a_terminal_says_how_to_launch_it() -> a
         let folder = tempfile::tempdir()?;
         let program = folder.path().join(name);
         std::fs::write(&program, text)?;
-        let mut editor = launched(subject.with(json!({ "program": program })), &program, &[]).await?;
+        let mut editor = launch_program(subject.with(json!({ "program": program })), &program, &[]).await?;
         let mut hints = 0;
         loop {
             let (event, body) = editor.any_event(&["output", "exited"]).await?;

@@ -50,7 +50,7 @@ fn c_program(subject: Subject, folder: &Path, text: &str) -> anyhow::Result<Valu
 }
 
 /// Runs it to its end, without a stop: its exit code.
-async fn to_the_end(editor: &mut DapClient) -> anyhow::Result<Value> {
+async fn run_to_end(editor: &mut DapClient) -> anyhow::Result<Value> {
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
     anyhow::ensure!(event == "exited", "it stopped: {body}");
     editor.event("terminated").await?;
@@ -74,7 +74,7 @@ async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
         launch["env"] = env;
         let mut editor = DapClient::start_in("editor", HashMap::from(outer.clone()), &Transcript::default())?;
         editor.launch_child(launch, folder.path(), &[]).await?;
-        assert_eq!(to_the_end(&mut editor).await?, 0);
+        assert_eq!(run_to_end(&mut editor).await?, 0);
         let expected =
             format!("KEPT=é \"1\"\nCHANGED={changed}\nTAKEN={taken}\nNEW={new}\nSHELL=/bin/false\n");
         assert_eq!(editor.output[0], expected);
@@ -100,7 +100,7 @@ async fn runs_in_a_relative_folder(subject: Subject) -> anyhow::Result<()> {
     let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
     assert_eq!(std::fs::read_link(format!("/proc/{pid}/cwd"))?, folder.path().canonicalize()?);
     editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
-    assert_eq!(to_the_end(&mut editor).await?, 7);
+    assert_eq!(run_to_end(&mut editor).await?, 7);
     editor.finish().await
 }
 
@@ -120,7 +120,7 @@ async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     assert!(breakpoint["message"].as_str().context("no message")?.contains("noDebug"), "{told}");
     editor.read_stdout("a b").await?;
     editor.ok("processWriteInput", json!({ "data": "hello\n", "closeAfter": true })).await?;
-    assert_eq!(to_the_end(&mut editor).await?, 7);
+    assert_eq!(run_to_end(&mut editor).await?, 7);
     assert!(editor.output[0].ends_with("got 5: hello\neof 5\n"), "{:?}", editor.output);
     editor.finish().await
 }
@@ -131,7 +131,7 @@ async fn tells_a_signal(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let text = "#include <signal.h>\nint main(void) { return raise(SIGKILL); }\n";
     editor.launch_child(c_program(subject, folder.path(), text)?, folder.path(), &[]).await?;
-    assert_eq!(to_the_end(&mut editor).await?, 137);
+    assert_eq!(run_to_end(&mut editor).await?, 137);
     editor.finish().await
 }
 
@@ -152,7 +152,7 @@ async fn reports_a_signal_of_go(subject: Subject) -> anyhow::Result<()> {
     let [pid] = pids.as_slice() else { anyhow::bail!("not one program: {pids:?}") };
     let pid = rustix::process::Pid::from_raw(*pid).context("no process")?;
     rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
-    assert_eq!(to_the_end(&mut editor).await?, 137);
+    assert_eq!(run_to_end(&mut editor).await?, 137);
     editor.finish().await
 }
 
@@ -272,6 +272,6 @@ async fn a_broken_virtual_environment_is_named() -> anyhow::Result<()> {
     let mut editor = editor()?;
     let launch = json!({ "program": program, "python": child::interpreter("python") });
     editor.launch_child(launch, &program, &[]).await?;
-    assert_eq!(to_the_end(&mut editor).await?, 0);
+    assert_eq!(run_to_end(&mut editor).await?, 0);
     editor.finish().await
 }

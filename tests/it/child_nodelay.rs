@@ -40,7 +40,7 @@ fn connections(pid: u64) -> anyhow::Result<Vec<bool>> {
 }
 
 /// Waits until there is a connection and each sends at once.
-async fn hastened(pid: u64) -> anyhow::Result<()> {
+async fn wait_for_nodelay(pid: u64) -> anyhow::Result<()> {
     let end = tokio::time::Instant::now() + deadline(LIMIT);
     loop {
         let found = connections(pid)?;
@@ -67,7 +67,7 @@ async fn node_s_inspector_sends_at_once() -> anyhow::Result<()> {
     let process = editor.event("process").await?;
     editor.ok("processWriteInput", json!({ "data": "line\n" })).await?;
     editor.stop().await?;
-    hastened(process["systemProcessId"].as_u64().context("no process id")?).await?;
+    wait_for_nodelay(process["systemProcessId"].as_u64().context("no process id")?).await?;
     editor.finish().await
 }
 
@@ -82,7 +82,7 @@ async fn an_attached_python_sends_at_once() -> anyhow::Result<()> {
     let outcome = async {
         editor.attach_child(attach, &source, &[child::line(&source, "spin")]).await?;
         editor.stop().await?;
-        hastened(u64::from(pid)).await?;
+        wait_for_nodelay(u64::from(pid)).await?;
         editor.finish().await
     };
     let outcome = outcome.await;

@@ -42,7 +42,7 @@ const MODULE: &str =
     "package Later;\nuse strict;\nsub twice {\n    my ($n) = @_;\n    return $n * 2; # BP module\n}\n1;\n";
 
 /// The program, its module in a folder that it names by a relative path, and an editor that launches it.
-async fn launched(folder: &Path, markers: &[&str]) -> anyhow::Result<(DapClient, PathBuf)> {
+async fn launch_program(folder: &Path, markers: &[&str]) -> anyhow::Result<(DapClient, PathBuf)> {
     std::fs::create_dir(folder.join("lib"))?;
     let (program, module) = (folder.join("main.pl"), folder.join("lib/Later.pm"));
     std::fs::write(&program, PROGRAM)?;
@@ -57,7 +57,7 @@ async fn launched(folder: &Path, markers: &[&str]) -> anyhow::Result<(DapClient,
 #[tokio::test]
 async fn a_step_out_leaves_a_function_that_was_not_stepped_into() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, program) = launched(folder.path(), &["inner"]).await?;
+    let (mut editor, program) = launch_program(folder.path(), &["inner"]).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!((&frame["name"], &frame["line"]), (&json!("inner"), &json!(child::line(&program, "inner"))));
     editor.ok("stepOut", json!({ "threadId": thread })).await?;
@@ -72,7 +72,7 @@ async fn a_step_out_leaves_a_function_that_was_not_stepped_into() -> anyhow::Res
 #[tokio::test]
 async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, program) = launched(folder.path(), &[]).await?;
+    let (mut editor, program) = launch_program(folder.path(), &[]).await?;
     let waits = json!({ "waitFor": "never", "timeoutMs": deadline_ms(20) });
     assert_eq!(editor.ok("processReadOutput", waits).await?["waitingForInput"], true);
     editor.ok("pause", json!({ "threadId": 0 })).await?;
@@ -106,7 +106,7 @@ async fn it_stops_and_takes_breakpoints_while_it_waits_for_input() -> anyhow::Re
 #[tokio::test]
 async fn a_forked_child_runs_on_and_a_signal_is_reported_as_it_is() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, _) = launched(folder.path(), &["inner"]).await?;
+    let (mut editor, _) = launch_program(folder.path(), &["inner"]).await?;
     let (thread, _) = editor.stop().await?;
     editor.ok("processWriteInput", json!({ "data": "four\n" })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -120,7 +120,7 @@ async fn a_forked_child_runs_on_and_a_signal_is_reported_as_it_is() -> anyhow::R
 #[tokio::test]
 async fn a_module_that_is_loaded_later_has_its_breakpoint_bound_then() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, _) = launched(folder.path(), &[]).await?;
+    let (mut editor, _) = launch_program(folder.path(), &[]).await?;
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.wait_until_ended().await?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
@@ -150,7 +150,7 @@ async fn a_module_that_is_loaded_later_has_its_breakpoint_bound_then() -> anyhow
 #[tokio::test]
 async fn elements_come_in_order_and_keys_with_quotes_open() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let (mut editor, _) = launched(folder.path(), &["asked"]).await?;
+    let (mut editor, _) = launch_program(folder.path(), &["asked"]).await?;
     let (thread, frame) = editor.stop().await?;
     assert!(thread > 0);
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;

@@ -79,7 +79,7 @@ async fn a_client_s_terminal_is_refused_under_gdb() -> anyhow::Result<()> {
 }
 
 /// Launches without `engine` and returns the engine that was chosen; the program waits for input.
-async fn picked(launch: Value, source: &Path) -> anyhow::Result<String> {
+async fn find_engine(launch: Value, source: &Path) -> anyhow::Result<String> {
     let mut editor = editor()?;
     editor.launch_child(launch, source, &[]).await?;
     let info = editor.ok("sessionInfo", json!({})).await?;
@@ -93,7 +93,7 @@ async fn the_engine_is_picked_by_what_the_program_is() -> anyhow::Result<()> {
     {
         let mut launch = subject.launch();
         launch.as_object_mut().context("no attributes")?.shift_remove("engine");
-        assert_eq!(picked(launch, &subject.source()).await?, engine);
+        assert_eq!(find_engine(launch, &subject.source()).await?, engine);
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ async fn value(editor: &mut DapClient, expression: &str, frame: &Value) -> anyho
     Ok(editor.ok("evaluate", asked).await?["result"].clone())
 }
 
-async fn to_the_end(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
+async fn run_to_end(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let exited = editor.event("exited").await?;
     editor.event("terminated").await?;
@@ -67,7 +67,7 @@ async fn a_stop_on_entry_is_before_the_first_line() -> anyhow::Result<()> {
         (&stack["stackFrames"][0]["line"], &stack["stackFrames"][0]["name"]),
         (&json!(1), &json!("<module>"))
     );
-    assert_eq!(to_the_end(&mut editor, thread).await?, 0);
+    assert_eq!(run_to_end(&mut editor, thread).await?, 0);
     assert_eq!(editor.output[0], "sum 45\n");
     editor.finish().await
 }
@@ -94,7 +94,7 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
         breakpoint(&mut editor, &script, request).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!(value(&mut editor, "i", &frame).await?, expected);
-        assert_eq!(to_the_end(&mut editor, thread).await?, 0);
+        assert_eq!(run_to_end(&mut editor, thread).await?, 0);
         editor.finish().await?;
     }
     let mut editor = editor()?;
@@ -121,7 +121,7 @@ async fn a_scope_inside_a_condition_has_the_functions_names() -> anyhow::Result<
     let stopped = editor.event("stopped").await?;
     let told = stopped["text"].as_str().context("no text")?;
     assert!(told.contains("`any(x > limits for x in xs)`") && told.contains("NameError"), "{told}");
-    assert_eq!(to_the_end(&mut editor, thread).await?, 0);
+    assert_eq!(run_to_end(&mut editor, thread).await?, 0);
     editor.finish().await
 }
 

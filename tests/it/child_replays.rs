@@ -21,7 +21,7 @@ struct Step {
     message: Value,
 }
 
-fn recorded(name: &str) -> anyhow::Result<Vec<Step>> {
+fn read_recording(name: &str) -> anyhow::Result<Vec<Step>> {
     let path = fixture::root().join(format!("fixtures/transcripts/{name}.jsonl"));
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let steps = text.lines().map(|line| {
@@ -120,7 +120,7 @@ impl IdTranslation {
 }
 
 /// A body, and the fields next to it in its message.
-fn parted(mut body: Value) -> (Value, Value) {
+fn split_fields(mut body: Value) -> (Value, Value) {
     let beside = body.as_object_mut().and_then(|body| body.shift_remove(dap_wire::EXTRA_FIELDS));
     if body == json!({}) && beside.is_some() {
         body = Value::Null;
@@ -173,7 +173,7 @@ impl Replay {
 
 /// Sends the requests of the recorded session, and expects the recorded answers.
 async fn replay(name: &str) -> anyhow::Result<()> {
-    let mut steps = without_reverse_requests(recorded(name)?);
+    let mut steps = without_reverse_requests(read_recording(name)?);
     for step in &mut steps {
         // A program that was attached to by hand is launched here.
         if step.message["command"] == "attach" {
@@ -276,7 +276,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                     continue;
                 }
                 last_breakpoint = (event == "breakpoint").then_some(body).or(last_breakpoint);
-                let (arrived, stood_beside) = parted(editor.event(event).await?);
+                let (arrived, stood_beside) = split_fields(editor.event(event).await?);
                 ids.same(event, body, &arrived).with_context(|| name.to_owned())?;
                 ensure!(stood_beside == beside(message), "{name}: {event}: {stood_beside} beside the body");
             }
@@ -318,7 +318,7 @@ parameterized_tests! {
 /// A Delve that is too old for the installed Go: its refusal arrives unchanged.
 #[tokio::test]
 async fn the_refusal_of_delve_120_arrives_unchanged() -> anyhow::Result<()> {
-    let steps = recorded("dlv120")?;
+    let steps = read_recording("dlv120")?;
     let refusal = steps.iter().find(|step| !step.to_adapter && step.message["command"] == "launch");
     let refusal = refusal.context("no refusal")?.message.clone();
     let mut replay = Replay::new(&steps, &Value::Null)?;
@@ -342,7 +342,7 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     let mut connections = 0;
     // The parent's numbers continue, the child starts at 1 again.
     let mut said = 0;
-    for step in recorded("debugpy_sub")? {
+    for step in read_recording("debugpy_sub")? {
         let Step { to_adapter, mut message } = step;
         let command = message["command"].as_str().unwrap_or_default().to_owned();
         connections += i32::from(to_adapter && command == "initialize");
@@ -404,7 +404,7 @@ async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
 /// js-debug debugs everything in a child session on a separate connection: here it is the only session.
 #[tokio::test]
 async fn js_debugs_first_child_is_the_sessions_program() -> anyhow::Result<()> {
-    let mut steps = recorded("js")?;
+    let mut steps = read_recording("js")?;
     // We configure the parent without breakpoints: they belong to the child.
     let mut second = false;
     steps.retain(|step| {

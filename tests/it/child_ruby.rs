@@ -111,7 +111,7 @@ impl RubyStop<'_> {
     }
 }
 
-async fn launched(subject: Subject) -> anyhow::Result<()> {
+async fn launch_program(subject: Subject) -> anyhow::Result<()> {
     let (_folder, source) = counting()?;
     let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
     let launch = subject.with(json!({ "program": source }));
@@ -123,6 +123,6 @@ async fn launched(subject: Subject) -> anyhow::Result<()> {
 }
 
 parameterized_tests! {
-    what_is_removed_or_changed_has_its_effect: launched(Subject::Rdbg),
-    what_is_removed_or_changed_has_its_effect_with_debug_1_9_2: launched(Subject::Rdbg192),
+    what_is_removed_or_changed_has_its_effect: launch_program(Subject::Rdbg),
+    what_is_removed_or_changed_has_its_effect_with_debug_1_9_2: launch_program(Subject::Rdbg192),
 }

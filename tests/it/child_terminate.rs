@@ -56,7 +56,7 @@ fn source(subject: Subject) -> std::path::PathBuf {
 }
 
 /// An editor with that program, up to where it runs.
-async fn launched(subject: Subject, more: Value, markers: &[&str]) -> anyhow::Result<DapClient> {
+async fn launch_program(subject: Subject, more: Value, markers: &[&str]) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
     let mut launch = subject.launch();
     launch["program"] = match subject {
@@ -84,7 +84,7 @@ async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
 async fn is_resumed(subject: Subject) -> anyhow::Result<()> {
     let limit = deadline(3);
     let more = json!({ "terminateTimeout": limit.as_millis() });
-    let mut editor = launched(subject, more, &["working"]).await?;
+    let mut editor = launch_program(subject, more, &["working"]).await?;
     editor.stop().await?;
     let saved = child::line(&source(subject), "saved");
     editor.break_on(&source(subject), &[saved]).await?;
@@ -99,7 +99,7 @@ async fn is_resumed(subject: Subject) -> anyhow::Result<()> {
 
 /// Bash stops in no handler of signals.
 async fn ends_from_a_stop(subject: Subject) -> anyhow::Result<()> {
-    let mut editor = launched(subject, json!({}), &["working"]).await?;
+    let mut editor = launch_program(subject, json!({}), &["working"]).await?;
     editor.stop().await?;
     editor.break_on(&source(subject), &[]).await?;
     editor.ok("terminate", json!({})).await?;
@@ -108,7 +108,7 @@ async fn ends_from_a_stop(subject: Subject) -> anyhow::Result<()> {
 }
 
 async fn runs(subject: Subject) -> anyhow::Result<()> {
-    let mut editor = launched(subject, json!({}), &[]).await?;
+    let mut editor = launch_program(subject, json!({}), &[]).await?;
     editor.read_stdout("ready").await?;
     editor.ok("terminate", json!({})).await?;
     ends_in_order(editor).await
@@ -116,7 +116,7 @@ async fn runs(subject: Subject) -> anyhow::Result<()> {
 
 async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {
     let more = json!({ "args": ["ignore"], "terminateTimeout": 1000 });
-    let mut editor = launched(subject, more, &[]).await?;
+    let mut editor = launch_program(subject, more, &[]).await?;
     let pid = editor.event("process").await?["systemProcessId"].clone();
     editor.read_stdout("ready").await?;
     editor.ok("terminate", json!({})).await?;

@@ -45,7 +45,7 @@ fn fake_sdk(root: &Path, acts: &str) -> anyhow::Result<()> {
 /// The first message of the compiler's process: the version of the protocol, and a text.
 const HELLO: &str = "printf '\\011\\000\\000\\000\\001\\000\\000\\000\\001\\000\\000\\000x'";
 
-async fn stopped(editor: &mut DapClient, more: serde_json::Value) -> anyhow::Result<Stop> {
+async fn launch_to_stop(editor: &mut DapClient, more: serde_json::Value) -> anyhow::Result<Stop> {
     let program = fixture::modern_program("compiled");
     editor.launch_to(&program, (modern("Program.cs"), "service"), more).await
 }
@@ -59,7 +59,7 @@ fn processes_of(folder: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 /// Waits until something holds.
-async fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+async fn wait_until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(20);
     while !holds()? {
         anyhow::ensure!(Instant::now() < end, "{what}");
@@ -85,7 +85,7 @@ async fn a_compiler_that_does_not_work_is_reported_and_leaves_nothing(
         let mut environment = runtime.environment().context("no runtime")?;
         environment.insert("XDG_CACHE_HOME".into(), folder.path().join("cache").display().to_string());
         let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
-        let stop = stopped(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
+        let stop = launch_to_stop(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
         let told = editor.evaluate_text("await Task.FromResult(1)", &stop.frame).await?;
         assert!(told.starts_with('!') && told.contains(answer), "{acts}: {told}");
         // The debugger evaluates expressions that need no compiler.
@@ -93,7 +93,7 @@ async fn a_compiler_that_does_not_work_is_reported_and_leaves_nothing(
         assert!(told.contains(other), "{acts}: {told}");
         editor.check_results(&stop.frame, &[("own + given", "9")]).await?;
         editor.finish().await?;
-        until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
+        wait_until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
     }
     Ok(())
 }
@@ -106,11 +106,11 @@ async fn a_compiler_that_hangs_is_given_up_and_can_be_cancelled(runtime: Runtime
         let mut environment = runtime.environment().context("no runtime")?;
         environment.insert("XDG_CACHE_HOME".into(), folder.path().join("cache").display().to_string());
         let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
-        let stop = stopped(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
+        let stop = launch_to_stop(&mut editor, json!({ "expressionCompiler": folder.path() })).await?;
         let asked = json!({ "expression": "await Task.FromResult(1)", "frameId": stop.frame["id"] });
         let begun = Instant::now();
         let evaluate = editor.send("evaluate", asked).await?;
-        until("no compiler", || Ok(!processes_of(folder.path())?.is_empty())).await?;
+        wait_until("no compiler", || Ok(!processes_of(folder.path())?.is_empty())).await?;
         editor.ok("cancel", json!({ "requestId": evaluate })).await?;
         let told = editor.response(evaluate).await?;
         assert_eq!(told.body["error"]["variables"]["code"], "CANCELLED", "{}", told.body);
@@ -119,14 +119,14 @@ async fn a_compiler_that_hangs_is_given_up_and_can_be_cancelled(runtime: Runtime
         assert!(told.starts_with('!') && told.contains(answer), "{told}");
         editor.check_results(&stop.frame, &[("own + given", "9")]).await?;
         editor.finish().await?;
-        until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
+        wait_until("a process is left", || Ok(processes_of(folder.path())?.is_empty())).await?;
     }
     Ok(())
 }
 
 async fn an_expression_that_is_too_much_has_an_answer(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let stop = stopped(&mut editor, json!({})).await?;
+    let stop = launch_to_stop(&mut editor, json!({})).await?;
     // A megabyte; deep nesting; an expression for which the compiler tries more ways than there is time for.
     let long = format!("new[] {{ {} }}.Sum(n => n)", "1, ".repeat(350_000));
     let nested = |depth| format!("{}own{}", "(".repeat(depth), ")".repeat(depth));
@@ -167,14 +167,14 @@ async fn a_cache_that_cannot_be_written_to_is_done_without(runtime: Runtime) -> 
     environment.insert("XDG_CACHE_HOME".into(), file.join("cache").display().to_string());
     environment.insert("XDG_RUNTIME_DIR".into(), sessions.display().to_string());
     let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
-    let stop = stopped(&mut editor, json!({})).await?;
+    let stop = launch_to_stop(&mut editor, json!({})).await?;
     editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     editor.finish().await?;
     let left = || -> anyhow::Result<bool> {
         let all = std::fs::read_dir(sessions.join("tandem"))?.flatten();
         Ok(all.filter(|entry| entry.path().is_dir()).count() == 0)
     };
-    until("a folder of the session is left", left).await
+    wait_until("a folder of the session is left", left).await
 }
 
 async fn two_sessions_make_the_compilers_process_at_once(runtime: Runtime) -> anyhow::Result<()> {
@@ -183,7 +183,7 @@ async fn two_sessions_make_the_compilers_process_at_once(runtime: Runtime) -> an
     environment.insert("XDG_CACHE_HOME".into(), folder.path().display().to_string());
     let evaluated = async |name: &'static str| -> anyhow::Result<()> {
         let mut editor = DapClient::start_in(name, environment.clone(), &Transcript::default())?;
-        let stop = stopped(&mut editor, json!({})).await?;
+        let stop = launch_to_stop(&mut editor, json!({})).await?;
         editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
         editor.finish().await
     };
@@ -197,7 +197,7 @@ async fn two_sessions_make_the_compilers_process_at_once(runtime: Runtime) -> an
 
 async fn a_killed_host_takes_its_compiler_along(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let stop = stopped(&mut editor, json!({})).await?;
+    let stop = launch_to_stop(&mut editor, json!({})).await?;
     editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     let compilers = compilers_of(stop.host)?;
     anyhow::ensure!(compilers.len() == 1, "{compilers:?}");
@@ -207,12 +207,12 @@ async fn a_killed_host_takes_its_compiler_along(runtime: Runtime) -> anyhow::Res
         let line = std::fs::read_to_string(format!("/proc/{}/cmdline", compilers[0])).unwrap_or_default();
         Ok(!line.contains("tandem-expressions.dll"))
     };
-    until("the compiler is left", is_gone).await
+    wait_until("the compiler is left", is_gone).await
 }
 
 async fn a_cancelled_expression_ends_in_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let stop = stopped(&mut editor, json!({})).await?;
+    let stop = launch_to_stop(&mut editor, json!({})).await?;
     editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;
     for expression in ["((Func<int>)(() => { while (own > 0) { } return 1; }))()", "await Task.Delay(600000)"]
     {

@@ -17,7 +17,7 @@ net10_tests! { a_cancelled_request_leaves_conditions_alone }
 net8_tests! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
 /// Launches with one breakpoint and returns the answer for it; the program has three lines to read.
-async fn launched(editor: &mut DapClient, subject: Subject, request: Value) -> anyhow::Result<Value> {
+async fn launch_program(editor: &mut DapClient, subject: Subject, request: Value) -> anyhow::Result<Value> {
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = editor.send("launch", subject.launch()).await?;
     editor.initialized(launch).await?;
@@ -33,7 +33,7 @@ async fn launched(editor: &mut DapClient, subject: Subject, request: Value) -> a
 
 async fn refused(subject: Subject) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-    let told = launched(&mut editor, subject, json!({ "condition": "length == 2 &&" })).await?;
+    let told = launch_program(&mut editor, subject, json!({ "condition": "length == 2 &&" })).await?;
     assert_eq!(told["verified"], false, "{subject:?}: {told}");
     assert!(told["message"].as_str().is_some_and(|why| why.len() > 10), "{subject:?}: {told}");
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
@@ -48,7 +48,7 @@ async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
         let mut request = more.clone();
         request["condition"] = json!(condition);
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-        launched(&mut editor, subject, request).await?;
+        launch_program(&mut editor, subject, request).await?;
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!(event, "stopped", "{subject:?} {more}: {body}");
         assert_eq!(body["reason"], "breakpoint", "{subject:?} {more}: {body}");
@@ -95,7 +95,7 @@ async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
     for subject in [Subject::Js, Subject::Rdbg, Subject::Rdbg192, Subject::Python, Subject::Perl] {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         let condition = format!("{} == 2", subject.variable("length", false));
-        launched(&mut editor, subject, json!({ "condition": condition })).await?;
+        launch_program(&mut editor, subject, json!({ "condition": condition })).await?;
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!(event, "stopped", "{subject:?}: {body}");
         assert!(!body.to_string().contains("tandem"), "{subject:?}: {body}");

@@ -13,7 +13,7 @@ fn editor() -> anyhow::Result<DapClient> {
 }
 
 /// Runs it to its end, without a stop: exit code and stdout.
-async fn to_the_end(mut editor: DapClient) -> anyhow::Result<(Value, String)> {
+async fn run_to_end(mut editor: DapClient) -> anyhow::Result<(Value, String)> {
     let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
     anyhow::ensure!(event == "exited", "it stopped: {body}");
     editor.event("terminated").await?;
@@ -39,7 +39,7 @@ async fn a_python_configuration_has_its_variables_from_its_file() -> anyhow::Res
         "env": { "BOTH": "env" }, "args": ["x"], "justMyCode": true, "django": false, "redirectOutput": true,
         "subProcess": true });
     editor.launch_child(configuration, folder.path(), &[]).await?;
-    let (code, stdout) = to_the_end(editor).await?;
+    let (code, stdout) = run_to_end(editor).await?;
     assert_eq!((code, stdout.as_str()), (json!(0), "a b env ['x']\n"));
     Ok(())
 }
@@ -63,7 +63,7 @@ async fn a_cppdbg_configuration_is_debugged_by_gdb_and_its_commands_are_run() ->
             "ignoreFailures": true },
             { "text": format!("shell touch {}", mark.display()) }] });
     editor.launch_child(configuration, folder.path(), &[]).await?;
-    let (code, stdout) = to_the_end(editor).await?;
+    let (code, stdout) = run_to_end(editor).await?;
     assert_eq!((code, stdout.as_str()), (json!(4), "1 none\n"));
     assert!(mark.exists(), "gdb did not run the command");
     Ok(())

@@ -26,7 +26,7 @@ net8_tests! {
 }
 
 /// `tour` at its loop, with one that joined.
-async fn two_at_the_loop(
+async fn stop_two_clients_at_loop(
     runtime: Runtime,
     transcript: &Transcript,
     more: Value,
@@ -42,14 +42,14 @@ async fn two_at_the_loop(
     Ok((first, second, thread))
 }
 
-fn lives(pid: &Value) -> bool {
+fn is_running(pid: &Value) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z'))
 }
 
 async fn a_restart_keeps_every_client_and_breakpoint(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut first, mut second, _) = two_at_the_loop(runtime, &transcript, json!({})).await?;
+    let (mut first, mut second, _) = stop_two_clients_at_loop(runtime, &transcript, json!({})).await?;
     second.break_at("tour", &["after"]).await?;
     let (old, _) = (first.event("process").await?, second.event("process").await?);
     second.ok("restart", json!({})).await?;
@@ -60,7 +60,7 @@ async fn a_restart_keeps_every_client_and_breakpoint(runtime: Runtime) -> anyhow
         let new = client.event("process").await?;
         assert_ne!(new["systemProcessId"], old["systemProcessId"]);
     }
-    assert!(!lives(&old["systemProcessId"]));
+    assert!(!is_running(&old["systemProcessId"]));
     first.ok("processWriteInput", json!({ "data": "eve\n" })).await?;
     // Both breakpoints are in the new program.
     first.stop().await?;
@@ -152,7 +152,7 @@ async fn a_program_that_cannot_be_restarted_ends_the_session_with_a_reason(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut first, mut second, _) = two_at_the_loop(runtime, &transcript, json!({})).await?;
+    let (mut first, mut second, _) = stop_two_clients_at_loop(runtime, &transcript, json!({})).await?;
     let gone = json!({ "arguments": { "program": "/nowhere/app.dll" } });
     assert_eq!(first.refused("restart", gone).await?, "LAUNCH_FAILED");
     for client in [&mut first, &mut second] {
@@ -239,7 +239,7 @@ async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Run
 
 async fn the_session_of_an_editor_that_hands_over_continues(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut first, mut second, thread) = two_at_the_loop(runtime, &transcript, json!({})).await?;
+    let (mut first, mut second, thread) = stop_two_clients_at_loop(runtime, &transcript, json!({})).await?;
     assert_eq!(second.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");
     first.ok("disconnect", json!({ "handOver": true, "keepBreakpoints": true })).await?;
     // The editor's adapter process has ended, but the session has not.
@@ -257,7 +257,7 @@ async fn the_session_of_an_editor_that_hands_over_continues(runtime: Runtime) ->
     let pid = second.event("process").await?["systemProcessId"].clone();
     // Its going ends the session, as it would have for the first.
     second.ok("disconnect", json!({})).await?;
-    assert!(!lives(&pid));
+    assert!(!is_running(&pid));
     Ok(())
 }
 
@@ -265,13 +265,13 @@ async fn an_editor_that_vanishes_ends_the_session_unless_it_hands_over(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (first, mut second, _) = two_at_the_loop(runtime, &transcript, json!({})).await?;
+    let (first, mut second, _) = stop_two_clients_at_loop(runtime, &transcript, json!({})).await?;
     first.kill().await?;
     second.event("terminated").await?;
     second.finish().await?;
 
     let (first, mut second, thread) =
-        two_at_the_loop(runtime, &transcript, json!({ "handOver": true })).await?;
+        stop_two_clients_at_loop(runtime, &transcript, json!({ "handOver": true })).await?;
     first.kill().await?;
     assert_eq!(second.event("sessionChanged").await?["change"], "left");
     assert_eq!(second.event("sessionChanged").await?["change"], "owner");

@@ -18,7 +18,7 @@ net8_tests! {
     a_stack_overflow_ends_the_program,
 }
 
-async fn started(runtime: Runtime, way: &str) -> anyhow::Result<DapClient> {
+async fn start_program(runtime: Runtime, way: &str) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("crashes", &[], json!({ "args": [way] })).await?;
     Ok(editor)
@@ -28,7 +28,7 @@ async fn a_program_that_ends_itself_or_is_killed_is_reported_with_its_exit_code(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for (way, code) in [("exit", 42), ("", 3), ("abort", 134), ("kill", 137)] {
-        let mut editor = started(runtime, way).await?;
+        let mut editor = start_program(runtime, way).await?;
         assert_eq!(editor.event("exited").await?["exitCode"], code, "{way}");
         editor.event("terminated").await?;
         assert!(editor.output[0].starts_with("ends by"), "{way}: {:?}", editor.output);
@@ -44,7 +44,7 @@ async fn a_program_nobody_can_save_stops_once_and_then_ends(runtime: Runtime) ->
         ("segfault", "System.AccessViolationException", "protected memory"),
         ("failfast", "System.ExecutionEngineException", "the reactor is hot"),
     ] {
-        let mut editor = started(runtime, way).await?;
+        let mut editor = start_program(runtime, way).await?;
         let stopped = editor.event("stopped").await?;
         assert_eq!(stopped["reason"], "exception", "{way}");
         let thread = json!({ "threadId": stopped["threadId"] });
@@ -63,7 +63,7 @@ async fn a_program_nobody_can_save_stops_once_and_then_ends(runtime: Runtime) ->
 }
 
 async fn a_stack_overflow_ends_the_program(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = started(runtime, "overflow").await?;
+    let mut editor = start_program(runtime, "overflow").await?;
     if runtime.reports_stack_overflows() {
         let stopped = editor.event("stopped").await?;
         assert_eq!(stopped["description"], "Unhandled exception: System.StackOverflowException");

@@ -51,7 +51,7 @@ async fn top(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
 }
 
 /// Waits until the library's symbols are those of the decompiler.
-async fn decompiled(editor: &mut DapClient) -> anyhow::Result<()> {
+async fn wait_for_decompiler(editor: &mut DapClient) -> anyhow::Result<()> {
     loop {
         let event = editor.event("module").await?;
         if event["module"]["symbolStatus"] == "Symbols made by a decompiler" {
@@ -67,7 +67,7 @@ async fn a_library_is_decompiled_where_the_program_is_stopped(runtime: Runtime) 
     let suppressed = json!({ "suppressJITOptimizations": true });
     let mut editor = distant.launch(&["calls"], suppressed.clone()).await?;
     let (thread, _) = run_to(&mut editor, "Distant.Counter.Count").await?;
-    decompiled(&mut editor).await?;
+    wait_for_decompiler(&mut editor).await?;
     assert_eq!(editor.event("invalidated").await?["areas"], json!(["stacks"]));
     let frame = top(&mut editor, thread).await?;
     let path = frame["source"]["path"].clone();
@@ -122,7 +122,10 @@ async fn a_library_is_decompiled_where_the_program_is_stopped(runtime: Runtime) 
 }
 
 /// Stops at the exception that the library throws, with just-my-code, and returns the stack.
-async fn thrown(distant: &DistantSources, more: Value) -> anyhow::Result<(DapClient, i64, Vec<Value>)> {
+async fn stop_at_library_exception(
+    distant: &DistantSources,
+    more: Value,
+) -> anyhow::Result<(DapClient, i64, Vec<Value>)> {
     let mut attributes = json!({ "justMyCode": true });
     if let (Some(attributes), Some(more)) = (attributes.as_object_mut(), more.as_object()) {
         attributes.extend(more.clone());
@@ -145,7 +148,7 @@ fn of(frame: &Value) -> Value {
 
 async fn a_source_is_decompiled_when_it_is_opened(runtime: Runtime) -> anyhow::Result<()> {
     let (distant, decompiler) = with_decompiler(runtime, GOOD)?;
-    let (mut editor, thread, frames) = thrown(&distant, json!({})).await?;
+    let (mut editor, thread, frames) = stop_at_library_exception(&distant, json!({})).await?;
     let library = &frames[0];
     assert_eq!(library["source"]["origin"], "decompiled when it is opened");
     assert_eq!(
@@ -214,7 +217,7 @@ async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()
         ),
     ] {
         let (distant, decompiler) = with_decompiler(runtime, does)?;
-        let (mut editor, _, frames) = thrown(&distant, json!({})).await?;
+        let (mut editor, _, frames) = stop_at_library_exception(&distant, json!({})).await?;
         let failed = editor.ask("source", of(&frames[0])).await?;
         let variables = &failed.body["error"]["variables"];
         assert_eq!(variables["code"], "COMMAND_FAILED", "{said}");
@@ -235,14 +238,14 @@ async fn a_decompiler_that_fails_says_why(runtime: Runtime) -> anyhow::Result<()
     let own = distant.take_pdb()?;
     let old = Decompiler::with_help(&distant, &own, GOOD, "Usage: ilspycmd [options]\n  -p|--project")?;
     distant.environment.insert("PATH".into(), old.path());
-    let (mut editor, _, frames) = thrown(&distant, json!({})).await?;
+    let (mut editor, _, frames) = stop_at_library_exception(&distant, json!({})).await?;
     assert_eq!(editor.refused("source", of(&frames[0])).await?, "UNSUPPORTED");
     editor.finish().await
 }
 
 async fn a_decompiler_is_not_left_behind(runtime: Runtime) -> anyhow::Result<()> {
     let (distant, decompiler) = with_decompiler(runtime, "sleep 1000 & wait")?;
-    let (mut editor, thread, frames) = thrown(&distant, json!({})).await?;
+    let (mut editor, thread, frames) = stop_at_library_exception(&distant, json!({})).await?;
     let asked = editor.send("source", of(&frames[0])).await?;
     let until = |holds: &dyn Fn() -> bool| {
         let end = Instant::now() + deadline(30);
@@ -274,7 +277,7 @@ async fn without_a_decompiler_the_error_says_how_to_get_a_source(runtime: Runtim
         (&distant, json!({ "decompiler": "off" }), "it is not"),
         (&absent, json!({}), "`dotnet tool install --global ilspycmd`"),
     ] {
-        let (mut editor, _, frames) = thrown(distant, more).await?;
+        let (mut editor, _, frames) = stop_at_library_exception(distant, more).await?;
         assert_eq!(frames[0]["source"]["origin"], "external code");
         assert!(frames[0]["source"]["sourceReference"].is_null());
         let refused = editor.ask("source", of(&frames[0])).await?;
@@ -289,7 +292,8 @@ async fn without_a_decompiler_the_error_says_how_to_get_a_source(runtime: Runtim
     // A configured decompiler is used even if none is on PATH.
     let own = std::fs::read(distant.path("tools/made.pdb"))?;
     let named = Decompiler::new(&absent, &own, GOOD)?;
-    let (mut editor, _, frames) = thrown(&absent, json!({ "decompiler": named.program() })).await?;
+    let (mut editor, _, frames) =
+        stop_at_library_exception(&absent, json!({ "decompiler": named.program() })).await?;
     assert_eq!(editor.ok("source", of(&frames[0])).await?["content"], json!(distant::text()));
     editor.finish().await?;
     let mut editor = absent.client()?;

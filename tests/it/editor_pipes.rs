@@ -35,7 +35,7 @@ impl StartedAdapter {
     async fn host(&self) -> anyhow::Result<u32> {
         let pid = self.0.id().context("the relay has ended")?;
         let children = format!("/proc/{pid}/task/{pid}/children");
-        until("the host", || std::fs::read_to_string(&children).ok()?.trim().parse().ok()).await
+        wait_until("the host", || std::fs::read_to_string(&children).ok()?.trim().parse().ok()).await
     }
 
     /// Whether the host itself has this open.
@@ -69,7 +69,7 @@ impl StartedAdapter {
         let host = self.host().await?;
         let killed = std::process::Command::new("kill").args(["-9", &host.to_string()]).status()?;
         anyhow::ensure!(killed.success());
-        until("its end", || (!fixture::is_running(u64::from(host))).then_some(())).await
+        wait_until("its end", || (!fixture::is_running(u64::from(host))).then_some(())).await
     }
 }
 
@@ -79,7 +79,7 @@ fn inode(descriptor: impl AsFd) -> anyhow::Result<String> {
     Ok(link.display().to_string())
 }
 
-async fn until<T>(what: &str, there: impl Fn() -> Option<T>) -> anyhow::Result<T> {
+async fn wait_until<T>(what: &str, there: impl Fn() -> Option<T>) -> anyhow::Result<T> {
     let end = Instant::now() + deadline(LIMIT);
     loop {
         if let Some(found) = there() {
@@ -228,7 +228,7 @@ async fn an_editor_is_notified_of_a_host_that_is_killed_in_the_middle_of_a_messa
     // The pipe is full: FIONREAD, ioctl_pipe(2).
     let told = from.get_ref().as_fd().try_clone_to_owned()?;
     let held = || rustix::io::ioctl_fionread(&told).ok().filter(|bytes| *bytes >= 60 << 10);
-    until("the message", held).await?;
+    wait_until("the message", held).await?;
     tokio::time::sleep(Duration::from_millis(50)).await;
     started.kill_host().await?;
     answered(&mut from, &long).await?;

@@ -26,7 +26,7 @@ mod on_net9 {
 /// Most memory the host may have used, KiB.
 const MAX_MEMORY: u64 = 400 * 1024;
 /// Below 8,000 frames, on a separate thread; with `ToString` allowed.
-async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
+async fn start_program(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let more = json!({ "expressionEvaluationOptions": { "allowToString": true } });
     editor.launch("evil", &["here", "after"], more).await?;
@@ -51,7 +51,7 @@ fn used(process: &Value) -> anyhow::Result<u64> {
 }
 
 async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let process = editor.event("process").await?;
     let names: Vec<String> = locals(&mut editor, &frame)
         .await?
@@ -98,7 +98,7 @@ const MAX_ROWS: usize = 150;
 const MAX_DEPTH: usize = 3;
 
 async fn everything_evil_can_be_opened(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let process = editor.event("process").await?;
     let rows = locals(&mut editor, &frame).await?;
     let reference = |row: &Value| row["variablesReference"].as_i64().filter(|reference| *reference > 0);

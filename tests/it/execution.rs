@@ -53,7 +53,7 @@ async fn a_session_from_launch_to_exit(runtime: Runtime) -> anyhow::Result<()> {
 }
 
 /// Stops `tour` in its loop; returns the thread and the top frame's id.
-async fn in_the_loop(editor: &mut DapClient) -> anyhow::Result<(i64, Value)> {
+async fn stop_in_loop(editor: &mut DapClient) -> anyhow::Result<(i64, Value)> {
     // Errors have the debugger's own messages.
     editor.launch("tour", &["loop"], json!({ "expressionCompiler": "off" })).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
@@ -70,7 +70,7 @@ async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<(Value,
 
 async fn every_kind_of_local_is_shown(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let (_, frame) = in_the_loop(&mut editor).await?;
+    let (_, frame) = stop_in_loop(&mut editor).await?;
     let (_, rows) = locals(&mut editor, &frame).await?;
     let mut lines = Vec::new();
     for row in rows {
@@ -96,7 +96,7 @@ async fn every_kind_of_local_is_shown(runtime: Runtime) -> anyhow::Result<()> {
 
 async fn expressions_are_evaluated_or_refused_with_a_reason(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let (_, frame) = in_the_loop(&mut editor).await?;
+    let (_, frame) = stop_in_loop(&mut editor).await?;
     let mut lines = Vec::new();
     for expression in [
         "i",

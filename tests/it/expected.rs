@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-fn expecting(attributes: &Value) -> anyhow::Result<DapClient> {
+fn start_expecting(attributes: &Value) -> anyhow::Result<DapClient> {
     let flags = ["--expect", &attributes.to_string()];
     let environment = Runtime::Net9.environment().unwrap_or_default();
     DapClient::start_with("editor", &flags, environment, &Transcript::default())
@@ -27,7 +27,7 @@ fn names(filters: &Value) -> Vec<(&str, bool)> {
 /// The expected filters are the real adapter's: it does not take them back.
 async fn are_the_adapters(subject: Subject) -> anyhow::Result<()> {
     let launch = subject.launch();
-    let mut editor = expecting(&launch)?;
+    let mut editor = start_expecting(&launch)?;
     let promised = filters(&mut editor).await?;
     let sent = editor.send("launch", launch).await?;
     let told = editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
@@ -70,7 +70,7 @@ async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
         (json!({ "engine": "nonsense" }), &[]),
         (json!({ "engine": 7 }), &dotnet),
     ] {
-        let mut editor = expecting(&attributes)?;
+        let mut editor = start_expecting(&attributes)?;
         assert_eq!(names(&filters(&mut editor).await?), expected, "{attributes}");
         editor.finish().await?;
     }
@@ -81,7 +81,7 @@ async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
 /// whose requests stay valid.
 #[tokio::test]
 async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
-    let mut editor = expecting(&json!({ "program": "greeter.py" }))?;
+    let mut editor = start_expecting(&json!({ "program": "greeter.py" }))?;
     assert_eq!(names(&filters(&mut editor).await?)[0].0, "raised");
     let launch = editor.send("launch", json!({ "program": fixture::program("throws") })).await?;
     let told = editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();

@@ -298,7 +298,7 @@ async fn expressions_that_the_compiler_refuses_are_refused(runtime: Runtime) -> 
 }
 
 /// The names and values of the rows that an expression opens to.
-async fn opened(
+async fn expand_rows(
     editor: &mut DapClient,
     expression: &str,
     frame: &serde_json::Value,
@@ -312,10 +312,10 @@ async fn showing_statics_does_not_spoil_their_values(runtime: Runtime) -> anyhow
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("expressions", &["here"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
-    let inside = opened(&mut editor, "counted", &frame["id"]).await?;
+    let inside = expand_rows(&mut editor, "counted", &frame["id"]).await?;
     let statics = inside.iter().find(|row| row["name"] == "Static members").context("no statics")?;
     editor.ok("variables", json!({ "variablesReference": statics["variablesReference"] })).await?;
-    opened(&mut editor, "Late", &frame["id"]).await?;
+    expand_rows(&mut editor, "Late", &frame["id"]).await?;
     for (expression, result) in
         [("Counted.Zero", "0"), ("Counted.Made", "4"), ("Late.Name", "\"late 17\""), ("Late.Number", "17")]
     {
@@ -331,7 +331,7 @@ async fn an_overridden_property_is_shown_as_it_is_now(runtime: Runtime) -> anyho
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("expressions", &["here"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
-    let rows = opened(&mut editor, "gauge", &frame["id"]).await?;
+    let rows = expand_rows(&mut editor, "gauge", &frame["id"]).await?;
     let readings: Vec<_> = rows.iter().filter(|row| row["name"] == "Reading").collect();
     assert!(readings.len() == 1 && readings[0]["presentationHint"]["lazy"] == true, "{rows:?}");
     let lazy = json!({ "variablesReference": readings[0]["variablesReference"] });

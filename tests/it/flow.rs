@@ -19,7 +19,7 @@ dotnet_tests! {
 net8_tests! { questions_right_behind_a_step_do_not_swallow_its_stop }
 
 /// `spin`, running, and its socket.
-async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::PathBuf)> {
+async fn launch_spin(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::PathBuf)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("spin", &[], json!({})).await?;
     let socket = editor.socket().await?;
@@ -29,7 +29,7 @@ async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::Pat
 async fn sixty_four_clients_share_a_session_and_one_that_does_not_read_is_dropped(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, socket) = spinning(runtime).await?;
+    let (mut editor, socket) = launch_spin(runtime).await?;
     let mut clients = Vec::new();
     for _ in 0..62 {
         let mut client = DapClient::connect("other", &socket, &Transcript::default()).await?;
@@ -82,7 +82,7 @@ async fn answers_come_in_an_order_a_client_can_rely_on(runtime: Runtime) -> anyh
 }
 
 async fn a_wait_is_cancelled_and_the_session_continues(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, _) = spinning(runtime).await?;
+    let (mut editor, _) = launch_spin(runtime).await?;
     let wait = json!({ "waitFor": "never printed", "timeoutMs": 600_000 });
     let waits = editor.send("processReadOutput", wait).await?;
     // Other requests do not wait for it.

@@ -29,7 +29,7 @@ async fn agent_in(folder: &std::path::Path, flags: &[&str]) -> anyhow::Result<Ag
 }
 
 /// Launches a program whose source is this text, in the agent's folder.
-async fn launched(
+async fn launch_program(
     agent: &mut Agent,
     folder: &std::path::Path,
     subject: Subject,
@@ -155,7 +155,7 @@ async fn two_hundred_statements_cost_few_tokens_and_the_values_of_each_round_are
 {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path(), &[]).await?;
-    launched(&mut agent, folder.path(), Subject::Python, "loop.py", LOOP).await?;
+    launch_program(&mut agent, folder.path(), Subject::Python, "loop.py", LOOP).await?;
     let answer = agent.call("debug_follow", json!({ "function": "knot", "condition": "n > 9" })).await?;
     assert_eq!((&answer["call"], &answer["returned"]), (&json!("knot(n=50)"), &json!("1325")), "{answer}");
     assert!(answer["steps"].as_u64().is_some_and(|steps| steps > 150), "{answer}");
@@ -175,7 +175,7 @@ async fn two_hundred_statements_cost_few_tokens_and_the_values_of_each_round_are
 async fn an_answer_that_is_bounded_continues_where_it_ended() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path(), &[]).await?;
-    launched(&mut agent, folder.path(), Subject::Python, "bounded.py", LOOP).await?;
+    launch_program(&mut agent, folder.path(), Subject::Python, "bounded.py", LOOP).await?;
     let follow = json!({ "function": "knot", "call": 2, "maxSteps": 20 });
     let first = agent.call("debug_follow", follow).await?;
     assert_eq!((&first["ended"], &first["steps"]), (&json!("steps"), &json!(20)), "{first}");
@@ -201,7 +201,7 @@ async fn an_answer_that_is_bounded_continues_where_it_ended() -> anyhow::Result<
 async fn a_function_that_never_runs_is_reported_and_bad_arguments_are_refused() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path(), &[]).await?;
-    launched(&mut agent, folder.path(), Subject::Python, "never.py", LOOP).await?;
+    launch_program(&mut agent, folder.path(), Subject::Python, "never.py", LOOP).await?;
     for wrong in [
         json!({ "function": "knot", "call": 0 }),
         json!({ "function": "knot", "depth": 99 }),
@@ -244,7 +244,7 @@ print(dig(3000))
 async fn recursion_is_followed_in_its_own_frame() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path(), &[]).await?;
-    launched(&mut agent, folder.path(), Subject::Python, "deep.py", DEEP).await?;
+    launch_program(&mut agent, folder.path(), Subject::Python, "deep.py", DEEP).await?;
     let outer = agent
         .call("debug_follow", json!({ "function": "dig", "call": 4, "condition": "depth > 2000" }))
         .await?;
@@ -259,7 +259,7 @@ async fn a_call_that_never_returns_is_left_when_its_time_is_up() -> anyhow::Resu
     let mut agent = agent_in(folder.path(), &[]).await?;
     let text = "import time\n\n\ndef wait():\n    x = 1\n    while True:\n        time.sleep(0.01)\n        \
         x += 1\n\n\nwait()\n";
-    launched(&mut agent, folder.path(), Subject::Python, "wait.py", text).await?;
+    launch_program(&mut agent, folder.path(), Subject::Python, "wait.py", text).await?;
     let follow = json!({ "function": "wait", "maxSteps": 5000, "timeoutMs": 1500 });
     let answer = agent.call("debug_follow", follow).await?;
     assert_eq!((&answer["ended"], &answer["state"]), (&json!("timeout"), &json!("stopped")), "{answer}");

@@ -29,7 +29,7 @@ fn folder(form: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// A client of a form that has this source, with breakpoints on these lines (from 1).
-async fn launched(form: &str, program: &str, source: &str, lines: &[i64]) -> anyhow::Result<DapClient> {
+async fn launch_program(form: &str, program: &str, source: &str, lines: &[i64]) -> anyhow::Result<DapClient> {
     let runtime = Runtime::Net10.ensure_installed()?;
     let folder = folder(form)?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -63,7 +63,7 @@ async fn value_of(editor: &mut DapClient, expression: &str, frame: &Value) -> an
 
 /// A loop over words with top-level statements, which reads a line in the end.
 async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
-    let mut editor = launched(form, program, "Program.cs", &[5]).await?;
+    let mut editor = launch_program(form, program, "Program.cs", &[5]).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], 5);
     assert_eq!(frame["source"]["path"], json!(folder(form)?.join("Program.cs")));
@@ -101,7 +101,7 @@ async fn calls(
     (expression, value): (&str, &str),
     prints: &str,
 ) -> anyhow::Result<()> {
-    let mut editor = launched(form, &format!("{form}.dll"), source, &[lines.0]).await?;
+    let mut editor = launch_program(form, &format!("{form}.dll"), source, &[lines.0]).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], lines.0);
     assert_eq!(value_of(&mut editor, expression, &frame).await?, value);

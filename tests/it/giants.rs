@@ -20,7 +20,7 @@ older_dotnet_tests! {
 /// Maximum memory that the host may have used, KiB: its base use, and room for the answers.
 const MAX_MEMORY: u64 = 512 * 1024;
 
-async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
+async fn start_program(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("giants", &["here"], json!({ "expressionCompiler": "off" })).await?;
     let (thread, frame) = editor.stop().await?;
@@ -57,7 +57,7 @@ async fn used(editor: &mut DapClient) -> anyhow::Result<u64> {
 }
 
 async fn huge_values_are_returned_in_parts_whatever_is_requested(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let all = locals(&mut editor, &frame).await?;
     for (name, count) in [
         ("array", 100_000_000),
@@ -110,7 +110,7 @@ async fn huge_values_are_returned_in_parts_whatever_is_requested(runtime: Runtim
 }
 
 async fn pages_far_into_a_collection_are_those_that_were_asked_for(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, _, frame) = started(runtime).await?;
+    let (mut editor, _, frame) = start_program(runtime).await?;
     let all = locals(&mut editor, &frame).await?;
     for (name, start, first, value) in [
         ("array", 99_999_998, "[99999998]", "0"),
@@ -148,7 +148,7 @@ async fn pages_far_into_a_collection_are_those_that_were_asked_for(runtime: Runt
 }
 
 async fn long_texts_are_cut_and_their_length_is_given(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, _, frame) = started(runtime).await?;
+    let (mut editor, _, frame) = start_program(runtime).await?;
     let all = locals(&mut editor, &frame).await?;
     for name in ["text", "boxedText"] {
         let row = named(&all, name)?;

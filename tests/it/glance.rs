@@ -42,7 +42,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value
 }
 
 /// Stops at a marker; returns the top frame's id.
-async fn stopped_at(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
+async fn launch_to_marker(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("glance", &[marker], json!({})).await?;
     let (_, frame) = editor.stop().await?;
@@ -102,7 +102,7 @@ async fn numbers_and_times_are_read(runtime: Runtime) -> anyhow::Result<()> {
         ("complex", "<1.5; -2>"),
         ("rune", "U+1F600 '😀'"),
     ];
-    shows(stopped_at(runtime, "numbers").await?, &read, &[]).await
+    shows(launch_to_marker(runtime, "numbers").await?, &read, &[]).await
 }
 
 async fn summaries_of_framework_objects_are_read(runtime: Runtime) -> anyhow::Result<()> {
@@ -126,7 +126,7 @@ async fn summaries_of_framework_objects_are_read(runtime: Runtime) -> anyhow::Re
         ("space", "\"a\\u202fb\""),
     ];
     // The invariant culture has no name.
-    shows(stopped_at(runtime, "texts").await?, &read, &[("culture", "{}")]).await
+    shows(launch_to_marker(runtime, "texts").await?, &read, &[("culture", "{}")]).await
 }
 
 async fn types_and_members_are_read(runtime: Runtime) -> anyhow::Result<()> {
@@ -150,7 +150,7 @@ async fn types_and_members_are_read(runtime: Runtime) -> anyhow::Result<()> {
     let array = if runtime == Runtime::Net31 { "{System.Int32[][,]}" } else { "typeof(int[,][])" };
     let run =
         [("open", "{Box`1[T]}"), ("pointer", "{System.Int32*}"), ("parameter", "{T}"), ("array", array)];
-    shows(stopped_at(runtime, "reflection").await?, &read, &run).await
+    shows(launch_to_marker(runtime, "reflection").await?, &read, &run).await
 }
 
 async fn pairs_and_tuples_show_what_is_in_them(runtime: Runtime) -> anyhow::Result<()> {
@@ -164,7 +164,7 @@ async fn pairs_and_tuples_show_what_is_in_them(runtime: Runtime) -> anyhow::Resu
         ("deep", "((1, (2, (3, 4))), \"x\")"),
         ("classes", "(1, 2, 3, 4, 5, 6, 7, 8)"),
     ];
-    shows(stopped_at(runtime, "composed").await?, &read, &[]).await
+    shows(launch_to_marker(runtime, "composed").await?, &read, &[]).await
 }
 
 async fn displays_of_the_framework_are_shown(runtime: Runtime) -> anyhow::Result<()> {
@@ -201,11 +201,11 @@ async fn displays_of_the_framework_are_shown(runtime: Runtime) -> anyhow::Result
         ("letters", "\"ett\""),
         ("json", "ValueKind = Object : \"{\"a\": [1, \"x\"]}\""),
     ];
-    shows(stopped_at(runtime, "displayed").await?, &read, &run).await
+    shows(launch_to_marker(runtime, "displayed").await?, &read, &run).await
 }
 
 async fn collections_open_to_what_is_in_them(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped_at(runtime, "collections").await?;
+    let (mut editor, frame) = launch_to_marker(runtime, "collections").await?;
     let all = rows(&mut editor, &frame).await?;
     for (of, text, items) in [
         (
@@ -271,7 +271,7 @@ async fn opens(
 }
 
 async fn spans_and_fixed_buffers_open_to_their_elements(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped_at(runtime, "memory").await?;
+    let (mut editor, frame) = launch_to_marker(runtime, "memory").await?;
     for (of, text, items) in [
         ("texts", "Length = 3", &[("[0]", "\"a\""), ("[1]", "null"), ("[2]", "\"c\"")][..]),
         ("colors", "Length = 3", &[("[0]", "Green"), ("[1]", "Red"), ("[2]", "9")]),
@@ -313,7 +313,7 @@ async fn inline_arrays_open_to_their_elements(runtime: Runtime) -> anyhow::Resul
 }
 
 async fn a_page_of_bits_is_a_page(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped_at(runtime, "collections").await?;
+    let (mut editor, frame) = launch_to_marker(runtime, "collections").await?;
     let all = rows(&mut editor, &frame).await?;
     let many = all.iter().find(|row| row["name"] == "many").context("no many")?;
     assert_eq!(many["indexedVariables"], 100);

@@ -26,7 +26,7 @@ net8_tests! {
     an_evaluation_that_fails_fast_ends_the_session_in_order,
 }
 
-async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
+async fn start_program(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("hostile", &["here", "after"], json!({})).await?;
     let (thread, frame) = editor.stop().await?;
@@ -45,7 +45,7 @@ async fn message(
 }
 
 async fn evaluations_that_throw_say_what_was_thrown(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     for (expression, said) in [
         ("thrower.Bad", "`thrower.Bad` threw System.InvalidOperationException: from a getter"),
         ("\"\" + thrower", "`thrower.ToString()` threw System.InvalidOperationException: from ToString"),
@@ -69,7 +69,7 @@ async fn evaluations_that_throw_say_what_was_thrown(runtime: Runtime) -> anyhow:
 async fn an_evaluation_that_ends_the_program_ends_the_session_in_order(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, _, frame) = started(runtime).await?;
+    let (mut editor, _, frame) = start_program(runtime).await?;
     let (code, told) = message(&mut editor, &frame, "killer.Deadly").await?;
     assert!(matches!(code.as_str(), "EVALUATION_FAILED" | "NO_SESSION" | "NOT_STOPPED"), "{code} {told}");
     assert_eq!(editor.event("exited").await?["exitCode"], 7);
@@ -78,7 +78,7 @@ async fn an_evaluation_that_ends_the_program_ends_the_session_in_order(
 }
 
 async fn hovering_runs_getters_and_nothing_else(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, _, frame) = started(runtime).await?;
+    let (mut editor, _, frame) = start_program(runtime).await?;
     let hover = |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "hover" });
     assert_eq!(editor.ok("evaluate", hover("thrower.Fine + 1")).await?["result"], "2");
     for expression in
@@ -137,7 +137,7 @@ async fn names(editor: &mut DapClient, thread: i64) -> anyhow::Result<Vec<String
 async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let (code, told) = message(&mut editor, &frame, "hanger.Sleeps(9000)").await?;
     assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
     // The call is not visible, and requests that need no code are served.
@@ -170,7 +170,7 @@ async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
 async fn a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let filters = json!({ "filters": ["all"] });
     editor.ok("setExceptionBreakpoints", filters).await?;
     let (code, told) = message(&mut editor, &frame, "hanger.Locked").await?;
@@ -189,7 +189,7 @@ async fn a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused(
 }
 
 async fn a_call_that_waits_again_and_again_never_costs_the_program(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let (code, told) = message(&mut editor, &frame, "hanger.Forever").await?;
     assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
     assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
@@ -214,7 +214,7 @@ async fn a_call_that_waits_again_and_again_never_costs_the_program(runtime: Runt
 }
 
 async fn a_display_that_blocks_spoils_only_itself(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, thread, frame) = started(runtime).await?;
+    let (mut editor, thread, frame) = start_program(runtime).await?;
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
     let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
     for _ in 0..2 {
@@ -235,7 +235,7 @@ async fn a_display_that_blocks_spoils_only_itself(runtime: Runtime) -> anyhow::R
 async fn an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session_says_so(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, _, frame) = started(runtime).await?;
+    let (mut editor, _, frame) = start_program(runtime).await?;
     let (code, told) = message(&mut editor, &frame, "killer.Bottomless(0)").await?;
     assert!(code == "EVALUATION_FAILED" && told.contains("the program ended during"), "{code} {told}");
     editor.event("exited").await?;
@@ -248,7 +248,7 @@ async fn an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session
 }
 
 async fn an_evaluation_that_fails_fast_ends_the_session_in_order(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, _, frame) = started(runtime).await?;
+    let (mut editor, _, frame) = start_program(runtime).await?;
     let (code, told) = message(&mut editor, &frame, "killer.FailsFast").await?;
     assert!(code == "EVALUATION_FAILED" && told.contains("the program ended during"), "{code} {told}");
     assert_eq!(editor.event("exited").await?["exitCode"], 134);

@@ -308,12 +308,12 @@ async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::R
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
     one.delete().await?;
-    ended(first).await?;
-    ended(command).await?;
+    wait_for_end(first).await?;
+    wait_for_end(command).await?;
     assert_eq!(two.call("debug_status", &json!({})).await?["state"], "stopped");
     assert!(fixture::is_running(second));
     server.stop().await?;
-    ended(second).await
+    wait_for_end(second).await
 }
 
 /// Only asking to join joins: a tool that names a session that the agent is not in does nothing there.
@@ -363,7 +363,7 @@ async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<
     server.stop().await
 }
 
-async fn ended(pid: u64) -> anyhow::Result<()> {
+async fn wait_for_end(pid: u64) -> anyhow::Result<()> {
     let until = std::time::Instant::now() + deadline(DEADLINE);
     while fixture::is_running(pid) {
         anyhow::ensure!(std::time::Instant::now() < until, "process {pid} is left");
@@ -407,5 +407,5 @@ async fn a_signal_ends_the_bridge_and_what_it_started() -> anyhow::Result<()> {
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
     agent.signal("TERM").await?;
-    ended(command).await
+    wait_for_end(command).await
 }

@@ -24,7 +24,7 @@ net8_tests! {
 }
 
 /// Waits until `gone` returns true; fails after a deadline with what is left.
-async fn until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
+async fn wait_until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(15);
     while !gone() {
         anyhow::ensure!(Instant::now() < end, "{what} is still there");
@@ -33,7 +33,7 @@ async fn until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn lives(pid: &Value) -> bool {
+fn is_running(pid: &Value) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z'))
 }
@@ -55,11 +55,11 @@ fn temporary_files(pid: &Value) -> bool {
 }
 
 async fn all_gone(pid: &Value, socket: &Path) -> anyhow::Result<()> {
-    until("the program", || !lives(pid)).await?;
-    until("the socket", || !socket.exists()).await?;
-    until("the session's file", || !socket.with_extension("json").exists()).await?;
+    wait_until("the program", || !is_running(pid)).await?;
+    wait_until("the socket", || !socket.exists()).await?;
+    wait_until("the session's file", || !socket.with_extension("json").exists()).await?;
     anyhow::ensure!(!semaphores(pid), "a semaphore is left");
-    until("a file of the runtime", || !temporary_files(pid)).await?;
+    wait_until("a file of the runtime", || !temporary_files(pid)).await?;
     Ok(())
 }
 
@@ -69,7 +69,7 @@ async fn running(runtime: Runtime) -> anyhow::Result<(DapClient, Value, std::pat
     let pid = editor.event("process").await?["systemProcessId"].clone();
     editor.stop().await?;
     let socket = editor.socket().await?;
-    anyhow::ensure!(socket.exists() && lives(&pid) && !semaphores(&pid));
+    anyhow::ensure!(socket.exists() && is_running(&pid) && !semaphores(&pid));
     Ok((editor, pid, socket))
 }
 
@@ -91,11 +91,11 @@ async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Re
     let host =
         stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
     anyhow::ensure!(std::process::Command::new("kill").args(["-9", host]).status()?.success());
-    until("the program", || !lives(&pid)).await?;
+    wait_until("the program", || !is_running(&pid)).await?;
     drop(editor);
     // Its files are swept when the next session starts, or when sessions are listed; the kernel closes its
     // socket last.
-    until("the session's files", || {
+    wait_until("the session's files", || {
         let asked =
             std::process::Command::new(tandem_tests::fixture::binary("tandem-dap")).arg("sessions").output();
         asked.is_ok_and(|listed| listed.status.success())
@@ -116,7 +116,7 @@ async fn a_program_that_was_never_configured_ends_with_its_session(runtime: Runt
     let read = editor.ok("processReadOutput", json!({})).await?;
     assert_eq!(read["stdout"], "");
     editor.finish().await?;
-    until("the socket", || !socket.exists()).await
+    wait_until("the socket", || !socket.exists()).await
 }
 
 async fn terminate_lets_a_running_program_end_by_itself(runtime: Runtime) -> anyhow::Result<()> {

@@ -14,7 +14,7 @@ dotnet_tests! {
 }
 
 /// A folder with a link to the fixture programs.
-fn linked() -> anyhow::Result<(tempfile::TempDir, String)> {
+fn create_linked_folder() -> anyhow::Result<(tempfile::TempDir, String)> {
     let folder = tempfile::tempdir()?;
     let link = folder.path().join("mine");
     std::os::unix::fs::symlink(programs(), &link)?;
@@ -54,7 +54,7 @@ async fn launch(editor: &mut DapClient, more: Value, requests: &[Value]) -> anyh
 async fn a_source_reached_by_a_link_binds_and_is_shown_as_the_client_spells_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (_folder, link) = linked()?;
+    let (_folder, link) = create_linked_folder()?;
     let mine = format!("{link}/values/Program.cs");
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let frames = launch(&mut editor, json!({}), &[request(&mine, "values", "simple")]).await?;
@@ -69,10 +69,10 @@ async fn a_source_reached_by_a_link_binds_and_is_shown_as_the_client_spells_it(
 }
 
 async fn a_source_compiled_through_a_link_is_found_by_another_way(runtime: Runtime) -> anyhow::Result<()> {
-    let (_folder, link) = linked()?;
+    let (_folder, link) = create_linked_folder()?;
     // As if the compiler had gone through the link.
     let map = json!({ "sourceFileMap": { programs().display().to_string(): link } });
-    let (_other, other) = linked()?;
+    let (_other, other) = create_linked_folder()?;
     let mine = format!("{other}/values/Program.cs");
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let frames = launch(&mut editor, map, &[request(&mine, "values", "simple")]).await?;
@@ -81,7 +81,7 @@ async fn a_source_compiled_through_a_link_is_found_by_another_way(runtime: Runti
 }
 
 async fn a_spelling_that_every_client_can_use_wins(runtime: Runtime) -> anyhow::Result<()> {
-    let (_folder, link) = linked()?;
+    let (_folder, link) = create_linked_folder()?;
     let mine = format!("{link}/values/Program.cs");
     let real = fixture::source("values");
     let requests = [request(&mine, "values", "simple"), request(&real, "values", "simple")];

@@ -44,7 +44,7 @@ impl ListeningAdapter {
 }
 
 /// Launches `spin` and gives its process id.
-async fn spinning(editor: &mut DapClient) -> anyhow::Result<Value> {
+async fn launch_spin(editor: &mut DapClient) -> anyhow::Result<Value> {
     editor.launch("spin", &[], json!({})).await?;
     Ok(editor.event("process").await?["systemProcessId"].clone())
 }
@@ -58,7 +58,7 @@ fn parent(pid: &Value) -> anyhow::Result<String> {
 async fn a_listener_serves_sessions_that_do_not_hurt_each_other(runtime: Runtime) -> anyhow::Result<()> {
     let mut listener = ListeningAdapter::start(runtime, &["--listen", "127.0.0.1:0"], None).await?;
     let (mut one, mut two) = (listener.connect("one").await?, listener.connect("two").await?);
-    let (first, second) = (spinning(&mut one).await?, spinning(&mut two).await?);
+    let (first, second) = (launch_spin(&mut one).await?, launch_spin(&mut two).await?);
     let host = parent(&first)?;
     assert_ne!(host, parent(&second)?);
     // A browser: later messages of it are ignored.
@@ -141,7 +141,7 @@ async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> a
 
 async fn live_sessions_are_listed_for_people_and_for_scripts(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let pid = spinning(&mut editor).await?;
+    let pid = launch_spin(&mut editor).await?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().unwrap_or_default().to_owned();
     let list = |flags: &'static [&'static str]| {
         let mut command = std::process::Command::new(fixture::binary("tandem-dap"));

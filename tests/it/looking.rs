@@ -17,7 +17,7 @@ dotnet_tests! {
 
 const ROBOT: &str = r#"{ "clientID": "tandem-mcp", "clientName": "robot", "supportsVariableType": true }"#;
 
-async fn robot(editor: &mut DapClient, transcript: &Transcript) -> anyhow::Result<DapClient> {
+async fn join_agent(editor: &mut DapClient, transcript: &Transcript) -> anyhow::Result<DapClient> {
     let mut agent = DapClient::connect("agent", &editor.socket().await?, transcript).await?;
     agent.join(serde_json::from_str(ROBOT)?).await?;
     Ok(agent)
@@ -36,7 +36,7 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
     let transcript = Transcript::default();
     let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("values", &["objects"], json!({ "agentAccess": "readOnly" })).await?;
-    let mut agent = robot(&mut editor, &transcript).await?;
+    let mut agent = join_agent(&mut editor, &transcript).await?;
     let (seen, frame) = locals(&mut agent).await?;
     let row = |rows: &[Value], name: &str| {
         rows.iter().find(|row| row["name"] == name).cloned().context("no such row")
@@ -140,7 +140,7 @@ async fn watched(
     let line = tandem_tests::child::line(&program, "here");
     editor.launch_child(launch, &program, &[line]).await?;
     editor.event("stopped").await?;
-    let mut agent = robot(&mut editor, &transcript).await?;
+    let mut agent = join_agent(&mut editor, &transcript).await?;
     let told = ask_everything(&mut agent, &typed.replace("RAN", &ran.display().to_string())).await?;
     agent.finish().await?;
     not_run(&ran)?;
@@ -274,7 +274,7 @@ async fn native_values_are_read_by_an_agent_that_may_only_look() -> anyhow::Resu
         editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
         editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
         editor.event("stopped").await?;
-        let mut agent = robot(&mut editor, &transcript).await?;
+        let mut agent = join_agent(&mut editor, &transcript).await?;
         let told = ask_everything(&mut agent, "1").await?;
         check(&told, &["completions"]);
         assert_eq!(told["variables"], "ok", "{subject:?}");

@@ -17,7 +17,7 @@ net10_tests! {
     hovers_and_sessions_without_a_compiler_read_dynamic_values_without_running_code,
 }
 
-async fn stopped(runtime: Runtime, more: Value) -> anyhow::Result<(DapClient, Stop)> {
+async fn launch_to_stop(runtime: Runtime, more: Value) -> anyhow::Result<(DapClient, Stop)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let source = PathBuf::from(fixture::modern_source("loose"));
     let stop = editor.launch_to(&fixture::modern_program("loose"), (source, "here"), more).await?;
@@ -25,7 +25,7 @@ async fn stopped(runtime: Runtime, more: Value) -> anyhow::Result<(DapClient, St
 }
 
 async fn members_of_dynamic_values_are_read_and_called(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, stop) = stopped(runtime, json!({})).await?;
+    let (mut editor, stop) = launch_to_stop(runtime, json!({})).await?;
     let expected = [
         ("parsed.name", "{tea}"),
         ("(string)parsed.name + \"s\"", "\"teas\""),
@@ -56,7 +56,7 @@ async fn members_of_dynamic_values_are_read_and_called(runtime: Runtime) -> anyh
 }
 
 async fn members_of_dynamic_values_are_set(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, stop) = stopped(runtime, json!({})).await?;
+    let (mut editor, stop) = launch_to_stop(runtime, json!({})).await?;
     for (expression, value) in [
         ("parsed.name", "\"coffee\""),
         ("parsed.price.net", "3.5"),
@@ -80,7 +80,7 @@ async fn members_of_dynamic_values_are_set(runtime: Runtime) -> anyhow::Result<(
 }
 
 async fn members_of_dynamic_values_are_shown(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, stop) = stopped(runtime, json!({})).await?;
+    let (mut editor, stop) = launch_to_stop(runtime, json!({})).await?;
     let frame = stop.frame["id"].clone();
     for (of, view, expected) in [
         ("parsed", Some("Dynamic View"), vec![("Type", "{drink}"), ("name", "{tea}")]),
@@ -126,7 +126,7 @@ async fn hovers_and_sessions_without_a_compiler_read_dynamic_values_without_runn
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for (more, context) in [(json!({}), "hover"), (json!({ "expressionCompiler": "off" }), "repl")] {
-        let (mut editor, stop) = stopped(runtime, more).await?;
+        let (mut editor, stop) = launch_to_stop(runtime, more).await?;
         for (expression, result) in [
             ("bag.Title", "\"first\""),
             ("bag.Count", "3"),

@@ -48,7 +48,7 @@ async fn a_late_client_gets_the_present_state(runtime: Runtime) -> anyhow::Resul
 }
 
 /// Two clients at a stop in `tour`.
-async fn two_at_a_stop(runtime: Runtime) -> anyhow::Result<(DapClient, DapClient, i64)> {
+async fn stop_two_clients(runtime: Runtime) -> anyhow::Result<(DapClient, DapClient, i64)> {
     let transcript = Transcript::default();
     let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("tour", &["loop"], json!({})).await?;
@@ -61,7 +61,7 @@ async fn two_at_a_stop(runtime: Runtime) -> anyhow::Result<(DapClient, DapClient
 }
 
 async fn the_second_of_two_resumes_is_refused(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut first, mut second, thread) = two_at_a_stop(runtime).await?;
+    let (mut first, mut second, thread) = stop_two_clients(runtime).await?;
     first.break_at("tour", &[]).await?;
     first.break_at("tour", &["end"]).await?;
     second.break_at("tour", &[]).await?;
@@ -83,7 +83,7 @@ async fn the_second_of_two_resumes_is_refused(runtime: Runtime) -> anyhow::Resul
 }
 
 async fn references_are_each_clients_own(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut first, mut second, thread) = two_at_a_stop(runtime).await?;
+    let (mut first, mut second, thread) = stop_two_clients(runtime).await?;
     let stack = json!({ "threadId": thread });
     let one = first.ok("stackTrace", stack.clone()).await?["stackFrames"][0]["id"].clone();
     let two = second.ok("stackTrace", stack).await?["stackFrames"][0]["id"].clone();
@@ -128,7 +128,7 @@ async fn agents_may_only_look_when_set_so(runtime: Runtime) -> anyhow::Result<()
 }
 
 async fn a_client_that_vanishes_takes_its_breakpoints_with_it(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut first, mut second, thread) = two_at_a_stop(runtime).await?;
+    let (mut first, mut second, thread) = stop_two_clients(runtime).await?;
     second.break_at("tour", &["after"]).await?;
     first.breakpoint("new").await?;
     // In the middle of a request it will never read the answer of.
@@ -142,7 +142,7 @@ async fn a_client_that_vanishes_takes_its_breakpoints_with_it(runtime: Runtime) 
 }
 
 async fn a_second_launch_is_refused_and_the_session_lives(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut first, mut second, thread) = two_at_a_stop(runtime).await?;
+    let (mut first, mut second, thread) = stop_two_clients(runtime).await?;
     for client in [&mut first, &mut second] {
         let again = json!({ "program": fixture::program("tour") });
         assert_eq!(client.refused("launch", again).await?, "ALREADY_ATTACHED");

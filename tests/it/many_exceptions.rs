@@ -46,7 +46,7 @@ fn reads(process: &Value) -> anyhow::Result<u64> {
     Ok(count.parse()?)
 }
 
-async fn launched(runtime: Runtime, way: &str, markers: &[&str]) -> anyhow::Result<DapClient> {
+async fn launch_program(runtime: Runtime, way: &str, markers: &[&str]) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let more = json!({ "args": [way, COUNT.to_string()], "justMyCode": false });
     editor.launch("catches", markers, more).await?;
@@ -55,7 +55,7 @@ async fn launched(runtime: Runtime, way: &str, markers: &[&str]) -> anyhow::Resu
 
 async fn an_exception_that_no_filter_stops_at_takes_few_reads(runtime: Runtime) -> anyhow::Result<()> {
     for (way, most) in [("own", MAX_READS), ("deep", MAX_READS), ("theirs", MAX_OTHERS)] {
-        let mut editor = launched(runtime, way, &["half", "ends"]).await?;
+        let mut editor = launch_program(runtime, way, &["half", "ends"]).await?;
         let process = editor.event("process").await?;
         let (thread, _) = editor.stop().await?;
         let before = reads(&process)?;
@@ -71,7 +71,7 @@ async fn an_exception_that_no_filter_stops_at_takes_few_reads(runtime: Runtime) 
 async fn a_filter_that_is_set_late_stops_at_exceptions_that_no_user_code_sees(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, "theirs", &["half", "ends"]).await?;
+    let mut editor = launch_program(runtime, "theirs", &["half", "ends"]).await?;
     let (thread, _) = editor.stop().await?;
     editor.ok("setExceptionBreakpoints", json!({ "filters": ["all"] })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -87,7 +87,7 @@ async fn an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for way in ["own", "theirs"] {
-        let mut editor = launched(runtime, way, &[]).await?;
+        let mut editor = launch_program(runtime, way, &[]).await?;
         let stopped = editor.event("stopped").await?;
         assert_eq!(stopped["description"], "Unhandled exception: System.ApplicationException", "{way}");
         editor.finish().await?;

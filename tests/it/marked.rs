@@ -18,7 +18,7 @@ dotnet_tests! {
 net8_tests! { an_exception_that_library_code_throws_and_catches_is_not_user_unhandled }
 
 /// At the program's first line, at which its breakpoints are reported.
-async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
+async fn stop_at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("marked", &[], json!({ "stopOnEntry": true })).await?;
     editor.stop().await?;
@@ -26,7 +26,7 @@ async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
 }
 
 async fn no_breakpoint_stops_in_hidden_code(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = at_entry(runtime).await?;
+    let mut editor = stop_at_entry(runtime).await?;
     let told = editor.break_at("marked", &["hidden", "end"]).await?;
     let (hidden, end) = (&told["breakpoints"][0], &told["breakpoints"][1]);
     assert_eq!((&hidden["verified"], &end["verified"]), (&json!(false), &json!(true)), "{told}");
@@ -41,7 +41,7 @@ async fn no_breakpoint_stops_in_hidden_code(runtime: Runtime) -> anyhow::Result<
 }
 
 async fn a_comment_in_a_lambda_means_the_next_line_of_it(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = at_entry(runtime).await?;
+    let mut editor = stop_at_entry(runtime).await?;
     let told = editor.break_at("marked", &["comment"]).await?;
     let line = fixture::line("marked", "behind the comment");
     assert_eq!(told["breakpoints"][0]["line"], line, "{told}");
@@ -53,7 +53,7 @@ async fn a_comment_in_a_lambda_means_the_next_line_of_it(runtime: Runtime) -> an
 }
 
 async fn a_name_alone_is_not_a_file(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = at_entry(runtime).await?;
+    let mut editor = stop_at_entry(runtime).await?;
     let line = fixture::line("marked", "end");
     let at = |path: &str| json!({ "source": { "path": path }, "breakpoints": [{ "line": line }] });
     let told = editor.ok("setBreakpoints", at("/nowhere/other/Program.cs")).await?;

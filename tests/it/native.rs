@@ -46,7 +46,7 @@ fn ways(runtime: Runtime) -> Vec<NativeCallback> {
     ways
 }
 
-async fn stopped(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
+async fn launch_to_stop(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("native", &[marker], json!({})).await?;
     let (thread, frame) = editor.stop().await?;
@@ -57,7 +57,7 @@ async fn stopped(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, V
 
 async fn a_callback_from_native_code_stops_with_the_stack_across_it(runtime: Runtime) -> anyhow::Result<()> {
     for way in ways(runtime) {
-        let (mut editor, thread) = stopped(runtime, way.statements[1]).await?;
+        let (mut editor, thread) = launch_to_stop(runtime, way.statements[1]).await?;
         let stack = editor.ok("stackTrace", thread.clone()).await?;
         let names: Vec<&str> = stack["stackFrames"]
             .as_array()
@@ -106,7 +106,7 @@ async fn steps_go_through_native_code_into_what_it_calls_back_and_past_it(
             (way.statements[0], "stepOut", way.methods[1], fixture::line("native", way.call[0])),
             (way.statements[1], "next", way.methods[0], last + 1),
         ] {
-            let (mut editor, thread) = stopped(runtime, from).await?;
+            let (mut editor, thread) = launch_to_stop(runtime, from).await?;
             editor.ok(step, thread).await?;
             let (_, frame) = editor.stop().await?;
             assert_eq!(

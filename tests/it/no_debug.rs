@@ -12,7 +12,7 @@ dotnet_tests! {
 
 net8_tests! { a_program_without_a_debugger_reads_prints_and_ends_by_itself }
 
-async fn launched(runtime: Runtime, program: &str, more: Value) -> anyhow::Result<DapClient> {
+async fn launch_program(runtime: Runtime, program: &str, more: Value) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let mut arguments = json!({ "program": fixture::program(program), "noDebug": true });
@@ -33,7 +33,7 @@ async fn launched(runtime: Runtime, program: &str, more: Value) -> anyhow::Resul
 async fn a_program_without_a_debugger_reads_prints_and_ends_by_itself(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, "echo", json!({})).await?;
+    let mut editor = launch_program(runtime, "echo", json!({})).await?;
     let process = editor.event("process").await?;
     assert!(process["systemProcessId"].as_u64().is_some_and(|pid| pid > 0), "{process}");
     assert_eq!(editor.refused("pause", json!({ "threadId": 1 })).await?, "UNSUPPORTED");
@@ -43,13 +43,13 @@ async fn a_program_without_a_debugger_reads_prints_and_ends_by_itself(
     editor.event("terminated").await?;
     assert_eq!(editor.output[0], "echo: one\neof\n");
     editor.finish().await?;
-    let mut editor = launched(runtime, "crashes", json!({ "args": ["failfast"] })).await?;
+    let mut editor = launch_program(runtime, "crashes", json!({ "args": ["failfast"] })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 134);
     editor.finish().await
 }
 
 async fn a_program_without_a_debugger_is_restarted_and_ended(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, "spin", json!({})).await?;
+    let mut editor = launch_program(runtime, "spin", json!({})).await?;
     let first = editor.event("process").await?["systemProcessId"].clone();
     editor.ok("processReadOutput", json!({ "waitFor": "beat 1" })).await?;
     editor.ok("restart", json!({})).await?;

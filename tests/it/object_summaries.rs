@@ -111,7 +111,7 @@ struct AgentStop {
     _folder: tempfile::TempDir,
 }
 
-async fn stopped(subject: Subject, name: &str, text: &str) -> anyhow::Result<AgentStop> {
+async fn launch_to_stop(subject: Subject, name: &str, text: &str) -> anyhow::Result<AgentStop> {
     let folder = tempfile::tempdir()?;
     let script: PathBuf = folder.path().join(name);
     std::fs::write(&script, text)?;
@@ -126,7 +126,7 @@ async fn stopped(subject: Subject, name: &str, text: &str) -> anyhow::Result<Age
 #[tokio::test]
 async fn an_object_of_python_shows_its_fields_and_runs_nothing() -> anyhow::Result<()> {
     for subject in [Subject::Python, Subject::PythonAdapter] {
-        let AgentStop { mut agent, event, _folder } = stopped(subject, "main.py", PYTHON).await?;
+        let AgentStop { mut agent, event, _folder } = launch_to_stop(subject, "main.py", PYTHON).await?;
         let before = "Account(name='ann', balance=70, history=[30, 5], owner=Account(...))";
         let after = before.replace("70", "80");
         let locals = &event["locals"];
@@ -160,7 +160,7 @@ async fn objects_of_javascript_and_ruby_show_their_fields() -> anyhow::Result<()
         (Subject::Rdbg, "main.rb", RUBY, ["@name=\"ann\"", "@balance=70"]),
         (Subject::Rdbg192, "main.rb", RUBY, ["@name=\"ann\"", "@balance=70"]),
     ] {
-        let AgentStop { mut agent, event, _folder } = stopped(subject, name, text).await?;
+        let AgentStop { mut agent, event, _folder } = launch_to_stop(subject, name, text).await?;
         let shown = value(&event["locals"], "account").0;
         assert!(fields.iter().all(|field| shown.contains(field)), "{subject:?}: {event}");
         let told = agent.call("debug_evaluate", json!({ "expression": "account" })).await?;

@@ -24,7 +24,7 @@ net8_tests! {
 }
 
 /// The counter that the other thread counts.
-async fn counted(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
+async fn read_counter(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
     let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
     let frame = &stack["stackFrames"][0]["id"];
     Ok(editor.ok("evaluate", json!({ "expression": "other", "frameId": frame })).await?["result"].clone())
@@ -35,13 +35,13 @@ async fn one_thread_steps_alone_when_asked(runtime: Runtime) -> anyhow::Result<(
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.launch("frozen", &["sleep"], json!({})).await?;
         let (thread, _) = editor.stop().await?;
-        let before = counted(&mut editor, thread).await?;
+        let before = read_counter(&mut editor, thread).await?;
         for _ in 0..2 {
             editor.ok("next", json!({ "threadId": thread, "singleThread": alone })).await?;
             editor.stop().await?;
         }
         // While it stepped alone, no other thread counted.
-        let after = counted(&mut editor, thread).await?;
+        let after = read_counter(&mut editor, thread).await?;
         assert_eq!(after == before, alone, "{before} and {after}");
         editor.ok("continue", json!({ "threadId": thread })).await?;
         assert_eq!(editor.event("exited").await?["exitCode"], 0);
@@ -54,14 +54,14 @@ async fn a_condition_on_the_way_keeps_the_others_held(runtime: Runtime) -> anyho
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("frozen", &["sleep"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
-    let before = counted(&mut editor, thread).await?;
+    let before = read_counter(&mut editor, thread).await?;
     let never =
         json!({ "line": fixture::line("frozen", "napping"), "condition": "number.ToString() == \"\"" });
     let source = json!({ "path": fixture::source("frozen") });
     editor.ok("setBreakpoints", json!({ "source": source, "breakpoints": [never] })).await?;
     editor.ok("next", json!({ "threadId": thread, "singleThread": true })).await?;
     editor.stop().await?;
-    assert_eq!(counted(&mut editor, thread).await?, before);
+    assert_eq!(read_counter(&mut editor, thread).await?, before);
     editor.finish().await
 }
 

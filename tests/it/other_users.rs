@@ -83,7 +83,7 @@ async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String>
 }
 
 /// Waits until it holds.
-async fn until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
+async fn wait_until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(DEADLINE);
     while !holds() {
         ensure!(Instant::now() < end, "it never comes to this: {what}");
@@ -111,7 +111,7 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
     // Programs of this user are served after all of them: an accepted request would have run by now.
     let mut own = TcpStream::connect(place.as_str()).await?;
     own.write_all(hostile(&folder.path().join("own"), None).as_bytes()).await?;
-    until("our own adapter runs", || folder.path().join("own").exists()).await?;
+    wait_until("our own adapter runs", || folder.path().join("own").exists()).await?;
     assert!(!file.exists(), "another user ran code as us");
     drop((own, child));
 
@@ -173,7 +173,7 @@ async fn connections_that_say_nothing_cost_no_process_and_are_closed() -> anyhow
         );
     }
     drop(own);
-    until("its host ends", || children(pid).is_empty()).await
+    wait_until("its host ends", || children(pid).is_empty()).await
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ dotnet_tests! {
 net8_tests! { rows_show_what_objects_say_of_themselves_where_that_is_allowed }
 
 /// Stops at a marker; returns the frame's id.
-async fn stopped(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {
+async fn launch_to_stop(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("texts", &[marker], more).await?;
     let (_, frame) = editor.stop().await?;
@@ -43,7 +43,7 @@ async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Str
     inside(editor, &reference).await
 }
 
-async fn evaluated(
+async fn evaluate_expression(
     editor: &mut DapClient,
     frame: &Value,
     expression: &str,
@@ -56,7 +56,7 @@ async fn evaluated(
 async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped(runtime, "here", allowed()).await?;
+    let (mut editor, frame) = launch_to_stop(runtime, "here", allowed()).await?;
     let rows = locals(&mut editor, &frame).await?;
     for row in [
         "person: {person Ann}",
@@ -80,10 +80,12 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     ] {
         assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
     }
-    let people = evaluated(&mut editor, &frame, "people", "repl").await?["variablesReference"].clone();
+    let people =
+        evaluate_expression(&mut editor, &frame, "people", "repl").await?["variablesReference"].clone();
     assert_eq!(inside(&mut editor, &people).await?.get(1).map(String::as_str), Some("[1]: {person Ann}"));
     // A property that runs shows the same as a field.
-    let holder = evaluated(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
+    let holder =
+        evaluate_expression(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
     let told = editor.ok("variables", json!({ "variablesReference": holder })).await?;
     let rows = told["variables"].as_array().context("no variables")?;
     for (name, value) in [("Made", "Made: displayed"), ("Other", "Other: {person Ann}")] {
@@ -91,11 +93,11 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
         let lazy = row["variablesReference"].clone();
         assert_eq!(inside(&mut editor, &lazy).await?, [value]);
     }
-    assert_eq!(evaluated(&mut editor, &frame, "song", "watch").await?["type"], "Song");
-    assert_eq!(evaluated(&mut editor, &frame, "worker", "repl").await?["result"], "{person Ann}");
+    assert_eq!(evaluate_expression(&mut editor, &frame, "song", "watch").await?["type"], "Song");
+    assert_eq!(evaluate_expression(&mut editor, &frame, "worker", "repl").await?["result"], "{person Ann}");
     // A hover runs nothing, even if the launch allows it; neither does a row that is requested raw.
-    assert_eq!(evaluated(&mut editor, &frame, "worker", "hover").await?["result"], "{Worker}");
-    assert_eq!(evaluated(&mut editor, &frame, "worker,raw", "repl").await?["result"], "{Worker}");
+    assert_eq!(evaluate_expression(&mut editor, &frame, "worker", "hover").await?["result"], "{Worker}");
+    assert_eq!(evaluate_expression(&mut editor, &frame, "worker,raw", "repl").await?["result"], "{Worker}");
     editor.finish().await
 }
 
@@ -116,7 +118,7 @@ async fn an_agent_may_allow_it_too(runtime: Runtime) -> anyhow::Result<()> {
 
 async fn nothing_runs_to_show_a_row_where_that_is_switched_off(runtime: Runtime) -> anyhow::Result<()> {
     let off = json!({ "expressionEvaluationOptions": { "allowToString": false } });
-    let (mut editor, frame) = stopped(runtime, "here", off).await?;
+    let (mut editor, frame) = launch_to_stop(runtime, "here", off).await?;
     let rows = locals(&mut editor, &frame).await?;
     for row in ["person: {Person}", "worker: {Worker}", "money: {Money}", "version: {1.2}"] {
         assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
@@ -134,13 +136,13 @@ async fn nothing_runs_to_show_a_row_where_that_is_switched_off(runtime: Runtime)
 }
 
 async fn an_object_that_does_not_answer_is_not_asked_again(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped(runtime, "waits", allowed()).await?;
+    let (mut editor, frame) = launch_to_stop(runtime, "waits", allowed()).await?;
     for _ in 0..2 {
         let rows = locals(&mut editor, &frame).await?;
         assert!(rows.contains(&"sleeper: {Sleeper}".to_owned()), "{rows:#?}");
     }
     // Fields are still read.
-    assert_eq!(evaluated(&mut editor, &frame, "person.Name", "repl").await?["result"], "\"Ann\"");
+    assert_eq!(evaluate_expression(&mut editor, &frame, "person.Name", "repl").await?["result"], "\"Ann\"");
     let notes =
         editor.output[2].matches("`Sleeper.ToString()` took too long and is not evaluated again").count();
     assert_eq!(notes, 1, "{}", editor.output[2]);
@@ -148,8 +150,9 @@ async fn an_object_that_does_not_answer_is_not_asked_again(runtime: Runtime) -> 
 }
 
 async fn a_field_whose_class_is_not_loaded_yet_is_null(runtime: Runtime) -> anyhow::Result<()> {
-    let (mut editor, frame) = stopped(runtime, "here", json!({})).await?;
-    let holder = evaluated(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
+    let (mut editor, frame) = launch_to_stop(runtime, "here", json!({})).await?;
+    let holder =
+        evaluate_expression(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
     let rows = inside(&mut editor, &holder).await?;
     assert_eq!(rows.get(..2), Some(&["Rare: null".to_owned(), "Person: {person Ann}".to_owned()][..]));
     for (expression, result) in [
@@ -161,7 +164,7 @@ async fn a_field_whose_class_is_not_loaded_yet_is_null(runtime: Runtime) -> anyh
         ("(holder.Rare = new Rare()).Size", "3"),
         ("holder.Rare.Size", "3"),
     ] {
-        let told = evaluated(&mut editor, &frame, expression, "repl").await?;
+        let told = evaluate_expression(&mut editor, &frame, expression, "repl").await?;
         assert_eq!(told["result"], result, "{expression}");
     }
     editor.finish().await

@@ -139,7 +139,7 @@ async fn a_process_whose_assembly_is_gone_is_read_from_memory(runtime: Runtime) 
     link_all(Path::new(&fixture::program("spin")).parent().context("no folder")?, place.path())?;
     let mut command = Command::new(runtime.dotnet().context("no dotnet")?);
     command.arg(place.path().join("spin.dll")).envs(runtime.environment().context("no runtime")?);
-    let process = started(&mut command).await?;
+    let process = start_program(&mut command).await?;
     std::fs::remove_file(place.path().join("spin.dll"))?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
@@ -159,7 +159,7 @@ async fn a_process_whose_assembly_is_gone_is_read_from_memory(runtime: Runtime) 
 }
 
 /// Starts a program and waits until it has printed something.
-async fn started(command: &mut Command) -> anyhow::Result<Child> {
+async fn start_program(command: &mut Command) -> anyhow::Result<Child> {
     let mut process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut stdout = process.stdout.take().context("no stdout")?;
     stdout.read_u8().await.context("the program prints nothing")?;
@@ -177,7 +177,7 @@ async fn refusal(runtime: Runtime, code: &str, arguments: &[&Path]) -> anyhow::R
         Command::new("cc").args(["-rdynamic", "-o"]).arg(&program).arg(&source).arg("-ldl").output().await?;
     anyhow::ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let environment = runtime.environment().context("no runtime")?;
-    let process = started(Command::new(&program).args(arguments).envs(environment)).await?;
+    let process = start_program(Command::new(&program).args(arguments).envs(environment)).await?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let told = editor.ask("attach", json!({ "processId": process.id(), "engine": "coreclr" })).await?;

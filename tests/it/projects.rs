@@ -23,7 +23,7 @@ net10_tests! {
 }
 
 /// A copy of the solution, whose packages come from where set-up's come from.
-fn copied() -> anyhow::Result<tempfile::TempDir> {
+fn copy_project() -> anyhow::Result<tempfile::TempDir> {
     let copy = fixture::project("dotnet")?;
     restores_from_the_feed(copy.path())?;
     Ok(copy)
@@ -79,7 +79,7 @@ pub(crate) fn says(error: &Value, code: &str, part: &str) {
 async fn the_program_of_a_solution_is_built_and_started_as_msbuild_says(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let copy = copied()?;
+    let copy = copy_project()?;
     let (solution, project) = (copy.path().join("all.slnx"), copy.path().join("shop/shop.csproj"));
     // Both frameworks are built; the newest is started, in the project's folder, under another name than the
     // project's.

@@ -20,7 +20,7 @@ net10_tests! {
 }
 
 /// Calls, then waits by `debug_wait` alone.
-async fn waited(agent: &mut Agent, tool: &str, asked: Value) -> anyhow::Result<Value> {
+async fn call_and_wait(agent: &mut Agent, tool: &str, asked: Value) -> anyhow::Result<Value> {
     let mut answer = agent.call(tool, asked).await?;
     while answer["pending"] == true {
         answer = agent.call("debug_wait", json!({})).await?;
@@ -63,15 +63,15 @@ async fn a_program_of_python_is_repeated_until_it_fails_and_stops_there() -> any
     let mut agent = agent(folder.path(), &[]).await?;
     // A wait that ended early continues in whichever run is then in progress.
     let asked = Subject::Python.with(json!({ "program": file, "repeat": 9, "timeoutMs": 100 }));
-    let stop = waited(&mut agent, "debug_launch", asked).await?;
+    let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     // A breakpoint does not end it; the person who continues from there does not, either.
     std::fs::remove_file(folder.path().join("count"))?;
     let place = json!({ "sourceFile": file, "line": 4 });
     let asked = Subject::Python.with(json!({ "program": file, "repeat": 9, "breakpoints": [place] }));
-    let stop = waited(&mut agent, "debug_launch", asked).await?;
+    let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
     ensure!(stop["event"]["type"] == "breakpointHit" && stop["runs"] == 1, "{stop:#}");
-    let next = waited(&mut agent, "debug_continue", json!({})).await?;
+    let next = call_and_wait(&mut agent, "debug_continue", json!({})).await?;
     ensure!(next["event"]["type"] == "breakpointHit" && next["runs"] == 2, "{next:#}");
     agent.call("debug_disconnect", json!({})).await?;
     for wrong in [json!({ "repeat": 0 }), json!({ "repeat": 100_000 }), json!({ "until": "never" })] {
@@ -94,17 +94,17 @@ async fn a_program_that_fails_is_run_on_until_it_stops_where_that_is_wanted() ->
     let mut agent = agent(folder.path(), &[]).await?;
     let place = json!({ "sourceFile": file, "text": "the third" });
     let until = json!({ "program": file, "until": "stops", "breakpoints": [place] });
-    let stop = waited(&mut agent, "debug_launch", Subject::Python.with(until)).await?;
+    let stop = call_and_wait(&mut agent, "debug_launch", Subject::Python.with(until)).await?;
     ensure!(
         stop["event"]["type"] == "breakpointHit" && stop["runs"] == 3 && stop["failedRuns"] == 2,
         "{stop:#}"
     );
     // The repetition has reached its condition: it ends, and the program is not run again.
-    let end = waited(&mut agent, "debug_continue", json!({})).await?;
+    let end = call_and_wait(&mut agent, "debug_continue", json!({})).await?;
     ensure!(end["event"]["exitCode"] == 3, "{end:#}");
     // Started again, it is repeated again.
     std::fs::remove_file(folder.path().join("count"))?;
-    let again = waited(&mut agent, "debug_restart", json!({})).await?;
+    let again = call_and_wait(&mut agent, "debug_restart", json!({})).await?;
     ensure!(again["event"]["type"] == "breakpointHit" && again["runs"] == 3, "{again:#}");
     agent.finish().await
 }
@@ -122,7 +122,7 @@ if (count === 3) throw new Error("the third"); // BP flaky
     std::fs::write(&file, text)?;
     let mut agent = agent(folder.path(), &[]).await?;
     let asked = Subject::Js.with(json!({ "program": file, "repeat": 9 }));
-    let stop = waited(&mut agent, "debug_launch", asked).await?;
+    let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
     agent.finish().await
 }
@@ -132,7 +132,7 @@ async fn a_dotnet_program_that_succeeds_runs_the_requested_number_of_times(
 ) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let asked = json!({ "program": fixture::program("groups"), "repeat": 3 });
-    let end = waited(&mut agent, "debug_launch", asked).await?;
+    let end = call_and_wait(&mut agent, "debug_launch", asked).await?;
     ensure!(end["event"]["exitCode"] == 0 && end["runs"] == 3, "{end:#}");
     agent.finish().await
 }

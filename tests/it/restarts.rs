@@ -31,7 +31,7 @@ struct HeldResources {
     memory: u64,
 }
 
-fn held(pid: u64) -> anyhow::Result<HeldResources> {
+fn read_resources(pid: u64) -> anyhow::Result<HeldResources> {
     let entries = |name: &str| -> anyhow::Result<Vec<_>> {
         Ok(std::fs::read_dir(format!("/proc/{pid}/{name}"))?.flatten().collect())
     };
@@ -71,7 +71,7 @@ enum RestartState {
 }
 
 /// Compares the resources held after the first restarts with those after more of them.
-async fn restarted(runtime: Runtime, when: RestartState) -> anyhow::Result<()> {
+async fn check_restarts(runtime: Runtime, when: RestartState) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("tour", &["loop"], json!({})).await?;
     let first = editor.event("process").await?["systemProcessId"].as_u64().context("no process")?;
@@ -91,19 +91,19 @@ async fn restarted(runtime: Runtime, when: RestartState) -> anyhow::Result<()> {
         if round + 1 == FIRST {
             // The transports of the first ones end within a second.
             tokio::time::sleep(deadline(2)).await;
-            before = Some(held(host)?);
+            before = Some(read_resources(host)?);
         }
     }
     let before = before.context("no round")?;
     // The parts of the last program may take a moment to end.
-    let mut after = held(host)?;
+    let mut after = read_resources(host)?;
     let end = Instant::now() + deadline(10);
     while Instant::now() < end {
         if after.threads <= before.threads && after.descriptors.len() <= before.descriptors.len() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
-        after = held(host)?;
+        after = read_resources(host)?;
     }
     assert!(after.threads <= before.threads, "{before:#?} {after:#?}");
     assert!(after.descriptors.len() <= before.descriptors.len(), "{before:#?} {after:#?}");
@@ -112,9 +112,9 @@ async fn restarted(runtime: Runtime, when: RestartState) -> anyhow::Result<()> {
 }
 
 async fn restarts_of_a_stopped_program_leave_nothing_behind(runtime: Runtime) -> anyhow::Result<()> {
-    restarted(runtime, RestartState::Stopped).await
+    check_restarts(runtime, RestartState::Stopped).await
 }
 
 async fn restarts_of_a_running_program_leave_nothing_behind(runtime: Runtime) -> anyhow::Result<()> {
-    restarted(runtime, RestartState::Running).await
+    check_restarts(runtime, RestartState::Running).await
 }

@@ -35,7 +35,7 @@ async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<V
 }
 
 /// The rows of a frame that say what was returned.
-async fn returned(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value>> {
+async fn returned_rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
     let mut all = rows(editor, &scopes["scopes"][0]["variablesReference"]).await?;
     let is_returned = |row: &Value| row["name"].as_str().is_some_and(|name| name.ends_with(" returned"));
@@ -56,7 +56,7 @@ async fn step(editor: &mut DapClient, thread: &mut i64, command: &str) -> anyhow
     let (now, frame) = editor.stop().await?;
     *thread = now;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let told = returned(editor, &frame).await?;
+    let told = returned_rows(editor, &frame).await?;
     let told: Vec<String> = told
         .iter()
         .map(|row| match text(&row["name"]) {
@@ -82,14 +82,14 @@ async fn table(editor: &mut DapClient, commands: &[&str]) -> anyhow::Result<Stri
     Ok(lines.join("\n"))
 }
 
-async fn launched(runtime: Runtime, markers: &[&str]) -> anyhow::Result<DapClient> {
+async fn launch_program(runtime: Runtime, markers: &[&str]) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("returns", markers, json!({})).await?;
     Ok(editor)
 }
 
 async fn a_step_shows_what_the_calls_of_its_statement_returned(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["begin"]).await?;
+    let mut editor = launch_program(runtime, &["begin"]).await?;
     let told = table(&mut editor, &["next"; 29]).await?;
     insta::assert_snapshot!("a_step_shows_what_the_calls_of_its_statement_returned", told);
     editor.finish().await
@@ -102,7 +102,7 @@ async fn a_step_out_shows_what_the_method_returned(runtime: Runtime) -> anyhow::
         ("inside", &["stepOut", "stepOut", "next"]),
         ("inside", &["next", "next", "next", "next"]),
     ] {
-        let mut editor = launched(runtime, &[marker]).await?;
+        let mut editor = launch_program(runtime, &[marker]).await?;
         told.push(table(&mut editor, commands).await?);
         editor.finish().await?;
     }
@@ -113,7 +113,7 @@ async fn a_step_out_shows_what_the_method_returned(runtime: Runtime) -> anyhow::
 async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["begin"]).await?;
+    let mut editor = launch_program(runtime, &["begin"]).await?;
     let (mut thread, _) = editor.stop().await?;
     let mut frame = Value::Null;
     for _ in 0..4 {
@@ -121,7 +121,7 @@ async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
     }
     // An evaluation runs code of the program in between.
     editor.ok("evaluate", json!({ "expression": "order.Total(8)", "frameId": frame["id"] })).await?;
-    let told = returned(&mut editor, &frame).await?;
+    let told = returned_rows(&mut editor, &frame).await?;
     let inside = rows(&mut editor, &told[0]["variablesReference"]).await?;
     let price = inside.iter().find(|row| row["name"] == "price").cloned().unwrap_or_default();
     assert_eq!((&price["value"], &price["evaluateName"]), (&json!("4"), &Value::Null));
@@ -137,12 +137,12 @@ async fn a_returned_value_can_be_expanded_and_is_gone_at_the_next_resume(
     editor.break_at("returns", &["around"]).await?;
     editor.ok("continue", json!({})).await?;
     let (_, frame) = editor.stop().await?;
-    assert_eq!(returned(&mut editor, &frame).await?, [json!(null); 0]);
+    assert_eq!(returned_rows(&mut editor, &frame).await?, [json!(null); 0]);
     editor.finish().await
 }
 
 async fn a_breakpoint_inside_a_call_gives_up_what_would_be_shown(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["around", "inside"]).await?;
+    let mut editor = launch_program(runtime, &["around", "inside"]).await?;
     let (mut thread, _) = editor.stop().await?;
     let (frame, told) = step(&mut editor, &mut thread, "next").await?;
     assert_eq!((&frame["line"], told.as_str()), (&json!(fixture::line("returns", "inside")), ""));
@@ -151,14 +151,14 @@ async fn a_breakpoint_inside_a_call_gives_up_what_would_be_shown(runtime: Runtim
     editor.ok("continue", json!({})).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("returns", "mine"));
-    assert_eq!(returned(&mut editor, &frame).await?, [json!(null); 0]);
+    assert_eq!(returned_rows(&mut editor, &frame).await?, [json!(null); 0]);
     editor.finish().await
 }
 
 async fn values_returned_by_other_threads_and_deeper_calls_are_not_shown(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["factorial"]).await?;
+    let mut editor = launch_program(runtime, &["factorial"]).await?;
     let told = table(&mut editor, &["next"]).await?;
     assert_eq!(
         told,
@@ -185,7 +185,7 @@ async fn values_returned_by_other_threads_and_deeper_calls_are_not_shown(
 }
 
 async fn calls_of_async_methods_are_shown_too(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["async"]).await?;
+    let mut editor = launch_program(runtime, &["async"]).await?;
     let told = table(&mut editor, &["next"; 4]).await?;
     insta::assert_snapshot!("calls_of_async_methods_are_shown_too", told);
     editor.finish().await

@@ -34,7 +34,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Strin
 }
 
 /// Runs `scopes` from marker to marker; returns the rows at each.
-async fn walked(runtime: Runtime, markers: &[&str]) -> anyhow::Result<Vec<Vec<String>>> {
+async fn collect_scopes(runtime: Runtime, markers: &[&str]) -> anyhow::Result<Vec<Vec<String>>> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let mut seen = Vec::new();
     for (position, marker) in markers.iter().enumerate() {
@@ -58,7 +58,7 @@ async fn walked(runtime: Runtime, markers: &[&str]) -> anyhow::Result<Vec<Vec<St
 
 async fn variables_are_seen_where_they_are_in_scope(runtime: Runtime) -> anyhow::Result<()> {
     let markers = ["first loop", "second loop", "caught", "behind", "captured", "item", "word", "finally"];
-    let seen = walked(runtime, &markers).await?;
+    let seen = collect_scopes(runtime, &markers).await?;
     let this = "this = {Machine<string>}";
     let expected: [&[&str]; 8] = [
         &[this, "value = \"v\"", "count = 3", "sum = 3", "i = 0"],

@@ -105,7 +105,7 @@ fn made(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names.filter(|name| name.starts_with("clr-debug-pipe") || name.starts_with("dotnet-diag")).collect())
 }
 
-async fn until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+async fn wait_until(what: &str, holds: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(30);
     while !holds()? {
         anyhow::ensure!(Instant::now() < end, "{what} in vain");
@@ -141,12 +141,12 @@ async fn a_program_keeps_its_own_temporary_folder(runtime: Runtime) -> anyhow::R
         assert_eq!(temporary_folder(&mut editor).await?, named.display().to_string());
         editor.finish().await?;
         // It was killed, and could not remove them itself.
-        until("the pipes are removed", || Ok(made(&real)?.is_empty())).await?;
+        wait_until("the pipes are removed", || Ok(made(&real)?.is_empty())).await?;
     }
     Ok(())
 }
 
-async fn started(runtime: Runtime, variables: &[(&str, &str)]) -> anyhow::Result<Child> {
+async fn start_program(runtime: Runtime, variables: &[(&str, &str)]) -> anyhow::Result<Child> {
     let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
     command.arg(fixture::program("spin")).envs(runtime.environment().context("no runtime")?);
     command.envs(variables.iter().copied());
@@ -163,7 +163,7 @@ async fn prints(process: &mut Child) -> anyhow::Result<()> {
 async fn a_process_with_another_temporary_folder_is_attached_to(runtime: Runtime) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
     let folder = scratch.path().display().to_string();
-    let mut process = started(runtime, &[("TMPDIR", &folder)]).await?;
+    let mut process = start_program(runtime, &[("TMPDIR", &folder)]).await?;
     prints(&mut process).await?;
     for _ in 0..2 {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -193,9 +193,9 @@ async fn a_process_without_debugging_services_is_named_with_what_turns_them_off(
     let known = if runtime == Runtime::Net31 { 1 } else { 4 };
     for setting in off.into_iter().chain(waits).take(known) {
         let (name, value) = setting.split_once('=').context("no setting")?;
-        let mut process = started(runtime, &[(name, value), ("TMPDIR", &folder)]).await?;
+        let mut process = start_program(runtime, &[(name, value), ("TMPDIR", &folder)]).await?;
         if waits.contains(&setting) {
-            until("the runtime waits", || Ok(!made(scratch.path())?.is_empty())).await?;
+            wait_until("the runtime waits", || Ok(!made(scratch.path())?.is_empty())).await?;
         } else {
             prints(&mut process).await?;
         }

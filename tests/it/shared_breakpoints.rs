@@ -23,7 +23,7 @@ dotnet_tests! {
 net8_tests! { three_owners_of_one_line_each_get_what_they_asked_for }
 
 /// A first client at the start of `Work` in `tour`, with a clean slate.
-async fn at_work(runtime: Runtime, transcript: &Transcript) -> anyhow::Result<(DapClient, i64)> {
+async fn launch_to_work(runtime: Runtime, transcript: &Transcript) -> anyhow::Result<(DapClient, i64)> {
     let mut first = DapClient::start("first", runtime, transcript)?;
     first.launch("tour", &["work"], json!({})).await?;
     first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
@@ -31,7 +31,7 @@ async fn at_work(runtime: Runtime, transcript: &Transcript) -> anyhow::Result<(D
     Ok((first, thread))
 }
 
-async fn joined(
+async fn join_session(
     name: &'static str,
     with: &mut DapClient,
     transcript: &Transcript,
@@ -43,7 +43,7 @@ async fn joined(
 }
 
 /// A breakpoint in the loop of `tour`, with something more.
-fn in_loop(more: Value) -> Value {
+fn loop_breakpoint(more: Value) -> Value {
     let mut request = json!({ "line": fixture::line("tour", "loop") });
     if let (Some(request), Some(more)) = (request.as_object_mut(), more.as_object()) {
         request.extend(more.clone());
@@ -70,12 +70,12 @@ async fn stop_in_loop(client: &mut DapClient) -> anyhow::Result<(Value, String)>
 
 async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut first, thread) = at_work(runtime, &transcript).await?;
-    let mut second = joined("second", &mut first, &transcript).await?;
-    let mut third = joined("third", &mut first, &transcript).await?;
-    let one = set(&mut first, json!([in_loop(json!({ "condition": "i == 1" }))])).await?;
-    let two = set(&mut second, json!([in_loop(json!({ "hitCondition": "4" }))])).await?;
-    set(&mut third, json!([in_loop(json!({ "logMessage": "round {i}" }))])).await?;
+    let (mut first, thread) = launch_to_work(runtime, &transcript).await?;
+    let mut second = join_session("second", &mut first, &transcript).await?;
+    let mut third = join_session("third", &mut first, &transcript).await?;
+    let one = set(&mut first, json!([loop_breakpoint(json!({ "condition": "i == 1" }))])).await?;
+    let two = set(&mut second, json!([loop_breakpoint(json!({ "hitCondition": "4" }))])).await?;
+    set(&mut third, json!([loop_breakpoint(json!({ "logMessage": "round {i}" }))])).await?;
     first.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(stop_in_loop(&mut first).await?, (json!([one[0]["id"]]), "1".into()));
     first.ok("continue", json!({ "threadId": thread })).await?;
@@ -100,11 +100,11 @@ async fn an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut editor, thread) = at_work(runtime, &transcript).await?;
+    let (mut editor, thread) = launch_to_work(runtime, &transcript).await?;
     set(&mut editor, json!([])).await?;
-    let mut agent = joined("agent", &mut editor, &transcript).await?;
+    let mut agent = join_session("agent", &mut editor, &transcript).await?;
     transcript.note("the agent's breakpoint appears in the editor, which sends it back with its own, plain");
-    set(&mut agent, json!([in_loop(json!({ "condition": "i == 2" }))])).await?;
+    set(&mut agent, json!([loop_breakpoint(json!({ "condition": "i == 2" }))])).await?;
     let shown = editor.breakpoint("new").await?["breakpoint"].clone();
     let after = json!({ "line": fixture::line("tour", "after") });
     let answer = set(&mut editor, json!([after, { "line": shown["line"] }])).await?;
@@ -129,7 +129,7 @@ async fn an_agents_breakpoint_that_an_editor_sends_back_stays_the_agents(
 
 async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut editor, thread) = at_work(runtime, &transcript).await?;
+    let (mut editor, thread) = launch_to_work(runtime, &transcript).await?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
@@ -155,8 +155,8 @@ async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow
 
 async fn an_agents_breakpoint_is_taken_back_before_the_end(runtime: Runtime) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut editor, thread) = at_work(runtime, &transcript).await?;
-    let mut agent = joined("agent", &mut editor, &transcript).await?;
+    let (mut editor, thread) = launch_to_work(runtime, &transcript).await?;
+    let mut agent = join_session("agent", &mut editor, &transcript).await?;
     set(&mut agent, json!([{ "line": fixture::line("tour", "main") }])).await?;
     let shown = editor.breakpoint("new").await?["breakpoint"].clone();
     editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -173,7 +173,7 @@ async fn exception_filters_of_a_joiner_take_nothing_away(runtime: Runtime) -> an
     let mut first = DapClient::start("first", runtime, &transcript)?;
     first.launch("throws", &["throw"], json!({})).await?;
     let (thread, _) = first.stop().await?;
-    let mut second = joined("second", &mut first, &transcript).await?;
+    let mut second = join_session("second", &mut first, &transcript).await?;
     // As VS Code does when it joins: it has none ticked, and no function breakpoints.
     second.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
     second.ok("setFunctionBreakpoints", json!({ "breakpoints": [] })).await?;
@@ -190,8 +190,8 @@ async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let transcript = Transcript::default();
-    let (mut first, thread) = at_work(runtime, &transcript).await?;
-    let mut second = joined("second", &mut first, &transcript).await?;
+    let (mut first, thread) = launch_to_work(runtime, &transcript).await?;
+    let mut second = join_session("second", &mut first, &transcript).await?;
     let requests =
         json!([{ "line": fixture::line("tour", "after") }, { "line": fixture::line("tour", "end") }]);
     set(&mut second, requests.clone()).await?;
@@ -217,7 +217,7 @@ async fn a_breakpoint_has_its_id_from_before_the_launch(runtime: Runtime) -> any
     let transcript = Transcript::default();
     let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
-    let answer = set(&mut editor, json!([in_loop(json!({}))])).await?;
+    let answer = set(&mut editor, json!([loop_breakpoint(json!({}))])).await?;
     assert_eq!(answer[0]["verified"], false);
     let launch = editor.send("launch", json!({ "program": fixture::program("tour") })).await?;
     editor.event("initialized").await?;
@@ -278,16 +278,16 @@ async fn values_come_with_the_announced_capabilities_and_changes_are_reported(
 /// debugpy keeps one breakpoint per line: the hub stops there for every client and evaluates the conditions.
 #[tokio::test]
 async fn in_python_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
-    evaluated(Subject::Python, "length == 3").await
+    evaluate_expression(Subject::Python, "length == 3").await
 }
 
 /// lldb-dap keeps one breakpoint per line too.
 #[tokio::test]
 async fn in_c_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
-    evaluated(Subject::Lldb, "length == 3").await
+    evaluate_expression(Subject::Lldb, "length == 3").await
 }
 
-async fn evaluated(subject: Subject, condition: &str) -> anyhow::Result<()> {
+async fn evaluate_expression(subject: Subject, condition: &str) -> anyhow::Result<()> {
     let transcript = Transcript::default();
     let mut first = DapClient::start_in("first", HashMap::new(), &transcript)?;
     first.launch_child(subject.launch(), &subject.source(), &[]).await?;

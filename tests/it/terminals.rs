@@ -43,7 +43,7 @@ struct LaunchedTerminal {
     asked: Value,
 }
 
-async fn introduced(runtime: Runtime) -> anyhow::Result<(DapClient, Terminal)> {
+async fn start_with_terminal(runtime: Runtime) -> anyhow::Result<(DapClient, Terminal)> {
     let environment = runtime.environment().context("no runtime")?;
     let terminal = Terminal::open(&environment)?;
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -60,13 +60,13 @@ fn attributes(program: &str, more: &Value) -> Value {
     arguments
 }
 
-async fn launched(
+async fn launch_program(
     runtime: Runtime,
     program: &str,
     markers: &[&str],
     more: Value,
 ) -> anyhow::Result<LaunchedTerminal> {
-    let (mut editor, terminal) = introduced(runtime).await?;
+    let (mut editor, terminal) = start_with_terminal(runtime).await?;
     let launch = editor.send("launch", attributes(program, &more)).await?;
     let asked = editor.request("runInTerminal").await?;
     terminal.run(&asked)?;
@@ -81,7 +81,7 @@ async fn launched(
     Ok(LaunchedTerminal { editor, terminal, pid, asked })
 }
 
-async fn gone(what: &str, pid: u64) -> anyhow::Result<()> {
+async fn wait_until_gone(what: &str, pid: u64) -> anyhow::Result<()> {
     let end = Instant::now() + deadline(15);
     while is_running(pid) {
         anyhow::ensure!(Instant::now() < end, "{what} ({pid}) is still there");
@@ -99,7 +99,7 @@ fn parent(pid: u64) -> anyhow::Result<u64> {
 
 async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, asked } =
-        launched(runtime, "echo", &["line"], json!({})).await?;
+        launch_program(runtime, "echo", &["line"], json!({})).await?;
     assert_eq!(asked["kind"], "integrated");
     assert_eq!(asked["title"], "echo.dll");
     assert_eq!(
@@ -118,7 +118,7 @@ async fn input_typed_into_the_clients_terminal_reaches_the_program(runtime: Runt
     terminal.write("\u{4}")?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
-    gone("the runner", runner).await?;
+    wait_until_gone("the runner", runner).await?;
     // Its words are in the terminal alone.
     assert_eq!(&editor.output[..2], ["", ""]);
     terminal.write("echo it was $?\n")?;
@@ -134,7 +134,8 @@ async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
     std::fs::create_dir(&odd)?;
     let words = ["a b", "", "$HOME `id` \"x\" 'y'", "*;&|<>", "--", "-x=\\n", "é\u{1F600}"];
     let more = json!({ "args": words, "cwd": odd, "env": { "GREETING": "it's $PATH; é", "MODE": null } });
-    let LaunchedTerminal { mut editor, terminal, .. } = launched(runtime, "settings", &[], more).await?;
+    let LaunchedTerminal { mut editor, terminal, .. } =
+        launch_program(runtime, "settings", &[], more).await?;
     editor.event("exited").await?;
     terminal
         .wait_for_text(&format!(
@@ -148,12 +149,12 @@ async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
 
 async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &[], json!({})).await?;
+        launch_program(runtime, "spin", &[], json!({})).await?;
     terminal.wait_for_text("beat 1").await?;
     terminal.write("\u{3}")?;
     assert_eq!(editor.event("exited").await?["exitCode"], 130);
     editor.event("terminated").await?;
-    gone("the program", pid).await?;
+    wait_until_gone("the program", pid).await?;
     terminal.write("echo it was $?\n")?;
     terminal.wait_for_text("it was 130\r\n").await?;
     editor.finish().await
@@ -161,7 +162,7 @@ async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::
 
 async fn a_program_stopped_from_the_keyboard_resumes_with_its_shell(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "echo", &[], json!({})).await?;
+        launch_program(runtime, "echo", &[], json!({})).await?;
     terminal.write("one\n")?;
     terminal.wait_for_text("echo: one\r\n").await?;
     terminal.write("\u{1a}")?;
@@ -179,7 +180,7 @@ async fn a_program_stopped_from_the_keyboard_resumes_with_its_shell(runtime: Run
     terminal.wait_for_text("back in the shell\r\n").await?;
     editor.ok("terminate", json!({})).await?;
     editor.event("terminated").await?;
-    gone("the program", pid).await?;
+    wait_until_gone("the program", pid).await?;
     editor.finish().await
 }
 
@@ -187,7 +188,7 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &[], json!({ "args": ["ignore"] })).await?;
+        launch_program(runtime, "spin", &[], json!({ "args": ["ignore"] })).await?;
     terminal.wait_for_text("beat 1").await?;
     terminal.write("\u{1a}")?;
     terminal.wait_for_text("Stopped").await?;
@@ -197,13 +198,14 @@ async fn a_program_stopped_from_the_keyboard_receives_the_request_to_end(
     let code = editor.event("exited").await?["exitCode"].clone();
     assert!(code == 143 || (code == 137 && runtime == Runtime::Net9), "{code}");
     editor.event("terminated").await?;
-    gone("the program", pid).await?;
+    wait_until_gone("the program", pid).await?;
     editor.finish().await
 }
 
 async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow::Result<()> {
     let more = json!({ "args": ["overflow"] });
-    let LaunchedTerminal { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
+    let LaunchedTerminal { mut editor, terminal, pid, .. } =
+        launch_program(runtime, "crashes", &[], more).await?;
     terminal.wait_for_text("Stack overflow.").await?;
     if runtime.reports_stack_overflows() {
         let stopped = editor.event("stopped").await?;
@@ -212,47 +214,47 @@ async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow
     let code = if runtime == Runtime::Net9 { 137 } else { 134 };
     assert_eq!(editor.event("exited").await?["exitCode"], code);
     editor.event("terminated").await?;
-    gone("the program", pid).await?;
+    wait_until_gone("the program", pid).await?;
     editor.finish().await
 }
 
 async fn closing_the_terminal_ends_a_running_program(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &[], json!({})).await?;
+        launch_program(runtime, "spin", &[], json!({})).await?;
     terminal.wait_for_text("beat 1").await?;
     drop(terminal);
-    closed(&mut editor, pid).await?;
+    check_terminal_closed(&mut editor, pid).await?;
     editor.finish().await
 }
 
 async fn closing_the_terminal_ends_a_program_at_a_breakpoint(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &["beat"], json!({})).await?;
+        launch_program(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;
     drop(terminal);
-    closed(&mut editor, pid).await?;
+    check_terminal_closed(&mut editor, pid).await?;
     editor.finish().await
 }
 
 /// The session says that the terminal went, and nothing is left of what ran there.
-async fn closed(editor: &mut DapClient, pid: u64) -> anyhow::Result<()> {
+async fn check_terminal_closed(editor: &mut DapClient, pid: u64) -> anyhow::Result<()> {
     editor.event("exited").await?;
     editor.event("terminated").await?;
     anyhow::ensure!(editor.output[2].contains("terminal was closed"), "console: {:?}", editor.output[2]);
-    gone("the program", pid).await
+    wait_until_gone("the program", pid).await
 }
 
 async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &["beat"], json!({})).await?;
+        launch_program(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;
     let runner = parent(pid)?;
     let socket = editor.socket().await?;
     editor.finish().await?;
-    gone("the program", pid).await?;
-    gone("the runner", runner).await?;
+    wait_until_gone("the program", pid).await?;
+    wait_until_gone("the runner", runner).await?;
     anyhow::ensure!(!socket.exists(), "the session's socket is left");
     terminal.write("echo it was $?\n")?;
     terminal.wait_for_text("it was 137\r\n").await
@@ -260,7 +262,7 @@ async fn the_end_of_the_session_ends_the_program_and_returns_the_terminal(
 
 async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, .. } =
-        launched(runtime, "spin", &["beat"], json!({})).await?;
+        launch_program(runtime, "spin", &["beat"], json!({})).await?;
     editor.stop().await?;
     let runner = parent(pid)?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned();
@@ -268,19 +270,19 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
     anyhow::ensure!(
         std::process::Command::new("kill").args(["-9", &entry.pid.to_string()]).status()?.success()
     );
-    gone("the program", pid).await?;
-    gone("the runner", runner).await?;
+    wait_until_gone("the program", pid).await?;
+    wait_until_gone("the runner", runner).await?;
     terminal.write("echo it was $?\n")?;
     terminal.wait_for_text("it was 137\r\n").await
 }
 
 async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, pid, asked } =
-        launched(runtime, "echo", &["line"], json!({})).await?;
+        launch_program(runtime, "echo", &["line"], json!({})).await?;
     let restart = editor.send("restart", json!({})).await?;
     let again = editor.request("runInTerminal").await?;
     assert_ne!(asked["args"], again["args"], "a terminal launch is good for one program");
-    gone("the first program", pid).await?;
+    wait_until_gone("the first program", pid).await?;
     terminal.run(&again)?;
     let answer = editor.response(restart).await?;
     anyhow::ensure!(answer.success, "restart failed: {}", answer.body);
@@ -291,7 +293,7 @@ async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Resul
 
 async fn without_a_debugger_it_runs_in_the_terminal_too(runtime: Runtime) -> anyhow::Result<()> {
     let LaunchedTerminal { mut editor, terminal, .. } =
-        launched(runtime, "crashes", &[], json!({ "noDebug": true, "args": ["exit"] })).await?;
+        launch_program(runtime, "crashes", &[], json!({ "noDebug": true, "args": ["exit"] })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 42);
     terminal.wait_for_text("ends by exit\r\n").await?;
     editor.finish().await
@@ -303,7 +305,7 @@ async fn a_program_that_cannot_be_started_there_is_named_with_the_reason(
     let folder = tempfile::tempdir()?;
     let program = folder.path().join("app");
     std::fs::write(&program, "no program")?;
-    let (mut editor, terminal) = introduced(runtime).await?;
+    let (mut editor, terminal) = start_with_terminal(runtime).await?;
     let launch = json!({ "program": program, "engine": "coreclr", "console": "integratedTerminal" });
     let launch = editor.send("launch", launch).await?;
     terminal.run(&editor.request("runInTerminal").await?)?;
@@ -331,7 +333,7 @@ async fn a_client_without_a_terminal_is_notified_so() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
-    let (mut editor, _terminal) = introduced(Runtime::Net9).await?;
+    let (mut editor, _terminal) = start_with_terminal(Runtime::Net9).await?;
     let launch = editor.send("launch", attributes("echo", &json!({ "console": "externalTerminal" }))).await?;
     let refusal = Err(Failure::new(ErrorCode::EngineFailed, "xterm is not installed"));
     let asked = editor.request_answered("runInTerminal", refusal).await?;
@@ -343,7 +345,7 @@ async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
 }
 
 /// Ends a program that waits for input, which was suspended before or not; returns its exit code.
-async fn terminated(subject: Subject, suspended: bool) -> anyhow::Result<Value> {
+async fn terminate_waiting_program(subject: Subject, suspended: bool) -> anyhow::Result<Value> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(subject.launch(), &subject.source(), &[]).await?;
     let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
@@ -362,14 +364,17 @@ async fn terminated(subject: Subject, suspended: bool) -> anyhow::Result<Value> 
 
 #[tokio::test]
 async fn a_suspended_python_program_ends_as_one_that_runs() -> anyhow::Result<()> {
-    assert_eq!(terminated(Subject::Python, true).await?, terminated(Subject::Python, false).await?);
+    assert_eq!(
+        terminate_waiting_program(Subject::Python, true).await?,
+        terminate_waiting_program(Subject::Python, false).await?
+    );
     Ok(())
 }
 
 /// Waits out the deadline of the real program.
 #[tokio::test]
 async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> {
-    let (mut editor, terminal) = introduced(Runtime::Net9).await?;
+    let (mut editor, terminal) = start_with_terminal(Runtime::Net9).await?;
     let launch = editor.send("launch", attributes("echo", &json!({}))).await?;
     let asked = editor.request("runInTerminal").await?;
     let answer = editor.response(launch).await?;
@@ -383,7 +388,7 @@ async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> 
 
 #[tokio::test]
 async fn a_launch_that_waits_for_a_terminal_can_be_ended() -> anyhow::Result<()> {
-    let (mut editor, terminal) = introduced(Runtime::Net9).await?;
+    let (mut editor, terminal) = start_with_terminal(Runtime::Net9).await?;
     editor.send("launch", attributes("echo", &json!({}))).await?;
     let asked = editor.request("runInTerminal").await?;
     editor.finish().await?;

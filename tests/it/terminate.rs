@@ -37,7 +37,7 @@ net10_tests! {
 const PROGRAM: &str = "shutdowns";
 
 /// An editor with the program, up to where it runs.
-async fn launched(runtime: Runtime, markers: &[&str], more: Value) -> anyhow::Result<DapClient> {
+async fn launch_program(runtime: Runtime, markers: &[&str], more: Value) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch(PROGRAM, markers, more).await?;
     Ok(editor)
@@ -77,7 +77,7 @@ async fn a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_
 ) -> anyhow::Result<()> {
     let limit = deadline(2);
     let more = json!({ "terminateTimeout": limit.as_millis() });
-    let mut editor = launched(runtime, &["working", "saved"], more).await?;
+    let mut editor = launch_program(runtime, &["working", "saved"], more).await?;
     editor.stop().await?;
     let mut second = DapClient::connect("second", &editor.socket().await?, &Transcript::default()).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
@@ -103,7 +103,7 @@ async fn a_stopped_program_is_resumed_to_end_and_a_breakpoint_on_its_way_out_is_
 }
 
 async fn a_program_that_takes_its_time_to_end_is_left_to_it(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &[], json!({ "args": ["slow"] })).await?;
+    let mut editor = launch_program(runtime, &[], json!({ "args": ["slow"] })).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
     ends_in_order(&mut editor, 143).await?;
@@ -114,7 +114,7 @@ async fn a_program_that_never_ends_is_ended_by_force_when_its_time_is_up(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let more = json!({ "args": ["never"], "terminateTimeout": 1000 });
-    let mut editor = launched(runtime, &["working"], more).await?;
+    let mut editor = launch_program(runtime, &["working"], more).await?;
     editor.stop().await?;
     editor.ok("terminate", json!({})).await?;
     editor.event("continued").await?;
@@ -126,7 +126,7 @@ async fn a_program_that_never_ends_is_ended_by_force_when_its_time_is_up(
 async fn a_client_that_asks_again_kills_the_program_and_another_client_does_not(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &[], json!({ "args": ["never"] })).await?;
+    let mut editor = launch_program(runtime, &[], json!({ "args": ["never"] })).await?;
     ready(&mut editor).await?;
     let mut second = DapClient::connect("second", &editor.socket().await?, &Transcript::default()).await?;
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
@@ -163,7 +163,7 @@ async fn a_limit_of_nothing_ends_the_program_at_once_and_one_that_is_not_a_numbe
 }
 
 async fn a_suspended_program_resumes_to_receive_the_request_to_end(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &[], json!({})).await?;
+    let mut editor = launch_program(runtime, &[], json!({})).await?;
     let pid = editor.event("process").await?["systemProcessId"].as_i64().context("no process id")?;
     ready(&mut editor).await?;
     kill_process(Pid::from_raw(i32::try_from(pid)?).context("no process id")?, Signal::STOP)?;
@@ -173,7 +173,7 @@ async fn a_suspended_program_resumes_to_receive_the_request_to_end(runtime: Runt
 }
 
 async fn a_disconnect_ends_a_program_that_does_not_want_to(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &[], json!({ "args": ["never"] })).await?;
+    let mut editor = launch_program(runtime, &[], json!({ "args": ["never"] })).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
     assert!(editor.read_stdout("saving").await?.contains("saving"));
@@ -185,7 +185,7 @@ async fn a_disconnect_ends_a_program_that_does_not_want_to(runtime: Runtime) -> 
 async fn a_restart_forgets_that_the_program_was_to_end(runtime: Runtime) -> anyhow::Result<()> {
     let limit = deadline(3);
     let more = json!({ "args": ["never"], "terminateTimeout": limit.as_millis() });
-    let mut editor = launched(runtime, &[], more).await?;
+    let mut editor = launch_program(runtime, &[], more).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
     assert!(editor.read_stdout("saving").await?.contains("saving"));
@@ -227,7 +227,7 @@ async fn a_process_that_was_attached_to_is_asked_and_not_ended_by_force(
 }
 
 async fn a_program_without_a_debugger_is_asked_to_end(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["working", "saved"], json!({ "noDebug": true })).await?;
+    let mut editor = launch_program(runtime, &["working", "saved"], json!({ "noDebug": true })).await?;
     ready(&mut editor).await?;
     editor.ok("terminate", json!({})).await?;
     ends_in_order(&mut editor, 143).await?;
@@ -235,7 +235,7 @@ async fn a_program_without_a_debugger_is_asked_to_end(runtime: Runtime) -> anyho
 }
 
 async fn an_evaluation_does_not_keep_a_program_from_ending(runtime: Runtime) -> anyhow::Result<()> {
-    let mut editor = launched(runtime, &["working"], json!({})).await?;
+    let mut editor = launch_program(runtime, &["working"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
     let asked = json!({ "expression": "System.Threading.Thread.Sleep(60000)", "frameId": frame["id"] });
     let evaluation = editor.send("evaluate", asked).await?;
@@ -249,7 +249,7 @@ async fn an_agent_is_notified_of_a_program_that_does_not_end(runtime: Runtime) -
     for (more, hint) in
         [(json!({ "args": ["never"] }), Some("was asked to end and has not ended yet")), (json!({}), None)]
     {
-        let mut editor = launched(runtime, &[], more).await?;
+        let mut editor = launch_program(runtime, &[], more).await?;
         ready(&mut editor).await?;
         let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
         let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;

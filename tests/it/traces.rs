@@ -17,19 +17,19 @@ const LINES: [&str; 5] = ["ab", "x=1 %d {q} \"t\" \\", "a == b", "{}", "%s%s=1,2
 
 /// The results of `debug_evaluate` for each expression at this stop, as in a row of a
 /// trace; `null` for any error.
-async fn evaluated(agent: &mut Agent, expressions: &[&str]) -> anyhow::Result<Vec<Value>> {
+async fn evaluate_expression(agent: &mut Agent, expressions: &[&str]) -> anyhow::Result<Vec<Value>> {
     let told = agent.call("debug_evaluate", json!({ "expressions": expressions })).await?;
     let results = told["results"].as_array().context("no results")?;
     Ok(results.iter().map(|row| row["result"].clone()).collect())
 }
 
-fn as_evaluated(row: &Value) -> Vec<Value> {
+fn trace_values(row: &Value) -> Vec<Value> {
     let cells = row.as_array().into_iter().flatten();
     cells.map(|cell| if cell["error"].is_string() { Value::Null } else { cell.clone() }).collect()
 }
 
 /// Launches the subject for an agent.
-async fn launched(agent: &mut Agent, subject: Subject, folder: &std::path::Path) -> anyhow::Result<()> {
+async fn launch_program(agent: &mut Agent, subject: Subject, folder: &std::path::Path) -> anyhow::Result<()> {
     let mut launch = subject.launch();
     if subject == Subject::Delve {
         // The Go here is newer than Debian's Delve, which needs a flag to accept it.
@@ -62,7 +62,7 @@ async fn launched(agent: &mut Agent, subject: Subject, folder: &std::path::Path)
 async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
-    launched(&mut agent, subject, folder.path()).await?;
+    launch_program(&mut agent, subject, folder.path()).await?;
     // The agent's own breakpoint is on that very line.
     let line =
         json!({ "sourceFile": subject.source(), "line": subject.line("handle"), "expressions": expressions });
@@ -76,8 +76,8 @@ async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyh
     let first: Vec<Value> = rows.iter().map(|row| row[0].clone()).collect();
     assert_eq!(json!(first), expected, "{subject:?}: {table}");
     // It is stopped where the last row was recorded.
-    let evaluated = evaluated(&mut agent, expressions).await?;
-    assert_eq!(rows.last().map(as_evaluated), Some(evaluated), "{subject:?}: {table}");
+    let evaluated = evaluate_expression(&mut agent, expressions).await?;
+    assert_eq!(rows.last().map(trace_values), Some(evaluated), "{subject:?}: {table}");
     let mut rest = line.clone();
     rest["condition"] = json!(condition(subject));
     let table = agent.call("debug_trace", rest).await?;
@@ -225,8 +225,8 @@ async fn a_trace_of_a_csharp_program_says_what_evaluate_says(runtime: Runtime) -
     let rows = table["rows"].as_array().context("no rows")?;
     assert_eq!(rows[0][0], "false", "{table}");
     assert_eq!(rows[1][0], "true", "{table}");
-    let evaluated = evaluated(&mut agent, &expressions).await?;
-    assert_eq!(rows.last().map(as_evaluated), Some(evaluated), "{table}");
+    let evaluated = evaluate_expression(&mut agent, &expressions).await?;
+    assert_eq!(rows.last().map(trace_values), Some(evaluated), "{table}");
     for broken in [2, 7] {
         assert!(rows[1][broken]["error"].is_string(), "{table}");
     }

@@ -26,7 +26,7 @@ async fn agent_in(folder: &Path) -> anyhow::Result<Agent> {
 }
 
 /// Launches a Python program whose source is this text, held at its entry.
-async fn launched(agent: &mut Agent, folder: &Path, name: &str, text: &str) -> anyhow::Result<Value> {
+async fn launch_program(agent: &mut Agent, folder: &Path, name: &str, text: &str) -> anyhow::Result<Value> {
     let path = folder.join(name);
     std::fs::write(&path, text)?;
     let started = agent.call("debug_launch", Subject::Python.with(json!({ "program": path }))).await?;
@@ -228,7 +228,7 @@ async fn an_experiment_shows_that_a_value_is_the_cause_of_an_exception() -> anyh
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path()).await?;
     let file = folder.path().join("shop.py");
-    launched(&mut agent, folder.path(), "shop.py", SHOP).await?;
+    launch_program(&mut agent, folder.path(), "shop.py", SHOP).await?;
     agent.call("process_write_input", json!({ "data": "fig\n" })).await?;
     // It has failed: the experiment begins where the agent has seen that.
     let failed = agent.call("debug_continue", json!({})).await?;
@@ -287,7 +287,7 @@ async fn bad_input_is_refused_and_a_waiting_program_is_reported() -> anyhow::Res
     let mut agent = agent_in(folder.path()).await?;
     let none = agent.call("debug_try", json!({ "function": "price", "set": { "a": 1 } })).await?;
     assert_eq!(none["error"]["code"], "NO_SESSION", "{none}");
-    let started = launched(&mut agent, folder.path(), "shop.py", SHOP).await?;
+    let started = launch_program(&mut agent, folder.path(), "shop.py", SHOP).await?;
     let file = folder.path().join("shop.py");
     for wrong in [
         json!({ "sourceFile": file, "line": 7 }),
@@ -336,7 +336,7 @@ async fn runs_that_differ_by_themselves_or_never_end_are_reported() -> anyhow::R
     let folder = tempfile::tempdir()?;
     let mut agent = agent_in(folder.path()).await?;
     let file = folder.path().join("unlike.py");
-    let started = launched(&mut agent, folder.path(), "unlike.py", UNLIKE).await?;
+    let started = launch_program(&mut agent, folder.path(), "unlike.py", UNLIKE).await?;
     let limit = deadline_ms(10);
     let set =
         json!({ "sourceFile": file, "text": "if count > 2:", "set": { "pause": 1 }, "timeoutMs": limit });
@@ -369,7 +369,7 @@ async fn a_run_that_stops_again_and_again_ends_with_its_time() -> anyhow::Result
     let text = "ready = 1\nwhile ready:\n    try:\n        int('x')\n    except ValueError:\n        pass\n\
         ready = 2\n";
     let file = folder.path().join("stops.py");
-    let started = launched(&mut agent, folder.path(), "stops.py", text).await?;
+    let started = launch_program(&mut agent, folder.path(), "stops.py", text).await?;
     agent.call("debug_set_exception_breakpoints", json!({ "filters": ["raised"] })).await?;
     let never = json!({ "sourceFile": file, "line": 7, "set": { "ready": 3 }, "timeoutMs": 1500 });
     let answer = agent.call("debug_try", never).await?;
@@ -385,7 +385,7 @@ async fn an_experiment_that_is_cancelled_leaves_nothing() -> anyhow::Result<()> 
     let mut agent = agent_in(folder.path()).await?;
     let text = "import time\n\nready = 1\nwhile ready:\n    time.sleep(0.01)\n";
     let file = folder.path().join("endless.py");
-    let started = launched(&mut agent, folder.path(), "endless.py", text).await?;
+    let started = launch_program(&mut agent, folder.path(), "endless.py", text).await?;
     let set = json!({ "sourceFile": file, "line": 4, "set": { "ready": 2 }, "timeoutMs": 600_000 });
     let id = agent.start_call("debug_try", set).await?;
     let begun = async {

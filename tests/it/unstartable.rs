@@ -69,7 +69,7 @@ async fn a_solution_without_a_program_is_refused(runtime: Runtime) -> anyhow::Re
 }
 
 /// A copy of a built program.
-fn copied(name: &str) -> anyhow::Result<tempfile::TempDir> {
+fn copy_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
     let copy = tempfile::tempdir()?;
     let program = fixture::program(name);
     let program = Path::new(&program);
@@ -82,7 +82,7 @@ fn copied(name: &str) -> anyhow::Result<tempfile::TempDir> {
 async fn a_program_for_a_framework_that_is_not_here_is_refused_in_the_hosts_words(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
-    let copy = copied("tour")?;
+    let copy = copy_project("tour")?;
     for (framework, version) in [("Microsoft.NETCore.App", "99.0.0"), ("Tandem.Nowhere.App", "1.0.0")] {
         let wanted = json!({ "runtimeOptions": { "framework": { "name": framework, "version": version } } });
         std::fs::write(copy.path().join("tour.runtimeconfig.json"), wanted.to_string())?;
@@ -94,7 +94,7 @@ async fn a_program_for_a_framework_that_is_not_here_is_refused_in_the_hosts_word
 }
 
 async fn a_symbol_file_that_is_none_is_passed_over_for_the_compilers(runtime: Runtime) -> anyhow::Result<()> {
-    let copy = copied("tour")?;
+    let copy = copy_project("tour")?;
     let symbols = copy.path().join("tour.pdb");
     let whole = std::fs::read(&symbols)?;
     for bytes in [b"no symbols".to_vec(), Vec::new(), whole.iter().copied().take(whole.len() / 2).collect()] {

@@ -43,7 +43,7 @@ async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<(Value,
 }
 
 /// Stops at a marker; returns the top frame's id.
-async fn stopped_at(editor: &mut DapClient, marker: &str) -> anyhow::Result<Value> {
+async fn launch_to_marker(editor: &mut DapClient, marker: &str) -> anyhow::Result<Value> {
     // Errors have the debugger's own messages.
     editor.launch("values", &[marker], json!({ "expressionCompiler": "off" })).await?;
     let (_, frame) = editor.stop().await?;
@@ -138,7 +138,7 @@ async fn rows_lead_back_to_what_they_show(runtime: Runtime) -> anyhow::Result<()
 
 async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frame = stopped_at(&mut editor, "simple").await?;
+    let frame = launch_to_marker(&mut editor, "simple").await?;
     let (reference, all) = locals(&mut editor, &frame).await?;
     let mut lines = Vec::new();
     for (name, value) in [
@@ -220,7 +220,7 @@ async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()>
 
 async fn a_page_of_a_million_items_is_a_page(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frame = stopped_at(&mut editor, "collections").await?;
+    let frame = launch_to_marker(&mut editor, "collections").await?;
     let (_, all) = locals(&mut editor, &frame).await?;
     let million = all.iter().find(|row| row["name"] == "million").context("no list")?;
     assert_eq!(
@@ -239,7 +239,7 @@ async fn a_page_of_a_million_items_is_a_page(runtime: Runtime) -> anyhow::Result
 
 async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frame = stopped_at(&mut editor, "objects").await?;
+    let frame = launch_to_marker(&mut editor, "objects").await?;
     for (typed, expected, not) in [
         ("der", "derived", "bag"),
         ("derived.Au", "Auto", "Fixed"),
@@ -261,7 +261,7 @@ async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<(
 
 async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frame = stopped_at(&mut editor, "simple").await?;
+    let frame = launch_to_marker(&mut editor, "simple").await?;
     let told = editor.ok("evaluate", json!({ "expression": "&pointer[0]", "frameId": frame })).await;
     let address = match told {
         Ok(told) => text(&told, "result").to_owned(),
@@ -282,7 +282,7 @@ async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()>
 
 async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frame = stopped_at(&mut editor, "displays").await?;
+    let frame = launch_to_marker(&mut editor, "displays").await?;
     let (_, variables) = locals(&mut editor, &frame).await?;
     let of =
         |row: &Value| [text(row, "name").to_owned(), text(row, "value").into(), text(row, "type").into()];
