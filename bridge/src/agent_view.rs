@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Snapshots kept to compare with.
 const MAX_SNAPSHOTS: usize = 20;
-/// Longest value that is compared and shown among changed variables, characters.
+/// Maximum characters of a value that is compared and shown among changed variables.
 const MAX_VALUE_LEN: usize = 120;
 
 /// Values of a stop by the way to them.
@@ -21,7 +21,7 @@ pub struct StoredSnapshot {
     pub id: u64,
     /// Depth to which variables were expanded.
     pub depth: u64,
-    /// Where it was taken, as tools answer a place.
+    /// The location of the stop, in the form that tools answer.
     pub place: Value,
     /// Values of the variables at that stop.
     pub values: Values,
@@ -39,7 +39,7 @@ struct AgentViewState {
     held_back: bool,
     /// The wait for input that was reported, if nothing was written since.
     input_wait: Option<InputWait>,
-    /// How many started programs were reported, and whether the answer has explained how to debug them.
+    /// Number of reported child programs, and whether an answer has explained how to debug them.
     started: (u64, bool),
     /// The last reported event, with its `news`.
     event: Option<(u64, Value)>,
@@ -54,7 +54,7 @@ struct AgentViewState {
 pub struct InputWait {
     /// Stops and ends before it.
     pub news: u64,
-    /// As the session names it.
+    /// Id of the wait that the session assigned.
     pub id: String,
 }
 
@@ -241,7 +241,7 @@ impl AgentView {
     }
 }
 
-/// How far stdout and stderr were read, bytes.
+/// Bytes of stdout and stderr that were read.
 type Positions = (u64, u64);
 
 /// A cursor as `processReadOutput` writes it.

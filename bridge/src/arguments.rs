@@ -50,7 +50,7 @@ impl ToolArguments {
         Self { given: known, looked_at: Arc::default() }
     }
 
-    /// The same with each argument of a tool's table in the form that the table says.
+    /// As [`new`](Self::new), with each argument converted to the type in the tool's table.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` with the expected form, of one that cannot be read so.
@@ -99,7 +99,7 @@ impl ToolArguments {
         names.chain(options).collect()
     }
 
-    /// The same with another value there.
+    /// Returns a copy in which one argument has another value.
     #[must_use]
     pub fn with(&self, key: &str, value: Value) -> Self {
         let mut changed = self.clone();

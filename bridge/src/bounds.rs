@@ -10,7 +10,7 @@ const DEFAULT_TOKENS: u64 = 4000;
 /// Bytes of JSON that are about one token.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
-/// How long an answer may be, bytes of JSON.
+/// Maximum size of an answer, bytes of JSON.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget(usize);
 
@@ -35,7 +35,7 @@ impl Budget {
         Self(self.0 / 100 * percent)
     }
 
-    /// How many rows from the beginning fit; at least one.
+    /// Number of rows that fit, counted from the first; at least one.
     pub fn rows(self, rows: &[Value]) -> usize {
         let mut bytes = 0;
         let fits = rows.iter().take_while(|row| {

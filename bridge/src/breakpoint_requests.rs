@@ -17,11 +17,11 @@ pub const FUNCTIONS: &str = "";
 pub enum Purpose {
     /// Stops the program for the agent, who set it.
     Stop,
-    /// It goes with the next stop.
+    /// Removed at the next stop of the program.
     RunTo,
-    /// It collects values for a trace.
+    /// Collects the values of a trace.
     Trace,
-    /// It stops where a test fails.
+    /// Stops the program where a test fails.
     Failure,
 }
 
@@ -159,7 +159,7 @@ impl BreakpointRequests {
         }
     }
 
-    /// Takes one out; returns its file.
+    /// Removes a breakpoint and returns its file.
     pub fn take(&mut self, id: u64) -> Option<String> {
         let (file, list) = self.0.iter_mut().find(|(_, list)| list.iter().any(|wanted| wanted.id == id))?;
         list.retain(|wanted| wanted.id != id);
@@ -189,7 +189,7 @@ impl BreakpointRequests {
         self.0.iter().flat_map(|(file, list)| list.iter().map(move |wanted| (file.as_str(), wanted)))
     }
 
-    /// Those the agent set, as tools answer them.
+    /// The breakpoints that the agent set, in the form that tools answer.
     pub fn bodies(&self) -> Vec<Value> {
         let set = self.all().filter(|(_, wanted)| wanted.purpose == Purpose::Stop);
         set.map(|(file, wanted)| wanted.body(file)).collect()
@@ -220,7 +220,7 @@ impl BreakpointRequests {
         self.0.retain(|_, list| !list.is_empty());
     }
 
-    /// The same for another program: where the text of a line moved, so does its breakpoint.
+    /// A copy for the next program: a breakpoint follows the text of its line if that has moved.
     #[must_use]
     pub fn for_next_program(&self) -> Self {
         let mut copy = self.clone();

@@ -16,7 +16,7 @@ use crate::server::Bridge;
 use crate::session::AgentSession;
 use crate::trigger::Trigger;
 
-/// How often a client is notified that a call continues.
+/// Interval at which a client is notified that a call continues.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A tool call: its arguments, and handles to cancel it and to report its progress.
@@ -41,7 +41,7 @@ pub struct ToolCall {
 pub struct StartedSessions(Arc<Mutex<Vec<Arc<AgentSession>>>>);
 
 impl StartedSessions {
-    /// Takes all sessions out.
+    /// Removes and returns all sessions.
     pub fn take(&self) -> Vec<Arc<AgentSession>> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -62,7 +62,7 @@ impl ToolCall {
         session
     }
 
-    /// Starts what it triggers, if that is not started yet.
+    /// Starts the trigger of the call, unless it has started already.
     pub fn fire(&self) {
         if let Some(trigger) = &self.trigger {
             trigger.fire();

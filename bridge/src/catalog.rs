@@ -48,11 +48,11 @@ const UNLISTED: [&str; 8] = [
 /// Which tools a bridge offers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Offer {
-    /// Only the most needed ones.
+    /// Offers only the most important tools.
     pub core: bool,
-    /// Only those that change nothing.
+    /// Offers only tools that change nothing.
     pub read_only: bool,
-    /// Also the one that runs any program.
+    /// Also offers the tool that runs any program.
     pub commands: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::event_listener::ProgramState;
 use crate::server::{Bridge, BridgeGuard};
 use crate::session::AgentSession;
 
-/// How long the session of a child may take until it can be joined, and how often that is looked for.
+/// Time until the session of a child must be joinable, and the interval of the checks.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Children that are followed at once; more of them are only listed.

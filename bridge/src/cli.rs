@@ -169,7 +169,7 @@ fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Until the client hangs up, or `stop`.
+/// Serves until the client closes stdin, or until `stop`.
 async fn serve_stdio(options: BridgeOptions, stop: CancellationToken) -> anyhow::Result<()> {
     let bridge = Bridge::new(options);
     let transport = Stdio::new(tokio::io::stdin(), tokio::io::stdout());

@@ -25,12 +25,12 @@ impl ClientLog {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// From now on this client gets notifications.
+    /// Sends later notifications to this client.
     pub fn log_to(&self, peer: Peer<RoleServer>) {
         self.with(|log| log.0 = Some(peer));
     }
 
-    /// Nothing below this level is sent.
+    /// Drops messages below this level.
     pub fn set_level(&self, level: LoggingLevel) {
         self.with(|log| log.1 = level);
     }

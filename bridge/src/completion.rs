@@ -3,7 +3,7 @@
 use crate::resources;
 use crate::server::Bridge;
 
-/// Most that are offered; MCP allows 100.
+/// Maximum number of completions in an answer; MCP allows 100.
 const MAX_COMPLETIONS: usize = 100;
 
 /// Returns completions of `typed` for the argument of this name, and whether there are more. Paths are

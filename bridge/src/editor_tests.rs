@@ -132,7 +132,7 @@ struct EditorLauncher {
     answers: tokio::sync::Mutex<mpsc::Receiver<Value>>,
 }
 
-/// As the attribute of a launch has it.
+/// The stops in the form of a launch attribute.
 fn failure_stops(stops: &Stops) -> Value {
     let plain = stops.filters.iter().filter(|(_, condition)| condition.is_none());
     let conditional = stops.filters.iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)));

@@ -14,7 +14,7 @@ use crate::logpoints::LogpointBuffer;
 
 /// Events that are kept for a slow receiver, which learns how many it missed.
 const MAX_BACKLOG: usize = 4096;
-/// How many characters of a console message are kept.
+/// Maximum characters of a console message that are kept.
 const MAX_CONSOLE_CHARS: usize = 400;
 
 /// The state of the program.
@@ -27,12 +27,12 @@ pub enum ProgramState {
     Running,
     /// The program is stopped.
     Stopped,
-    /// It has ended, or the session is gone.
+    /// The program has ended, or the session is gone.
     Exited,
 }
 
 impl ProgramState {
-    /// As the tools spell it.
+    /// Spelling of the state in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -50,7 +50,7 @@ pub struct Snapshot {
     pub state: ProgramState,
     /// Counts stops and ends: a change means something happened.
     pub news: u64,
-    /// How often a restart has replaced the program.
+    /// Number of restarts that replaced the program.
     pub restarts: u64,
     /// `news` at the last restart: anything newer belongs to the current program.
     pub restarted_at: u64,

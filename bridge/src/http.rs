@@ -36,9 +36,9 @@ use token::BearerToken;
 pub const PATH: &str = "/mcp";
 /// Larger requests are refused.
 const MAX_BODY_BYTES: usize = 16 << 20;
-/// How long an MCP session lives without a request; its agent may be waiting for a person.
+/// Lifetime of an MCP session without requests; its agent may be waiting for a person.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// For requests that are being answered, and then for debug sessions, to end.
+/// Time for open requests to finish, and then for debug sessions to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Address, host names and token of the HTTP server.
@@ -46,11 +46,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ListenOptions {
     /// `HOST:PORT`; port 0 takes a free one.
     pub address: String,
-    /// Also on an address that others can reach.
+    /// Allows an address that other machines can reach.
     pub remote: bool,
     /// Host names that clients may use, besides those of loopback.
     pub hosts: Vec<String>,
-    /// Where the token is that they must show, unless it is where it usually is.
+    /// The file with the token that clients must send; `None` for the default file.
     pub token_file: Option<PathBuf>,
 }
 

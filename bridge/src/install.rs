@@ -156,7 +156,7 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How a host starts the bridge.
+/// The command with which a host starts the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ServerCommand {
     command: String,

@@ -40,9 +40,9 @@ pub const METHODS: [&str; 15] = [
 pub enum ParsedLine {
     /// A valid JSON-RPC message.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// None; this answers it.
+    /// An invalid message, and the answer to it.
     Refused(Value),
-    /// Nothing that is owed an answer.
+    /// A line that needs no answer.
     Nothing,
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Maximum length of the kept text, in bytes.
 const MAX_BYTES: usize = 4096;
-/// Longest line kept, characters.
+/// Maximum characters of a line that are kept.
 const MAX_LINE_LEN: usize = 400;
 
 /// Lines that wait for the agent.

@@ -14,7 +14,7 @@ use crate::server::Bridge;
 use crate::session::AgentSession;
 use crate::tools::{breakpoints, sessions, timeline};
 
-/// Where every address begins.
+/// Prefix of every resource URI.
 const PREFIX: &str = "debug://sessions/";
 /// The shortest time between two notifications of one address: output may come in floods.
 const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(200);

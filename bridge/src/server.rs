@@ -34,7 +34,7 @@ pub struct BridgeOptions {
     pub adapter: PathBuf,
     /// Which tools there are.
     pub offer: Offer,
-    /// Where the file, git and build tools may work.
+    /// Folders for the file, git and build tools.
     pub roots: Arc<Roots>,
     /// Sessions of bridges that are gone, on their way out; to be waited for at the end.
     pub endings: TaskTracker,
@@ -157,7 +157,7 @@ impl Bridge {
         (Self { last: None, ..self.clone() }, last)
     }
 
-    /// The same with what keeps its sessions alive.
+    /// Returns a clone that keeps the sessions alive.
     pub(crate) fn with_last(&self, last: Arc<BridgeGuard>) -> Self {
         Self { last: Some(last), ..self.clone() }
     }
@@ -250,7 +250,7 @@ impl Bridge {
         Ok(!named && self.current().is_none_or(|session| session.snapshot().state == ProgramState::Exited))
     }
 
-    /// All sessions this agent is in.
+    /// All sessions that this agent has joined.
     pub fn joined_sessions(&self) -> Vec<Arc<AgentSession>> {
         self.with(|inner| inner.sessions.clone())
     }
@@ -289,7 +289,7 @@ impl Bridge {
         Ok(self.insert_session(session, current))
     }
 
-    /// Takes a session in and makes it the current one.
+    /// Adds a session and makes it the current one.
     pub fn add(&self, session: AgentSession) -> Arc<AgentSession> {
         self.insert_session(session, true)
     }

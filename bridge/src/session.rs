@@ -25,9 +25,9 @@ use crate::tools::follow::FollowedCall;
 use crate::tools::repeats::Repeat;
 use crate::tools::test_run::TestRun;
 
-/// How long an ordinary request may take.
+/// Time limit of an ordinary request.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a session may take to describe itself to a client that only lists it.
+/// Time limit for a session to describe itself to a client that only lists it.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The filter for exceptions that nothing catches, as most adapters call it.
 const UNCAUGHT: &str = "uncaught";
@@ -45,9 +45,9 @@ pub struct SessionPlan {
     pub requested: BreakpointRequests,
     /// Exception filters; the engine's own when `None`.
     pub filters: Option<Vec<String>>,
-    /// Where tests stop when they fail; besides `filters`.
+    /// Stops for failing tests, in addition to `filters`.
     pub stops: Option<Stops>,
-    /// How often it is started.
+    /// Repetition of the launch; `None` for a single run.
     pub repeat: Option<Repeat>,
     /// Stop where it fails, also where the engine recommends no exception filters.
     pub uncaught: bool,

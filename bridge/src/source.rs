@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Largest file that is read, bytes.
 const MAX_SOURCE_BYTES: u64 = 16 * 1024 * 1024;
-/// Longest line shown, characters.
+/// Maximum characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 200;
 
 /// The text of one source file.
@@ -43,7 +43,7 @@ impl SourceText {
         lines.map(str::to_owned).collect()
     }
 
-    /// How many lines there are.
+    /// Number of lines of the source.
     pub fn len(&self) -> u64 {
         self.0.lines().count() as u64
     }

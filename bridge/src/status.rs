@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use session_registry::SessionRecord;
 use tokio::net::UnixStream;
 
-/// How long the sessions may take to answer; those that have not by then are listed without their state.
+/// Time limit for the sessions to answer; those that do not are listed without their state.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(800);
 /// Sessions that are listed, the newest.
 const MAX_SESSIONS: usize = 32;

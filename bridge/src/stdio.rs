@@ -18,7 +18,7 @@ use crate::json_rpc::{self, ParsedLine};
 pub const MAX_LINE: usize = 64 << 20;
 /// Room kept for the next line, bytes.
 const MAX_IDLE_LINE_BYTES: usize = 1 << 20;
-/// How many lines may wait for the client to read. Further senders wait.
+/// Maximum number of lines that wait for the client to read. Further senders wait.
 const MAX_QUEUED_LINES: usize = 64;
 
 /// A line on its way out.
@@ -36,7 +36,7 @@ pub struct Stdio<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send> Stdio<R> {
-    /// Takes over both. Must be called inside a tokio runtime.
+    /// Takes ownership of both ends. Must be called inside a tokio runtime.
     pub fn new(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static) -> Self {
         Self::with_limit(reader, writer, MAX_LINE)
     }

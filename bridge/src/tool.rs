@@ -15,13 +15,13 @@ use crate::call::ToolCall;
 pub enum ToolEffect {
     /// Reads only: changes neither the program nor files.
     Looks,
-    /// It changes or runs something; doing it twice is different from once.
+    /// Changes or runs something, and is not idempotent.
     Acts,
-    /// It changes something; doing it twice is like once.
+    /// Changes something, and is idempotent.
     Sets,
-    /// It may lose something for good.
+    /// May destroy data, and is not idempotent.
     Destroys,
-    /// It may lose something for good; doing it twice is like once.
+    /// May destroy data, and is idempotent.
     Overwrites,
 }
 
@@ -43,7 +43,7 @@ pub struct Tool {
     pub core: bool,
     /// Effect of a call, for the annotations and `--read-only`.
     pub effect: ToolEffect,
-    /// When to use it and what comes back. A model reads it; it is paid for in tokens in each conversation.
+    /// When to use it and what it returns. A model reads it and pays for its tokens in each conversation.
     pub about: &'static str,
     /// Parameters, one string for each.
     pub takes: &'static [&'static str],
@@ -58,7 +58,7 @@ pub struct Tool {
 pub struct ToolFamily {
     /// Name of the family for users.
     pub name: &'static str,
-    /// In the order they are listed.
+    /// Its tools, in the order of the list.
     pub tools: &'static [Tool],
 }
 

@@ -18,13 +18,13 @@ use peers::{ConnectionLimiter, ConnectionLimits, ConnectionPermit, PeerIdentity}
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// How long a header may take; an idle connection is closed after this time, too.
+/// Time for a client to send a header; idle connections are closed after the same time.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections at once, if the process may open that many files four times over.
 const MAX_CONNECTIONS: usize = 256;
 /// Connections at once of each other user or machine.
 const MAX_CONNECTIONS_PER_PEER: usize = 16;
-/// Before connections are accepted again when there are no descriptors.
+/// Delay before accepting again when there are no descriptors.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Serves until `stop`, then gives open requests the time `ending`. Returns whether

@@ -25,8 +25,8 @@ impl std::fmt::Debug for BearerToken {
 }
 
 impl BearerToken {
-    /// From the variable `TANDEM_MCP_TOKEN`, else from the file, which is made when it is missing. Says on
-    /// stderr where the token is, and what it is when it is new.
+    /// Reads the token from the variable `TANDEM_MCP_TOKEN`, else from the file, which is created if it is
+    /// missing. Prints the token's file on stderr, and a new token itself.
     ///
     /// # Errors
     /// When a token is too short, or its file is unreadable, or readable by other users.

@@ -18,7 +18,7 @@ pub(crate) struct ConfigFolders {
 }
 
 impl ConfigFolders {
-    /// Those of the user who runs this.
+    /// The folders of the user who runs this program.
     pub(crate) fn of_this_user() -> anyhow::Result<Self> {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = folder("HOME").context("HOME is not set: whose configuration is meant?")?;
@@ -28,7 +28,7 @@ impl ConfigFolders {
     }
 }
 
-/// How a file holds its servers: the key of the object or table that they are in.
+/// The format of a file and the key of the object or table that contains its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfigFormat {
     /// JSON, which may have comments and trailing commas.
@@ -42,7 +42,7 @@ pub(crate) enum ConfigFormat {
 enum EntryFormat {
     /// `command` and `args`.
     Plain,
-    /// The same, with `type: "stdio"`.
+    /// As the plain form, with `type: "stdio"`.
     Typed,
     /// One list for both, `type: "local"`, and whether it is on.
     OneList,

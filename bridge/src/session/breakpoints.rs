@@ -106,7 +106,7 @@ impl AgentSession {
         known
     }
 
-    /// Takes breakpoints out that served their purpose.
+    /// Removes the breakpoints with this purpose.
     ///
     /// # Errors
     /// The error that the session responds with.

@@ -20,7 +20,7 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 /// Note on breakpoints that are set without a program.
 const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
 
-/// Where and why the program stops.
+/// Tools that decide where and why the program stops.
 pub const FAMILY: ToolFamily = ToolFamily {
     name: "breakpoints",
     tools: &[

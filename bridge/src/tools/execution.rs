@@ -23,9 +23,9 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest `timeoutMs`.
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// How long a plain continue waits for a program that waits for input.
+/// Time that a plain continue waits for a program that waits for input.
 const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most steps in one call.
+/// Maximum number of steps in one call.
 const MAX_STEPS: u64 = 100;
 /// The first words of an answer with a stop that the agent did not know.
 const UNSEEN: &str =

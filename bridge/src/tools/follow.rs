@@ -23,7 +23,7 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 const DEFAULT_TOKENS: u64 = 1500;
 /// Bytes that everything but the lines costs.
 const FRAME_BYTES: usize = 800;
-/// How long a call is followed unless `timeoutMs` says otherwise.
+/// Default time for following a call (`timeoutMs`).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tools that follow a call.
@@ -224,7 +224,7 @@ fn page(session: &AgentSession, from: usize, budget: usize) -> Value {
     })
 }
 
-/// Where the program is stopped now, in few words: the lines say the rest.
+/// Adds a short form of where the program is stopped: the lines contain the rest.
 async fn add_event(session: &AgentSession, answer: &mut Value) {
     let told = report(session).await;
     answer["state"] = told["state"].clone();

@@ -14,7 +14,7 @@ use crate::source::place;
 const AMONG_LOCALS: [&str; 4] = ["locals", "arguments", "args", "this"];
 /// Frames that are read to fold them.
 const MAX_FRAMES: u64 = 200;
-/// How many consecutive frames of libraries are shown unfolded: folding one or two saves nothing.
+/// Maximum number of consecutive library frames that stay unfolded: folding one or two saves nothing.
 const MAX_UNFOLDED_FRAMES: usize = 2;
 
 /// A part of a call stack.

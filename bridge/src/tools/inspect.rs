@@ -17,13 +17,13 @@ use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
 /// Rows of one answer, over all depths.
 const MAX_ROWS: usize = 400;
-/// Most expressions in one call.
+/// Maximum number of expressions in one call.
 const MAX_EXPRESSIONS: usize = 50;
 /// Rows shown of a value that was evaluated.
 const MAX_CHILDREN: u64 = 20;
 /// Lines of source by default.
 const DEFAULT_LINES: u64 = 40;
-/// How long a source may take; agents' clients cut a call after a minute.
+/// Time limit for a source; agents' clients abort calls after a minute.
 const SOURCE_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// Reasons of a stop that is at no exception, as DAP names them.

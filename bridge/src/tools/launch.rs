@@ -20,10 +20,10 @@ use crate::session::{AgentSession, SessionPlan};
 use crate::source::{absolute, in_folders};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
-/// How long the entry stop may take once the program is attached.
+/// Time limit for the entry stop after the program is attached.
 pub(super) const ENTRY_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the process of a program may take to be reported once it is launched.
+/// Time limit for the engine to report the process after a launch.
 const PROCESS_TIMEOUT: Duration = Duration::from_millis(700);
 
 /// Launch attributes that are passed on unchanged; other attributes of an adapter go into `engineOptions`.
@@ -71,7 +71,7 @@ const PASSED_ON: [&str; 41] = [
     "followChildren",
 ];
 
-/// Those of the .NET engine that a launch and an attach have in common.
+/// Attributes of the .NET engine that launch and attach share.
 pub(super) const OF_DOTNET: [&str; 8] = [
     "sourceLinkOptions",
     "symbolOptions",
@@ -237,7 +237,7 @@ fn in_project(built: &str, project: Option<&str>) -> String {
     }
 }
 
-/// Where a program runs that has no project, when the call does not say: where the agent works.
+/// Default working folder of a program without a project: that of the agent.
 fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) -> Option<String> {
     let own = program.map(Path::new).is_some_and(|program| {
         let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -264,7 +264,7 @@ pub(super) fn add_breakpoints(
     add_breakpoints_of(call, &call.arguments, requested, folders)
 }
 
-/// The same of other arguments than the call's.
+/// As [`add_breakpoints`], for given arguments instead of the call's.
 ///
 /// # Errors
 /// As [`add_breakpoints`].

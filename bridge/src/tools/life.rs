@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::source::SourceText;
 use fold::{ExecutedStatement, FoldedItem, Loop, fold, parse};
 
-/// Longest value of a line, characters.
+/// Maximum characters of a value in a line.
 const MAX_VALUE_CHARS: usize = 60;
-/// Longest value of a round, characters.
+/// Maximum characters of a value in a loop round.
 const MAX_ROUND_VALUE_CHARS: usize = 24;
-/// Longest text of a source line, characters.
+/// Maximum characters of a source line.
 const MAX_SOURCE_CHARS: usize = 60;
 /// Rounds of one loop that are shown statement by statement.
 const MAX_ROUNDS: usize = 6;

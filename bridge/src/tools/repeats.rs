@@ -68,12 +68,12 @@ impl Repeat {
         Ok(Some(Self { most, until, passed: 0, failed: 0, is_over: false }).filter(|repeat| repeat.most > 1))
     }
 
-    /// The same repetition with its counts reset.
+    /// Returns the repetition with its counts reset.
     pub(super) fn reset(self) -> Self {
         Self { passed: 0, failed: 0, is_over: false, ..self }
     }
 
-    /// After a run that failed and stopped nowhere, which is run once more.
+    /// Counts a run that failed without a stop, which runs once more.
     pub(super) fn with_unseen_failure(self) -> Self {
         Self { failed: self.failed + 1, ..self }
     }
@@ -82,7 +82,7 @@ impl Repeat {
         self.passed + self.failed
     }
 
-    /// After a run that has ended; `None` when no other follows.
+    /// Counts a run that has ended; `None` if no other follows.
     fn next_after(self, outcome: RunOutcome) -> Option<Self> {
         let next = match (outcome, self.until) {
             (RunOutcome::Passed, _) => Self { passed: self.passed + 1, ..self },
@@ -158,7 +158,7 @@ pub(super) fn latest(call: &ToolCall, session: Arc<AgentSession>) -> Arc<AgentSe
     current.map(|current| current.kin.root.clone().unwrap_or(current)).unwrap_or(session)
 }
 
-/// Starts what a session debugged once more.
+/// Launches the program of a session once more.
 async fn rerun(
     call: &ToolCall,
     session: &AgentSession,

@@ -9,12 +9,12 @@ use crate::session::AgentSession;
 pub(super) const LISTENS: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
 /// The words before an address.
 const SAYS: [&str; 2] = ["listening", "running"];
-/// How many addresses are reported.
+/// Maximum number of reported addresses.
 const MAX_ADDRESSES: usize = 8;
-/// How much of the output is looked through, bytes per stream: a server says it early.
+/// Bytes per stream that are searched for addresses: servers print them early.
 const MAX_SEARCHED_BYTES: usize = 64 * 1024;
 
-/// Where all output begins.
+/// The cursor at the start of all output.
 pub(super) const START: &str = "o0.e0";
 
 /// The addresses where the program has said that it listens, in its output from a cursor on.
@@ -25,7 +25,7 @@ pub(super) async fn addresses(session: &AgentSession, since: &str) -> Vec<String
     read.map(|read| addresses_in(&read)).unwrap_or_default()
 }
 
-/// Those in `stdout` and `stderr` of an answer, in the order they were printed.
+/// Addresses in `stdout` and `stderr` of an answer, in the order they were printed.
 fn addresses_in(output: &Value) -> Vec<String> {
     let texts = ["stdout", "stderr"].into_iter().filter_map(|stream| output[stream].as_str());
     let mut found: Vec<String> = Vec::new();

@@ -14,7 +14,7 @@ use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, LAUNCH_TIMEOUT};
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
 
-/// How long after its answer the news of a restart may come.
+/// Time limit for the events of a restart after its response.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tools for sessions as a whole.
@@ -53,7 +53,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
     ],
 };
 
-/// How long an agent that leaves waits for the end of a program that it has asked to end.
+/// How long an agent that leaves waits for a program that it has requested to end.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 async fn status(call: &ToolCall) -> Result<Value, Failure> {
@@ -91,7 +91,7 @@ pub(super) fn brief(session: &AgentSession) -> Value {
     told
 }
 
-/// As `debug_status` answers.
+/// The state of a session in the form of `debug_status`.
 ///
 /// # Errors
 /// None at present: a session that is gone is `exited`.

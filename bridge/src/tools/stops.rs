@@ -25,18 +25,18 @@ const LINES_AROUND: u64 = 2;
 const MAX_COMPARED_VARIABLES: u64 = 60;
 /// Maximum number of scopes of a frame that are read.
 const MAX_SCOPES: usize = 8;
-/// How many started programs are reported at once.
+/// Maximum number of started programs in one answer.
 const MAX_STARTED: usize = 10;
-/// How many inner exceptions are reported.
+/// Maximum number of inner exceptions in one answer.
 const MAX_CAUSES: usize = 5;
-/// How many variables are reported.
+/// Maximum number of variables in one answer.
 const MAX_VARIABLES: usize = 20;
 /// Suffix of the .NET engine after the name of a method, to show what it returned.
 const RETURNED: &str = " returned";
 /// Number of frames searched for the first one with a source: a web server's handlers may
 /// be dozens of frames down.
 const MAX_FRAME_DEPTH: u64 = 200;
-/// How long the snapshot may take to follow an answer.
+/// Time limit for the snapshot to follow a response.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `state` and `event`: where the program is stopped, and why. This counts as reported to the agent.

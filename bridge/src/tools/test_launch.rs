@@ -95,13 +95,13 @@ fn outside_folders(call: &ToolCall, arguments: &ToolArguments) -> Result<Option<
 }
 
 pub(super) enum RunStart {
-    /// With its first process.
+    /// The session of the first process.
     Session(Arc<AgentSession>),
     /// Not: it is built still, or there is nothing to start.
     Answer(Value),
 }
 
-/// Until when a run that needs no build is waited for.
+/// Deadline of a run that needs no build.
 pub(super) fn results_deadline() -> Instant {
     Instant::now() + RESULTS_TIMEOUT
 }

@@ -28,14 +28,14 @@ use crate::event_listener::ProgramState;
 use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
 
-/// How long the results may take after a process has ended.
+/// Time limit for the results after a process has ended.
 pub(super) const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Output of a process that its framework reads at the end, bytes.
 const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
 /// A run of tests under the debugger; ends, with all its processes, when this goes.
 pub struct TestRun {
-    /// As it was called, to run the same again.
+    /// Arguments of the call, to run the same again.
     pub(super) arguments: ToolArguments,
     /// The arguments that distinguish its call from others.
     pub(super) key: String,
@@ -155,7 +155,8 @@ impl TestRun {
         Arc::new(run)
     }
 
-    /// The same run once more, without a build; `known` is what it failed with, if that is found out now.
+    /// Runs the same tests once more, without a build; `known` is their failure, if
+    /// the run has just found it.
     pub(super) fn again(&self, known: Option<KnownException>, repeat: Option<Repeat>) -> Arc<Self> {
         let mut request = self.request.clone();
         request.options.no_build = true;
@@ -168,12 +169,12 @@ impl TestRun {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Something is answered of it now.
+    /// Records that an answer contained a result of this run.
     pub(super) fn mark_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
 
-    /// How many exceptions were passed, with this one.
+    /// Counts an exception that was passed; returns their number.
     pub(super) fn count_passed_exception(&self) -> u64 {
         self.passed.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -16,7 +16,7 @@ use crate::session::AgentSession;
 
 /// .NET method that rethrows an exception after its frames have ended.
 const RETHROW: &str = "ExceptionDispatchInfo.Throw";
-/// How variables begin that a compiler of JavaScript adds for imports.
+/// Prefix of the variables that a JavaScript compiler adds for imports.
 const COMPILED: &str = "__vite_ssr_";
 /// Exceptions that are passed on the way to the one that is known.
 const MAX_PASSED: u64 = 1000;

@@ -36,7 +36,7 @@ async fn timeline(call: &ToolCall) -> Result<Value, Failure> {
     Ok(read(&session, since, &kinds, count, Budget::of(&call.arguments)?))
 }
 
-/// As `debug_timeline` answers.
+/// Reads entries in the form of `debug_timeline`.
 pub fn read(session: &AgentSession, since: u64, kinds: &[String], count: u64, budget: Budget) -> Value {
     let (mut entries, mut next, dropped) = session
         .listener

@@ -239,7 +239,7 @@ impl TestRequest {
         }))
     }
 
-    /// Nothing ran of what was chosen: the nearest names, or what kept the list from being made.
+    /// Explains that no selected test ran: the nearest names, or the error that prevented the list.
     async fn explain(
         &self,
         mut run: FrameworkRun<'_>,

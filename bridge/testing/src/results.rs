@@ -33,10 +33,10 @@ struct TestResultsState {
     outcomes: HashMap<String, TestStatus>,
     /// Results that were reported, also several of one test.
     reported: u64,
-    /// How many a runner said that it would report, once it knew its tests.
+    /// Number of tests that the runner announced, if it did.
     planned: Option<u64>,
     running: Vec<RunningTest>,
-    /// Where the tests are that begin from now on.
+    /// Target framework and project of the tests that start from now.
     place: TestScope,
     kept: StoredResults,
 }
@@ -57,7 +57,7 @@ struct RunningTest {
     place: TestScope,
 }
 
-/// How many tests ended how.
+/// Number of tests by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of tests that passed.
@@ -194,7 +194,7 @@ impl TestResults {
         self.with(|inner| inner.planned.is_some())
     }
 
-    /// How many tests of its plan a runner did not report, of how many.
+    /// Number of announced tests that the runner did not report, and of all announced ones.
     pub fn missing_counts(&self) -> (u64, u64) {
         self.with(|inner| {
             let planned = inner.planned.unwrap_or(0);
@@ -258,7 +258,7 @@ fn key(id: &str, framework: &Option<String>, project: &Option<String>) -> String
     format!("{id}\0{}\0{}", text(framework), text(project))
 }
 
-/// How a process ended, for a message about the test that it ran.
+/// Describes the end of a process, for a message about the test that it ran.
 pub fn ending(ended: ProcessExit) -> String {
     let signal = match ended.code - 128 {
         4 => "SIGILL: illegal instruction",

@@ -37,7 +37,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 /// Holds where minitest raises a failed assertion: the exception itself is not known to a condition.
 const MINITEST_FAILS: &str =
     "defined?(Minitest::Assertions) && Minitest::Assertions === self && __method__ == :assert";
-/// The same for RSpec, in the block that raises.
+/// Holds in the block in which RSpec raises a failed expectation.
 const RSPEC_FAILS: &str = "binding.local_variable_defined?(:failure) && defined?(RSpec::Expectations) && \
     RSpec::Expectations::ExpectationNotMetError === failure";
 /// Beginnings of minitest's lines before a test.
@@ -128,7 +128,7 @@ fn write(run: &FrameworkRun<'_>, name: &str, value: &Value) -> Result<PathBuf, F
     Ok(file)
 }
 
-/// With the environment that a call sets.
+/// Adds the path of the pipe and the environment of the call.
 fn with_environment(
     mut command: ProcessCommand,
     run: &FrameworkRun<'_>,

@@ -19,7 +19,7 @@ use crate::model::{TestItem, TestResult, TestStatus};
 use crate::reports::ReportPipe;
 use crate::results::{TestResults, ending};
 
-/// How often the time limit of each test is checked.
+/// Interval of the checks of each test's time limit.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// How long helpers may take to report after their process has ended: their data is in the pipe already.
 const HELPER_TIMEOUT: Duration = Duration::from_millis(20);
@@ -27,7 +27,7 @@ const HELPER_TIMEOUT: Duration = Duration::from_millis(20);
 const MAX_TAIL: usize = 2 << 10;
 /// Lines before the stack of a process that has crashed.
 const MAX_REASON: usize = 2;
-/// How many tests an error names when it is not known which of them ended their process.
+/// Maximum number of tests that an error names when it is unknown which of them ended the process.
 const MAX_CANDIDATES: usize = 10;
 
 /// Options of a run, independent of the framework.
@@ -47,7 +47,7 @@ pub struct TestRunOptions {
     pub configuration: Option<String>,
     /// No test may run longer.
     pub test_limit: Option<Duration>,
-    /// Nothing may run longer.
+    /// Time limit of the whole run.
     pub run_limit: Duration,
     /// The exception that a run before has failed with: a debugger stops where it is thrown.
     pub known: Option<KnownException>,
@@ -114,7 +114,7 @@ pub struct FrameworkRun<'a> {
     pub code: i32,
     /// Exit code of the first test process that did not exit with 0.
     pub first_code: Option<i32>,
-    /// As they were run, without our own options.
+    /// The commands that ran, without options that Tandem adds.
     pub commands: Vec<String>,
     /// Whether a build or a source is broken.
     pub broken: bool,

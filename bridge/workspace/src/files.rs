@@ -20,15 +20,15 @@ use crate::roots::Roots;
 pub struct Listing {
     /// Names, sorted by their bytes.
     pub entries: Vec<String>,
-    /// Those of them that are folders (a link to a folder is a link).
+    /// Entries that are folders (a link to a folder is a link).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
-    /// Those of them that are symbolic links.
+    /// Entries that are symbolic links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
-    /// All there are, also those not listed here.
+    /// Number of entries, including those not listed.
     pub total: usize,
-    /// Where to continue, if there are more.
+    /// Offset for the next call, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
     /// Number of names that are not UTF-8. They are quoted as git does (`"\377"`), and

@@ -20,7 +20,7 @@ const MAX_JOBS: usize = 32;
 /// No call waits longer.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How the work went, once it has.
+/// Result of the finished work.
 type Result = std::result::Result<Value, Failure>;
 
 /// Reports progress to the calls that wait.
@@ -36,7 +36,7 @@ struct Job {
     waiters: AtomicUsize,
 }
 
-/// All work of one bridge.
+/// All work in progress of one bridge.
 #[derive(Debug, Default)]
 pub struct Jobs {
     running: Mutex<HashMap<String, Arc<Job>>>,
@@ -48,7 +48,7 @@ pub struct Jobs {
 pub enum JobStatus {
     /// The work has ended, with this answer.
     Done(Value),
-    /// It continues: how long so far, and its last message.
+    /// The work continues: its duration so far, and its last message.
     Pending(Duration, String),
 }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Between the request to end and the order.
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a pipe may stay open after the program has ended: a process that it started may still hold it.
+/// Time that a pipe may stay open after the program has ended: a process that it started may still hold it.
 const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The variable that may hold the bridge's own token. No child sees it.
 pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
@@ -49,7 +49,7 @@ pub enum OutputStream {
     Err,
 }
 
-/// Takes the output as it comes; must not block.
+/// Receives the output as it arrives; must not block.
 pub trait Sink: Send {
     /// Some bytes of a pipe, in order.
     fn take(&mut self, stream: OutputStream, bytes: &[u8]);
@@ -109,7 +109,7 @@ impl ProcessCommand {
         }
     }
 
-    /// With one more argument.
+    /// Appends an argument to the command.
     #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
@@ -123,7 +123,7 @@ impl ProcessCommand {
         self
     }
 
-    /// With a variable in its environment.
+    /// Sets a variable in its environment.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
@@ -183,7 +183,7 @@ impl ProcessCommand {
         self.run_reporting(sink, deadline, cancel, drop).await
     }
 
-    /// The same; `started` is called with the process id.
+    /// As [`run`](Self::run); `started` is called with the process id.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -281,7 +281,7 @@ impl<'a> OutputPipes<'a> {
         Self { out: child.stdout.take(), err: child.stderr.take(), buffers, sink }
     }
 
-    /// Until both are closed.
+    /// Reads until both pipes are closed.
     async fn drain(&mut self) {
         let [out_buffer, err_buffer] = &mut self.buffers;
         while self.out.is_some() || self.err.is_some() {

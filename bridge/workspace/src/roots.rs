@@ -21,7 +21,7 @@ use crate::quoted_path::path_bytes;
 struct RootDirectory {
     /// Without symbolic links.
     path: PathBuf,
-    /// As it was typed, made absolute: agents may use this spelling as well.
+    /// The path as given, made absolute: agents may use this spelling as well.
     typed: PathBuf,
     dir: Dir,
 }
@@ -37,7 +37,7 @@ pub struct ConfinedPath<'a> {
     root: &'a RootDirectory,
     /// Relative to the root; `.` for the root itself.
     beneath: PathBuf,
-    /// As the agent wrote it, for messages.
+    /// The path in the agent's spelling, for messages.
     asked: String,
 }
 
@@ -83,7 +83,7 @@ impl Roots {
         self.place_of(&path, asked)
     }
 
-    /// As [`place`](Self::place), for a path that is known as such; `asked` is how messages name it.
+    /// As [`place`](Self::place), for a path of the bridge itself; `asked` is its name in messages.
     ///
     /// # Errors
     /// As [`place`](Self::place).
@@ -182,7 +182,7 @@ impl Roots {
         if self.strip(&real).is_none() { Err(self.refuse(&place.asked)) } else { Ok(real) }
     }
 
-    /// Where an open folder really is, as the system says, checked against the roots once more.
+    /// The path of an open folder according to the system, checked against the roots again.
     fn of_handle(&self, dir: &Dir, place: &ConfinedPath<'_>) -> Result<PathBuf, Failure> {
         let own = |error: io::Error| place.access_failure("look at", &error);
         let real = place.absolute().canonicalize().map_err(own)?;
@@ -228,7 +228,7 @@ fn leads_out(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// By spelling alone. Links are the handle's business.
+/// Whether a path stays inside by its spelling. The handle checks links.
 fn stays_inside(beneath: &Path) -> bool {
     let mut depth = 0_usize;
     for part in beneath.components() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(super) struct ExecutedStatement {
     pub(super) line: u64,
     pub(super) path: Option<String>,
-    /// How many there were of this line in a row.
+    /// Number of consecutive executions of this line.
     pub(super) times: usize,
     pub(super) changes: Vec<(String, String)>,
     pub(super) calls: Vec<Value>,

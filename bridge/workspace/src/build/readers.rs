@@ -66,7 +66,7 @@ impl OutputParser {
         Self { format: ParserKind::Minitest(minitest::MinitestParser::default()), results: None }
     }
 
-    /// Also reads what a test runner leaves.
+    /// Also reads the result files of a test runner.
     #[must_use]
     pub fn with(mut self, results: ResultFiles) -> Self {
         self.results = Some(results);

@@ -22,7 +22,7 @@ const MAX_MESSAGE: usize = 4 << 10;
 /// A finding, as its tool places it: lines and columns from 1, 0 when unknown.
 #[derive(Debug, Clone, Default)]
 pub struct BuildDiagnostic<'a> {
-    /// As the tool names it; empty for none.
+    /// Path in the spelling of the tool; empty for none.
     pub file: &'a str,
     /// Line, from 1; 0 when unknown.
     pub line: u32,
@@ -32,7 +32,7 @@ pub struct BuildDiagnostic<'a> {
     pub end_line: u32,
     /// Column after the last one of the range, or 0.
     pub end_column: u32,
-    /// It is an error; else a warning.
+    /// Whether it is an error; else a warning.
     pub error: bool,
     /// The tool's id for this kind of finding.
     pub code: &'a str,
@@ -103,9 +103,9 @@ pub struct FinishedReport {
     pub output: String,
     /// By file, relative to the folder; diagnostics without a file have an empty key.
     pub diagnostics: BTreeMap<String, Vec<Diagnostic>>,
-    /// All errors, also those not listed.
+    /// Number of errors, including those not listed.
     pub errors: u64,
-    /// All warnings, also those not listed.
+    /// Number of warnings, including those not listed.
     pub warnings: u64,
     /// Diagnostics not listed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -160,7 +160,7 @@ impl BuildReport {
         Some(self.last.as_str()).filter(|last| !last.is_empty())
     }
 
-    /// Takes a finding in, once: tools repeat them for each target and in a summary.
+    /// Adds a diagnostic once: tools repeat them for each target and in a summary.
     pub fn find(&mut self, finding: &BuildDiagnostic<'_>) {
         let file = self.relative(finding.file);
         let key =

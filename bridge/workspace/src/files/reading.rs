@@ -13,9 +13,9 @@ use crate::roots::Roots;
 
 /// Larger files are rejected.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
-/// How much of a text one answer holds by default.
+/// Default size of the text in an answer, bytes.
 pub const DEFAULT_ANSWER_BYTES: usize = 64 << 10;
-/// How much of it at most.
+/// Maximum size of the text in an answer, bytes.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// The part of a file to read.
@@ -23,9 +23,9 @@ pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 pub struct ReadOptions {
     /// First line, 1-based, or a cursor of an earlier answer (`LINE` or `LINE:BYTE`).
     pub start: Option<String>,
-    /// How many lines at most.
+    /// Maximum number of lines.
     pub count: Option<usize>,
-    /// How many bytes at most.
+    /// Maximum number of bytes.
     pub max_bytes: usize,
     /// `base64` for any file; else it must be UTF-8 text.
     pub base64: bool,
@@ -122,7 +122,7 @@ fn decode<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Failure> {
         .map_err(|error| refuse(format!("there is an invalid byte at offset {}", error.valid_up_to())))
 }
 
-/// Where an answer begins.
+/// Position at which an answer begins.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
     line: usize,

@@ -29,7 +29,7 @@ pub const MAX_WRITE_BYTES: usize = 64 << 20;
 pub struct WriteFileResult {
     /// Where, links resolved; quoted as git does when it is not plain text.
     pub path: String,
-    /// How many bytes were written.
+    /// Number of bytes that were written.
     pub bytes_written: usize,
     /// There was no file before.
     pub created: bool,
@@ -109,7 +109,7 @@ pub fn create_directory(roots: &Roots, path: &str) -> Result<EntryChange, Failur
     Ok(EntryChange { path: quote(place.absolute().as_os_str().as_bytes()), created: Some(created) })
 }
 
-/// Where writing goes: through links, as long as they stay beneath the handle.
+/// Resolves the links of a path to write to, as long as they stay beneath the handle.
 fn target(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     match dir.canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

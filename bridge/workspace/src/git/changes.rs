@@ -21,7 +21,7 @@ const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "pos
 pub struct AddResult {
     /// Everything that is staged now, relative to the top.
     pub staged: Vec<String>,
-    /// All of it, also what is not listed.
+    /// Number of staged files, including those not listed.
     pub total: usize,
 }
 

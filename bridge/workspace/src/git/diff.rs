@@ -22,7 +22,7 @@ pub struct Diff {
     pub output: String,
     /// Files that the patch changes.
     pub files: Vec<DiffFile>,
-    /// All of them, also those not listed.
+    /// Number of changed files, including those not listed.
     pub total: usize,
     /// `start` of the next part of the patch.
     #[serde(skip_serializing_if = "Option::is_none")]

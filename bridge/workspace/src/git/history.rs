@@ -7,13 +7,13 @@ use tandem_error::Failure;
 
 use super::repository::{Repository, git_failure, revision};
 
-/// Most commits of one answer.
+/// Maximum number of commits in one answer.
 const MAX_COMMITS: u64 = 1000;
 
 /// The answer of `git_log`.
 #[derive(Debug, Default, Serialize)]
 pub struct GitLog {
-    /// As `git log --oneline` prints it.
+    /// The log in the format of `git log --oneline`.
     pub output: String,
     /// The commits of `output`, with all their fields.
     pub commits: Vec<Commit>,
@@ -29,7 +29,7 @@ pub struct Commit {
     pub hash: String,
     /// Name and mail address of the author.
     pub author: String,
-    /// When it was written, ISO 8601.
+    /// Date of the author, in ISO 8601.
     pub date: String,
     /// First line of the message.
     pub subject: String,
@@ -38,7 +38,7 @@ pub struct Commit {
 /// The answer of `git_list_branches`.
 #[derive(Debug, Default, Serialize)]
 pub struct BranchList {
-    /// As `git branch -a` prints it.
+    /// The list in the format of `git branch -a`.
     pub output: String,
     /// The branches of `output`, with all their fields.
     pub branches: Vec<BranchInfo>,
@@ -51,10 +51,10 @@ pub struct BranchInfo {
     pub name: String,
     /// Abbreviated hash of its commit.
     pub commit: String,
-    /// It is checked out here.
+    /// Whether it is checked out here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub current: bool,
-    /// It belongs to a remote.
+    /// Whether it belongs to a remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remote: bool,
     /// Branch that it tracks; empty if it tracks none.
@@ -69,9 +69,9 @@ pub struct LogOptions {
     pub count: u64,
     /// Number of commits to skip.
     pub start: u64,
-    /// From where; HEAD by default.
+    /// The newest commit; HEAD by default.
     pub revision: Option<String>,
-    /// Only commits that touch these.
+    /// Selects commits that touch these files.
     pub files: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ pub async fn log(repository: &Repository<'_>, selection: &LogOptions) -> Result<
     Ok(log)
 }
 
-/// All branches, also those of remotes as they were last fetched.
+/// Lists all branches, including those of remotes as of the last fetch.
 ///
 /// # Errors
 /// `COMMAND_FAILED` when git reports an error.

@@ -20,7 +20,7 @@ use crate::quoted_path::unquote;
 const MAX_POINTER_BYTES: u64 = 64 << 10;
 /// Maximum number of entries of git's folder; a folder with more is refused.
 const MAX_ENTRIES: usize = 2_000_000;
-/// As git itself: alternates of alternates, so deep.
+/// Maximum depth of alternates of alternates, as in git.
 const MAX_DEPTH: usize = 6;
 
 /// The places where a repository may keep anything.
@@ -174,12 +174,12 @@ impl RepositoryLayout {
         Err(layout_failure(&self.objects(), "its alternates have alternates, and so on, too deep"))
     }
 
-    /// Where the objects are.
+    /// The folder of the object database.
     pub fn objects(&self) -> PathBuf {
         self.common_dir.join("objects")
     }
 
-    /// Takes the working tree that the configuration names (`core.worktree`).
+    /// Sets the working tree that the configuration names (`core.worktree`).
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED` when it is outside.
@@ -214,7 +214,7 @@ fn device(folder: &Path) -> Option<u64> {
     folder.metadata().ok().map(|metadata| metadata.dev())
 }
 
-/// As git knows its folder.
+/// Whether git accepts the folder as a git directory.
 fn is_git_dir(folder: &Path) -> bool {
     folder.join("HEAD").symlink_metadata().is_ok()
         && (is_git_dir_at(folder) || folder.join("commondir").exists())
@@ -305,7 +305,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where a link leads, when that is a folder.
+    /// The target of a link, if it is a folder.
     fn link(&self, path: &Path) -> Result<Option<PathBuf>, Failure> {
         let text = path.read_link().map_err(|error| layout_failure(path, &error.to_string()))?;
         // A HEAD of old times is a link to a reference that may not be there yet.

@@ -29,11 +29,11 @@ pub struct Repository<'a> {
     roots: &'a Roots,
     /// The folder the call named, links resolved.
     pub folder: PathBuf,
-    /// Where git works: the top of the working tree, or the root when that lies deeper.
+    /// Git's working folder: the top of the working tree, or the root if that is deeper.
     pub top: PathBuf,
     /// The working tree begins above the root.
     pub narrowed: bool,
-    /// How many repositories this one is a submodule of.
+    /// Number of repositories around it, if it is a submodule.
     pub depth: usize,
     /// Settings from the repository's configuration.
     pub settings: Settings,

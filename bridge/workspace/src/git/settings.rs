@@ -214,7 +214,7 @@ impl Setting {
         crate::quoted_path::quote(&key)
     }
 
-    /// As git reads it back. Only what is listed comes here, so section and name are plain words.
+    /// Writes the setting for git to read. Only listed keys occur, so section and name need no quoting.
     fn write(&self, text: &mut Vec<u8>) {
         text.push(b'[');
         text.extend_from_slice(&self.section);

@@ -18,7 +18,7 @@ const MAX_SUBMODULES: usize = 50;
 /// The answer of `git_status`.
 #[derive(Debug, Default, Serialize)]
 pub struct Status {
-    /// As `git status --porcelain` prints it.
+    /// The status in the format of `git status --porcelain`.
     pub output: String,
     /// The branch, also before its first commit; empty when detached.
     pub branch: String,
@@ -34,11 +34,11 @@ pub struct Status {
     /// Commits only the upstream has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
-    /// Nothing is changed, staged or untracked.
+    /// Whether nothing is changed, staged or untracked.
     pub clean: bool,
     /// Changed files, up to [`MAX_PATHS`].
     pub files: Vec<ChangedFile>,
-    /// All of them, also those not listed.
+    /// Number of changed files, including those not listed.
     pub total: usize,
     /// Parts that were not checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +52,7 @@ pub struct ChangedFile {
     pub status: String,
     /// Relative to the top, quoted as git does when it is not plain text.
     pub path: String,
-    /// Where it was before it was renamed or copied.
+    /// Path before it was renamed or copied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Changes inside a submodule: `modified content`, `untracked content`, or both.
@@ -152,7 +152,7 @@ fn note(found: &mut Status, path: &str, what: &'static str) {
 }
 
 impl ChangedFile {
-    /// As `git status --porcelain` prints it.
+    /// The line in the format of `git status --porcelain`.
     fn line(&self) -> String {
         match &self.from {
             Some(from) => format!("{} {from} -> {}\n", self.status, self.path),

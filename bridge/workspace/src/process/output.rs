@@ -44,7 +44,7 @@ impl BoundedOutput {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// As text, with a note where bytes are missing.
+    /// The output as text, with a note where bytes are missing.
     pub fn text(&self) -> String {
         let mut bytes = self.head.clone();
         if self.dropped_bytes() > 0 {
@@ -54,7 +54,7 @@ impl BoundedOutput {
         strip_escapes(&String::from_utf8_lossy(&bytes))
     }
 
-    /// All bytes, when none is missing.
+    /// All bytes, unless some are missing.
     pub fn whole(mut self) -> Option<Vec<u8>> {
         if self.dropped_bytes() > 0 {
             return None;
@@ -64,7 +64,7 @@ impl BoundedOutput {
     }
 }
 
-/// Both pipes, each for itself.
+/// The output of both pipes, separately.
 #[derive(Debug)]
 pub struct CapturedOutput {
     /// Bytes that the program wrote to stdout.

@@ -11,12 +11,12 @@ use crate::build::report::{BuildDiagnostic, BuildReport};
 #[derive(Debug)]
 pub struct CargoParser {
     folder: PathBuf,
-    /// Where the files of a manifest are found, which a workspace decides.
+    /// The folders of manifests' files, which a workspace determines.
     bases: HashMap<String, PathBuf>,
 }
 
 impl CargoParser {
-    /// For a project in this folder.
+    /// A parser for a project in this folder.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), bases: HashMap::new() }
     }

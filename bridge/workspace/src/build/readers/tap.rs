@@ -40,7 +40,7 @@ struct FailingEntry {
     /// The stack is being read, whose first frame in the test's own file is the place.
     stack: bool,
     suite: bool,
-    /// It is a file: how its process ended.
+    /// For an entry of a file: how its process ended.
     exit: Option<String>,
 }
 
