@@ -15,7 +15,7 @@ pub mod soak;
 
 use std::pin::Pin;
 
-/// How much to do, and from which seed.
+/// Size of a campaign, and its random seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Frames, requests or rounds, as the campaign counts.

@@ -207,7 +207,7 @@ impl DapClient {
         self.begin("launch", launch, source, lines).await
     }
 
-    /// The same for a program that runs already.
+    /// As [`launch_child`](Self::launch_child), for a program that is running already.
     ///
     /// # Errors
     /// When anything on the way fails.
@@ -260,7 +260,7 @@ impl DapClient {
         self.read(until, false).await
     }
 
-    /// Takes the stdout that was not taken before, up to a pattern.
+    /// Returns the stdout that was not taken before, up to a pattern.
     ///
     /// # Errors
     /// When it is refused, or nothing new matches in time.

@@ -56,7 +56,7 @@ impl DapClient {
         Self::start_in(name, runtime.environment().context("no runtime")?, transcript)
     }
 
-    /// The same, with these variables on top of our own.
+    /// As [`start`](Self::start), with these variables in addition to those of the test.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -68,7 +68,7 @@ impl DapClient {
         Self::start_with(name, &[], environment, transcript)
     }
 
-    /// The same, with flags.
+    /// As [`start_in`](Self::start_in), with flags.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -362,7 +362,7 @@ impl DapClient {
         self.request_answered(command, Ok(Value::Null)).await
     }
 
-    /// The same, answered with this body or this refusal.
+    /// As [`request`](Self::request), answered with this body or this refusal.
     ///
     /// # Errors
     /// When it does not come.

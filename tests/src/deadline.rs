@@ -29,7 +29,7 @@ pub fn deadline(seconds: u64) -> Duration {
     scaled(Duration::from_secs(seconds))
 }
 
-/// The same in milliseconds, for `timeoutMs`.
+/// As [`deadline`], in milliseconds, for `timeoutMs`.
 pub fn deadline_ms(seconds: u64) -> u64 {
     u64::try_from(deadline(seconds).as_millis()).unwrap_or(u64::MAX)
 }

@@ -34,7 +34,7 @@ pub struct Interface {
 pub struct Schema(BTreeMap<String, Interface>);
 
 impl Schema {
-    /// Of the package that set-up has fetched.
+    /// The schema of the package that set-up has downloaded.
     ///
     /// # Errors
     /// When it cannot be read.

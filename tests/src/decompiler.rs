@@ -31,7 +31,7 @@ impl Decompiler {
         Self::with_help(distant, own, does, HELP)
     }
 
-    /// The same with other options.
+    /// As [`new`](Self::new), with other options.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -69,7 +69,7 @@ impl Decompiler {
         format!("{}:{}", self.folder.display(), std::env::var("PATH").unwrap_or_default())
     }
 
-    /// How it was called so far, each time its arguments.
+    /// The arguments of each call so far.
     pub fn calls(&self) -> Vec<String> {
         lines(&self.folder.join("log"))
     }

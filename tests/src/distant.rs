@@ -50,7 +50,7 @@ impl DistantSources {
         Ok(Self { folder, runtime, environment })
     }
 
-    /// The same; every `https` address leads to this server, by a proxy.
+    /// As [`new`](Self::new); a proxy routes every `https` address to this server.
     ///
     /// # Errors
     /// When they cannot be made.
@@ -73,7 +73,7 @@ impl DistantSources {
         self.path("bin/distantlib.pdb")
     }
 
-    /// Takes the library's PDB away; returns its bytes.
+    /// Removes the library's PDB and returns its bytes.
     ///
     /// # Errors
     /// When it is gone already.

@@ -120,7 +120,7 @@ pub fn test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
     Ok(copy)
 }
 
-/// The same of a project that needs packages of npm, with what set-up has fetched of them.
+/// As [`test_project`], for a project with npm packages, which set-up has downloaded.
 ///
 /// # Errors
 /// When it cannot be copied.
@@ -168,7 +168,7 @@ fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 impl Runtime {
-    /// For names of snapshots.
+    /// Name of the runtime in the file names of snapshots.
     pub fn name(self) -> &'static str {
         match self {
             Self::Net31 => "net31",

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::fixture;
 
-/// How often it is looked whether its processes have ended.
+/// Interval of the checks whether its processes have ended.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The variable that every process of a session inherits.

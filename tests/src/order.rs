@@ -14,7 +14,7 @@ pub struct EventOrder {
 }
 
 impl EventOrder {
-    /// Takes the next event by its name.
+    /// Adds the next event by its name.
     ///
     /// # Errors
     /// - `initialized` or `exited` comes twice (`terminated` may, for a client that joins after the end);

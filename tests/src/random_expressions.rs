@@ -50,7 +50,7 @@ impl Grammar {
     /// C# 14, in the program `compiled`.
     pub const MODERN: Self = modern::MODERN;
 
-    /// All that have parts, or are more than a variable.
+    /// Constructs that have parts, or are more than a variable.
     fn composed(&self) -> impl Iterator<Item = Construct> {
         [self.common, self.own, self.for_compiler].into_iter().flatten().copied()
     }

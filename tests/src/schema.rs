@@ -11,7 +11,7 @@ use serde_json::Value;
 pub struct Schemas(HashMap<String, Value>);
 
 impl Schemas {
-    /// From the result of `tools/list`.
+    /// Reads the schemas in the result of `tools/list`.
     ///
     /// # Errors
     /// When a tool has none.

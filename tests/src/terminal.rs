@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::deadline::deadline;
 use crate::fixture;
 
-/// Nothing takes longer to appear, even on a busy machine, s.
+/// Time limit for text to appear, even on a busy machine, s.
 const DEADLINE: u64 = 30;
 
 /// A terminal and the shell in it. Dropping it closes the terminal, as a click on its cross does.

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::deadline::deadline;
 use crate::fixture;
 
-/// Longest request that is read, bytes.
+/// Maximum size of a request, bytes.
 const MAX_REQUEST_LEN: usize = 64 * 1024;
 /// The deadline for an expected request, s.
 const DEADLINE: u64 = 30;
@@ -31,7 +31,7 @@ pub enum Reply {
     Whole(u16, Vec<String>, Vec<u8>),
     /// Status 302 to this address.
     Redirect(String),
-    /// Nothing, and the connection stays open.
+    /// No response, and the connection stays open.
     Silence,
     /// A body without an end, sent as fast as the client reads.
     Endless,
@@ -71,7 +71,8 @@ impl WebServer {
         Self::serve(Arc::new(answer), None).await
     }
 
-    /// The same with TLS, by the certificate of `fixtures/tls` (`localhost`, `sources.example`).
+    /// As [`start`](Self::start) with TLS, by the certificate of `fixtures/tls`
+    /// (`localhost`, `sources.example`).
     ///
     /// # Errors
     /// When there is no port, or no certificate.

@@ -266,7 +266,7 @@ async fn mcp_step(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(median(taken))
 }
 
-/// How often a loop passes a breakpoint whose condition never holds.
+/// Number of times per second that a loop passes a breakpoint whose condition never holds.
 async fn conditional_hits(runtime: Runtime) -> anyhow::Result<f64> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.keeps_output = false;
@@ -331,7 +331,7 @@ async fn measure_page(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(median(taken))
 }
 
-/// From the start of the adapter to its answer to `initialize`.
+/// Time from the start of the adapter to its response to `initialize`.
 async fn initialized(runtime: Runtime) -> anyhow::Result<Duration> {
     let start = Instant::now();
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

@@ -34,7 +34,7 @@ struct MeasuredClient {
     name: String,
     driver: Driver,
     thread: Value,
-    /// By what was measured, one value per turn, milliseconds.
+    /// One value per turn for each measurement, milliseconds.
     took: [Vec<f64>; 3],
 }
 

@@ -121,7 +121,7 @@ fn milliseconds(taken: Duration) -> f64 {
     taken.as_secs_f64() * 1e3
 }
 
-/// How often the debugging library alone reports a breakpoint and resumes, in a second.
+/// Number of times per second that the debugging library alone reports a breakpoint and resumes.
 async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
     let mut program = tokio::process::Command::new(runtime.dotnet().context("no runtime")?)
         .arg(fixture::program("spin"))
@@ -152,7 +152,7 @@ async fn floor(runtime: Runtime) -> anyhow::Result<f64> {
     Ok(1e6 / micros)
 }
 
-/// How often a loop passes a breakpoint whose condition never holds, in a second.
+/// Number of times per second that a loop passes a breakpoint whose condition never holds.
 async fn hits(build: &Path, runtime: Runtime, condition: &str) -> anyhow::Result<f64> {
     let mut editor = start_editor(build, runtime)?;
     editor.keeps_output = false;

@@ -17,9 +17,9 @@ use cordebug::debugger::Process;
 use cordebug::runtime;
 use cordebug::thread::Thread;
 
-/// How often each is measured.
+/// Number of measurements of each kind.
 const ROUNDS: usize = 200;
-/// Longest wait for a callback.
+/// Time limit for a callback of the runtime.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The debugged process, and the callbacks of the runtime.

@@ -15,7 +15,7 @@ use super::session::{AdapterScript, RawConnection};
 
 /// Requests before the session is ended and another begun.
 const SESSION: u64 = 1500;
-/// Most that one client has under way before it reads.
+/// Maximum number of requests of one client in progress before it reads.
 const WINDOW: usize = 40;
 
 /// A client, and what it waits for.
@@ -40,7 +40,7 @@ impl PipeliningClient {
         Ok(())
     }
 
-    /// Until it waits for at most so many answers.
+    /// Reads until at most `left` responses are missing.
     async fn read(&mut self, left: usize) -> anyhow::Result<()> {
         while self.owed.len() > left {
             self.take().await?;

@@ -22,7 +22,7 @@ use crate::deadline::deadline;
 use crate::fixture::{self, Runtime};
 use crate::marked::{self, MarkedSession};
 
-/// When everything has ended: an adapter may take 10 s to detach from a program by itself, s.
+/// Time until all processes have ended: an adapter may take 10 s to detach from a program by itself, s.
 const LIMIT: u64 = 30;
 /// Somewhere in here the kill falls: from before there is a host to a program at its work.
 const MOMENTS: std::ops::Range<u64> = 0..2500;
@@ -30,7 +30,7 @@ const MOMENTS: std::ops::Range<u64> = 0..2500;
 /// Another client joins, if it is let in so soon.
 const GUEST: Duration = Duration::from_millis(500);
 
-/// How the session is begun.
+/// The program that starts the session.
 #[derive(Debug, Clone, Copy)]
 enum EntryPoint {
     Relay,
@@ -244,7 +244,7 @@ impl LaunchingClient {
         }
     }
 
-    /// In good order, or by hanging up.
+    /// Ends the session in order, or by closing its connection.
     async fn leave(self, politely: bool) {
         let part = async |editor: &mut RawConnection| {
             if politely && editor.send("disconnect", json!({})).await.is_ok() {
@@ -276,7 +276,7 @@ impl LaunchingClient {
     }
 }
 
-/// Takes its end; whether it ends in time is found with all the others.
+/// Waits for the end of a client; whether it ends in time is checked with all other processes.
 async fn end(child: Option<Child>) {
     if let Some(mut child) = child {
         drop(tokio::time::timeout(deadline(LIMIT), child.wait()).await);

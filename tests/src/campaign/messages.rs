@@ -17,7 +17,7 @@ use crate::fixture;
 
 /// Requests under way at once; fewer than a client may have.
 const WINDOW: usize = 256;
-/// After so many frames a separate connection is broken on purpose.
+/// Number of frames after which a separate connection is broken on purpose.
 const BREAK_EVERY: u64 = 2000;
 
 const COMMANDS: [&str; 27] = [
@@ -53,7 +53,7 @@ const COMMANDS: [&str; 27] = [
 /// Requests that wait for answers, and the answers received.
 #[derive(Default)]
 struct PendingResponses {
-    /// By number, as they were sent.
+    /// The bytes that were sent, by number.
     waiting: BTreeMap<i64, Vec<u8>>,
     answered: u64,
     unasked: u64,
