@@ -104,7 +104,7 @@ impl Tool {
         })
     }
 
-    /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
+    /// Converts it to MCP's form; `None` when its tables are wrong, which a test excludes.
     ///
     /// The description of `debug_sessions` explains the argument `session` for all debugging tools: in each
     /// schema it would cost a model 300 tokens.

@@ -37,13 +37,13 @@ const WAITING: [&str; 13] = [
     "debug_trace",
     "debug_follow",
 ];
-/// Most triggers that run at a time.
+/// Maximum number of triggers that run at once.
 const MAX_TRIGGERS: usize = 8;
 /// Output of a command, bytes of each stream.
 const MAX_OUTPUT_BYTES: usize = 2048;
-/// How long input may wait for the program to read.
+/// Time limit for the program to read the input.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(600);
-/// How long an answer waits for a trigger that is about to end.
+/// Time that an answer waits for a trigger that is about to end.
 const TRIGGER_TIMEOUT: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::server::EarlyRequests;
 use crate::session::{AgentSession, SessionPlan};
 use crate::source::absolute;
 
-/// How long a running .NET process may take to report its modules, and how often to poll for them.
+/// Time limit for a running .NET process to report its modules, and the interval of the checks.
 const MODULES_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 

@@ -28,15 +28,15 @@ use table::{Keep, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
 const HIT_BOUNDS: (u64, u64) = (20, 1000);
-/// The same where not every hit is a row.
+/// As the bounds before, for modes in which not every hit is a row.
 const SUMMARY_HIT_BOUNDS: (u64, u64) = (1000, 100_000);
-/// Most expressions of one place.
+/// Maximum number of expressions at one location.
 const MAX_EXPRESSIONS: usize = 20;
 /// Maximum number of traced places.
 const MAX_PLACES: usize = 20;
-/// How long the last rows may be on their way once the program is stopped.
+/// Time that the last rows may arrive after the program is stopped.
 const LATE_ROW_TIMEOUT: Duration = Duration::from_millis(50);
-/// How long the stop after the last row may take to be reported.
+/// Time limit for the report of the stop after the last row.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tools for traces.

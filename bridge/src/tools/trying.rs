@@ -28,7 +28,7 @@ use recorded_input::RecordedInput;
 const DEFAULT_TOKENS: u64 = 1500;
 /// Default time limit of each run (`timeoutMs`): both runs together must end before clients abort the call.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Most expressions, and most values that are set.
+/// Maximum number of expressions, and of values that are set.
 const MAX_EXPRESSIONS: usize = 20;
 /// Hits up to here are counted one by one, so that it is known how many there were.
 const MAX_COUNTED_HITS: u64 = 100;
@@ -66,7 +66,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
 #[derive(Debug)]
 struct Experiment {
     place: TargetHit,
-    /// Where the runs end; else with the program or its first stop.
+    /// Location at which the runs end; `None` for the end of the program or its first stop.
     until: Option<TargetHit>,
     /// Names and the expressions of their new values.
     set: Vec<(String, String)>,
@@ -88,9 +88,9 @@ struct TargetHit {
 /// Position at which the program continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Skip {
-    /// At the current statement.
+    /// Stay at the current statement.
     Nothing,
-    /// At the next statement.
+    /// Continue at the next statement.
     Statement,
     To(u64),
 }

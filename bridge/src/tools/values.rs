@@ -7,19 +7,19 @@ use crate::agent_view::Values;
 use crate::bounds::cut;
 use crate::session::AgentSession;
 
-/// Longest value, characters.
+/// Maximum characters of a value.
 pub(super) const MAX_VALUE_LEN: usize = 400;
 /// Rows below the first level, each.
 const MAX_INNER_ROWS: u64 = 20;
 
-/// How much of the values one answer may show.
+/// Reads variables within the limits of one answer.
 pub(super) struct VariableReader<'a> {
     session: &'a AgentSession,
     left: usize,
 }
 
 impl<'a> VariableReader<'a> {
-    /// At most `most` rows over all depths.
+    /// A reader of at most `most` rows over all depths.
     pub(super) fn new(session: &'a AgentSession, most: usize) -> Self {
         Self { session, left: most }
     }

@@ -19,7 +19,7 @@ use crate::call::ToolCall;
 use crate::event_listener::ProgramState;
 use crate::session::{AgentSession, REQUEST_TIMEOUT};
 
-/// Only waits longer than this ask whether the program wants input.
+/// Only longer waits check whether the program waits for input.
 pub(super) const INPUT_CHECK_TIMEOUT: Duration = Duration::from_millis(250);
 /// The same for a step, which ends sooner even on a busy machine, unless it is the read itself: another
 /// thread that keeps reading does not end it.
@@ -52,8 +52,9 @@ pub(super) fn may_continue(session: &AgentSession) -> bool {
     follows && is_stopped && session.agent_view.pending() && !session.agent_view.knows(now.news)
 }
 
-/// The same; whether the program asks for input counts only after this long. A step is followed for as long
-/// before the stop of another program counts. If a run is followed by another, the wait continues in that.
+/// As [`wait_for_news`], but a wait of the program for input counts only after this time. A step is
+/// followed for the same time before the stop of another program counts. If another run follows,
+/// the wait continues in that.
 pub(super) async fn wait_longer(
     call: &ToolCall,
     session: &AgentSession,
@@ -275,9 +276,9 @@ async fn format_outcome(session: &AgentSession, waited: &WaitOutcome, knows: boo
 }
 
 enum WaitOutcome {
-    /// With a stop or the end of the program.
+    /// A stop or the end of the program.
     News,
-    /// With the stop of another program of the family.
+    /// A stop of another program of the family.
     Relative(Arc<AgentSession>),
     /// The program waits for input.
     Input { keys: bool, wait: InputWait },

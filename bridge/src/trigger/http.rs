@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// How long a request may take: a program that is stopped does not answer.
+/// Time limit of a request: a program that is stopped does not answer.
 const MAX_DURATION: Duration = Duration::from_secs(600);
-/// How long a server may take to listen.
+/// Time limit for a server to listen.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often it is tried.
+/// Interval between attempts to connect.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Largest body that is read, bytes.
 const MAX_BODY_BYTES: usize = 1 << 20;
-/// How much of the body is reported, in characters.
+/// Maximum characters of the body that are reported.
 const MAX_REPORTED_CHARS: usize = 2000;
 
 /// An HTTP request to this machine.

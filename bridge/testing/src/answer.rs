@@ -25,7 +25,7 @@ const MAX_QUIET_BYTES: usize = 512;
 /// Calls of the user's own code in one failure.
 const MAX_CALLS: usize = 5;
 
-/// How a run went, apart from its tests.
+/// Outcome of a run, apart from its tests.
 pub struct RunSummary<'a> {
     /// The framework's name.
     pub tool: &'a str,
@@ -35,7 +35,7 @@ pub struct RunSummary<'a> {
     pub folder: &'a str,
     /// Exit code of the last process.
     pub exit_code: i32,
-    /// How long it took, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: u64,
     /// A build or a source is broken.
     pub broken: bool,

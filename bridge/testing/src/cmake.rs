@@ -46,7 +46,7 @@ struct CtestEntry {
     labels: Vec<String>,
     place: Option<(String, u32)>,
     disabled: bool,
-    /// It passes when its program fails.
+    /// Whether it passes when its program fails.
     will_fail: bool,
 }
 
@@ -378,7 +378,7 @@ impl TestFramework for Cmake {
         true
     }
 
-    /// As `ctest -R`: a regular expression.
+    /// Compares as `ctest -R` does: with a regular expression.
     fn matches(&self, filter: &str, test: &TestItem) -> bool {
         match regex::Regex::new(filter) {
             Ok(pattern) => pattern.is_match(&test.id),

@@ -40,7 +40,7 @@ const PREAMBLE: &[&str] = &[
 /// The test framework of .NET: VSTest or Microsoft.Testing.Platform.
 pub struct Dotnet;
 
-/// Where a debugger stops: at an assertion, or the exception that is known, when it is thrown; at any other
+/// Stops for failing tests: at an assertion, or at the known exception, when it is thrown; at any other
 /// exception when it leaves the user's code.
 pub fn stops(known: Option<&KnownException>) -> Stops {
     let thrown = match known {

@@ -73,9 +73,9 @@ pub trait TestFramework: Sync {
 /// The tests to run, as a selection resolves to them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChosenTests {
-    /// All tests of the project.
+    /// Every test of the project.
     Everything,
-    /// By a filter in the runner's own language.
+    /// The tests that match a filter in the runner's own language.
     Filter(String),
     /// Exactly these tests, from the list.
     Tests(Vec<TestItem>),
@@ -91,7 +91,7 @@ impl ChosenTests {
     }
 }
 
-/// All frameworks; of several that detect a project the first is taken.
+/// All frameworks; if several detect a project, the first is used.
 pub const ALL: &[&dyn TestFramework] =
     &[&Dotnet, &Cargo, &Go, &Jest, &Vitest, &NodeTest, &Pytest, &Unittest, &Rspec, &Minitest, &Cmake];
 

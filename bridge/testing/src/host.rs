@@ -24,13 +24,13 @@ pub struct ProcessLaunch {
     pub engine: &'static str,
     /// Launch attributes that differ from the command's, such as `module`.
     pub attributes: Map<String, Value>,
-    /// Where a debugger stops when a test fails.
+    /// Stops of a debugger for failing tests.
     pub stops: Stops,
     /// Receives the process id once it is known.
     pub started: Option<oneshot::Sender<u32>>,
 }
 
-/// Where a debugger stops when a test fails.
+/// Stops that a debugger makes when a test fails.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stops {
     /// Exception filters of the engine, with their conditions.
@@ -42,7 +42,7 @@ pub struct Stops {
     pub own_frames: bool,
     /// A test that fails without a stop is run once more, and stops where what it failed with is thrown.
     pub retries: bool,
-    /// How lines begin that the runner prints of itself, which are left out of the first answer.
+    /// Prefixes of lines that the runner prints itself, which the first answer omits.
     pub preamble: &'static [&'static str],
     /// Reason why the framework has no such place.
     pub note: Option<&'static str>,

@@ -47,7 +47,7 @@ pub enum TestStatus {
     Passed,
     /// A check failed, it threw, crashed or ran too long.
     Failed,
-    /// It was not run, on purpose.
+    /// The framework skipped the test on purpose.
     Skipped,
 }
 
@@ -71,7 +71,7 @@ pub struct TestResult {
     /// The value that the comparison got.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
-    /// Where it failed, in the user's code.
+    /// Source file of the failure, in the user's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line of the failure, from 1.
@@ -83,7 +83,7 @@ pub struct TestResult {
     /// Output of the test, where the framework separates it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// How long it took, in milliseconds.
+    /// Duration of the test, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The target framework, where a project is built for several.

@@ -102,7 +102,7 @@ fn stops() -> Stops {
     Stops { filters: vec![("uncaught", None)], ..Stops::default() }
 }
 
-/// How a module is started under a debugger.
+/// Configures the launch of a module under a debugger.
 fn set_up_debugging(run: &FrameworkRun<'_>, launch: &mut ProcessLaunch, module: Option<&str>) {
     let python = python(run);
     if python.is_absolute() || run.options.python.is_some() {

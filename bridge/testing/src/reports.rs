@@ -33,7 +33,7 @@ const MAX_PARTS: usize = 1 << 20;
 pub struct LoadError {
     /// Path of the source, as the framework reports it.
     pub file: String,
-    /// From 1; 0 where it is not known.
+    /// Line from 1; 0 if it is unknown.
     pub line: u32,
     /// Why it cannot be loaded.
     pub message: String,
@@ -84,7 +84,7 @@ impl ReportPipe {
         })
     }
 
-    /// For the helpers' environment.
+    /// Path of the pipe, for the helpers' environment.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -22,7 +22,7 @@ use crate::select::{TestSelection, none};
 const FAILED: i32 = 1;
 /// Number of failures that are reported while a run continues.
 const MAX_REPORTED_FAILURES: usize = 5;
-/// Longest reported message of a failure, in characters.
+/// Maximum characters of a reported failure message.
 const MAX_TOLD: usize = 200;
 /// Output of the runner in an answer, bytes.
 const DEFAULT_OUTPUT_BYTES: usize = 8 << 10;
@@ -46,9 +46,9 @@ pub struct TestRequest {
 
 /// The outcome of a run.
 pub struct TestRunOutcome {
-    /// As a tool answers it; `error` is set when a test failed, none ran, or the build failed.
+    /// The tool's answer; `error` is set when a test failed, none ran, or the build failed.
     pub answer: Value,
-    /// All results, of which the answer has the most important ones.
+    /// All results; the answer contains the most important ones.
     pub results: TestResults,
 }
 

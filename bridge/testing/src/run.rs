@@ -94,7 +94,7 @@ impl Default for TestRunOptions {
 pub struct FrameworkRun<'a> {
     /// The project with the tests.
     pub project: &'a Project,
-    /// How to run the tests.
+    /// Options of the call for this run.
     pub options: &'a TestRunOptions,
     /// The only target framework to run, if the call names one.
     pub framework: Option<&'a str>,

@@ -32,7 +32,7 @@ const DEBUGGEES: [Option<Subject>; 9] = [
 ];
 /// Memory that allocators and caches may still add after the first sessions, KiB.
 const GROWTH: u64 = 24 * 1024;
-/// The same for descriptors and threads: one more session may still be ending.
+/// As [`GROWTH`], for descriptors and threads: one more session may still be ending.
 const FEW: u64 = 4;
 
 /// Plays so many sessions, every other one through the bridge.

@@ -19,13 +19,13 @@ const MAX_THREADS: usize = 50;
 pub(super) enum Keep {
     #[default]
     All,
-    /// Those whose values differ from the last ones at their place.
+    /// Hits whose values differ from the previous ones at their location.
     Changes,
     /// Each combination of values once, with its number of hits.
     Distinct,
     /// The first and the last.
     Ends,
-    /// None: only the numbers.
+    /// No rows, only their number.
     Counts,
 }
 
@@ -66,7 +66,7 @@ struct TraceRow {
     /// Number of the hit over all places, from 1.
     hit: u64,
     values: Value,
-    /// How many hits had these values.
+    /// Number of hits with these values.
     count: u64,
 }
 

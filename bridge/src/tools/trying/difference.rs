@@ -7,12 +7,12 @@ use super::Experiment;
 use super::run::ExperimentRun;
 use crate::bounds::{Budget, cut};
 
-/// Longest value or line in a difference, characters.
+/// Maximum characters of a value or line in a difference.
 const MAX_TEXT_CHARS: usize = 120;
 /// Names of the streams.
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
-/// How an experiment is answered.
+/// Builds the answer of an experiment.
 pub(super) struct ExperimentReport<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) budget: Budget,
@@ -162,7 +162,7 @@ fn differences(with: &ExperimentRun, without: &ExperimentRun) -> Vec<String> {
     found
 }
 
-/// How a run ended, in words.
+/// Describes the end of a run in a sentence.
 fn end(run: &ExperimentRun) -> String {
     match (run.ended, &run.why, run.exit_code) {
         ("exited", _, Some(code)) => format!("exited with code {code}"),

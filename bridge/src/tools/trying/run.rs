@@ -22,7 +22,7 @@ use crate::tools::values::MAX_VALUE_LEN;
 
 /// Output that is compared, bytes per stream.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
-/// How long a program may wait for input, while another thread may still do something.
+/// Time that a program may wait for input while another of its threads may still act.
 const INPUT_WAIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a program that reads may take before it is considered to wait.
 const READ_TIMEOUT: Duration = Duration::from_millis(250);
@@ -34,9 +34,9 @@ const NEVER: &str = r"[^\s\S]";
 /// Outcome of one run of an experiment.
 #[derive(Debug, Default)]
 pub(super) struct ExperimentRun {
-    /// It came to the place.
+    /// Whether it reached the location.
     pub(super) came: bool,
-    /// How often it passed or came to the place.
+    /// Number of times it passed or reached the location.
     pub(super) hits: u64,
     /// Why the breakpoint at the place is not set, if it is not.
     pub(super) unbound: Option<String>,
@@ -110,7 +110,7 @@ pub(super) async fn run(
 enum WaitEnd {
     Stopped,
     Exited,
-    /// It waits for input that it is not given.
+    /// The program waits for input that it does not get.
     Input,
     Timeout,
 }
@@ -135,7 +135,7 @@ struct ActiveRun<'a> {
     place: u64,
     until: u64,
     limit: Instant,
-    /// All input was written.
+    /// Cancelled when all input was written.
     is_given: CancellationToken,
 }
 

@@ -13,7 +13,7 @@ use crate::source::SourceText;
 
 /// Number of lines below a statement that are searched for the next one.
 const MAX_LINES_BELOW: u64 = 40;
-/// How long the stop at the other statement may take.
+/// Time limit for the stop at the other statement.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Moves a thread that is stopped in this frame.
@@ -75,7 +75,7 @@ async fn jump_to(session: &AgentSession, thread: &Value, target: &Value) -> Resu
 /// Words that begin what runs instead of the statement before.
 const OTHERWISE: [&str; 6] = ["else", "elif", "except", "catch", "finally", "case"];
 
-/// Where the next statement may be: the lines of the same block below `end`, up to its end.
+/// Candidates for the next statement: the lines of the same block below `end`, up to its end.
 fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
     let depth = |text: &str| text.len() - text.trim_start().len();
     let own = text.first().map(|text| depth(text)).unwrap_or_default();

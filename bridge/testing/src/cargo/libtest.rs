@@ -44,7 +44,7 @@ pub(super) struct Libtest {
     section: Option<(String, Vec<String>)>,
     /// Output of a running test, when nothing captures it.
     printed: Vec<String>,
-    /// Only these tests count; all when there are none.
+    /// Names of the tests that count; all if empty.
     wanted: Vec<String>,
     /// Errors that tests returned, when nothing captures them.
     errors: Vec<String>,
@@ -55,7 +55,7 @@ pub(super) struct Libtest {
 }
 
 impl Libtest {
-    /// For a program of this name.
+    /// A reader for a test program of this name.
     pub(super) fn new(program: &str) -> Self {
         Self {
             program: program.to_owned(),
@@ -75,7 +75,7 @@ impl Libtest {
         self.runs
     }
 
-    /// Only these tests count: rustdoc runs more tests than its filter names.
+    /// Counts only these tests: rustdoc runs more tests than its filter names.
     pub(super) fn restrict_to(mut self, names: Vec<String>) -> Self {
         self.wanted = names;
         self

@@ -11,7 +11,7 @@ const MAX_SOURCE: u64 = 8 << 20;
 /// Lines above a function that may be its attributes.
 const MAX_ATTRIBUTES: usize = 12;
 
-/// Where a test is, and what its attributes say.
+/// Location and attributes of a test function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TestDeclaration {
     /// Source file with the module.
@@ -20,7 +20,7 @@ pub(super) struct TestDeclaration {
     pub(super) line: u32,
     /// The reason of `#[ignore = "…"]`.
     pub(super) ignored: Option<String>,
-    /// It passes when it panics.
+    /// Whether it passes when it panics.
     pub(super) panics: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct CrateSources {
 }
 
 impl CrateSources {
-    /// Of the program with this root module.
+    /// Reads the sources of the program with this root module.
     pub(super) fn of(root: &Path) -> Self {
         Self { root: root.to_owned(), texts: HashMap::new() }
     }

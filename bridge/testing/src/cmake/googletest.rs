@@ -101,7 +101,7 @@ pub(super) struct GoogleTest {
 }
 
 impl GoogleTest {
-    /// Of a program that runs these tests.
+    /// A reader for a program that runs these tests.
     pub(super) fn new(tests: &[TestItem]) -> Self {
         let name = |test: &TestItem| test.handle["name"].as_str().unwrap_or_default().to_owned();
         Self { ids: tests.iter().map(|test| (name(test), test.clone())).collect(), current: None }

@@ -55,7 +55,7 @@ pub struct TestProject {
     pub target: PathBuf,
     /// `net8.0`, where the project is built for several.
     pub framework: Option<String>,
-    /// It is a program of Microsoft.Testing.Platform; else VSTest runs it.
+    /// Whether it is a program of Microsoft.Testing.Platform; else VSTest runs it.
     pub is_platform: bool,
     /// Path of VSTest's console program.
     pub console: PathBuf,
@@ -63,7 +63,7 @@ pub struct TestProject {
     pub settings: Option<PathBuf>,
     /// Arguments that the project has for its program.
     pub arguments: Vec<String>,
-    /// Where its program runs.
+    /// Working folder of its program.
     pub folder: PathBuf,
 }
 
@@ -72,7 +72,7 @@ pub struct TestProject {
 pub struct DotnetArguments {
     /// Arguments for MSBuild.
     pub build: Vec<String>,
-    /// For the program of the tests.
+    /// Arguments for the program of the tests.
     pub program: Vec<String>,
     /// Data collectors of VSTest.
     pub collectors: Vec<String>,

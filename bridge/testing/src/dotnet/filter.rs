@@ -19,7 +19,7 @@ pub enum TestCaseFilter {
     Or(Box<TestCaseFilter>, Box<TestCaseFilter>),
 }
 
-/// How a property is compared.
+/// Comparison of a property with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterOperator {
     /// `=`: the property equals the value.

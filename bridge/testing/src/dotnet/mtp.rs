@@ -17,7 +17,7 @@ use crate::model::{TestItem, TestResult, TestStatus};
 use crate::results::TestResults;
 use crate::run::{FrameworkRun, NullReader, ResultSource};
 
-/// How long the program may take to exit after it was asked to.
+/// Time limit for the program to exit after the request.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The code of a program that does not know its arguments.

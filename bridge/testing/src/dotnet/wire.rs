@@ -12,10 +12,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A longer message is refused.
 const MAX_MESSAGE: usize = 64 << 20;
-/// How long a process that has ended may have left messages unread.
+/// Time limit for reading the messages of a process that has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How messages are framed.
+/// Framing of the messages on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// `Content-Length: N`, an empty line, N bytes.

@@ -77,7 +77,7 @@ fn module(folder: &Path) -> String {
 }
 
 impl GoTestEvents {
-    /// For a module in this folder.
+    /// A reader for a module in this folder.
     pub(super) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -91,7 +91,7 @@ impl GoTestEvents {
         }
     }
 
-    /// For the test program of a package.
+    /// A reader for the test program of a package.
     pub(super) fn of_program(folder: &Path, package: &str, own: &Path) -> Self {
         Self { program: Some((package.to_owned(), own.to_owned())), ..Self::new(folder) }
     }
