@@ -35,7 +35,7 @@ struct AgentViewState {
     news: u64,
     /// The last run was answered with `pending`.
     pending: bool,
-    /// The last run was answered with a stop that the agent had not seen, and nothing ran.
+    /// Whether the last run was answered with a stop that the agent had not seen, so that nothing ran.
     held_back: bool,
     /// The wait for input that was reported, if nothing was written since.
     input_wait: Option<InputWait>,
@@ -104,8 +104,8 @@ impl AgentView {
         self.with(|inner| inner.pending)
     }
 
-    /// Whether a run requested now is answered with the stop that the agent has not seen yet, instead of
-    /// resuming from there. Never twice in a row: a repeated request is meant.
+    /// Whether a run is answered with a stop that the agent has not seen yet, instead of resuming from there.
+    /// Never twice in a row: a repeated request resumes.
     pub fn holds_back(&self, news: u64) -> bool {
         self.with(|inner| {
             inner.held_back = inner.news < news && !inner.held_back;

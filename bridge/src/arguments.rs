@@ -192,7 +192,7 @@ fn missing_argument(key: &str) -> Failure {
     Failure::invalid(format!("`{key}` is missing; it must be a string"))
 }
 
-/// The name in camel case. The underscores before it (`__ptyEcho`) are part of it.
+/// Converts a name to camel case. Leading underscores (`__ptyEcho`) are kept.
 fn camel(key: &str) -> String {
     let rest = key.trim_start_matches('_');
     let (before, _) = key.split_at(key.len() - rest.len());

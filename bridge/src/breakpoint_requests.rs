@@ -210,7 +210,7 @@ impl BreakpointRequests {
         self.0.values_mut().flatten()
     }
 
-    /// Keeps only those that `stay`.
+    /// Keeps only the breakpoints for which `stay` is true.
     pub fn retain(&mut self, stay: impl Fn(&AgentBreakpoint) -> bool) {
         self.0.values_mut().for_each(|list| list.retain(&stay));
     }
@@ -232,8 +232,8 @@ impl BreakpointRequests {
         copy
     }
 
-    /// Moves each breakpoint whose line's text moved, and drops those that were there for one run. Files with
-    /// nothing left stay until they are swept: their empty list is still to be sent.
+    /// Moves each breakpoint whose line's text has moved, and drops those of a single run. Files without
+    /// breakpoints stay until they are swept, because their empty list must be sent.
     pub fn relocate(&mut self) {
         self.take_all(Purpose::RunTo);
         self.take_all(Purpose::Trace);

@@ -76,7 +76,7 @@ impl ProgressReporter {
         Self { to: token.map(|token| (peer, token)), told: AtomicU64::new(0) }
     }
 
-    /// Reports what is being done. Each report increments the count; a client that is gone gets none.
+    /// Reports progress to the client, if it requested that. Each report increments the count.
     pub async fn say(&self, message: impl Into<String>) {
         if let Some((peer, token)) = &self.to {
             let count = self.told.fetch_add(1, Ordering::Relaxed) + 1;

@@ -120,7 +120,7 @@ mod tests {
         assert!(UNLISTED.iter().all(|name| matches!(all.find(name), Some(Ok(_)))));
     }
 
-    /// One argument of a tool, as the tool gets it.
+    /// Reads one argument as the tool receives it.
     fn read(tool: &Tool, name: &str, given: &Value) -> Result<Value, String> {
         let given = Map::from_iter([(name.to_owned(), given.clone())]);
         let arguments = ToolArguments::new(Some(given)).of_kinds(tool.kinds());

@@ -34,7 +34,7 @@ pub struct SessionFamily {
     pub parent: Option<String>,
     /// The first of them, when this agent is in it.
     pub root: Option<Arc<AgentSession>>,
-    /// Sessions that its program had started when this agent came.
+    /// Ids of the child sessions that existed when this agent joined.
     pub children: Vec<String>,
 }
 

@@ -87,7 +87,7 @@ fn host_and_port(text: &str) -> Result<String, String> {
     }
 }
 
-/// Libraries that log what passes through them, and how much of it is kept.
+/// Libraries that log all data at low levels, and the levels at which they are kept.
 const QUIET: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=info"];
 
 /// Runs the program to its end.

@@ -10,7 +10,7 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 
-/// The client's end, and what it wants to hear.
+/// Sends log notifications to the MCP client, from the level that it has set.
 #[derive(Debug)]
 pub struct ClientLog(Mutex<(Option<Peer<RoleServer>>, LoggingLevel)>);
 
@@ -35,7 +35,7 @@ impl ClientLog {
         self.with(|log| log.1 = level);
     }
 
-    /// Notifies the client, if it wants this level. A client that is gone gets nothing.
+    /// Notifies the client, if it has set this level or a lower one. Without a client it does nothing.
     pub async fn send(&self, level: LoggingLevel, data: Value) {
         let peer = self.with(|log| log.0.clone().filter(|_| weight(level) >= weight(log.1)));
         if let Some(peer) = peer {
@@ -47,7 +47,7 @@ impl ClientLog {
         }
     }
 
-    /// A session came or went.
+    /// Notifies the client that the list of sessions has changed.
     pub async fn resources_changed(&self) {
         if let Some(peer) = self.with(|log| log.0.clone())
             && let Err(error) = peer.notify_resource_list_changed().await

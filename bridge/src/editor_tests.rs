@@ -58,7 +58,7 @@ pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a line; an editor that is gone reads none, and ends us by its stdin.
+/// Writes a line. An editor that has closed stdout also closes stdin, which ends this program.
 fn say(event: &Value) {
     let mut out = std::io::stdout().lock();
     drop(writeln!(out, "{event}").and_then(|()| out.flush()));

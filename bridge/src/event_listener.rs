@@ -86,7 +86,7 @@ pub struct Snapshot {
 /// Keeps what the events of a session report.
 #[derive(Debug)]
 pub struct EventListener {
-    /// To read, to wait on, and to correct where no event comes.
+    /// The state of the program, to read, to watch, and to correct where no event reports a change.
     pub snapshot: watch::Sender<Snapshot>,
     event_log: Mutex<EventLog>,
     logged: Mutex<LogpointBuffer>,

@@ -54,7 +54,7 @@ pub struct ListenOptions {
     pub token_file: Option<PathBuf>,
 }
 
-/// Serves until `stop`; then no request is taken, those under way are cancelled, and every session ends.
+/// Serves until `stop`; then new requests are refused, open ones are cancelled, and every session ends.
 ///
 /// # Errors
 /// When the address cannot be listened on, or must not be.

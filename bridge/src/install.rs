@@ -44,7 +44,7 @@ pub struct InstallArgs {
     args: Vec<String>,
 }
 
-/// Writes, or says what it would write.
+/// Writes the configurations, or prints what it would write.
 ///
 /// # Errors
 /// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command

@@ -21,7 +21,7 @@ const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(200);
 /// Newest output in the resource, bytes per stream.
 const MAX_OUTPUT_BYTES: u64 = 32 * 1024;
 
-/// One side of a session: its name, what it shows, and the events after which it shows something else.
+/// A view of a session: its name, its content, and the events after which the content changes.
 struct ResourceView {
     name: &'static str,
     about: &'static str,
@@ -129,7 +129,7 @@ pub async fn read(bridge: &Bridge, address: &ResourceUri) -> Result<Value, Failu
     }
 }
 
-/// Calls `tell` each time a resource shows something else, until the session or the client is gone.
+/// Calls `tell` each time the content of a resource changes, until the session or the client is gone.
 ///
 /// # Errors
 /// `NO_SESSION` if the resource's session is unknown.

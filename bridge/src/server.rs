@@ -36,7 +36,7 @@ pub struct BridgeOptions {
     pub offer: Offer,
     /// Folders for the file, git and build tools.
     pub roots: Arc<Roots>,
-    /// Sessions of bridges that are gone, on their way out; to be waited for at the end.
+    /// Sessions that end after their bridge; awaited at the end of the process.
     pub endings: TaskTracker,
     /// MCP sessions are required: protocol versions without sessions are rejected.
     pub with_sessions: bool,
@@ -77,7 +77,7 @@ pub struct Bridge {
     begun_tests: Arc<BegunTests>,
     log: Arc<ClientLog>,
     inner: Arc<Mutex<BridgeState>>,
-    /// Changes when a session comes, stops or ends.
+    /// Changes when a session appears, stops or ends.
     stirred: Arc<watch::Sender<()>>,
     last: Option<Arc<BridgeGuard>>,
 }
@@ -177,12 +177,12 @@ impl Bridge {
         self.log.clone()
     }
 
-    /// To wait until a session comes, stops or ends.
+    /// Returns a receiver to wait until a session appears, stops or ends.
     pub(crate) fn watch_changes(&self) -> watch::Receiver<()> {
         self.stirred.subscribe()
     }
 
-    /// A session came, stopped or ended.
+    /// Notifies waiting calls that a session appeared, stopped or ended.
     pub(crate) fn notify_change(&self) {
         self.stirred.send_replace(());
     }
@@ -192,7 +192,7 @@ impl Bridge {
         self.with(|inner| inner.adopting.insert(id.to_owned()))
     }
 
-    /// The session was joined, or is gone.
+    /// Records that a child session was joined, or is gone.
     pub(crate) fn end_adopting(&self, id: &str) {
         self.with(|inner| inner.adopting.remove(id));
     }

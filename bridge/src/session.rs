@@ -349,7 +349,7 @@ impl AgentSession {
         work(&mut self.followed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Accesses the parameters with which it was started, in their latest state.
+    /// Accesses the launch parameters in their latest state.
     pub fn with_plan<T>(&self, work: impl FnOnce(&mut SessionPlan) -> T) -> T {
         work(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -455,7 +455,7 @@ impl AgentSession {
         self.ask("terminate", json!({})).await.map(drop)
     }
 
-    /// Ends the session or leaves it; waits until the adapter we started is gone.
+    /// Ends the session or leaves it; waits until the adapter that the bridge started has ended.
     ///
     /// # Errors
     /// The error that the session responds with.

@@ -16,7 +16,7 @@ const MAX_LINE_CHARS: usize = 200;
 pub struct SourceText(String);
 
 impl SourceText {
-    /// Reads it; `None` when there is no such text file of a sensible size.
+    /// Reads a source; `None` if it is not a text file of a sensible size.
     pub fn read(path: &str) -> Option<Self> {
         let found = std::fs::metadata(path).ok()?;
         if !found.is_file() || found.len() > MAX_SOURCE_BYTES {
@@ -25,7 +25,7 @@ impl SourceText {
         Some(Self(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned()))
     }
 
-    /// A text that came otherwise.
+    /// Wraps a text from another source than a file.
     pub fn of(text: String) -> Self {
         Self(text)
     }
@@ -69,7 +69,7 @@ impl SourceText {
         self.numbered_lines(first, line + each_side + 1 - first, line)
     }
 
-    /// Lines with this text: those that are it, else those that have it in them.
+    /// Lines that equal this text, else lines that contain it.
     pub fn find(&self, text: &str) -> Vec<u64> {
         let wanted = text.trim();
         if wanted.is_empty() {
@@ -84,7 +84,7 @@ impl SourceText {
         numbered().filter(|(_, line)| line.contains(wanted)).map(|(at, _)| at).collect()
     }
 
-    /// The line that is meant by `text`, the nearest to `line` when that is given.
+    /// The line that `text` refers to, the nearest to `line` if that is given.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when no line has it, or several do and nothing says which.

@@ -78,7 +78,7 @@ impl Drop for Trigger {
 }
 
 impl Trigger {
-    /// Starts it, once: the tool is about to wait, and what it waits for is set.
+    /// Starts the trigger, once: its tool has set up everything that it waits for.
     pub fn fire(&self) {
         let go = self.go.lock().unwrap_or_else(PoisonError::into_inner).take();
         if go.is_some_and(|go| go.send(()).is_err()) {

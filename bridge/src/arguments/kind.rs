@@ -56,7 +56,7 @@ pub enum ElementType {
 }
 
 impl ArgumentType {
-    /// The kind that a table's letters mean, and whether an empty value of it has a meaning.
+    /// Parses the type letters of a table; the flag is true if an empty value differs from an absent one.
     pub fn parse(letters: &str) -> Option<(Self, bool)> {
         let (letters, empty_counts) = match letters.strip_suffix(EMPTY_COUNTS) {
             Some(letters) => (letters, true),

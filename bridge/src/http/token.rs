@@ -67,7 +67,7 @@ impl BearerToken {
         Ok(Self(text.to_owned()))
     }
 
-    /// The one in the file, or a new one put there.
+    /// Reads the token of the file, or creates a new one in it.
     fn load_or_create(file: &Path) -> anyhow::Result<(Self, bool)> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(file);

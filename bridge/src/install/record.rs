@@ -43,7 +43,7 @@ impl InstallRecord {
         self.entries.get(file.to_str()?)?.get(name)
     }
 
-    /// Notes that it is written now, or gone.
+    /// Records that the entry was written, or removed (`None`).
     ///
     /// # Errors
     /// When the record cannot be written.

@@ -182,7 +182,7 @@ impl AgentSession {
         known
     }
 
-    /// The path of a source of the program, by its path or the end of it, as far as the debugger knows them.
+    /// The path of a source that the debugger knows, by that path or by its end.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when several may be meant.
@@ -216,7 +216,8 @@ fn sibling_sources(path: &str) -> Vec<String> {
     same.map(|path| path.display().to_string()).collect()
 }
 
-/// A place by the text of its line needs the file now: the end of a path is looked for below the roots.
+/// Resolves the file of a location that is given by the text of its line: the end of a path is
+/// searched for below the roots.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` when several files end so.

@@ -203,7 +203,7 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
     }
 }
 
-/// The line where a step in between ended, with its number; the function where there is no source.
+/// The number and text of the line where a step ended; the function where there is no source.
 async fn line_of(session: &AgentSession) -> String {
     let thread = session.snapshot().stop["threadId"].clone();
     let frame = stack(session, &thread, 0, 1).await.map(|told| told["stackFrames"][0].clone());

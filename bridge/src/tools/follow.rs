@@ -237,7 +237,7 @@ async fn add_event(session: &AgentSession, answer: &mut Value) {
     }
 }
 
-/// The rest of the last answer; when all of it was shown, the call is followed on.
+/// The rest of the last answer; when all of it was shown, continues to follow the call.
 async fn continue_following(
     call: &ToolCall,
     session: &AgentSession,

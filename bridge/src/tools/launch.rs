@@ -251,8 +251,9 @@ fn work_folder(call: &ToolCall, program: Option<&str>, project: Option<&str>) ->
     root.filter(|root| root.parent().is_some()).map(|root| root.display().to_string())
 }
 
-/// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string. A file that is not
-/// there by its path is looked for in the folders. They take the places of those that are there already.
+/// Adds the `breakpoints` of a launch: objects in the form of `debug_set_breakpoint`, or a JSON string
+/// of them. A file that does not exist by its path is searched for in the folders. They replace earlier
+/// ones at the same location.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, saying which of them.

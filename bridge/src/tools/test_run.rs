@@ -33,7 +33,7 @@ pub(super) const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
 /// Output of a process that its framework reads at the end, bytes.
 const MAX_OUTPUT_BYTES: u64 = 8 << 20;
 
-/// A run of tests under the debugger; ends, with all its processes, when this goes.
+/// A test run under the debugger. Dropping it ends all its processes.
 pub struct TestRun {
     /// Arguments of the call, to run the same again.
     pub(super) arguments: ToolArguments,
@@ -75,7 +75,7 @@ pub(super) struct LaunchRequest {
     ended: oneshot::Sender<ProcessResult>,
 }
 
-/// A process that has ended: how, and what it printed to stdout and stderr.
+/// The exit of a process, and its output on stdout and stderr.
 type ProcessResult = (ProcessExit, [String; 2]);
 
 pub(super) enum RunUpdate {
@@ -164,7 +164,7 @@ impl TestRun {
         Self::start(request, self.arguments.clone(), self.key.clone(), repeat)
     }
 
-    /// Whether something was answered of it.
+    /// Whether an answer contained a result of this run.
     pub(super) fn is_answered(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
     }

@@ -156,7 +156,7 @@ fn remove_runner_details(event: &mut Value, session: &AgentSession) {
 }
 
 /// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it
-/// again. The same run once more, that knows it, stops where it is thrown.
+/// again. A second run with this exception stops where it is thrown.
 fn rethrown_exception(answer: &Value) -> Option<KnownException> {
     let event = &answer["event"];
     let library = event["file"].as_str().is_none_or(|file| !std::path::Path::new(file).is_file());

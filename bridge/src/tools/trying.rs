@@ -76,7 +76,7 @@ struct Experiment {
     time: Duration,
 }
 
-/// The n-th time that the program comes to a place.
+/// The n-th time that the program reaches a location.
 #[derive(Debug)]
 struct TargetHit {
     request: RequestedBreakpoint,

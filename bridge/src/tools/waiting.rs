@@ -79,7 +79,7 @@ pub(super) async fn wait_longer(
 /// Next action after a wait.
 enum NextWait {
     Answer(Value),
-    /// Another session, and the news of it that are known.
+    /// Wait in another session, for events after this number.
     Wait(Arc<AgentSession>, u64),
 }
 

@@ -246,8 +246,8 @@ async fn documentation(
     Ok(names.map(test).collect())
 }
 
-/// Runs tests of one program; all that the filter means when none is named. Under a debugger those that pass
-/// by a panic run by themselves: it would stop at what they expect.
+/// Runs tests of one program; all that match the filter if none is named. Under a debugger, tests that must
+/// panic run separately, because the debugger would stop at the expected panics.
 async fn run_program(
     run: &mut FrameworkRun<'_>,
     program: &TestExecutable,

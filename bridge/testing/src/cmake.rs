@@ -220,7 +220,7 @@ fn command_of(run: &FrameworkRun<'_>, test: &TestItem) -> Option<ProcessCommand>
     Some(command)
 }
 
-/// Runs tests of one program of GoogleTest; when it crashes, those that have no result once more.
+/// Runs tests of one GoogleTest program; after a crash, runs those without a result once more.
 async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Result<(), Failure> {
     let debugs = run.host.is_debugger();
     let mut left: Vec<TestItem> = tests.to_vec();
@@ -255,7 +255,7 @@ async fn run_googletest(run: &mut FrameworkRun<'_>, tests: &[TestItem]) -> Resul
     Ok(())
 }
 
-/// A program that has ended in between, outside of its tests, fails those that it has not run.
+/// Fails the tests that a program has not run because it ended early, outside of its tests.
 fn fail_unrun(run: &FrameworkRun<'_>, left: &[TestItem], ended: ProcessExit) {
     for test in left.iter().filter(|test| test.skipped.is_none()) {
         run.results.finish_test(TestResult {

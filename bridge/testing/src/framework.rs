@@ -64,7 +64,7 @@ pub trait TestFramework: Sync {
         false
     }
 
-    /// Whether a test is meant by a filter that is not its id.
+    /// Whether a filter that is not an id selects this test.
     fn matches(&self, filter: &str, test: &TestItem) -> bool {
         test.id.contains(filter) || test.name.as_ref().is_some_and(|name| name.contains(filter))
     }

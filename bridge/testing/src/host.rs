@@ -40,7 +40,7 @@ pub struct Stops {
     /// The framework's sources exist here and look like the user's: only frames in the
     /// project's folder are shown.
     pub own_frames: bool,
-    /// A test that fails without a stop is run once more, and stops where what it failed with is thrown.
+    /// Whether a test that fails without a stop runs once more, to stop where its exception is thrown.
     pub retries: bool,
     /// Prefixes of lines that the runner prints itself, which the first answer omits.
     pub preamble: &'static [&'static str],

@@ -109,7 +109,7 @@ fn prepare(run: &FrameworkRun<'_>) -> Result<(PathBuf, ReportPipe), Failure> {
     Ok((folder, ReportPipe::open(run.scratch)?))
 }
 
-/// Adds the variables of Tandem's helpers, the ids of the selected tests, and the environment of the call.
+/// Adds the variables that the helpers read, the ids of the selected tests, and the environment of the call.
 fn with_environment(
     mut command: ProcessCommand,
     run: &FrameworkRun<'_>,

@@ -59,7 +59,7 @@ impl TestRequest {
         Self { project, framework, selection, options, output_bytes: DEFAULT_OUTPUT_BYTES, listener: None }
     }
 
-    /// The tests that are meant, from `start` on, at most `count`.
+    /// Lists the selected tests, starting at `start`, at most `count`.
     ///
     /// # Errors
     /// The framework's own; `NOT_FOUND` with the nearest names.
@@ -123,7 +123,7 @@ impl TestRequest {
         }
     }
 
-    /// Runs the tests that are meant, in processes of this host.
+    /// Runs the selected tests in processes of this host.
     ///
     /// # Errors
     /// The framework's own; `NOT_FOUND` with the nearest names. A test that fails is an outcome.
@@ -208,7 +208,7 @@ impl TestRequest {
         run
     }
 
-    /// Which tests are meant; `None` when they cannot be known because the build fails.
+    /// Selects the tests; `None` when they are unknown because the build fails.
     async fn choose(&self, run: &mut FrameworkRun<'_>) -> Result<Option<ChosenTests>, Failure> {
         let TestSelection { ids, filter, .. } = &self.selection;
         let by_name = |text: &String| self.framework.test_from_id(&self.project, text);

@@ -14,7 +14,7 @@ const MAX_COMPARED: usize = 20_000;
 /// Names less similar than this are not suggested.
 const MIN_SIMILARITY: f64 = 0.45;
 
-/// Which tests are meant; all of them by default. Every part that is set must hold.
+/// A selection of tests; all of them by default. A test must match every part that is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestSelection {
     /// Ids of the tests, complete.
@@ -40,7 +40,7 @@ impl TestSelection {
         file.is_none() && class.is_none() && traits.is_empty() && changed.is_none()
     }
 
-    /// Whether every test is meant.
+    /// Whether it selects every test.
     pub fn is_everything(&self) -> bool {
         self.is_native() && self.ids.is_empty() && self.filter.is_none() && self.framework.is_none()
     }
@@ -58,7 +58,7 @@ impl TestSelection {
         parts.join(", ")
     }
 
-    /// The tests that are meant. `matches` compares a test with the filter in the framework's own language.
+    /// Returns the selected tests. `matches` compares a test with the filter in the framework's own language.
     ///
     /// # Errors
     /// `NOT_FOUND`, with the nearest names, when an id or the whole matches none.

@@ -36,7 +36,7 @@ pub enum BuildAction {
     Build,
     /// Build and run its tests.
     Test,
-    /// Fetch what it depends on.
+    /// Download the dependencies of the project.
     Restore,
     /// Find out what is wrong, as fast as the tool can.
     Check,

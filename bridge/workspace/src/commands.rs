@@ -70,7 +70,7 @@ pub async fn run(
     Ok(answer)
 }
 
-/// Keeps the output, and says the last line of it now and then.
+/// Keeps the output, and reports its last line at intervals.
 struct CommandSink<'a> {
     kept: CapturedOutput,
     say: &'a ProgressSink,

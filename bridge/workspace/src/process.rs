@@ -249,7 +249,7 @@ async fn child_and_pipes(child: &mut Child, pipes: &mut OutputPipes<'_>) -> Resu
     }
 }
 
-/// Kills the whole group when it goes: nothing outlives a call.
+/// Kills the whole process group on drop, so that no process outlives a call.
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
@@ -267,7 +267,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// The two pipes and who takes what comes out of them.
+/// The two pipes of a process and the sink for their data.
 struct OutputPipes<'a> {
     out: Option<tokio::process::ChildStdout>,
     err: Option<tokio::process::ChildStderr>,

@@ -102,7 +102,7 @@ impl Roots {
         }
     }
 
-    /// The innermost root a path lies in by its spelling, and the rest of it.
+    /// The innermost root that contains a path by its spelling, and the rest of the path.
     fn strip(&self, path: &Path) -> Option<(&RootDirectory, PathBuf)> {
         let rest = |root: &RootDirectory| {
             let rest = path.strip_prefix(&root.path).or_else(|_| path.strip_prefix(&root.typed));

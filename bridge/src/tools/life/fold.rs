@@ -123,7 +123,7 @@ fn fold_items(mut items: Vec<FoldedItem>) -> Vec<FoldedItem> {
     items
 }
 
-/// The index of the first item whose line comes again.
+/// The index of the first item whose line occurs again.
 fn first_repeated(items: &[FoldedItem]) -> Option<usize> {
     (1..items.len()).find_map(|at| {
         let line = items.get(at)?.line();

@@ -2,7 +2,7 @@
 
 use crate::source::SourceText;
 
-/// Lines above the first statement where the declaration is looked for.
+/// Number of lines above the first statement that are searched for the declaration.
 const MAX_LINES_ABOVE: u64 = 15;
 /// Lines of a declaration.
 const MAX_DECLARATION_LINES: u64 = 12;

@@ -246,7 +246,7 @@ fn parse_description(text: &str) -> Option<DescribedProject> {
     Some((project, framework))
 }
 
-/// Whether a project is one of .NET.
+/// Whether it is a .NET project.
 pub fn is_dotnet(project: &Project) -> bool {
     project.kind == workspace_tools::build::project::BuildTool::Dotnet
 }

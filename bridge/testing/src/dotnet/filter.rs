@@ -40,7 +40,7 @@ impl TestCaseFilter {
         whole.filter(|_| rest.trim().is_empty()).unwrap_or_else(|| Self::Part(text.to_owned()))
     }
 
-    /// Whether a test is meant.
+    /// Whether a test matches the filter.
     pub fn holds(&self, test: &TestItem) -> bool {
         match self {
             Self::Part(part) => test.id.contains(part.as_str()),

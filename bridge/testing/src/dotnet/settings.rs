@@ -13,8 +13,8 @@ use crate::run::FrameworkRun;
 /// A larger settings file is not read.
 const MAX_SETTINGS: u64 = 1 << 20;
 
-/// The settings file that a call names, in `runsettings` or as `dotnet test` takes it; its path begins where
-/// the call's project lies, not where a program of it runs.
+/// The settings file of a call, from `runsettings` or from the arguments of `dotnet test`. Its path is
+/// relative to the project of the call, not to the working folder of a program.
 pub fn settings_file(run: &FrameworkRun<'_>) -> Option<PathBuf> {
     let in_arguments = || DotnetArguments::read(&run.options.arguments).settings;
     run.options.settings.clone().or_else(in_arguments).map(|file| run.project.folder.join(file))

@@ -77,7 +77,7 @@ pub fn decode(content: &str) -> Result<Vec<u8>, Failure> {
     decoded.map_err(|error| Failure::invalid(format!("`content` is not base64: {error}")))
 }
 
-/// Deletes a file or a link (not what it leads to). Folders stay.
+/// Deletes a file or a link (not its target). Folders are refused.
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` for a folder.

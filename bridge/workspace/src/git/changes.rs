@@ -34,7 +34,7 @@ pub struct CommitResult {
     pub branch: String,
     /// Summary of the changes, in one line.
     pub summary: String,
-    /// Steps that were left out for safety.
+    /// Steps that were skipped for safety.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -61,7 +61,7 @@ pub fn git_command(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef
     command
 }
 
-/// Runs git and keeps what it says; the caller interprets its exit code.
+/// Runs git and returns its output; the caller interprets the exit code.
 ///
 /// # Errors
 /// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.

@@ -28,7 +28,7 @@ const LINKED: [&str; 10] = [
     "lfs",
 ];
 
-/// The folder; removed when this goes.
+/// The temporary folder, removed on drop.
 #[derive(Debug)]
 pub struct StandIn(TempDir);
 
