@@ -144,7 +144,7 @@ fn same_origin(headers: &HeaderMap) -> bool {
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    // Two are as good as none: which one was meant?
+    // Two tokens are as invalid as none: it is unclear which one counts.
     let (Some(value), None) = (given.next(), given.next()) else { return None };
     let (scheme, token) = value.as_bytes().split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())

@@ -173,7 +173,7 @@ impl ServerCommand {
     /// A package runner (`npx`, `uvx`, `dnx`) may empty its cache, so the configuration names the runner
     /// instead of the cached program.
     fn of(own: &str, launcher: Option<&str>, args: &[String]) -> Self {
-        // The links beside the store outlive an update of the tool; what is in the store does not.
+        // The links next to the store survive an update of the tool; the files in the store do not.
         let linked = own.split_once("/.store/tandem/").map(|(folder, _)| format!("{folder}/tandem-mcp"));
         let (command, mut before) = if let Some(linked) = &linked {
             (linked.as_str(), Vec::new())

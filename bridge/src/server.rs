@@ -216,7 +216,7 @@ impl Bridge {
         let known = self.with(|inner| inner.sessions.iter().find(|session| session.id == wanted).cloned());
         match known {
             Some(session) => Ok(session),
-            // Many agents share this process: none comes into another's session by naming it.
+            // Many agents share this process: naming another agent's session does not join it.
             None if self.options.with_sessions && !self.is_child_of_ours(&wanted) => {
                 let message = format!("this agent is not in the session `{wanted}`");
                 Err(Failure::new(ErrorCode::NoSession, message)

@@ -263,7 +263,7 @@ impl Triggers {
             return;
         }
         if let Some(own) = own {
-            // A tool that had nothing to wait for.
+            // This tool had nothing to wait for.
             own.fire();
             drop(tokio::time::timeout(TRIGGER_TIMEOUT, own.wait_until_ended()).await);
         }

@@ -202,7 +202,8 @@ impl AgentSession {
                 .data(json!({ "files": known }))
                 .hint("give more of the path"));
         }
-        // An end that was taken before the program's sources were known is all there is.
+        // If the end of a path was accepted before the program's sources were known, it is
+        // the only name of the source.
         Ok(known.pop().or_else(|| same.then(|| file.to_owned())))
     }
 }

@@ -252,7 +252,7 @@ async fn list(call: &ToolCall) -> Result<Value, Failure> {
         one["message"] = json!(KEPT);
     }
     let session = owner(call).await?;
-    // Another client may have removed one just now. Of a session that is gone, what is known stays readable.
+    // Another client may have removed one just now. The last state of an ended session stays readable.
     drop(session.sync().await);
     let (own, filters) = (bodies(&session), session.with_plan(|plan| plan.filters.clone()));
     // An agent that chose no filters has the default ones of the programs that it starts, and none in

@@ -160,8 +160,8 @@ pub(super) async fn run(call: &ToolCall, command: &str) -> Result<Value, Failure
         return Err(Failure::invalid(format!("`count` is {count}; it must be 1 to {MAX_STEPS}")));
     }
     let now = session.snapshot();
-    // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
-    // Not every adapter reports that its program has begun.
+    // The same call resumes the wait; if the program is running already, the call only waits. Not every
+    // adapter reports that its program has started.
     let runs = matches!(now.state, ProgramState::Running | ProgramState::Idle) || may_continue(&session);
     if runs && (session.agent_view.pending() || command == "continue") {
         let until = limit_input_wait(call, &session, until).await?;

@@ -286,7 +286,7 @@ async fn source(call: &ToolCall) -> Result<Value, Failure> {
     let path = |frame: &Value| frame["source"]["path"].as_str().unwrap_or_default().to_owned();
     let read = match SourceText::read(&path(&frame)) {
         Some(read) => read,
-        // Not on this disk: the engine may have it, or know how it could be had.
+        // The file is not on this disk: the engine may have its text, or know how to get it.
         None => {
             let arguments = json!({ "source": frame["source"], "moduleId": frame["moduleId"],
                 "sourceReference": frame["source"]["sourceReference"].as_i64().unwrap_or(0) });

@@ -153,7 +153,7 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     let lives = session.snapshot().state != ProgramState::Exited;
     if lives && !repeats && session.can("supportsRestartRequest") {
         match restart_here(call, &session, own).await {
-            // It ended just now: as if it had before.
+            // It has just ended: treat it as if it had ended before.
             Err(failure) if failure.code == ErrorCode::NoSession && own => {}
             outcome => return outcome,
         }
@@ -178,7 +178,8 @@ async fn restart(call: &ToolCall) -> Result<Value, Failure> {
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");
     }
-    // Only what is started takes its place: when a build fails, the same call works after a fix.
+    // The session is replaced only when the new program has started: if a build fails, the
+    // same call works after a fix.
     let mut answer = launch::start(call, plan, runs).await?;
     call.bridge.with_early(std::mem::take);
     call.bridge.forget(&session.id);
@@ -278,7 +279,7 @@ async fn disconnect(call: &ToolCall) -> Result<Value, Failure> {
         let words: Vec<String> = left.into_iter().chain(refuses.clone()).collect();
         (!words.is_empty()).then(|| words.join("; "))
     };
-    // A session that is still there is the one that is meant from now on.
+    // A remaining session becomes the current one.
     Ok(match call.bridge.current() {
         Some(now) => {
             let message =

@@ -140,8 +140,7 @@ async fn programs(run: &mut FrameworkRun<'_>) -> Result<Vec<TestExecutable>, Fai
     }
     let mut programs: Vec<TestExecutable> =
         std::mem::take(&mut run.report.artifacts).iter().filter_map(TestExecutable::of).collect();
-    // They come in the order in which they were compiled, which differs from build to build: a list has
-    // pages.
+    // Cargo lists them in the order of compilation, which differs from build to build: sort them for paging.
     programs.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(programs)
 }
@@ -404,8 +403,7 @@ async fn run_documentation(
     }
     let (own, more) = arguments(run);
     let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
-    // rustdoc takes arguments apart at their spaces: the item's name chooses, and what is chosen besides does
-    // not count.
+    // rustdoc splits arguments at spaces: select by the item's name, and ignore other tests that match it.
     command = command.args(tests.iter().filter_map(|test| item_of(test.handle["name"].as_str()?)));
     let launch = ProcessLaunch::new(command.args(more), "lldb");
     let names = tests.iter().filter_map(|test| test.handle["name"].as_str().map(str::to_owned));

@@ -38,7 +38,7 @@ pub struct Unittest;
 fn python(run: &FrameworkRun<'_>) -> PathBuf {
     let folder = &run.project.folder;
     if let Some(chosen) = &run.options.python {
-        // A bare name is looked for in PATH.
+        // A bare name is searched for in PATH.
         return if chosen.contains('/') { folder.join(chosen) } else { PathBuf::from(chosen) };
     }
     let own = [".venv/bin/python", "venv/bin/python"].map(|python| folder.join(python));

@@ -57,7 +57,7 @@ impl TestRequest {
             ended += 1;
             say(&format!("{ended} of {most} runs"));
         }
-        // Each ends its processes, and removes its files, before it is gone.
+        // Each run ends its processes and removes its files when it is dropped.
         end.cancel();
         while runs.join_next().await.is_some() {}
         let mut answer = answer?;

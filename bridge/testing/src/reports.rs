@@ -73,7 +73,7 @@ impl ReportPipe {
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
                 .map_err(|error| failed(error.into()))?;
         }
-        // A writing end of our own keeps the pipe open while helpers come and go.
+        // Keep a writing end open, so that the pipe stays open between helpers.
         let receiver = OpenOptions::new().read_write(true).open_receiver(&path).map_err(failed)?;
         Ok(Self {
             path,

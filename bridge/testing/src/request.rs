@@ -140,7 +140,7 @@ impl TestRequest {
             Some(chosen) => chosen,
             None => return Ok(TestRunOutcome { answer: self.answer(run, &results), results }),
         };
-        // A list may have taken processes too.
+        // Listing the tests may have started processes, too: drop their exit code.
         run.first_code = None;
         self.framework.run(&mut run, &chosen).await?;
         let ran = results.counts();

@@ -74,7 +74,7 @@ pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Lis
         let mut found = Vec::new();
         for entry in dir.read_dir(path)? {
             let entry = entry?;
-            // For an entry that disappears in between, only its type is left out.
+            // If an entry disappears in between, only its type is missing.
             found.push((entry.file_name(), entry.file_type().ok()));
         }
         Ok(found)

@@ -146,8 +146,8 @@ impl ProcessCommand {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        // A relative folder in PATH would be looked up where the program works: in what a stranger may have
-        // written.
+        // A relative folder in PATH would be resolved in the program's working folder, which may
+        // contain a stranger's files.
         if let Some(path) = absolute_path() {
             command.env("PATH", path);
         }

@@ -215,7 +215,7 @@ impl OutputReader for Libtest {
             self.printed.push(printed);
         } else if let Some((name, _)) = &self.begun {
             let name = name.clone();
-            // Output of the test may come between its name and its result.
+            // Output of the test may appear between its name and its result.
             match ["ok", "FAILED"]
                 .into_iter()
                 .find(|how| line.ends_with(how) && (line == *how || !line.contains(' ')))

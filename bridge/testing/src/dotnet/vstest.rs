@@ -99,7 +99,7 @@ async fn run_request(
         .arg(&project.console)
         .arg(format!("/port:{}", wire.port()))
         .arg(format!("/parentprocessid:{}", std::process::id()))
-        // It waits so long for a host that a debugger may hold.
+        // How long VSTest waits for a host that a debugger may have stopped.
         .env("VSTEST_CONNECTION_TIMEOUT", "86400");
     let command = super::with_environment(command, run);
     let host = Some(run.host).filter(|host| is_run && host.is_debugger());

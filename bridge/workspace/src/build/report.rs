@@ -299,7 +299,7 @@ mod tests {
             report("test_a.py:3: in test_bad\nE   assert 1 == 2"),
             "== FAILURES ==\nprinted by the test\n== 1 failed ==\n"
         );
-        // If nothing else says why, the output does.
+        // Without another reason, the output explains the failure.
         assert!(report("").contains("assert"));
     }
 }

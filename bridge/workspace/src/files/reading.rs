@@ -58,7 +58,7 @@ pub fn read(roots: &Roots, path: &str, selection: &ReadOptions) -> Result<ReadFi
     let limit = selection.max_bytes.clamp(1, MAX_ANSWER_BYTES);
     if selection.base64 {
         let from = cursor.byte.min(bytes.len());
-        // Whole groups of three, so that parts can be put together.
+        // A multiple of three bytes, so that the base64 parts can be concatenated.
         let end = from.saturating_add((limit / 4 * 3).max(3)).min(bytes.len());
         let part = bytes.get(from..end).unwrap_or_default();
         return Ok(ReadFileResult {
@@ -164,7 +164,7 @@ fn part(text: &str, start: Cursor, count: usize, limit: usize) -> (&str, usize, 
         } else if offset - first <= limit {
             end = offset;
         } else if begin == first {
-            // One line longer than an answer: at least one character, so that the cursor moves.
+            // For a line longer than an answer, return at least one character, so that the cursor moves.
             let whole = text.get(first..offset).unwrap_or_default();
             let cut = floor(whole, limit).max(whole.chars().next().map_or(0, char::len_utf8));
             end = first + cut;

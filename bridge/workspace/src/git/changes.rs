@@ -50,7 +50,7 @@ pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<AddRes
     }
     let filters = if repository.runs_programs() { Vec::new() } else { repository.settings.filters() };
     if let Some(filter) = filters.first() {
-        // Without it, something else than the repository wants would be stored.
+        // Without the filter, git would store other content than the repository requires.
         let message =
             format!("the repository's configuration may run a program when files are added (`{filter}`)");
         return Err(Failure::new(ErrorCode::AccessDenied, message)

@@ -283,7 +283,7 @@ impl Walk<'_> {
             if !self.seen.insert(folder.clone()) {
                 continue;
             }
-            // An entry that is gone, or cannot be read, is unreadable for git, too.
+            // Git cannot read an entry either that is gone or unreadable.
             for entry in folder.read_dir().into_iter().flatten().flatten() {
                 self.left = self.left.checked_sub(1).ok_or_else(|| {
                     let message = format!("`{}` has more than {MAX_ENTRIES} entries", top.display());

@@ -42,7 +42,7 @@ pub fn line(line: &str, source: &str, report: &mut BuildReport) {
     let Some(found) = patterns.iter().find_map(|pattern| pattern.captures(line)) else { return };
     let text = |name: &str| found.name(name).map_or("", |part| part.as_str());
     let file = text("file").trim();
-    // The compiler itself, and MSBuild, are not files: then the project is the place.
+    // The compiler itself and MSBuild are not files: use the project as the location.
     let tool = matches!(file, "CSC" | "VBC" | "FSC" | "MSBUILD" | "NETSDK" | "LINK");
     report.find(&BuildDiagnostic {
         file: if tool { text("project") } else { file },

@@ -120,7 +120,7 @@ pub(super) fn xml(text: &str, report: &mut BuildReport) -> bool {
                 let known = quick_xml::escape::unescape(&format!("&{name};")).map(|text| text.into_owned());
                 add(&mut case, &inside, &known.unwrap_or_default());
             }
-            // A file cut short still says what it says.
+            // The complete part of a truncated file is still used.
             Ok(Event::Eof) => return inside.is_empty() && case.is_none() && !text.trim().is_empty(),
             Err(_) => return false,
             Ok(_) => {}

@@ -319,7 +319,7 @@ E   assert 1 == 2</failure></testcase>
         let failed = &tests.failures[0];
         assert_eq!((failed.name.as_str(), failed.message.as_str()), (name, message));
         assert_eq!((failed.file.as_deref(), failed.line), (Some(file), Some(line)));
-        // Cut anywhere, it is still read as far as it goes.
+        // A truncated file is read up to its end.
         for end in 0..text.len() {
             results::xml(&text[..end], &mut BuildReport::new(Path::new("/src/app"), 100));
         }
