@@ -58,7 +58,7 @@ async fn a_stop_in_a_worker_is_reported_and_continued_from() -> anyhow::Result<(
     );
     assert_eq!(second["place"]["line"], line("result"), "{listed}");
 
-    // Without a session the one that stopped is meant: its variables, its steps.
+    // Without `session`, calls refer to the session that stopped: its variables, its steps.
     let set = agent.call("debug_set_variable", json!({ "name": "result", "value": "100" })).await?;
     assert_eq!(set["value"], "100", "{set}");
     let again = agent.call("debug_continue", json!({})).await?;
@@ -105,7 +105,7 @@ async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Res
     assert_eq!(second["alsoStopped"][0]["session"], one, "{second}");
     assert_eq!(second["alsoStopped"][0]["pid"], first["event"]["pid"], "{second}");
     assert!(first["event"]["pid"].is_u64() && first["event"]["pid"] != second["event"]["pid"], "{second}");
-    // It continues with the named one, and reports of the other only what it does next.
+    // It continues the named session, and reports only new events of the other.
     let ended = agent.call("debug_continue", json!({ "session": one })).await?;
     assert_eq!(ended["state"], "exited", "{ended}");
     let ended = agent.call("debug_continue", json!({})).await?;

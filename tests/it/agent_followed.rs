@@ -59,7 +59,7 @@ async fn an_agent_learns_how_a_program_that_was_started_is_debugged(runtime: Run
     let launch = kin("Console.WriteLine(\"sum \" + sum);", json!({ "args": ["start", "1", "child", "4"] }));
     let hit = agent.call("debug_launch", launch).await?;
     assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
-    // The stop may come before the engine has looked for new processes.
+    // The stop may arrive before the engine has checked for new processes.
     let mut reported = hit;
     let ready = async {
         while reported["startedPrograms"].is_null() {

@@ -314,7 +314,7 @@ async fn output_is_read_from_its_end_and_a_write_says_how_far_it_came() -> anyho
     let mut agent = agent(folder.path()).await?;
     let asked = Subject::Python.with(json!({ "program": program, "waitFor": "up" }));
     agent.call("debug_launch", asked).await?;
-    // Repeated reads return what came last, whole characters, and how much there is before.
+    // Repeated reads return the newest output in whole characters, and the size of the output before it.
     for _ in 0..2 {
         let read = agent.call("process_read_output", json!({ "maxBytes": 4096 })).await?;
         let shown = read["stdout"].as_str().context("no output")?;

@@ -68,7 +68,8 @@ async fn a_client_that_only_continues_is_notified_again_that_input_is_wanted(
     let launch = json!({ "program": fixture::program("tour"), "run": true });
     let asks = agent.call("debug_launch", launch).await?;
     assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
-    // It is not waited for as long as for a program that works, and the answer says what it waits for.
+    // The wait is shorter than for a program that works, and the answer says that
+    // the program waits for input.
     let again = agent.call("debug_continue", json!({})).await?;
     assert_eq!(again["pending"], true, "{again}");
     let says = again["waitingForInput"].as_str().unwrap_or_default();

@@ -128,7 +128,7 @@ async fn a_bridge_that_only_looks_changes_nothing(runtime: Runtime) -> anyhow::R
         assert_eq!(refused["error"]["code"], "ACCESS_DENIED", "{tool}: {refused}");
     }
     agent.finish().await?;
-    // The watcher has gone; the editor's session has not noticed.
+    // The watcher has left; the editor's session has not noticed.
     editor.ok("threads", json!({})).await?;
     editor.finish().await
 }

@@ -188,7 +188,7 @@ async fn a_python_program_that_replaces_itself_is_debugged_on() -> anyhow::Resul
         ended = case.call("debug_wait", json!({ "timeoutMs": deadline_ms(20) })).await?;
     }
     is(&ended, "exited");
-    // Under load, about one end in 200 comes without its code.
+    // Under load, about one end in 200 arrives without an exit code.
     let code = &ended["event"]["exitCode"];
     assert!(*code == 7 || code.is_null(), "{ended}");
     assert_eq!(case.printed().await?, "first\nsecond 6 bob\n");

@@ -107,7 +107,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     agent.next_stop_of_another().await?;
     assert_eq!(editor.refused("next", json!({ "threadId": 4711 })).await?, "INVALID_PARAMETER");
     assert_eq!(editor.refused("completions", json!([])).await?, "INVALID_PARAMETER");
-    // js-debug does not answer what it does not know.
+    // js-debug does not answer unknown requests.
     if subject != Subject::Js {
         editor.refused("noSuchRequest", json!({ "a": 1 })).await?;
     }

@@ -81,8 +81,8 @@ async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow
     let mut editor = editor()?;
     editor.launch_child(Subject::Js.with(json!({ "program": program })), &program, &[]).await?;
     editor.read_stdout("on").await?;
-    // A pause while Node's own code still runs after the program's is sometimes lost; this one comes when it
-    // is idle.
+    // A pause is sometimes lost while Node's own code still runs after the program's; this one
+    // is sent when Node is idle.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let refused = editor.ask("pause", json!({ "threadId": 0 })).await?;
     let error = &refused.body["error"]["variables"];

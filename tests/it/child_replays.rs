@@ -240,7 +240,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                         let at = at.with_context(|| format!("{name}: {event} {body} was lost"))?;
                         let mut arrived = arrived.remove(at).1;
                         if event == "module" {
-                            // To who comes late every module is new.
+                            // For a late client, every module is new.
                             arrived["reason"] = body["reason"].clone();
                         }
                         ids.same(event, body, &arrived).with_context(|| name.to_owned())?;

@@ -125,7 +125,7 @@ async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {
     assert!(console.contains("has not ended within 1 s of being asked to (`terminateTimeout`)"), "{console}");
     assert_eq!(editor.output[0], "ready\n");
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} survives");
-    // Not every adapter reports how a program ended that it had to kill.
+    // Not every adapter reports the exit code of a program that it had to kill.
     if editor.unclaimed_messages().iter().any(|name| name == "exited") {
         editor.event("exited").await?;
     }

@@ -158,7 +158,7 @@ async fn an_expression_is_compiled_once_and_costs_a_call_afterwards(runtime: Run
     let stop = editor.launch_to(&fixture::program("compiled"), (older(), "loop"), with_compiler()).await?;
     let expression = "numbers.Where(n => n > round).Count()";
     editor.check_results(&stop.frame, &[(expression, "3")]).await?;
-    // The process that compiled it is gone, and is not needed.
+    // The process that compiled it has ended and is not needed.
     kill_compiler(&stop)?;
     let mut thread = stop.thread;
     for (expected, other) in [("2", "! CS0103"), ("1", "4")] {
@@ -351,7 +351,7 @@ async fn nothing_is_compiled_where_nothing_may_run(runtime: Runtime) -> anyhow::
             );
         }
     }
-    // A lambda over what is in memory is worked out here.
+    // The debugger evaluates a lambda over objects in memory itself.
     assert_eq!(editor.ok("evaluate", hover("name.Count(c => c == 's')")).await?["result"], "1");
     assert_eq!(stop.compilers()?, [0u64; 0], "no evaluation needed it");
     editor.check_results(&stop.frame, &[("name.Count(c => c == 's')", "1")]).await?;

@@ -93,7 +93,7 @@ async fn a_client_that_joined_restarts_a_program_that_runs(runtime: Runtime) -> 
     second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
     let waits = second.send("processReadOutput", json!({ "waitFor": "two", "timeoutMs": 20_000 })).await?;
     let old = second.event("process").await?;
-    // An editor sends what it has: the `attach` it joined with.
+    // An editor sends the arguments of the `attach` with which it joined.
     second.ok("restart", json!({ "arguments": { "request": "attach", "session": "x" } })).await?;
     let new = second.event("process").await?;
     assert_ne!(new["systemProcessId"], old["systemProcessId"]);

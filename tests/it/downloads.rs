@@ -267,7 +267,7 @@ async fn fetches_through_a_proxy() -> anyhow::Result<()> {
 #[tokio::test]
 #[ignore = "run by another test, with variables"]
 async fn is_not_proxied() -> anyhow::Result<()> {
-    // There is no such host.
+    // This host does not exist.
     let problem = get("https://sources.example/x", limits(), &nowhere).await.unwrap_err();
     assert!(matches!(problem, DownloadError::Unreachable { .. } | DownloadError::TooSlow(_)), "{problem}");
     Ok(())

@@ -292,7 +292,7 @@ async fn a_named_pipe_whose_writer_has_gone_already_ends_the_session() -> anyhow
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("fifo");
     anyhow::ensure!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
-    // Opened for both directions, so that neither waits for the other; then no process writes any more.
+    // Opened for both directions, so that neither open blocks; then all writers are closed.
     let both = File::options().read(true).write(true).open(&path)?;
     let stdin = File::open(&path)?;
     drop(both);

@@ -187,7 +187,7 @@ async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> an
     go(&mut editor, launch).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], line("written"));
-    // Once each: one is bound, and the other reports that there is no code.
+    // One result each: one is bound, and the other reports that there is no code.
     for (verified, message) in [(true, Value::Null), (false, json!("there is no code at or after this line"))]
     {
         let told = editor.breakpoint("changed").await?["breakpoint"].clone();
@@ -228,7 +228,7 @@ async fn an_embedded_source_is_shown_and_mapped(runtime: Runtime) -> anyhow::Res
     assert_eq!(editor.refused("source", json!({ "sourceReference": 999_999 })).await?, "INVALID_PARAMETER");
     editor.finish().await?;
 
-    // With the mapping, the file itself is meant, in both directions.
+    // With the mapping, the file itself is used in both directions.
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let folder = std::path::Path::new(&fixture::source("embedded")).parent().context("no folder")?.to_owned();
     let program =

@@ -43,7 +43,7 @@ async fn sixty_four_clients_share_a_session_and_one_that_does_not_read_is_droppe
     stuck.join(json!({ "clientID": "other", "clientName": "stuck" })).await?;
     assert_eq!(editor.event("sessionChanged").await?["client"], "stuck");
     let flood = async {
-        // Until the connection is gone; bounded by the deadline below.
+        // Reads until the connection is closed; bounded by the deadline below.
         while stuck.send("sessionInfo", json!({})).await.is_ok() {}
     };
     tokio::time::timeout(deadline(60), flood).await.context("it is never dropped")?;

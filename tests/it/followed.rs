@@ -232,7 +232,7 @@ async fn children_are_found_behind_other_programs_and_elsewhere(runtime: Runtime
     editor.event("terminated").await?;
     editor.finish().await?;
 
-    // A shell that becomes it, and one that has gone when it begins.
+    // A program that replaces its shell (`exec`), and one whose shell has ended when it starts.
     let dotnet = runtime.dotnet().context("no runtime")?.display().to_string();
     let program = fixture::program("kin");
     let script = format!("'{dotnet}' '{program}' child 3 & sleep 0.3; exec '{dotnet}' '{program}' child 4");

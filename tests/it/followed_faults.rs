@@ -111,7 +111,7 @@ async fn children_are_ended_by_a_terminate_that_the_program_ignores(runtime: Run
         let script = format!("trap '' TERM; setsid '{dotnet}' '{program}' wait {word}");
         let mut editor = launched(runtime, &["run", "sh", "-c", &script], &[]).await?;
         let (mut child, _, _) = child_of(&mut editor).await?;
-        // The first one asks the program to end, the second one ends what is left.
+        // The first request asks the program to end, the second one kills the rest.
         editor.ok("terminate", Value::Null).await?;
         if program_has_ended {
             editor.wait_for_console("A child process is still debugged").await?;

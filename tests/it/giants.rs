@@ -118,7 +118,7 @@ async fn pages_far_into_a_collection_are_those_that_were_asked_for(runtime: Runt
         ("list", 999_998, "[999998]", "999998"),
         ("whole", 99_998, "[99998]", "\"v99998\""),
         ("holes", 998_998, "[999998]", "1999996"),
-        // The first thousand of every tenth key are gone.
+        // The keys that are multiples of ten were removed: a thousand of them up to here.
         ("holes", 8999, "[9999]", "19998"),
         ("holes", 0, "[1]", "2"),
         ("linked", 199_998, "[199998]", "199998"),

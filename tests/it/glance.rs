@@ -343,7 +343,7 @@ async fn records_are_shown_as_they_print_themselves(runtime: Runtime) -> anyhow:
         ("nested", "{Outer { Inner = Point { X = 1, Y = 2 }, None = null, Points = Count = 1 }}"),
         ("derived", "{Derived { Value = 2, Given = 5 }}"),
     ];
-    // Their authors wrote what is printed.
+    // These types override `ToString`.
     let run = [("own", "{own}"), ("printed", "{Printed { printed }}")];
     shows(stopped_in_modern(runtime).await?, &read, &run).await
 }

@@ -117,7 +117,7 @@ async fn frames_that_are_not_messages_cost_only_themselves(runtime: Runtime) -> 
     let answer = editor.response(77).await?;
     assert_eq!(answer.body["error"]["variables"]["code"], "INVALID_PARAMETER");
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
-    // A giant ends the connection, and with it the session that had nothing yet.
+    // A giant message ends the connection, and with it the session, which had no program yet.
     editor.send_raw(b"Content-Length: 99999999999\r\n\r\n").await?;
     assert!(editor.ask("threads", json!({})).await.is_err());
     Ok(())

@@ -33,7 +33,7 @@ async fn a_wrong_sum_is_found_in_a_csharp_program(runtime: Runtime) -> anyhow::R
     assert_eq!(table["ended"], "exited", "{table}");
     assert_eq!(table["event"]["output"]["stdout"], "to pay: 35\n", "{table}");
     let names: Vec<&Value> = table["rows"].as_array().context("no rows")?.iter().map(|row| &row[1]).collect();
-    // "bread" comes after "milk", and is skipped.
+    // "bread" follows "milk" and is skipped.
     assert_eq!(json!(names), json!(["\"apples\"", "\"milk\"", "\"rice\""]), "{table}");
     // The proof: with the index put back after a removal (the line is a test and a removal), the sum is
     // right.

@@ -108,7 +108,7 @@ async fn elements_of_inline_arrays_are_set(runtime: Runtime) -> anyhow::Result<(
     ] {
         stopped.set_inside(of, name, value).await?;
     }
-    // Of what is there already.
+    // Elements that exist already.
     stopped.set_inside("names", "[3]", "null").await?;
     stopped.set_inside("names", "[3]", "\"last\"").await?;
     assert_eq!(stopped.value("numbers[1] = 3").await?, "3");

@@ -90,7 +90,7 @@ async fn a_client_that_joins_at_a_stop(runtime: Runtime) -> anyhow::Result<()> {
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
     let stopped = late.event("stopped").await?;
     assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("breakpoint"), &json!(thread)));
-    // The stop comes last: all that came before it is waiting.
+    // The stop is sent last: all earlier messages are waiting.
     assert_order(&late.unclaimed_messages(), &["output", "breakpoint"]);
     assert_eq!(late.output[0], "welcome\nname? ");
     late.finish().await?;

@@ -78,7 +78,7 @@ async fn a_file_of_vitest_is_run_by_vitest() -> anyhow::Result<()> {
     worker.event("terminated").await?;
     worker.finish().await?;
     ensure!(editor.event("exited").await?["exitCode"] == 1, "a test has failed");
-    // A program that vitest needs besides.
+    // A further program that vitest needs.
     while editor.unclaimed_messages().contains(&"startDebugging".to_owned()) {
         editor.request("startDebugging").await?;
     }

@@ -68,8 +68,8 @@ async fn the_second_of_two_resumes_is_refused(runtime: Runtime) -> anyhow::Resul
     let one = first.send("next", json!({ "threadId": thread })).await?;
     let two = second.send("next", json!({ "threadId": thread })).await?;
     let answers = [first.response(one).await?, second.response(two).await?];
-    // The first client resumed it; the other one learns who did, or steps too if the first step was already
-    // over.
+    // The first client resumed it; the other one is notified of that client, or steps too if the
+    // first step was already over.
     assert!(answers.iter().any(|answer| answer.success));
     for answer in answers.iter().filter(|answer| !answer.success) {
         assert_eq!(answer.body["error"]["variables"]["code"], "NOT_STOPPED");

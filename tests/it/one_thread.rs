@@ -75,8 +75,7 @@ async fn a_breakpoint_of_another_thread_ends_a_step(runtime: Runtime) -> anyhow:
     assert_eq!(stopped["reason"], "breakpoint");
     assert_ne!(stopped["threadId"], thread);
     editor.break_at("frozen", &[]).await?;
-    // The first thread can be stepped on from where it is: maybe in framework code, out of which it comes
-    // first.
+    // The first thread can be stepped from its position: it may be in framework code, which it leaves first.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (now, frame) = editor.stop().await?;
     assert_eq!((now, &frame["line"]), (thread, &json!(fixture::line("frozen", "napping") + 1)));

@@ -59,7 +59,7 @@ async fn listener(address: &str, token: Option<&str>) -> anyhow::Result<(Child, 
     let mut child = command.spawn()?;
     let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
     let said = stderr.next_line().await?.context("it said nothing")?;
-    // Its messages about strangers are read, so that it never blocks.
+    // Its messages about other users are read, so that it never blocks.
     tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
     let place = said.rsplit("listening on ").next().unwrap_or_default().to_owned();
     Ok((child, place))

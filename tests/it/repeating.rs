@@ -65,7 +65,7 @@ async fn a_program_of_python_is_repeated_until_it_fails_and_stops_there() -> any
     let asked = Subject::Python.with(json!({ "program": file, "repeat": 9, "timeoutMs": 100 }));
     let stop = call_and_wait(&mut agent, "debug_launch", asked).await?;
     stops_in_the_third(&mut agent, &stop, &file, "count").await?;
-    // A breakpoint does not end it; the person who continues from there does not, either.
+    // A breakpoint does not end the repetition, and neither does a user who continues from there.
     std::fs::remove_file(folder.path().join("count"))?;
     let place = json!({ "sourceFile": file, "line": 4 });
     let asked = Subject::Python.with(json!({ "program": file, "repeat": 9, "breakpoints": [place] }));

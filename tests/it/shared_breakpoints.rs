@@ -223,7 +223,7 @@ async fn a_breakpoint_has_its_id_from_before_the_launch(runtime: Runtime) -> any
     editor.event("initialized").await?;
     editor.ok("configurationDone", Value::Null).await?;
     editor.response(launch).await?;
-    // First the engine knows it, then the module it is in comes.
+    // The engine learns of it first, then its module is loaded.
     loop {
         let changed = editor.breakpoint("changed").await?["breakpoint"].clone();
         assert_eq!(changed["id"], answer[0]["id"]);

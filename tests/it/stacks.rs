@@ -307,7 +307,7 @@ async fn a_handler_and_its_method_are_one_frame(runtime: Runtime) -> anyhow::Res
         assert_eq!(editor.ok("evaluate", asked).await?["result"], "5");
     }
     let (handled, main) = ("Program.Handled(int class)", "Program.Main(string[] args)");
-    // While a filter decides who handles it, the frames that have thrown are still there.
+    // While a filter selects the handler, the frames that have thrown still exist.
     assert_eq!(told[0], ["Program.Wanted(Exception error)", handled, "Program.Throw()", handled, main]);
     for stack in &told[1..] {
         assert_eq!(*stack, [handled, main], "{told:?}");

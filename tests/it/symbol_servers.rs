@@ -60,8 +60,8 @@ async fn break_in_library(editor: &mut DapClient, marker: &str) -> anyhow::Resul
 async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runtime) -> anyhow::Result<()> {
     let distant = DistantSources::new(runtime)?;
     let web = server(distant.take_pdb()?).await?;
-    // In what was compiled optimised before its symbols came, .NET Core 3.1 takes breakpoints at some lines
-    // only.
+    // In code that was compiled with optimizations before its symbols arrived, .NET Core 3.1 accepts
+    // breakpoints at some lines only.
     let mut attributes = options(&web, json!({}));
     attributes["suppressJITOptimizations"] = json!(true);
     let mut editor = distant.launch(&["calls", "counted"], attributes).await?;
@@ -79,7 +79,7 @@ async fn symbols_of_a_server_are_kept_and_breakpoints_bind_in_them(runtime: Runt
         assert_eq!(bound["breakpoint"]["line"], distant::line("inner"));
     }
     let (thread, frame) = editor.stop().await?;
-    // The first call may have been through before they came.
+    // The first call may have ended before they arrived.
     let line = frame["line"].as_i64().unwrap_or_default();
     assert!(
         line == distant::line("inner") || frame["name"].as_str().is_some_and(|name| name.contains("Main")),

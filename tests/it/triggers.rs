@@ -71,7 +71,7 @@ async fn a_request_is_sent_while_the_agent_waits_for_the_stop_in_its_handler() -
     bodies.sort_by_key(|body| body.to_string());
     assert_eq!(json!(bodies), json!(["42", "8"]), "{on}");
     assert!(on["message"].as_str().is_some_and(|text| text.contains("has ended")), "{on}");
-    // A call is followed, and a trace is taken, of what a request leads to.
+    // `debug_follow` accepts a trigger, too.
     let follow = json!({ "function": "do_GET", "trigger": format!("{url}/double?n=7") });
     let life = agent.call("debug_follow", follow).await?;
     assert!(life["life"].to_string().contains("answer=14"), "{life}");

@@ -348,7 +348,7 @@ async fn runs_that_differ_by_themselves_or_never_end_are_reported() -> anyhow::R
     );
     let told = answer["message"].as_str().context("no message")?;
     assert!(told.contains("differed before the place") && told.contains("run 2"), "{answer}");
-    // By now it never comes there.
+    // It no longer reaches that line.
     let late = json!({ "sourceFile": file, "text": "late = 1", "set": { "late": 1 } });
     let never = agent.call("debug_try", late).await?;
     assert!(

@@ -111,7 +111,7 @@ async fn a_large_message_is_served_and_a_giant_is_refused_over_stdio() -> anyhow
     let written = agent.call("write_file", json!({ "path": "large", "content": content })).await?;
     assert_eq!(written["success"], true, "{written}");
     assert_eq!(std::fs::metadata(folder.path().join("large"))?.len(), 20 << 20);
-    // The number comes last, as some clients write it.
+    // The id is the last field, as some clients write it.
     let giant = format!(
         r#"{{"method":"tools/call","params":{{"name":"write_file","arguments":{{"path":"x","content":"{}"}}}},"jsonrpc":"2.0","id":77}}"#,
         "y".repeat(65 << 20)

@@ -70,7 +70,7 @@ async fn listed(editor: &mut DapClient, rows_: &[Value], indent: usize) -> anyho
             let inside = inside.as_array().cloned().context("no variables")?;
             let some = inside.get(..inside.len().min(12)).unwrap_or_default();
             let mut deeper = Box::pin(listed(editor, some, indent + 4)).await?;
-            // Strings have another hash in each run, and so another place in this one.
+            // Hashes of strings differ in each run, and so does the position of this one.
             if text(row, "type").contains("ConcurrentDictionary") {
                 deeper.sort();
             }

@@ -13,7 +13,7 @@ use super::{AgentRun, fetched, request};
 
 /// The attributes of a Python program that finds the packages.
 fn python(mut attributes: Value, more: &str) -> anyhow::Result<Value> {
-    // The package that is looked into comes before its installed twin.
+    // The inspected package precedes its installed copy.
     let path = format!("{more}:{}", fetched("/packages")?);
     attributes["env"] = json!({ "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1" });
     Ok(Subject::Python.with(attributes))

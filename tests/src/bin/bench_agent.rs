@@ -70,8 +70,8 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
         agent.call("debug_variables", json!({})).await?;
         locals.mcp.push(start.elapsed());
 
-        // A tool's step also returns place, lines, what changed and new output: so does the editor's, through
-        // its requests.
+        // A tool's step also returns location, lines, changed variables and new output: so does the
+        // editor's, through its requests.
         let start = Instant::now();
         editor.ok("next", json!({ "threadId": thread })).await?;
         editor.event("stopped").await?;

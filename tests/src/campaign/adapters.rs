@@ -94,8 +94,7 @@ fn partial_message(random: &mut Rng) -> Value {
 }
 
 fn half_then_silence(random: &mut Rng) -> (&'static str, Vec<Value>) {
-    // The client's own deadline is longer than anybody wants to wait for, so the script ends after the
-    // request.
+    // The client's own deadline is too long for this test, so the script ends after the request.
     let asked = json!({ "dir": "out", "m": { "type": "request", "command": "threads", "seq": 9 } });
     ("half a message, then the end", vec![partial_message(random), asked, json!({ "do": "exit", "code": 3 })])
 }
