@@ -47,7 +47,7 @@ const UNLISTED: [&str; 8] = [
 
 /// Which tools a bridge offers.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Offer {
+pub struct ToolFilter {
     /// Offers only the most important tools.
     pub core: bool,
     /// Offers only tools that change nothing.
@@ -56,7 +56,7 @@ pub struct Offer {
     pub commands: bool,
 }
 
-impl Offer {
+impl ToolFilter {
     fn has(self, tool: &Tool) -> bool {
         (tool.core || !self.core) && !UNLISTED.contains(&tool.name) && self.allows(tool).is_ok()
     }
@@ -98,21 +98,21 @@ mod tests {
     use crate::arguments::kind::{ArgumentType, ElementType};
 
     /// Four bytes of JSON are about one token.
-    fn tokens(offer: Offer) -> usize {
+    fn tokens(offer: ToolFilter) -> usize {
         serde_json::to_string(&offer.list()).unwrap().len() / 4
     }
 
     #[test]
     fn the_list_stays_affordable() {
-        let core = tokens(Offer { core: true, ..Offer::default() });
-        let all = tokens(Offer { commands: true, ..Offer::default() });
+        let core = tokens(ToolFilter { core: true, ..ToolFilter::default() });
+        let all = tokens(ToolFilter { commands: true, ..ToolFilter::default() });
         assert!(core <= 2500 && all <= 6000, "core: {core}, all: {all}");
     }
 
     #[test]
     fn every_tool_can_be_listed_and_has_a_name_of_its_own() {
         let count: usize = FAMILIES.iter().map(|family| family.tools.len()).sum();
-        let all = Offer { commands: true, ..Offer::default() };
+        let all = ToolFilter { commands: true, ..ToolFilter::default() };
         let mut names: Vec<_> = all.list().into_iter().map(|tool| tool.name).collect();
         names.sort();
         names.dedup();

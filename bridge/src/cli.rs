@@ -10,7 +10,7 @@ use rmcp::ServiceExt;
 use tokio_util::sync::CancellationToken;
 use workspace_tools::roots::Roots;
 
-use crate::catalog::Offer;
+use crate::catalog::ToolFilter;
 use crate::server::{Bridge, BridgeOptions};
 use crate::stdio::Stdio;
 use crate::{doctor, editor_tests, http, install, status};
@@ -145,8 +145,11 @@ fn run(flags: BridgeArgs) -> anyhow::Result<()> {
         Some(path) => path,
         None => find_adapter()?,
     };
-    let offer =
-        Offer { core: flags.tools == "core", read_only: flags.read_only, commands: flags.allow_commands };
+    let offer = ToolFilter {
+        core: flags.tools == "core",
+        read_only: flags.read_only,
+        commands: flags.allow_commands,
+    };
     let roots = if flags.roots.is_empty() { vec![PathBuf::from(".")] } else { flags.roots };
     let roots = Arc::new(Roots::open(&roots)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -18,7 +18,7 @@ use workspace_tools::roots::Roots;
 
 use crate::arguments::ToolArguments;
 use crate::breakpoint_requests::BreakpointRequests;
-use crate::catalog::Offer;
+use crate::catalog::ToolFilter;
 use crate::child_sessions::SessionFamily;
 use crate::client_log::ClientLog;
 use crate::event_listener::ProgramState;
@@ -33,7 +33,7 @@ pub struct BridgeOptions {
     /// The adapter to start.
     pub adapter: PathBuf,
     /// Which tools there are.
-    pub offer: Offer,
+    pub offer: ToolFilter,
     /// Folders for the file, git and build tools.
     pub roots: Arc<Roots>,
     /// Sessions that end after their bridge; awaited at the end of the process.

@@ -28,7 +28,7 @@ net8_tests! {
 }
 
 /// Longest wait for a program, s.
-const PATIENCE: u64 = 20;
+const DEADLINE: u64 = 20;
 /// How often the program throws.
 const COUNT: u64 = 100;
 /// Limit for the host's reads per exception, of the program's memory and its pipes: an
@@ -138,7 +138,7 @@ pub(super) async fn wait_until_busy(process: u32) -> anyhow::Result<()> {
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(deadline(PATIENCE), works).await.context("the program does not continue")?
+    tokio::time::timeout(deadline(DEADLINE), works).await.context("the program does not continue")?
 }
 
 async fn a_program_that_throws_all_the_time_keeps_running_when_its_debugger_leaves(
@@ -187,7 +187,7 @@ async fn a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that
     debugger.start(move |callback| sender.send(callback).unwrap_or_default())?;
     let process = debugger.attach(pid)?;
     loop {
-        match callbacks.recv_timeout(deadline(PATIENCE)).context("no exception is reported")? {
+        match callbacks.recv_timeout(deadline(DEADLINE)).context("no exception is reported")? {
             Callback::ExitProcess => bail!("the program has ended"),
             Callback::Exception { kind: exception::FIRST_CHANCE, .. } => break,
             _ => process.resume()?,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::fixture;
 
 /// Interval of the checks whether its processes have ended.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The variable that every process of a session inherits.
 const MARK: &str = "TANDEM_CAMPAIGN";
@@ -85,7 +85,7 @@ impl MarkedSession {
                 return Ok(());
             }
             anyhow::ensure!(tokio::time::Instant::now() < deadline, "left after {limit:?}: {left:?}");
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -20,7 +20,7 @@ const PROJECTS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
 
 /// Condition that ends the repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
+enum RepeatCondition {
     /// A failed test, an exit code that is not 0, or a stop at an exception.
     Fails,
     Stops,
@@ -30,7 +30,7 @@ enum Until {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeat {
     most: u64,
-    until: Until,
+    until: RepeatCondition,
     passed: u64,
     failed: u64,
     /// The repetition is complete: its condition has occurred.
@@ -54,8 +54,8 @@ impl Repeat {
     pub fn of(arguments: &ToolArguments) -> Result<Option<Self>, Failure> {
         let until = match arguments.text("until")?.as_deref() {
             None | Some("") => None,
-            Some("fails") => Some(Until::Fails),
-            Some("stops") => Some(Until::Stops),
+            Some("fails") => Some(RepeatCondition::Fails),
+            Some("stops") => Some(RepeatCondition::Stops),
             Some(other) => {
                 return Err(Failure::invalid(format!("`until` is `{other}`; it must be fails or stops")));
             }
@@ -64,7 +64,7 @@ impl Repeat {
         if !(1..=MAX_RUNS).contains(&most) {
             return Err(Failure::invalid(format!("`repeat` is {most}; it must be 1 to {MAX_RUNS}")));
         }
-        let until = until.unwrap_or(Until::Fails);
+        let until = until.unwrap_or(RepeatCondition::Fails);
         Ok(Some(Self { most, until, passed: 0, failed: 0, is_over: false }).filter(|repeat| repeat.most > 1))
     }
 
@@ -86,7 +86,7 @@ impl Repeat {
     fn next_after(self, outcome: RunOutcome) -> Option<Self> {
         let next = match (outcome, self.until) {
             (RunOutcome::Passed, _) => Self { passed: self.passed + 1, ..self },
-            (RunOutcome::Failed, Until::Stops) => Self { failed: self.failed + 1, ..self },
+            (RunOutcome::Failed, RepeatCondition::Stops) => Self { failed: self.failed + 1, ..self },
             _ => return None,
         };
         Some(next).filter(|next| next.completed_runs() < self.most)
@@ -94,7 +94,7 @@ impl Repeat {
 
     /// Whether a stop leaves the rest of the repetition to the next `debug_continue`.
     fn outlives(self, outcome: RunOutcome) -> bool {
-        outcome == RunOutcome::Runs || outcome == RunOutcome::Stopped && self.until == Until::Fails
+        outcome == RunOutcome::Runs || outcome == RunOutcome::Stopped && self.until == RepeatCondition::Fails
     }
 }
 

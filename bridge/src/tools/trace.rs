@@ -24,7 +24,7 @@ use crate::event_listener::ProgramState;
 use crate::functions;
 use crate::session::AgentSession;
 use crate::tool::{Tool, ToolEffect, ToolFamily, run};
-use table::{Keep, TraceTable, Tracepoint};
+use table::{RowSelection, TraceTable, Tracepoint};
 
 /// Hits: the default, and the limit.
 const HIT_BOUNDS: (u64, u64) = (20, 1000);
@@ -81,8 +81,8 @@ async fn trace(call: &ToolCall) -> Result<Value, Failure> {
         return Err(Failure::new(ErrorCode::Unsupported, "this debug adapter does not support traces")
             .hint("set a breakpoint and use debug_continue and debug_evaluate"));
     }
-    let keep = Keep::parse(call.arguments.text("keep")?.as_deref())?;
-    let bounds = if keep == Keep::All { HIT_BOUNDS } else { SUMMARY_HIT_BOUNDS };
+    let keep = RowSelection::parse(call.arguments.text("keep")?.as_deref())?;
+    let bounds = if keep == RowSelection::All { HIT_BOUNDS } else { SUMMARY_HIT_BOUNDS };
     let hits = call.arguments.number("hits")?.unwrap_or(bounds.0).clamp(1, bounds.1);
     let (until, budget) = (Instant::now() + limit(call)?, Budget::of(&call.arguments)?);
     let asked = read_places(call)?;

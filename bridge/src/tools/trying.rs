@@ -70,7 +70,7 @@ struct Experiment {
     until: Option<TargetHit>,
     /// Names and the expressions of their new values.
     set: Vec<(String, String)>,
-    skip: Skip,
+    skip: SkipTarget,
     expressions: Vec<String>,
     /// Time limit of each run.
     time: Duration,
@@ -87,7 +87,7 @@ struct TargetHit {
 
 /// Position at which the program continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Skip {
+enum SkipTarget {
     /// Stay at the current statement.
     Nothing,
     /// Continue at the next statement.
@@ -166,14 +166,14 @@ async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experimen
     let arguments = &call.arguments;
     let set = assignments(&arguments.parse_json("set"))?;
     let skip = match (arguments.flag("skip")?.unwrap_or(false), arguments.number("skipTo")?) {
-        (_, Some(line)) => Skip::To(line),
-        (true, None) => Skip::Statement,
-        (false, None) => Skip::Nothing,
+        (_, Some(line)) => SkipTarget::To(line),
+        (true, None) => SkipTarget::Statement,
+        (false, None) => SkipTarget::Nothing,
     };
-    if set.is_empty() && skip == Skip::Nothing {
+    if set.is_empty() && skip == SkipTarget::Nothing {
         return Err(Failure::invalid("nothing is to be tried: give `set` ({name: expression}) or `skip`"));
     }
-    if skip != Skip::Nothing && !session.can("supportsGotoTargetsRequest") {
+    if skip != SkipTarget::Nothing && !session.can("supportsGotoTargetsRequest") {
         let message =
             format!("the engine `{}` cannot skip statements (it has no `gotoTargets`)", session.engine);
         return Err(Failure::new(ErrorCode::Unsupported, message)

@@ -23,7 +23,7 @@ const FAILED: i32 = 1;
 /// Number of failures that are reported while a run continues.
 const MAX_REPORTED_FAILURES: usize = 5;
 /// Maximum characters of a reported failure message.
-const MAX_TOLD: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 /// Output of the runner in an answer, bytes.
 const DEFAULT_OUTPUT_BYTES: usize = 8 << 10;
 
@@ -297,7 +297,10 @@ fn follow(listener: Option<Listener>, say: ProgressSink) -> Listener {
                 if result.outcome == crate::model::TestStatus::Failed {
                     let why = result.message.lines().next().unwrap_or_default();
                     failed.push_back(
-                        format!("\nfailed: {}: {why}", result.id).chars().take(MAX_TOLD).collect::<String>(),
+                        format!("\nfailed: {}: {why}", result.id)
+                            .chars()
+                            .take(MAX_MESSAGE_CHARS)
+                            .collect::<String>(),
                     );
                     failed.drain(..failed.len().saturating_sub(MAX_REPORTED_FAILURES));
                 }

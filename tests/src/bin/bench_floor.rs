@@ -20,7 +20,7 @@ use cordebug::thread::Thread;
 /// Number of measurements of each kind.
 const ROUNDS: usize = 200;
 /// Time limit for a callback of the runtime.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CALLBACK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The debugged process, and the callbacks of the runtime.
 struct DebuggedProgram {
@@ -32,8 +32,10 @@ impl DebuggedProgram {
     /// Resumes the program until `wanted` accepts a callback, and returns its result.
     fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
-            let callback =
-                self.callbacks.recv_timeout(PATIENCE).context("the program does not pass the line")?;
+            let callback = self
+                .callbacks
+                .recv_timeout(CALLBACK_TIMEOUT)
+                .context("the program does not pass the line")?;
             if matches!(callback, Callback::ExitProcess) {
                 bail!("the program has ended");
             }

@@ -24,8 +24,8 @@ use crate::marked::{self, MarkedSession};
 
 /// Time until all processes have ended: an adapter may take 10 s to detach from a program by itself, s.
 const LIMIT: u64 = 30;
-/// Somewhere in here the kill falls: from before there is a host to a program at its work.
-const MOMENTS: std::ops::Range<u64> = 0..2500;
+/// Delay of the kill, ms: from before the host exists to a program that runs.
+const KILL_DELAYS_MS: std::ops::Range<u64> = 0..2500;
 
 /// Another client joins, if it is let in so soon.
 const GUEST: Duration = Duration::from_millis(500);
@@ -109,7 +109,7 @@ async fn round(
 ) -> anyhow::Result<KillRound> {
     let mut session = MarkedSession::new(number)?;
     let mut client = LaunchingClient::start(&session, door, debuggee)?;
-    let moment = Duration::from_millis(random.u64(MOMENTS));
+    let moment = Duration::from_millis(random.u64(KILL_DELAYS_MS));
     // Whether it is answered is for other campaigns.
     drop(tokio::time::timeout(moment, client.work(random, debuggee)).await);
     let guest = match session.sessions().first() {

@@ -31,9 +31,9 @@ const DEBUGGEES: [Option<Subject>; 9] = [
     Some(Subject::Js),
 ];
 /// Memory that allocators and caches may still add after the first sessions, KiB.
-const GROWTH: u64 = 24 * 1024;
-/// As [`GROWTH`], for descriptors and threads: one more session may still be ending.
-const FEW: u64 = 4;
+const MAX_MEMORY_GROWTH: u64 = 24 * 1024;
+/// As [`MAX_MEMORY_GROWTH`], for descriptors and threads: one more session may still be ending.
+const MAX_HANDLE_GROWTH: u64 = 4;
 
 /// Plays so many sessions, every other one through the bridge.
 ///
@@ -65,9 +65,9 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
     wait_until_alone(&mut marked, pids).await?;
     let (before, after) = (before.context("no session")?, pids.map(ProcessResources::of));
     for (before, after) in before.iter().zip(&after) {
-        let flat = after.memory <= before.memory + GROWTH
-            && after.descriptors <= before.descriptors + FEW
-            && after.threads <= before.threads + FEW;
+        let flat = after.memory <= before.memory + MAX_MEMORY_GROWTH
+            && after.descriptors <= before.descriptors + MAX_HANDLE_GROWTH
+            && after.threads <= before.threads + MAX_HANDLE_GROWTH;
         anyhow::ensure!(flat, "after {warm} sessions {before:?}, after {} {after:?}", options.count);
     }
     Ok(format!(

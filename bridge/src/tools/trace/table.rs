@@ -16,7 +16,7 @@ const MAX_END_ROWS: usize = 10;
 const MAX_THREADS: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Keep {
+pub(super) enum RowSelection {
     #[default]
     All,
     /// Hits whose values differ from the previous ones at their location.
@@ -29,7 +29,7 @@ pub(super) enum Keep {
     Counts,
 }
 
-impl Keep {
+impl RowSelection {
     pub(super) fn parse(text: Option<&str>) -> Result<Self, Failure> {
         Ok(match text {
             None | Some("all") => Self::All,
@@ -73,7 +73,7 @@ struct TraceRow {
 #[derive(Debug, Default)]
 pub(super) struct TraceTable {
     pub(super) places: Vec<Tracepoint>,
-    keep: Keep,
+    keep: RowSelection,
     /// Whether rows name the thread.
     per_thread: bool,
     rows: Vec<TraceRow>,
@@ -93,7 +93,7 @@ impl Tracepoint {
 }
 
 impl TraceTable {
-    pub(super) fn new(keep: Keep, per_thread: bool) -> Self {
+    pub(super) fn new(keep: RowSelection, per_thread: bool) -> Self {
         Self { keep, per_thread, ..Self::default() }
     }
 
@@ -123,17 +123,17 @@ impl TraceTable {
         let differs = place.last.insert(whose, values.clone()) != Some(values.clone());
         let row = TraceRow { place: at, thread, hit: self.hits, values, count: 1 };
         match self.keep {
-            Keep::Counts => {}
-            Keep::Changes if !differs => {}
-            Keep::All | Keep::Changes => self.push(row),
-            Keep::Ends => {
+            RowSelection::Counts => {}
+            RowSelection::Changes if !differs => {}
+            RowSelection::All | RowSelection::Changes => self.push(row),
+            RowSelection::Ends => {
                 if self.rows.len() >= 2 * MAX_END_ROWS {
                     self.rows.remove(MAX_END_ROWS);
                     self.dropped += 1;
                 }
                 self.rows.push(row);
             }
-            Keep::Distinct => {
+            RowSelection::Distinct => {
                 let key = format!("{at} {whose} {}", row.values);
                 match self.known.get(&key).and_then(|known| self.rows.get_mut(*known)) {
                     Some(known) => known.count += 1,
@@ -162,7 +162,7 @@ impl TraceTable {
     /// Puts rows and columns into an answer. With `single`, the call named one place, so its
     /// rows contain only the values.
     pub(super) fn put(self, answer: &mut Value, single: bool, budget: Budget) {
-        let numbered = matches!(self.keep, Keep::Changes | Keep::Ends);
+        let numbered = matches!(self.keep, RowSelection::Changes | RowSelection::Ends);
         let shown = |row: &TraceRow| {
             let mut cells = Vec::new();
             if numbered {
@@ -175,7 +175,7 @@ impl TraceTable {
                 cells.push(json!(row.thread));
             }
             cells.extend(row.values.as_array().into_iter().flatten().cloned());
-            if self.keep == Keep::Distinct {
+            if self.keep == RowSelection::Distinct {
                 cells.push(json!(row.count));
             }
             json!(cells)
@@ -190,7 +190,7 @@ impl TraceTable {
         } else {
             columns.push("values");
         }
-        columns.extend((self.keep == Keep::Distinct).then_some("hits"));
+        columns.extend((self.keep == RowSelection::Distinct).then_some("hits"));
         answer["columns"] = json!(columns);
         if !single {
             let places = self.places.iter().map(|place| {
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::arguments::ToolArguments;
 
-    fn table(keep: Keep, places: &[i64]) -> TraceTable {
+    fn table(keep: RowSelection, places: &[i64]) -> TraceTable {
         let traced = |id: &i64| Tracepoint {
             at: format!("a.py:{id}"),
             columns: vec!["x".into()],
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn rows_have_values_as_they_are_and_errors_apart_from_them() {
-        let mut table = table(Keep::All, &[7]);
+        let mut table = table(RowSelection::All, &[7]);
         let values =
             json!([{ "value": "x=y", "type": "str" }, { "error": "no `nope`" }, { "value": "'%s {}'" }]);
         table.take(&Event::new("traced", json!({ "breakpointId": 7, "hit": 1, "values": values })));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn hits_of_several_places_are_in_the_order_of_time() {
-        let mut table = table(Keep::All, &[7, 8]);
+        let mut table = table(RowSelection::All, &[7, 8]);
         for (place, value) in [(8, "1"), (7, "2"), (8, "3")] {
             hit(&mut table, place, 1, value);
         }
@@ -273,16 +273,16 @@ mod tests {
     fn keep_selects_the_rows_of_many_hits() {
         let values = ["1", "1", "2", "2", "2", "1"];
         for (keep, rows) in [
-            (Keep::Changes, json!([[1, "1"], [3, "2"], [6, "1"]])),
-            (Keep::Distinct, json!([["1", 3], ["2", 3]])),
-            (Keep::Counts, json!([])),
+            (RowSelection::Changes, json!([[1, "1"], [3, "2"], [6, "1"]])),
+            (RowSelection::Distinct, json!([["1", 3], ["2", 3]])),
+            (RowSelection::Counts, json!([])),
         ] {
             let mut table = table(keep, &[7]);
             values.iter().for_each(|value| hit(&mut table, 7, 1, value));
             let answer = answer(table, true);
             assert_eq!((&answer["rows"], &answer["hits"]), (&rows, &json!(6)), "{keep:?}");
         }
-        let mut many = table(Keep::Ends, &[7]);
+        let mut many = table(RowSelection::Ends, &[7]);
         (1..=100).for_each(|number| hit(&mut many, 7, 1, &number.to_string()));
         let answer = answer(many, true);
         let rows = answer["rows"].as_array().unwrap();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn each_thread_has_its_own_last_values() {
-        let mut table = table(Keep::Changes, &[7]);
+        let mut table = table(RowSelection::Changes, &[7]);
         table.per_thread = true;
         for (thread, value) in [(1, "a"), (2, "b"), (1, "a"), (2, "b"), (2, "c")] {
             hit(&mut table, 7, thread, value);

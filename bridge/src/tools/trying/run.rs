@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::recorded_input::RecordedInput;
 use super::skipping::skip;
-use super::{Experiment, ExperimentSetup, Skip, TargetHit};
+use super::{Experiment, ExperimentSetup, SkipTarget, TargetHit};
 use crate::bounds::cut;
 use crate::breakpoint_requests::Purpose;
 use crate::call::ToolCall;
@@ -233,7 +233,7 @@ impl ActiveRun<'_> {
                 let now = self.set(&frame["id"], name, value).await?;
                 run.set.push((name.clone(), now));
             }
-            if experiment.skip != Skip::Nothing {
+            if experiment.skip != SkipTarget::Nothing {
                 let thread = self.session.snapshot().stop["threadId"].clone();
                 skip(self.session, &thread, &frame, experiment.skip).await?;
                 frame = self.frame().await?;

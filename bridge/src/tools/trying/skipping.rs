@@ -7,7 +7,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::Skip;
+use super::SkipTarget;
 use crate::session::AgentSession;
 use crate::source::SourceText;
 
@@ -24,15 +24,15 @@ pub(super) async fn skip(
     session: &AgentSession,
     thread: &Value,
     frame: &Value,
-    skip: Skip,
+    skip: SkipTarget,
 ) -> Result<(), Failure> {
     let (Some(path), Some(line)) = (frame["source"]["path"].as_str(), frame["line"].as_u64()) else {
         return Err(Failure::new(ErrorCode::Unsupported, "cannot skip a statement without a source"));
     };
     let lines = match skip {
-        Skip::Nothing => return Ok(()),
-        Skip::To(line) => vec![line],
-        Skip::Statement => {
+        SkipTarget::Nothing => return Ok(()),
+        SkipTarget::To(line) => vec![line],
+        SkipTarget::Statement => {
             let text =
                 SourceText::read(path).map(|source| source.lines(line, MAX_LINES_BELOW)).unwrap_or_default();
             let end = end_line(session, path, line).await;
