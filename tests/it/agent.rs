@@ -100,7 +100,7 @@ async fn an_agent_debugs_alone(runtime: Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of what set-up makes only this one has an SDK.
+/// Of the products of set-up only this one has an SDK.
 #[tokio::test]
 async fn a_build_that_fails_says_where() -> anyhow::Result<()> {
     let copy = fixture::broken_project()?;

@@ -282,7 +282,7 @@ async fn a_breakpoint_right_after_an_attach_is_verified(runtime: Runtime) -> any
     agent.finish().await
 }
 
-/// Both assemblies are made of a `Program.cs`; the second is loaded while the program is stopped.
+/// Both assemblies are compiled from a `Program.cs`; the second is loaded while the program is stopped.
 async fn a_breakpoint_binds_in_the_assembly_that_is_named_alone(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     for (line, assembly) in [

@@ -254,7 +254,8 @@ who = input('who? ')
 print(parse(who + '=oops'))
 ";
 
-/// As an editor shows it: where it happens, with the values that led there, not a trace of what is gone.
+/// The stop is where the exception occurs, with the values that led there, as an editor shows it, and
+/// not a trace of ended frames.
 #[tokio::test]
 async fn a_python_crash_is_seen_where_it_happens_in_a_file_named_as_people_do() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

@@ -13,7 +13,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// Nothing here takes longer, even on a busy machine, s.
+/// Time limit for every step, even on a busy machine, s.
 const LIMIT: u64 = 60;
 
 /// An editor that shows progress, or does not.

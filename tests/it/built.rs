@@ -64,7 +64,7 @@ End Module
 
 /// An installation of .NET with an SDK and one other runtime.
 struct DotnetInstallation {
-    /// Its folder; `None` for the installation of set-up.
+    /// The folder of the installation; `None` for that of set-up.
     root: Option<tempfile::TempDir>,
     runtime: Runtime,
 }

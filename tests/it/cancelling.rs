@@ -33,7 +33,7 @@ const SOON: Duration = Duration::from_millis(3500);
 /// Shorter than the limit of an evaluation that is not cancelled, which is 5 s.
 const MAX_SOON: Duration = Duration::from_millis(4800);
 
-/// How soon a cancelled call must have ended.
+/// Time until a cancelled call must have ended.
 fn cancel_deadline() -> Duration {
     scaled(SOON).min(MAX_SOON)
 }

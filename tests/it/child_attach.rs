@@ -270,7 +270,7 @@ fn start_listening_ruby(
     Ok(RunningProgram(command.spawn()?))
 }
 
-/// The same on a socket, once it listens there.
+/// Attaches to a Ruby program through a socket, once it listens there.
 async fn ruby_on_a_socket(
     subject: Subject,
     folder: &Path,

@@ -89,7 +89,7 @@ parameterized_tests! {
     perl_counts_hits: counts(Subject::Perl),
 }
 
-/// Of breakpoints on one line with these conditions.
+/// The hits of breakpoints on one line with these conditions.
 async fn hits_of(subject: Subject, conditions: &[&str]) -> anyhow::Result<Vec<ReportedHit>> {
     hits(subject, conditions.iter().map(|condition| json!({ "condition": condition })).collect()).await
 }

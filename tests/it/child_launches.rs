@@ -104,7 +104,7 @@ async fn runs_in_a_relative_folder(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Nothing stops it, neither a breakpoint nor its entry; all else works as with a debugger.
+/// No breakpoint and no entry stop stops it; everything else works as with a debugger.
 async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -125,7 +125,7 @@ async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// As shells count: 128 and the signal.
+/// The exit code is that of shells: 128 plus the signal.
 async fn tells_a_signal(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut editor = editor()?;
@@ -254,7 +254,7 @@ async fn an_engine_path_that_is_a_folder_is_named() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Its Python was removed: another one would not have what the project needs.
+/// Its Python was removed: another one would lack the packages of the project.
 #[tokio::test]
 async fn a_broken_virtual_environment_is_named() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

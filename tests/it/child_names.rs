@@ -137,8 +137,8 @@ async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<V
     Ok(all)
 }
 
-/// How the folder, the thread and the values are shown, where the language has such. lldb-dap replaces what
-/// is not Unicode by itself.
+/// The displayed folder, thread and values, where the language has them. lldb-dap replaces
+/// characters that are not Unicode.
 fn names(subject: Subject) -> Vec<(&'static str, &'static str)> {
     match subject {
         Subject::Python | Subject::PythonAdapter => vec![

@@ -17,7 +17,7 @@ use tandem_tests::transcript::Transcript;
 /// Maximum time until the sockets have their options, s. They are set during the start of the session.
 const LIMIT: u64 = 20;
 
-/// Of each established TCP connection of a process: whether small messages leave at once.
+/// For each established TCP connection of a process, whether `TCP_NODELAY` is set.
 fn connections(pid: u64) -> anyhow::Result<Vec<bool>> {
     let process = Pid::from_raw(i32::try_from(pid)?).context("no process id")?;
     let process = pidfd_open(process, PidfdFlags::empty())?;

@@ -333,7 +333,7 @@ fn bare_project() -> anyhow::Result<(tempfile::TempDir, String)> {
     Ok((folder, path))
 }
 
-/// Its Python runs it, with the debugpy of another.
+/// The project's Python runs it, with the debugpy of another Python.
 #[tokio::test]
 async fn commands_and_modules_run_in_the_environment_of_the_project() -> anyhow::Result<()> {
     let (folder, path) = bare_project()?;

@@ -72,7 +72,7 @@ async fn launch_program(subject: Subject, more: Value, markers: &[&str]) -> anyh
     Ok(editor)
 }
 
-/// It ends as it does by itself.
+/// Checks that the program ends with its exit code, after it has cleaned up.
 async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
     assert_eq!(editor.event("exited").await?["exitCode"], 7, "{:?}", editor.output);
     editor.event("terminated").await?;

@@ -215,7 +215,7 @@ impl Crate {
         paths.iter().filter_map(declared).filter(|at| at != module).collect()
     }
 
-    /// For each folder, which of its modules use which.
+    /// For each folder, the modules that each of its modules uses.
     fn directions(&self) -> BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> {
         let mut folders: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         for (module, text) in &self.texts {

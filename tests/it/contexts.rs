@@ -27,7 +27,7 @@ struct ScenarioRun {
     stops: Vec<Stop>,
     /// `new 2`, `changed 12`, `removed 12`: of the modules that are copies of the program's assembly.
     modules: Vec<String>,
-    /// Those that `modules` listed at the last stop.
+    /// Modules that `modules` listed at the last stop.
     list: Vec<Value>,
     frames: Vec<String>,
 }

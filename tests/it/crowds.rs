@@ -56,7 +56,7 @@ impl CountingClient {
         Ok(self.seq)
     }
 
-    /// Takes a message; returns the request that it answers.
+    /// Reads a message; returns the request that it answers.
     async fn next(&mut self) -> anyhow::Result<Option<i64>> {
         let next =
             tokio::time::timeout(deadline(LIMIT), self.socket.next()).await.context("nothing comes")?;

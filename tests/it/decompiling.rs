@@ -36,7 +36,7 @@ fn with_decompiler(runtime: Runtime, does: &str) -> anyhow::Result<(DistantSourc
     Ok((distant, decompiler))
 }
 
-/// From a stop in the user's code to one in a function of the library.
+/// Continues from a stop in the user's code to one in a function of the library.
 async fn run_to(editor: &mut DapClient, function: &str) -> anyhow::Result<(i64, Value)> {
     let (thread, _) = editor.stop().await?;
     let wanted = json!({ "breakpoints": [{ "name": function }] });

@@ -52,7 +52,7 @@ impl StartedAdapter {
         Ok(())
     }
 
-    /// How the relay ended, and what was written to stderr.
+    /// Returns the exit status of the relay, and its stderr.
     async fn end(mut self) -> anyhow::Result<(std::process::ExitStatus, String)> {
         let status = tokio::time::timeout(deadline(LIMIT), self.0.wait())
             .await

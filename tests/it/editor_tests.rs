@@ -15,7 +15,7 @@ use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// Nothing here takes longer, even on a busy machine, s.
+/// Time limit for every step, even on a busy machine, s.
 const LIMIT: u64 = 60;
 
 /// One request under way.
@@ -84,7 +84,7 @@ impl EditorTestRun {
     }
 }
 
-/// All events of a request, and the last.
+/// Runs a request; returns all its events, and the last one.
 pub(crate) async fn events(
     folder: &Path,
     more: Value,

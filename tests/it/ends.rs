@@ -73,7 +73,7 @@ impl StoppedEditor {
         Ok(asked)
     }
 
-    /// Takes every answer, continues from each stop, and sees the end.
+    /// Reads every response, continues from each stop, and checks the end.
     async fn end(mut self, asked: Vec<i64>, code: i64) -> anyhow::Result<()> {
         for seq in asked {
             let answer = self.editor.response(seq).await?;

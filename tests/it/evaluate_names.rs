@@ -14,7 +14,7 @@ use tandem_tests::transcript::Transcript;
 
 /// Maximum number of rows that are inspected in one stop.
 const MAX_ROWS: usize = 250;
-/// Most rows of one object.
+/// Maximum number of rows of one object.
 const MAX_PAGE: usize = 20;
 
 /// Declares a test for each program: where it is, and its name.
@@ -62,7 +62,7 @@ fn newer(name: &str) -> FixtureProgram {
 }
 
 impl FixtureProgram {
-    /// Its sources with the lines that have markers.
+    /// Its sources, with the lines that have markers.
     fn places(&self) -> anyhow::Result<Vec<(PathBuf, Vec<usize>)>> {
         let (mut folders, mut found) = (vec![self.folder.clone()], Vec::new());
         while let Some(folder) = folders.pop() {

@@ -23,7 +23,7 @@ mod on_net9 {
     }
 }
 
-/// Most memory the host may have used, KiB.
+/// Maximum memory that the host may have used, KiB.
 const MAX_MEMORY: u64 = 400 * 1024;
 /// Below 8,000 frames, on a separate thread; with `ToString` allowed.
 async fn start_program(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
@@ -93,7 +93,7 @@ async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()
     editor.finish().await
 }
 
-/// Most rows that are opened, and how deep.
+/// Maximum number of rows that are expanded, and their depth.
 const MAX_ROWS: usize = 150;
 const MAX_DEPTH: usize = 3;
 

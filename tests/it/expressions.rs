@@ -25,7 +25,7 @@ net8_tests! {
     ref_and_out_arguments_are_the_programs_variables,
 }
 
-/// For what is understood by the debugger itself.
+/// Launch attributes for expressions that the debugger evaluates without a compiler.
 fn without_compiler() -> serde_json::Value {
     json!({ "expressionCompiler": "off" })
 }

@@ -115,7 +115,7 @@ async fn calls(
     editor.finish().await
 }
 
-/// It has no runtime: a native debugger takes it, and says why.
+/// The program has no runtime, so a native debugger debugs it, and the console names the reason.
 #[tokio::test]
 async fn a_program_compiled_ahead_of_time_is_given_to_a_native_debugger() -> anyhow::Result<()> {
     let program = folder("aot")?.join("aot");

@@ -316,7 +316,7 @@ async fn programs_of_an_mcp_session_end_with_it_and_with_no_other() -> anyhow::R
     wait_for_end(second).await
 }
 
-/// Only asking to join joins: a tool that names a session that the agent is not in does nothing there.
+/// Only an explicit request joins a session: a tool that names a session of another agent does nothing there.
 #[tokio::test]
 async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

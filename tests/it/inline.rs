@@ -173,7 +173,7 @@ async fn elements_that_are_not_there_are_not_written(runtime: Runtime) -> anyhow
     Ok(())
 }
 
-/// It is not written by halves, nor to a copy.
+/// The element is never written in part, nor to a copy.
 async fn without_a_compiler_an_element_that_it_would_take_is_refused(runtime: Runtime) -> anyhow::Result<()> {
     let mut stopped = InlineStop::at(runtime, json!({ "expressionCompiler": "off" })).await?;
     stopped.set("numbers[2]", "5").await?;

@@ -154,7 +154,7 @@ fn not_run(ran: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All that changes or runs something is refused, by name.
+/// Every request that changes or runs something is refused.
 fn check(told: &HashMap<&'static str, String>, denied: &[&str]) {
     let always = [
         "evaluate",

@@ -27,9 +27,9 @@ net8_tests! {
     a_debugger_that_asks_for_nothing_receives_all_exceptions_after_one_that_did_not_want_them,
 }
 
-/// Longest wait for a program, s.
+/// Time limit for a program, s.
 const DEADLINE: u64 = 20;
-/// How often the program throws.
+/// Number of exceptions that the program throws.
 const COUNT: u64 = 100;
 /// Limit for the host's reads per exception, of the program's memory and its pipes: an
 /// inspection reads each page once.

@@ -17,7 +17,7 @@ dotnet_tests! {
 
 net8_tests! { an_exception_that_library_code_throws_and_catches_is_not_user_unhandled }
 
-/// At the program's first line, at which its breakpoints are reported.
+/// Stops at the program's first line, at which its breakpoints are reported.
 async fn stop_at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("marked", &[], json!({ "stopOnEntry": true })).await?;

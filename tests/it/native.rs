@@ -23,7 +23,7 @@ struct NativeCallback {
     methods: [&'static str; 2],
 }
 
-/// By a delegate; and where the runtime offers it by a method for unmanaged callers only.
+/// Callbacks by a delegate; and where the runtime supports it, by an `UnmanagedCallersOnly` method.
 fn ways(runtime: Runtime) -> Vec<NativeCallback> {
     let mut ways = vec![NativeCallback {
         statements: ["compare", "compared"],

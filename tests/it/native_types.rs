@@ -12,8 +12,8 @@ use tandem_tests::transcript::Transcript;
 
 use crate::native_values::{compiled, line_of, values_at};
 
-/// Longest text of a value with parts, characters.
-const LONGEST: usize = 80;
+/// Maximum characters of a value with parts.
+const MAX_TEXT_CHARS: usize = 80;
 
 const RUST: &str = r#"#![allow(unused_variables, dead_code)]
 use std::cell::{Cell, RefCell};
@@ -239,7 +239,7 @@ async fn wrong(subject: Subject, name: &str, text: &str, rows: &[Row]) -> anyhow
         let wanted = if subject == Subject::Gdb { gdb } else { lldb };
         let shown =
             values.get(*name).map(|row| row["value"].as_str().unwrap_or_default()).unwrap_or_default();
-        if without_addresses(shown) != *wanted || shown.chars().count() > LONGEST {
+        if without_addresses(shown) != *wanted || shown.chars().count() > MAX_TEXT_CHARS {
             wrong.push(format!("{subject:?}: {name}: {kind} is {shown}"));
         }
     }

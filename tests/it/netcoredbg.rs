@@ -18,7 +18,7 @@ use tandem_tests::transcript::Transcript;
 struct ScriptedNetcoredbg(tempfile::TempDir);
 
 impl ScriptedNetcoredbg {
-    /// It shakes hands and launches; then it does this.
+    /// Performs the handshake and the launch, then these steps.
     fn new(then: &[Value]) -> anyhow::Result<Self> {
         let fake = Self(tempfile::tempdir()?);
         let handshake = [
@@ -222,7 +222,7 @@ async fn an_adapter_that_breaks_takes_the_program_along() -> anyhow::Result<()> 
     editor.finish().await
 }
 
-/// It is not a child of the host, and an adapter may be too late to end it: a watchdog does.
+/// The program is not a child of the host, and the adapter may be too late to end it: a watchdog does.
 #[tokio::test]
 async fn a_killed_host_leaves_no_program() -> anyhow::Result<()> {
     let fake = ScriptedNetcoredbg::new(&runs())?;

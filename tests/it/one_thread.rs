@@ -8,7 +8,7 @@ use tandem_tests::deadline::deadline;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// How long a step may take to reach its wait, s.
+/// Time limit for a step to reach its wait, s.
 const LIMIT: u64 = 30;
 
 dotnet_tests! {

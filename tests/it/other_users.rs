@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 
 /// The uid of `nobody`, which runs the other user's client.
 const STRANGER: u32 = 65534;
-/// Nothing here takes longer, even on a busy machine, s.
+/// Time limit for every step, even on a busy machine, s.
 const DEADLINE: u64 = 60;
 const TOKEN: &str = "a-token-of-enough-bytes";
 

@@ -14,11 +14,11 @@ use tandem_tests::transcript::Transcript;
 
 /// Expressions that are evaluated together by the compiler.
 const BATCH: usize = 40;
-/// Of so many expressions one is also evaluated alone where there is a compiler.
+/// One of this many expressions is also evaluated alone, where there is a compiler.
 const ALONE: usize = 8;
 /// Texts of this length may be shown in part.
 const MAX_SHOWN: usize = 4_000;
-/// How often each construct is compared in a long run.
+/// Minimum number of comparisons of each construct in a long run.
 const MIN_COMPARED: usize = 50;
 
 dotnet_tests! {

@@ -59,7 +59,7 @@ struct AgentRun {
 }
 
 impl AgentRun {
-    /// In the program's folder, with the tools that set-up has found on its `PATH`.
+    /// Starts an agent in the program's folder, with the tools of set-up on its `PATH`.
     async fn begin(folder: &Path) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
         command.current_dir(folder);
@@ -170,7 +170,7 @@ impl AgentRun {
         self.has_ended(&ended, code, says).await
     }
 
-    /// The same of one that has ended.
+    /// Checks the exit code and the output of a program that has ended.
     async fn has_ended(mut self, ended: &Value, code: i64, says: &str) -> anyhow::Result<()> {
         ensure!(ended["state"] == "exited" && ended["event"]["exitCode"] == code, "{ended}");
         let read = self.call("process_read_output", json!({ "since": "o0.e0", "maxBytes": 200_000 })).await?;

@@ -50,7 +50,7 @@ async fn returned_rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<
     Ok(all)
 }
 
-/// Takes a step; where it ends, and what it shows as returned.
+/// Steps; returns the frame at its end, and the values that it shows as returned.
 async fn step(editor: &mut DapClient, thread: &mut i64, command: &str) -> anyhow::Result<(Value, String)> {
     editor.ok(command, json!({ "threadId": *thread })).await?;
     let (now, frame) = editor.stop().await?;

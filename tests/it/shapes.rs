@@ -7,7 +7,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-/// Most calls in one expression: together they have the time limit of one evaluation.
+/// Maximum number of calls in one expression: together they have the time limit of one evaluation.
 const MAX_TOGETHER: usize = 9;
 
 net10_tests! {

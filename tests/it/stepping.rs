@@ -34,7 +34,7 @@ pub(crate) fn place(program: &str, frame: &Value) -> String {
     format!("{}: {source}", frame["name"].as_str().unwrap_or_default())
 }
 
-/// Takes steps and notes where each ends.
+/// Steps repeatedly and records where each step ends.
 pub(crate) async fn walk(
     editor: &mut DapClient,
     program: &str,

@@ -64,7 +64,7 @@ async fn ends_in_order(editor: &mut DapClient, code: i64) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// It is ended before it has put anything in order; returns what the console says.
+/// Checks that the program is killed before it has cleaned up; returns the console's message.
 async fn ends_by_force(editor: &mut DapClient) -> anyhow::Result<String> {
     assert_eq!(editor.event("exited").await?["exitCode"], 137, "{:?}", editor.output);
     editor.event("terminated").await?;

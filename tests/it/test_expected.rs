@@ -120,7 +120,7 @@ const PANICS: &str = "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n\n\
     #[test]\n#[should_panic]\nfn panics() {\n    panic!(\"melon\");\n}\n\n\
     #[test]\n#[should_panic(expected = \"plum\")]\nfn panics_with_words() {\n    panic!(\"no plum\");\n}\n";
 
-/// All tests of the project, or those that a name means in part.
+/// All tests of the project, or those that match part of a name.
 #[tokio::test]
 async fn with_should_panic() -> anyhow::Result<()> {
     for (filter, passed) in [(None, 3), (Some("panics"), 2), (Some("cart panics"), 1)] {

@@ -13,7 +13,7 @@ use tandem_tests::fixture;
 
 use super::frameworks::{agent, finished, go_environment};
 
-/// Nothing here takes longer, even on a busy machine, s.
+/// Time limit for every step, even on a busy machine, s.
 const LIMIT: u64 = 60;
 
 /// A project of `fixtures/tests`, and how its tests are debugged.
@@ -164,7 +164,8 @@ async fn is_quiet(word: &str, what: &str) -> anyhow::Result<()> {
     }
 }
 
-/// After a test that hangs or ends its process, by the limit of each test or of the run, run and debugged.
+/// No process is left after a test that hangs or ends its process, with a limit for each test or for
+/// the run, run and debugged.
 async fn leaves_nothing(name: &'static str) -> anyhow::Result<()> {
     let Framework { subject, hangs, crashes, more } = framework(name)?;
     let project = copy(name)?;

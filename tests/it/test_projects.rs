@@ -40,7 +40,7 @@ fn solution(projects: &[&str]) -> anyhow::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// The same solution in the older form.
+/// The same solution in the older format (`.sln`).
 fn older(folder: &Path, projects: &[&str]) -> anyhow::Result<()> {
     let mut text = String::from("Microsoft Visual Studio Solution File, Format Version 12.00\n");
     let (mut configured, own) = (String::new(), "Debug|Any CPU");

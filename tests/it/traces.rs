@@ -137,7 +137,7 @@ async fn a_trace_of_javascript_says_what_evaluate_says() -> anyhow::Result<()> {
     traces(Subject::Js, &expressions, json!(["false", "true", "false"])).await
 }
 
-/// Of C, in both debuggers.
+/// Expressions in C, for both debuggers.
 const OF_C: [&str; 8] = [
     "length == 6",
     "length % 2",

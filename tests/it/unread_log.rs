@@ -59,7 +59,7 @@ async fn an_editor_that_does_not_read_stderr_is_served_whatever_the_adapter_says
     editor.finish().await
 }
 
-/// The same where stderr was closed before the start: there is nothing to write to.
+/// Stderr was closed before the start, so a write to it fails.
 #[tokio::test]
 async fn the_debugger_survives_a_closed_stderr() -> anyhow::Result<()> {
     let mut shell = tokio::process::Command::new("sh");

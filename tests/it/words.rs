@@ -9,7 +9,7 @@ use tandem_tests::fixture::root;
 const LIST: &str = "docs/contributing/words.txt";
 /// These quote the words.
 const ABOUT: [&str; 3] = [LIST, "docs/contributing/style.md", "tests/it/words.rs"];
-/// So much of the next line may belong to a phrase that begins in this one, characters.
+/// Characters of the next line that may belong to a phrase that begins in this one.
 const WRAPPED: usize = 60;
 
 /// A word or phrase that is no longer used.
@@ -19,7 +19,7 @@ struct RetiredWord {
     exceptions: Vec<WordException>,
 }
 
-/// Where such a word is right: a path, or the beginning of one before a `*`.
+/// A path where such a word is correct, or the beginning of paths before a `*`.
 struct WordException {
     path: String,
     used: bool,

@@ -79,7 +79,7 @@ impl Suite {
         self.debugs(agent).await
     }
 
-    /// All are listed with places, in pages.
+    /// All tests are listed with locations, in pages.
     pub(super) async fn lists(&self, agent: &mut Agent) -> anyhow::Result<()> {
         let all = finished(agent, "list_tests", self.asked.clone()).await?;
         ensure!(all["tool"] == self.tool && all["total"] == self.count, "{all:#}");
@@ -149,7 +149,7 @@ impl Suite {
         Ok(())
     }
 
-    /// From a failing test to its locals in two calls; the end of the run is its result.
+    /// Two calls lead from a failing test to its locals; the end of the run contains its result.
     pub(super) async fn debugs(&self, agent: &mut Agent) -> anyhow::Result<()> {
         let (id, file, marker, says, (name, value)) = &self.fails;
         let before = agent.characters;
