@@ -1,12 +1,12 @@
-//! Any bytes are a line to the bridge: it is a message, or is refused with an error that JSON-RPC knows; and any JSON object is the
-//! arguments of a tool.
+//! Parses any bytes as a line to the bridge: it is a message, or is refused with an error of JSON-RPC. Any JSON object
+//! is valid as the arguments of a tool.
 #![no_main]
 
 use bridge::arguments::ToolArguments;
-use bridge::json_rpc::{ParsedLine, understand};
+use bridge::json_rpc::{ParsedLine, parse_line};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let ParsedLine::Refused(answer) = understand(bytes) {
+    if let ParsedLine::Refused(answer) = parse_line(bytes) {
         let code = answer["error"]["code"].as_i64().expect("a code");
         assert!((-32700..=-32600).contains(&code), "{answer}");
         let id = &answer["id"];
