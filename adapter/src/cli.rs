@@ -54,19 +54,19 @@ pub struct AdapterArgs {
 enum AdapterCommand {
     /// List the live sessions of this user
     Sessions {
-        /// Print JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
     /// List the debuggers available to programs in this folder, and how to install the missing ones
     Engines {
-        /// Print JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the man page or a shell's completions
     Generate {
-        /// The page to print
+        /// Name of the page to print
         page: pages::CliPage,
     },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
@@ -87,14 +87,14 @@ enum AdapterCommand {
         /// The session whose program started its own
         #[arg(long, requires = "id")]
         parent: Option<String>,
-        /// Title of its program
+        /// Title of the program that it debugs
         #[arg(long, requires = "id", allow_hyphen_values = true)]
         title: Option<String>,
     },
     /// Runs a program in this terminal for the session at a socket (used by tandem-dap itself)
     #[command(hide = true)]
     InTerminal {
-        /// The session's socket
+        /// Path of the session's socket
         socket: PathBuf,
     },
     /// Becomes the program of the session at a socket (used by tandem-dap itself)

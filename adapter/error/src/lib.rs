@@ -49,7 +49,7 @@ error_codes! {
     NotStopped = 1006 "NOT_STOPPED";
     /// Only possible while the program runs.
     NotRunning = 1007 "NOT_RUNNING";
-    /// No such process.
+    /// No process has this id, name or host.
     ProcessNotFound = 1008 "PROCESS_NOT_FOUND";
     /// The program or process cannot be debugged by this engine.
     NotDebuggable = 1009 "NOT_DEBUGGABLE";

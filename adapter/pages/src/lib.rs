@@ -10,11 +10,11 @@ use clap_complete::Shell;
 pub enum CliPage {
     /// The man page, section 1
     Man,
-    /// Completions for bash
+    /// Completions for the shell bash
     Bash,
-    /// Completions for zsh
+    /// Completions for the shell zsh
     Zsh,
-    /// Completions for fish
+    /// Completions for the shell fish
     Fish,
 }
 

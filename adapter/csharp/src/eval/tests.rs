@@ -279,7 +279,7 @@ fn a_wrong_part_is_found_before_anything_runs() {
         "list.Select(x => dog.Legs() + nope)",
     ] {
         let fake = FakeProgram::new();
-        assert!(evaluated(&fake, text).starts_with("! Wrong"), "{text}");
+        assert!(evaluated(&fake, text).starts_with("! Invalid"), "{text}");
         assert!(fake.ran.borrow().is_empty(), "{text}");
     }
 }

@@ -16,7 +16,7 @@ const ENDINGS: [(&str, &str); 4] = [("ts", "js"), ("tsx", "js"), ("mts", "mjs"),
 /// Usual output folders of projects, tried if the configuration names none.
 const USUAL: [&str; 4] = ["dist", "build", "out", "lib"];
 /// How much of a file is read to find its source map.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_FILE_LEN: u64 = 64 * 1024 * 1024;
 
 /// The file and the arguments with which Node runs a source.
 #[derive(Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ fn source_map_names(file: &Path, source: &Path) -> bool {
 
 /// The source map that the last line of a compiled file names, or holds.
 fn source_map(file: &Path) -> Option<Value> {
-    let small = |file: &Path| std::fs::metadata(file).is_ok_and(|found| found.len() <= LARGEST);
+    let small = |file: &Path| std::fs::metadata(file).is_ok_and(|found| found.len() <= MAX_FILE_LEN);
     let text = small(file).then(|| std::fs::read_to_string(file).ok()).flatten()?;
     let (_, named) = text.rsplit_once("//# sourceMappingURL=")?;
     let named = named.lines().next().unwrap_or_default().trim();

@@ -252,7 +252,8 @@ impl ClrSession {
             _ => ty,
         };
         let bytes = self.types.bytes_as(constant, &ty);
-        let bytes = bytes.ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(&ty)))?;
+        let bytes =
+            bytes.ok_or_else(|| conversion_failure(&constant.invariant_text(), &self.types.csharp(&ty)))?;
         let path = self.new_zeroed(site, &ty)?;
         let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
         place.set_bytes(&bytes).map_err(cor("fill a box"))?;
