@@ -24,6 +24,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::access::{AgentAccess, Token};
+use super::clients::ParentClients;
 use super::connection::Connection;
 use super::event::{ClientId, HubEffect, HubEvent, Origin, Ticket};
 use super::host::{Host, HostedChild};
@@ -93,8 +94,8 @@ pub struct Actor<H> {
     writers: JoinSet<()>,
     /// Clients that were disconnected because their queue was full, and of which the state does not know yet.
     stalled: Vec<ClientId>,
-    /// What agents may do, for the sessions of child processes.
-    access: watch::Sender<AgentAccess>,
+    /// For the sessions of child processes.
+    parent_clients: watch::Sender<ParentClients>,
     ended: bool,
 }
 
@@ -122,7 +123,7 @@ impl<H: Host> Actor<H> {
             replies,
             writers: JoinSet::new(),
             stalled: Vec::new(),
-            access: watch::Sender::new(AgentAccess::default()),
+            parent_clients: watch::Sender::new(ParentClients::default()),
             ended: false,
         };
         (actor, inbox)
@@ -219,8 +220,8 @@ impl<H: Host> Actor<H> {
         for effect in self.state.handle(event) {
             self.carry_out(effect);
         }
-        let access = self.state.agent_access();
-        self.access.send_if_modified(|sent| std::mem::replace(sent, access) != access);
+        let clients = self.state.parent_clients();
+        self.parent_clients.send_if_modified(|sent| std::mem::replace(sent, clients) != clients);
         while let Some(client) = self.stalled.pop() {
             self.broker.forget_client(client.0);
             for effect in self.state.handle(HubEvent::ClientStalled { client }) {
@@ -246,13 +247,13 @@ impl<H: Host> Actor<H> {
 
     fn host_child(&mut self, child: ChildSession) -> Option<HubEvent> {
         let name = child.name.clone();
-        let hosted = self.host.host_child(child, self.access.subscribe());
+        let hosted = self.host.host_child(child, self.parent_clients.subscribe());
         self.open_child_session(&name, hosted)
     }
 
     fn start_child_host(&mut self, child: ChildProcess) -> Option<HubEvent> {
         let name = child.name.clone();
-        let hosted = self.host.start_child_host(child, self.access.subscribe());
+        let hosted = self.host.start_child_host(child, self.parent_clients.subscribe());
         self.open_child_session(&name, hosted)
     }
 

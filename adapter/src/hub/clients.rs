@@ -79,6 +79,8 @@ pub struct Client {
     pub sent_capabilities: Value,
     /// It subscribed to `sessionChanged` and `inputClosed`.
     pub subscribed: bool,
+    /// It did not open the child session that it was last requested to open.
+    pub refuses_children: bool,
     /// Its ids of frames, variables and sources.
     pub ids: IdTable,
     /// When it leaves in any way, another client takes over its role as the owner.
@@ -112,6 +114,7 @@ impl Client {
             supports: ClientCapabilities::default(),
             sent_capabilities: Value::Null,
             subscribed: false,
+            refuses_children: false,
             ids: IdTable::default(),
             hands_over: false,
             keeps_breakpoints: false,
@@ -163,6 +166,15 @@ impl Client {
             _ => self.supports.accepts_event(event),
         }
     }
+}
+
+/// What child sessions know of the clients of their parent session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ParentClients {
+    /// What agents may do in the parent session, and so in the child's.
+    pub agent_access: AgentAccess,
+    /// Some client opens child sessions, or is notified of them: a stop in one waits for it.
+    pub notice_children: bool,
 }
 
 /// All clients, in the order in which they connected.

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::access::AgentAccess;
+use super::clients::ParentClients;
 use super::connection::Connection;
 use super::event::Publication;
 use super::inbox::Inbox;
@@ -28,14 +28,14 @@ pub trait Host {
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
 
-    /// Hosts the session of a child process. Agents have the same access in it as here.
+    /// Hosts the session of a child process, which follows changes of `clients`.
     ///
     /// # Errors
     /// The reason why the session cannot be hosted; `UNSUPPORTED` from a host for one session only.
     fn host_child(
         &mut self,
         child: ChildSession,
-        _access: watch::Receiver<AgentAccess>,
+        _clients: watch::Receiver<ParentClients>,
     ) -> Result<HostedChild, Failure> {
         let message = format!("too many sessions of {} are open", child.name);
         Err(Failure::new(ErrorCode::Unsupported, message))
@@ -48,7 +48,7 @@ pub trait Host {
     fn start_child_host(
         &mut self,
         child: ChildProcess,
-        _access: watch::Receiver<AgentAccess>,
+        _clients: watch::Receiver<ParentClients>,
     ) -> Result<HostedChild, Failure> {
         let message = format!("no host can be started for {}", child.name);
         Err(Failure::new(ErrorCode::Unsupported, message))

@@ -43,7 +43,7 @@ use super::access::{AccessPolicy, AgentAccess, Token};
 use super::arguments;
 use super::breakpoints::BreakpointStore;
 use super::capabilities::Capabilities;
-use super::clients::{Client, ClientKind, Clients, HandshakeStage};
+use super::clients::{Client, ClientKind, Clients, HandshakeStage, ParentClients};
 use super::event::{ClientId, ClientRequest, HubEffect, HubEvent, IoRequest, Origin, Ticket, Timer};
 use super::ids::IdCounter;
 use super::launch::Launch;
@@ -221,9 +221,12 @@ impl State {
         self.policy.agents = access;
     }
 
-    /// The current access of agents.
-    pub fn agent_access(&self) -> AgentAccess {
-        self.policy.agents
+    /// What child sessions follow.
+    pub fn parent_clients(&self) -> ParentClients {
+        ParentClients {
+            agent_access: self.policy.agents,
+            notice_children: self.clients.iter().any(|client| self.notices_children(client)),
+        }
     }
 
     /// Sets the exception filters that the engine will most likely have.

@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::child_session_client;
 use super::relay::{ChildOf, HostOptions, HostStdin, start_host};
 use crate::engine::{ChildProcess, DebuggerEnd};
-use crate::hub::access::AgentAccess;
+use crate::hub::clients::ParentClients;
 use crate::hub::host::HostedChild;
 use crate::logging::LogSettings;
 
@@ -67,7 +67,7 @@ impl ChildHosts {
     pub(super) fn start(
         &self,
         child: ChildProcess,
-        access: watch::Receiver<AgentAccess>,
+        clients: watch::Receiver<ParentClients>,
     ) -> Result<HostedChild, Failure> {
         let reserved = self.new_id();
         let id = reserved.to_string();
@@ -93,7 +93,7 @@ impl ChildHosts {
             peer,
             incoming,
             task,
-            child_session_client::ParentState { breakpoints, access },
+            child_session_client::ParentState { breakpoints, clients },
         );
         let ended = CancellationToken::new();
         let has_ended = ended.clone();

@@ -29,6 +29,7 @@ use super::{child_session_client, fd_passing, leftovers};
 use crate::engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine, expected, select};
 use crate::hub::access::{AgentAccess, Token};
 use crate::hub::actor::Actor;
+use crate::hub::clients::ParentClients;
 use crate::hub::connection::Connection;
 use crate::hub::event::{Origin, Publication};
 use crate::hub::host::{Host, HostedChild};
@@ -250,7 +251,7 @@ impl Host for HostProcess {
     fn host_child(
         &mut self,
         child: ChildSession,
-        access: watch::Receiver<AgentAccess>,
+        clients: watch::Receiver<ParentClients>,
     ) -> Result<HostedChild, Failure> {
         let reserved = self.children.new_id();
         let id = reserved.to_string();
@@ -287,7 +288,7 @@ impl Host for HostProcess {
             peer,
             incoming,
             task,
-            child_session_client::ParentState { breakpoints, access },
+            child_session_client::ParentState { breakpoints, clients },
         );
         tokio::spawn(async move {
             if let Err(failure) = session.await {
@@ -300,9 +301,9 @@ impl Host for HostProcess {
     fn start_child_host(
         &mut self,
         child: ChildProcess,
-        access: watch::Receiver<AgentAccess>,
+        clients: watch::Receiver<ParentClients>,
     ) -> Result<HostedChild, Failure> {
-        self.children.start(child, access)
+        self.children.start(child, clients)
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {

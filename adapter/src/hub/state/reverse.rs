@@ -25,6 +25,8 @@ const MAX_RESPONSE_TIME: Duration = Duration::from_secs(30);
 pub(super) struct ReverseRequests {
     open: BTreeMap<ReverseRequestId, OpenReverseRequest>,
     last: i64,
+    /// Users know that no client notices child sessions.
+    has_reported_child: bool,
 }
 
 /// A reverse request that has no reply yet.
@@ -99,6 +101,7 @@ impl State {
         }
         if engine_id == CHILD_SESSION_REQUEST {
             self.announce_child_session(&arguments["configuration"]);
+            self.report_unnoticed_child(&arguments["configuration"]);
         }
         let id = self.reverse.next_id();
         let open = OpenReverseRequest {
@@ -124,6 +127,28 @@ impl State {
         self.announce_child(json!({ "session": id, "name": name }));
     }
 
+    /// Whether a client opens child sessions, or is notified of them. Without such a client, nobody would
+    /// resume a child that stops.
+    pub(super) fn notices_children(&self, client: &Client) -> bool {
+        let opens = client.supports_reverse_request("startDebugging") && !client.refuses_children;
+        (HandshakeStage::Joined..HandshakeStage::Leaving).contains(&client.stage)
+            && ((opens && self.access_of(client) == AgentAccess::Full)
+                || (client.subscribed && self.access_of(client) != AgentAccess::None))
+    }
+
+    /// Where no client notices a child session, users learn of the first one, and that nothing stops it.
+    fn report_unnoticed_child(&mut self, configuration: &Value) {
+        let is_noticed = self.parent_clients().notice_children;
+        if !is_noticed && !std::mem::replace(&mut self.reverse.has_reported_child, true) {
+            let name = configuration["name"].as_str().unwrap_or("a child process");
+            self.write_to_users(&format!(
+                "The program has started {name}. This client does not open sessions of child processes \
+                 (`startDebugging`), so they continue at breakpoints and exceptions unless a client joins \
+                 them"
+            ));
+        }
+    }
+
     /// The program has started another: all subscribers are notified.
     pub(super) fn announce_child(&mut self, child: Value) {
         self.replay_state.record_child(child.clone());
@@ -147,13 +172,27 @@ impl State {
     /// A client responded to a reverse request. A response that is too late, or to no request, means nothing.
     pub(super) fn receive_reverse_response(&mut self, client: ClientId, response: Response) {
         match self.reverse.take_from(ReverseRequestId(response.request_seq), client) {
-            Some(open) => self.effects.push(open.reply(response.into_result())),
+            Some(open) => {
+                let result = response.into_result();
+                self.learn_of_children(&open, result.is_err());
+                self.effects.push(open.reply(result));
+            }
             None => tracing::debug!(%client, command = response.command, "a response to no reverse request"),
+        }
+    }
+
+    /// Records whether a client opened the child session that it was requested to open.
+    fn learn_of_children(&mut self, open: &OpenReverseRequest, has_failed: bool) {
+        if open.engine_id == CHILD_SESSION_REQUEST
+            && let Some(client) = self.clients.get_mut(open.client)
+        {
+            client.refuses_children = has_failed;
         }
     }
 
     pub(super) fn time_out_reverse_request(&mut self, id: ReverseRequestId) {
         let Some(open) = self.reverse.open.remove(&id) else { return };
+        self.learn_of_children(&open, true);
         let message = format!(
             "{} did not answer `{}` within {} s",
             self.name_of(open.client),

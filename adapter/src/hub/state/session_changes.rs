@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Writes a line to the debug console of users whose editor does not subscribe to `sessionChanged`.
-    fn write_to_users(&mut self, line: &str) {
+    pub(super) fn write_to_users(&mut self, line: &str) {
         let unaware = |client: &Client| {
             client.kind == ClientKind::Editor && !client.subscribed && client.stage == HandshakeStage::Ready
         };

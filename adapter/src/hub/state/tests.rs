@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::State;
-use crate::engine::{EngineEvent, StartedEngine};
+use crate::engine::{CHILD_SESSION_REQUEST, EngineEvent, StartedEngine};
 use crate::hub::event::{ClientId, HubEffect, HubEvent, Origin, Ticket, Timer};
 
 const FIRST: ClientId = ClientId(1);
@@ -446,6 +446,43 @@ fn reverse_request_of_a_leaving_client_goes_to_the_next_and_then_fails() {
     assert_eq!(scenario.reverse_replies, []);
     scenario.leave(ClientId(2));
     assert_eq!(scenario.reverse_replies, [(7, Err(ErrorCode::Unsupported))]);
+}
+
+#[test]
+fn child_sessions_are_noticed_by_clients_that_open_them_or_subscribe() {
+    let notices = |scenario: &Scenario| scenario.state.parent_clients().notice_children;
+    let child = |scenario: &mut Scenario| {
+        scenario.received.clear();
+        scenario.reverse_unanswered.insert(CHILD_SESSION_REQUEST);
+        scenario.feed(HubEvent::EngineEvent(EngineEvent::ReverseRequest {
+            id: CHILD_SESSION_REQUEST,
+            command: "startDebugging".into(),
+            arguments: json!({ "configuration": { "name": "echo.py [7] (fox2)", "session": "fox2" } }),
+        }));
+        scenario.events_of(FIRST).len()
+    };
+    let mut scenario = Scenario::launched();
+    assert!(!notices(&scenario));
+    // The console reports the first child only.
+    assert_eq!((child(&mut scenario), child(&mut scenario)), (1, 0));
+
+    let opener = ClientId(2);
+    scenario.join(opener, Origin::Socket);
+    scenario.request(opener, "initialize", json!({ "supportsStartDebuggingRequest": true }));
+    assert!(!notices(&scenario));
+    scenario.request(opener, "attach", json!({}));
+    assert!(notices(&scenario));
+    // A client that could not open the last child is not expected to resume it.
+    for (outcome, expected) in [(Err(Failure::cancelled()), false), (Ok(Value::Null), true)] {
+        child(&mut scenario);
+        scenario.reply_to_reverse_request(0, outcome);
+        assert_eq!(notices(&scenario), expected);
+    }
+    scenario.leave(opener);
+    assert!(!notices(&scenario));
+
+    scenario.request(FIRST, "sessionInfo", json!({ "subscribe": true }));
+    assert!(notices(&scenario));
 }
 
 #[test]
