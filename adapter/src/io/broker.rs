@@ -208,8 +208,7 @@ impl Broker {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
-        // Where a person types, the client shows a real terminal, which answers by typing.
-        let answers = (pipes.pty == Pty::Quiet).then(terminal::answers);
+        let answers = terminal::answers(pipes.pty);
         let stdout = streams.stdout.attach(pipes.stdout, answers).map_err(failed)?;
         let stderr = pipes.stderr.map(|stderr| streams.stderr.attach(stderr, None)).transpose();
         let stderr = stderr.map_err(failed)?;

@@ -89,9 +89,11 @@ impl PseudoTerminal {
     }
 }
 
-/// Answers to the queries of a program in a new terminal.
-pub(super) fn answers() -> TerminalAnswers {
-    TerminalAnswers::new(SIZE.ws_row, SIZE.ws_col)
+/// The answers to the queries of a program in a new terminal; `None` for pipes. Tandem answers also where a
+/// client shows the output in a real terminal, which may be closed, or be opened later and show old queries
+/// again. Such a client drops the answers of its terminal.
+pub(super) fn answers(pty: Pty) -> Option<TerminalAnswers> {
+    (pty != Pty::No).then(|| TerminalAnswers::new(SIZE.ws_row, SIZE.ws_col))
 }
 
 /// Has a terminal show what is typed, from now on.
@@ -160,5 +162,11 @@ mod tests {
         assert_eq!(with(Pty::Quiet, &[("TERM", Some("dumb"))]), Some(Some("dumb".into())));
         assert_eq!(with(Pty::Quiet, &[("TERM", None)]), Some(None));
         assert_eq!(with(Pty::No, &[]), None);
+    }
+
+    #[test]
+    fn tandem_answers_queries_in_every_terminal_and_on_no_pipe() {
+        let answered = [Pty::No, Pty::Quiet, Pty::Echoing].map(|pty| answers(pty).is_some());
+        assert_eq!(answered, [false, true, true]);
     }
 }

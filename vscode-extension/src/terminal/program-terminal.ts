@@ -1,6 +1,7 @@
 /** The terminal of one session: the program's output in it, what is typed in it to the program's stdin. */
 import * as vscode from "vscode";
 import { t } from "../texts";
+import { TerminalAnswers } from "./answers";
 import { LineDiscipline, type Effect } from "./discipline";
 import { Screen, remark } from "./screen";
 
@@ -87,7 +88,8 @@ export class ProgramTerminal implements vscode.Disposable {
       return;
     }
     if (this.raw) {
-      return this.carryOut({ kind: "send", text: data });
+      const text = this.pty?.answers.remove(data) ?? data;
+      return text === "" ? undefined : this.carryOut({ kind: "send", text });
     }
     for (const effect of this.discipline.type(data)) {
       this.carryOut(effect);
@@ -137,6 +139,8 @@ class Pty implements vscode.Pseudoterminal {
   private readonly namer = new vscode.EventEmitter<string>();
   public readonly onDidWrite = this.writer.event;
   public readonly onDidChangeName = this.namer.event;
+  /** Answers of this terminal, which `tandem-dap` gives instead. */
+  public readonly answers = new TerminalAnswers();
   private isOpen = false;
 
   public constructor(
@@ -147,7 +151,7 @@ class Pty implements vscode.Pseudoterminal {
 
   public open(): void {
     this.isOpen = true;
-    this.writer.fire(this.waiting);
+    this.fire(this.waiting);
     this.waiting = "";
   }
 
@@ -157,10 +161,15 @@ class Pty implements vscode.Pseudoterminal {
 
   public write(text: string): void {
     if (this.isOpen) {
-      this.writer.fire(text);
+      this.fire(text);
     } else {
       this.waiting += text;
     }
+  }
+
+  private fire(text: string): void {
+    this.answers.show(text);
+    this.writer.fire(text);
   }
 
   public rename(name: string): void {
