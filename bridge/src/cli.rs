@@ -1,5 +1,6 @@
 //! Flags. stdout belongs to MCP; the log goes to stderr or a file.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -131,6 +132,7 @@ fn run_command(command: &BridgeCommand, adapter: Option<&std::path::Path>) -> an
 /// Serves test requests of an editor.
 fn serve_editor_tests(flags: &BridgeArgs) -> anyhow::Result<()> {
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
+    leave_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
     runtime.shutdown_background();
@@ -141,6 +143,9 @@ fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold
     // them. Its last lines are written at the end of this function.
     let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
+    if flags.http.is_none() {
+        leave_terminal();
+    }
     let adapter = match flags.adapter {
         Some(path) => path,
         None => find_adapter()?,
@@ -170,6 +175,17 @@ fn run(flags: BridgeArgs) -> anyhow::Result<()> {
     })?;
     runtime.shutdown_background();
     Ok(())
+}
+
+/// Gives up the terminal that the client runs in. Programs that this process starts (builds, tests, git,
+/// ssh) could ask for a password there, and the kernel would suspend them. Does nothing for a user who types
+/// MCP by hand: Ctrl+C ends the process.
+fn leave_terminal() {
+    if !std::io::stdin().is_terminal()
+        && let Err(error) = rustix::process::setsid()
+    {
+        tracing::debug!(%error, "tandem-mcp leads a process group already");
+    }
 }
 
 /// Serves until the client closes stdin, or until `stop`.

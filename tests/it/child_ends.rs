@@ -183,6 +183,44 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Session id and terminal of a process, from `/proc/PID/stat`.
+fn session_and_terminal(stat: &str) -> Option<(u32, u32)> {
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(3);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// Otherwise they could write to the terminal that an editor or an agent runs in, and would be suspended when
+/// they read from it.
+#[tokio::test]
+async fn programs_and_tools_lead_sessions_without_a_terminal() -> anyhow::Result<()> {
+    let piped = std::process::Stdio::piped;
+    let mut stub = std::process::Command::new(fixture::binary("tandem-dap"))
+        .args(["exec-held", "--", "cat", "/proc/self/stat"])
+        .stdin(piped())
+        .stdout(piped())
+        .spawn()?;
+    let program = stub.id();
+    std::io::Write::write_all(&mut stub.stdin.take().context("no stdin")?, b"g")?;
+    let stat = String::from_utf8(stub.wait_with_output()?.stdout)?;
+    assert_eq!(session_and_terminal(&stat), Some((program, 0)), "{stat}");
+
+    let mut bridge =
+        std::process::Command::new(fixture::binary("tandem-mcp")).stdin(piped()).stdout(piped()).spawn()?;
+    let client = json!({ "name": "a", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    let mut stdin = bridge.stdin.take().context("no stdin")?;
+    std::io::Write::write_all(&mut stdin, format!("{hello}\n").as_bytes())?;
+    let mut answer = String::new();
+    let stdout = bridge.stdout.take().context("no stdout")?;
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut answer)?;
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", bridge.id()))?;
+    assert_eq!(session_and_terminal(&stat), Some((bridge.id(), 0)), "{answer}{stat}");
+    drop(stdin);
+    assert!(bridge.wait()?.success());
+    Ok(())
+}
+
 /// The host opens the gate as soon as it can. If it is killed before that, the stub must not start a program.
 #[tokio::test]
 async fn a_stub_whose_host_has_gone_starts_nothing() -> anyhow::Result<()> {

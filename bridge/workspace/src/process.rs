@@ -2,7 +2,8 @@
 //! cancellation ends the program with everything it started. No shell is involved; stdin is empty.
 //!
 //! Processes that outlive the program in its process group are killed, too: nothing that a tool starts is
-//! left running. In the child: [`output`], the bounded memory of an output.
+//! left running. The caller's session should have no terminal, or programs can use it (`/dev/tty`).
+//! In the child: [`output`], the bounded memory of an output.
 
 pub mod output;
 
