@@ -44,6 +44,12 @@ impl AgentSession {
         self.kin.root.as_deref().unwrap_or(self)
     }
 
+    /// The first session of its family, if this one's program has ended. The end of a program that another
+    /// one started is not news about the launched program, which continues.
+    pub fn root_after_end(&self) -> Option<Arc<Self>> {
+        self.kin.root.clone().filter(|_| self.snapshot().state == ProgramState::Exited)
+    }
+
     /// Whether it is at a stop that was not reported to the agent.
     fn has_news(&self) -> bool {
         let snapshot = self.snapshot();

@@ -208,6 +208,7 @@ impl Bridge {
     /// `NO_SESSION` if there is none, or this agent may not join it.
     pub async fn session(&self, arguments: &ToolArguments) -> Result<Arc<AgentSession>, Failure> {
         let wanted = arguments.text("session")?;
+        let is_named = wanted.is_some();
         let wanted = wanted.or_else(|| self.with(|inner| inner.current.clone()));
         let Some(wanted) = wanted else {
             return Err(Failure::new(ErrorCode::NoSession, "there is no debug session")
@@ -215,6 +216,8 @@ impl Bridge {
         };
         let known = self.with(|inner| inner.sessions.iter().find(|session| session.id == wanted).cloned());
         match known {
+            // Until it is forgotten: the call does not mean a program that has ended.
+            Some(session) if !is_named => Ok(session.root_after_end().unwrap_or(session)),
             Some(session) => Ok(session),
             // Many agents share this process: naming another agent's session does not join it.
             None if self.options.with_sessions && !self.is_child_of_ours(&wanted) => {

@@ -289,11 +289,15 @@ async fn pause(call: &ToolCall) -> Result<Value, Failure> {
 }
 
 async fn wait(call: &ToolCall) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
+    let mut session = call.bridge.session(&call.arguments).await?;
     // Another client may have resumed the program a moment ago. A session that is gone has already reported
     // its end.
     if let Err(failure) = session.sync().await {
         tracing::debug!(%failure, "the session is gone");
+    }
+    // It may have ended meanwhile.
+    if let Some(root) = session.root_after_end().filter(|_| call.arguments.value("session").is_null()) {
+        session = root;
     }
     let now = session.snapshot();
     if may_continue(&session) {

@@ -127,16 +127,15 @@ async fn wait_once(
         }
     };
     let waited = call.progress.during("the program runs", None, outcome).await?;
-    // The end of a worker is not news, because the launched program continues; the next
-    // event of that program is.
     let ended = matches!(waited, WaitOutcome::News) && session.snapshot().state == ProgramState::Exited;
     if ended && let Some(next) = test_run::next_process(call, session).await? {
         return Ok(NextWait::Wait(next, 0));
     }
     if let Some(root) =
-        session.kin.root.as_ref().filter(|_| ended && call.arguments.value("session").is_null())
+        session.root_after_end().filter(|_| ended && call.arguments.value("session").is_null())
     {
-        return Ok(NextWait::Wait(root.clone(), root.agent_view.last_reported()));
+        let seen = root.agent_view.last_reported();
+        return Ok(NextWait::Wait(root, seen));
     }
     let mut answer = format_outcome(session, &waited, knows.into_inner(), call).await;
     add_other_stops(&mut answer, call, session);
