@@ -68,7 +68,7 @@ impl AdapterSession {
         if !self.adapter_crashed().await {
             let mut code = self.kernel_code().await;
             // Only now: Node says that nothing is left to debug before it becomes another program.
-            if code.is_none() && self.wait_for_replacement().await {
+            if code.is_none() && (self.wait_for_replacement().await || self.has_just_ended()) {
                 code = self.kernel_code().await;
             }
             if let Some(code) = code {
@@ -113,6 +113,13 @@ impl AdapterSession {
         if let Some(opened) = opened {
             drop(tokio::task::spawn_blocking(move || opened.close()).await);
         }
+    }
+
+    /// Whether the program has ended, and the kernel's word on it is still to come. It may end just when the
+    /// wait for that word is over.
+    fn has_just_ended(&self) -> bool {
+        let ended = |process: DebuggeeProcess| debuggee::image_of(process.pid()).is_empty();
+        self.own_exit().is_some() && self.process_of_launch().is_none_or(ended)
     }
 
     /// The exit code that the kernel reports, if it does in time.

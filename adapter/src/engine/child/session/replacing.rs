@@ -47,7 +47,7 @@ impl AdapterSession {
 
     /// The process of the program, if this session has launched it. One that another program has started
     /// belongs to that one's session.
-    fn process_of_launch(&self) -> Option<DebuggeeProcess> {
+    pub(super) fn process_of_launch(&self) -> Option<DebuggeeProcess> {
         self.live().as_ref().filter(|live| live.plan.launched)?.program_itself()
     }
 
