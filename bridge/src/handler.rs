@@ -242,7 +242,8 @@ impl ServerHandler for Bridge {
         let peer = context.peer;
         let tell = move |uri: String| {
             let peer = peer.clone();
-            async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok() }
+            let updated = ResourceUpdatedNotificationParam::new(uri);
+            async move { peer.notify_resource_updated(updated).await.is_ok() }
         };
         let watching = resources::watch(self, address, tell).await.map_err(|failure| protocol(&failure))?;
         self.add_subscription(request.uri, watching);

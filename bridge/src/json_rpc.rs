@@ -160,7 +160,10 @@ mod tests {
 
     #[test]
     fn text_that_is_not_unicode_is_read_and_an_answer_gets_no_answer() {
-        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":"\ud83d"}}}"#;
+        let call = concat!(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","#,
+            r#""params":{"name":"x","arguments":{"a":"\ud83d"}}}"#,
+        );
         for line in [call.as_bytes(), &[&b"\xef\xbb\xbf"[..], call.as_bytes()].concat()] {
             assert!(matches!(parse_line(line), ParsedLine::Message(_)));
         }

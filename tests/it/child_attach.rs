@@ -387,7 +387,8 @@ parameterized_tests! {
     a_ruby_program_stops_once_and_runs: ruby_stops_once(Subject::Rdbg),
     a_ruby_program_stops_once_and_runs_with_debug_1_9_2: ruby_stops_once(Subject::Rdbg192),
     a_ruby_program_is_left_and_attached_to_again: ruby_is_visited_twice(Subject::Rdbg),
-    what_is_removed_or_changed_in_a_ruby_program_has_its_effect: ruby_is_changed_after_attaching(Subject::Rdbg),
+    what_is_removed_or_changed_in_a_ruby_program_has_its_effect:
+        ruby_is_changed_after_attaching(Subject::Rdbg),
     what_is_removed_or_changed_in_a_ruby_program_has_its_effect_with_debug_1_9_2:
         ruby_is_changed_after_attaching(Subject::Rdbg192),
 }

@@ -62,7 +62,10 @@ async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let text = r#"#include <stdio.h>
         #include <stdlib.h>
-        static void show(const char *name) { const char *value = getenv(name); printf("%s=%s\n", name, value ? value : "(unset)"); }
+        static void show(const char *name) {
+            const char *value = getenv(name);
+            printf("%s=%s\n", name, value ? value : "(unset)");
+        }
         int main(void) { show("KEPT"); show("CHANGED"); show("TAKEN"); show("NEW"); show("SHELL"); return 0; }
     "#;
     let outer = [("KEPT", "é \"1\""), ("CHANGED", "old"), ("TAKEN", "x"), ("SHELL", "/bin/false")];

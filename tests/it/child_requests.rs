@@ -83,8 +83,7 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
 /// js-debug never answers an unknown request and reports it on stderr. It does answer the custom requests
 /// that VS Code's extension sends.
 #[tokio::test]
-async fn requests_unknown_to_js_debug_are_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
-{
+async fn requests_unknown_to_js_debug_are_refused_at_once_and_its_own_reach_it() -> anyhow::Result<()> {
     let (source, mut editor) = (Subject::Js.source(), editor()?);
     editor.launch_child(Subject::Js.launch(), &source, &[Subject::Js.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;

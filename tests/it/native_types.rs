@@ -59,7 +59,13 @@ fn main() {
     let number = NonZeroU32::new(9).unwrap();
     let letter = 'a';
     let meters = Meters(2.5);
-    let account = Account { name: "ann".into(), balance: 70, history: vec![30, 5], at: Point { x: 1, y: 2 }, best: Some(3) };
+    let account = Account {
+        name: "ann".into(),
+        balance: 70,
+        history: vec![30, 5],
+        at: Point { x: 1, y: 2 },
+        best: Some(3),
+    };
     let chain = Rc::new(RefCell::new(Chain { next: None, number: 1 }));
     chain.borrow_mut().next = Some(chain.clone());
     println!("{}", sorted.len()); // BP here
@@ -86,7 +92,12 @@ const CPP: &str = r#"#include <array>
 struct Coord { int x, y; };
 enum class Color { Red, Green };
 struct Base { virtual ~Base() = default; int id = 1; };
-struct Deposit : Base { std::string name = "ann"; long balance = 70; std::vector<int> history{30, 5}; Coord at{1, 2}; };
+struct Deposit : Base {
+    std::string name = "ann";
+    long balance = 70;
+    std::vector<int> history{30, 5};
+    Coord at{1, 2};
+};
 struct Ring { Ring *next; int number; };
 int main() {
     std::string text = "ann";

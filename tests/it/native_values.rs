@@ -210,7 +210,7 @@ int main() {
     Delta *none = nullptr;
     static int many[100000000];
     many[7] = 7;
-    std::printf("%s %d %d %d %p %d\n", name.c_str(), list[1], map["a"], point.x, (void *)none, many[7]); // BP here
+    printf("%s %d %d %d %p %d\n", name.c_str(), list[1], map["a"], point.x, (void *)none, many[7]); // BP here
 }
 "#;
 

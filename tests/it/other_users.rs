@@ -71,7 +71,8 @@ fn port(place: &str) -> &str {
 
 /// The answer to a stranger that sends this, and then either hangs up at once or reads to the end.
 async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String> {
-    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout "$3" head -c 200 <&3; exit 0"#;
+    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
+        cat >&3; [ "$2" = listen ] && timeout "$3" head -c 200 <&3; exit 0"#;
     let patience = deadline(20).as_secs().to_string();
     let mut child = stranger(script, &[port, if listens { "listen" } else { "" }, &patience]).spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
@@ -181,7 +182,9 @@ async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
     can_be_another()?;
     let folder = tempfile::tempdir()?;
     let server = Server::start_with_files(256, folder.path(), TOKEN).await?;
-    let script = r#"for i in $(seq 300); do exec {fd}<>"/dev/tcp/127.0.0.1/$1" && printf 'POST /mcp HTTP/1.1\r\nHost: 127' >&$fd; done
+    let script = r#"for i in $(seq 300); do
+            exec {fd}<>"/dev/tcp/127.0.0.1/$1" && printf 'POST /mcp HTTP/1.1\r\nHost: 127' >&$fd
+        done
         echo ready; sleep 300"#;
     let mut child = stranger(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();

@@ -194,7 +194,10 @@ async fn a_process_with_two_runtimes_is_refused(runtime: Runtime) -> anyhow::Res
         #include <stdio.h>
         int main(int count, char **paths) {
             for (int at = 1; at < count; at++)
-                if (!dlopen(paths[at], RTLD_LAZY | RTLD_LOCAL)) { fprintf(stderr, "%s\n", dlerror()); return 1; }
+                if (!dlopen(paths[at], RTLD_LAZY | RTLD_LOCAL)) {
+                    fprintf(stderr, "%s\n", dlerror());
+                    return 1;
+                }
             puts("ready");
             fflush(stdout);
             getchar();

@@ -191,7 +191,8 @@ End Module
 fn made(project: &str, source: &str, text: &str, items: &str) -> anyhow::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     restores_from_the_feed(folder.path())?;
-    let properties = "<TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType><AssemblyName>Other</AssemblyName>";
+    let properties = "<TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType>\
+                      <AssemblyName>Other</AssemblyName>";
     let written = format!(
         "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>{properties}</PropertyGroup>{items}</Project>"
     );

@@ -80,7 +80,8 @@ pub(crate) fn project(
          <InvariantGlobalization>true</InvariantGlobalization><NoWarn>NU1603</NoWarn>"
     );
     let written = format!(
-        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>{properties}</PropertyGroup><ItemGroup>{references}</ItemGroup></Project>"
+        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>{properties}</PropertyGroup>\
+         <ItemGroup>{references}</ItemGroup></Project>"
     );
     std::fs::write(folder.path().join(format!("{name}.csproj")), written)?;
     std::fs::write(folder.path().join("Tests.cs"), text)?;

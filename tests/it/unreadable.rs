@@ -79,9 +79,8 @@ async fn lines_that_cannot_be_read_are_answered_once_over_stdio() -> anyhow::Res
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
     let deep = "[".repeat(200) + &"]".repeat(200);
     let call = |id: i64, arguments: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"debug_status","arguments":{arguments}}}}}"#
-        )
+        let params = format!(r#"{{"name":"debug_status","arguments":{arguments}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
     };
     for (line, expected) in [
         ("{x}".to_owned(), (Value::Null, json!(-32700))),
@@ -112,10 +111,9 @@ async fn a_large_message_is_served_and_a_giant_is_refused_over_stdio() -> anyhow
     assert_eq!(written["success"], true, "{written}");
     assert_eq!(std::fs::metadata(folder.path().join("large"))?.len(), 20 << 20);
     // The id is the last field, as some clients write it.
-    let giant = format!(
-        r#"{{"method":"tools/call","params":{{"name":"write_file","arguments":{{"path":"x","content":"{}"}}}},"jsonrpc":"2.0","id":77}}"#,
-        "y".repeat(65 << 20)
-    );
+    let content = "y".repeat(65 << 20);
+    let params = format!(r#"{{"name":"write_file","arguments":{{"path":"x","content":"{content}"}}}}"#);
+    let giant = format!(r#"{{"method":"tools/call","params":{params},"jsonrpc":"2.0","id":77}}"#);
     agent.send_line(giant.as_bytes()).await?;
     let answer = agent.message().await?;
     assert_eq!(code(&answer), (json!(77), json!(-32600)), "{answer}");
@@ -139,7 +137,10 @@ async fn bodies_that_cannot_be_read_are_answered_over_http() -> anyhow::Result<(
     // No body is read before the token is checked.
     assert_eq!(server.post("/mcp", &[], b"{x}").await?.status, 401);
     let mut agent = server.agent(token).await?;
-    let call = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"debug_status","arguments":{"session":"\ud83d"}}}"#;
+    let call = concat!(
+        r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","#,
+        r#""params":{"name":"debug_status","arguments":{"session":"\ud83d"}}}"#,
+    );
     let answer = agent.post_raw(call.as_bytes()).await?;
     assert!(answer.body.contains("NO_SESSION"), "{}", answer.text);
     let malformed =

@@ -24,7 +24,8 @@ fn project(file: &Path, properties: &str, items: &str) -> std::io::Result<()> {
     let properties =
         format!("<TargetFramework>net10.0</TargetFramework><NuGetAudit>false</NuGetAudit>{properties}");
     let text = format!(
-        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>{properties}</PropertyGroup><ItemGroup>{items}</ItemGroup></Project>"
+        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>{properties}</PropertyGroup>\
+         <ItemGroup>{items}</ItemGroup></Project>"
     );
     std::fs::write(file, text)
 }

@@ -182,6 +182,7 @@ pub fn compute(
     literals: (bool, bool),
     overflow: Overflow,
 ) -> Result<Constant, OperatorError> {
+    use BinaryOp::{Greater, GreaterOrEqual, Less, LessOrEqual};
     use Constant::{Bool, Decimal, Double, Int, Null, Single, Text};
     let both_literal = literals.0 && literals.1;
     let overflow = overflow.for_constants(both_literal);
@@ -196,10 +197,8 @@ pub fn compute(
         (BinaryOp::And, Bool(false), Null) | (BinaryOp::And, Null, Bool(false)) => return Ok(Bool(false)),
         (BinaryOp::Or, Bool(true), Null) | (BinaryOp::Or, Null, Bool(true)) => return Ok(Bool(true)),
         // Lifted operators: the result is null if an operand is null; comparisons with null are false.
-        (BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual, Null, _)
-        | (BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual, _, Null) => {
-            return Ok(Bool(false));
-        }
+        (Less | LessOrEqual | Greater | GreaterOrEqual, Null, _)
+        | (Less | LessOrEqual | Greater | GreaterOrEqual, _, Null) => return Ok(Bool(false)),
         (_, Null, _) | (_, _, Null) => return Ok(Null),
         _ => {}
     }

@@ -68,7 +68,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_file_is_too_strange_to_look_at(mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
+        fn no_file_is_too_strange_to_look_at(
+            mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
+        ) {
             for (at, magic) in b"\x7fELF\x02\x01".iter().enumerate() {
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte = *magic;

@@ -73,7 +73,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_ring_reads_what_an_endless_buffer_would_or_says_what_is_gone(
-            capacity in 1usize..50, writes in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20),
+            capacity in 1usize..50,
+            writes in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..20),
             offset in 0u64..400, limit in 0usize..60,
         ) {
             let mut ring = RingBuffer::new(capacity);

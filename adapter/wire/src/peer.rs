@@ -447,9 +447,8 @@ mod tests {
         let mut theirs = theirs.into_inner();
         let answering = async {
             let number = 2;
-            let body = format!(
-                r#"{{"seq":9,"type":"response","request_seq":{number},"success":true,"command":"threads","body":[1e999]}}"#
-            );
+            let head = format!(r#""seq":9,"type":"response","request_seq":{number},"success":true"#);
+            let body = format!(r#"{{{head},"command":"threads","body":[1e999]}}"#);
             let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
             theirs.write_all(frame.as_bytes()).await.unwrap();
             let event = "{\"seq\":1,\"type\":\"event\",\"event\":\"thread\",\"body\":{\"name\":\"\\ud800\"}}";

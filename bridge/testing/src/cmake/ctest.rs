@@ -18,8 +18,11 @@ static BEGAN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*Start\s+\d+: (?P<name>.+)$").expect("the pattern is a constant, and tested")
 });
 static ENDED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*\d+/\d+ Test\s+#\d+: (?P<name>.+?) \.{3,}\s*(?P<how>\*{3})?(?P<what>[A-Z][A-Za-z: ()]*?)\s+(?P<seconds>[\d.]+) sec")
-        .expect("the pattern is a constant, and tested")
+    Regex::new(concat!(
+        r"^\s*\d+/\d+ Test\s+#\d+: (?P<name>.+?) \.{3,}\s*(?P<how>\*{3})?",
+        r"(?P<what>[A-Z][A-Za-z: ()]*?)\s+(?P<seconds>[\d.]+) sec",
+    ))
+    .expect("the pattern is a constant, and tested")
 });
 
 /// Parser for the output of one run.

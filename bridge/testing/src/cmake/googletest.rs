@@ -34,8 +34,11 @@ static ENDED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a constant, and tested")
 });
 static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"Expected equality of these values:\n  (?P<left>[^\n]*)\n(?:    Which is: (?P<left_is>[^\n]*)\n)?  (?P<right>[^\n]*)(?:\n    Which is: (?P<right_is>[^\n]*))?")
-        .expect("the pattern is a constant, and tested")
+    Regex::new(concat!(
+        r"Expected equality of these values:\n  (?P<left>[^\n]*)\n(?:    Which is: (?P<left_is>[^\n]*)\n)?",
+        r"  (?P<right>[^\n]*)(?:\n    Which is: (?P<right_is>[^\n]*))?",
+    ))
+    .expect("the pattern is a constant, and tested")
 });
 
 /// The tests of a program.

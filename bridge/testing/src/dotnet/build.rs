@@ -19,7 +19,9 @@ const MAX_DESCRIPTION: u64 = 1 << 20;
 
 /// Written beside the build; a project for several target frameworks is queried for each.
 const INNER: &str = r#"<Project>
-  <Target Name="TandemDescribeTests" AfterTargets="Build" Condition="'$(TargetPath)' != '' and ('$(IsTestProject)' == 'true' or '$(IsTestingPlatformApplication)' == 'true')">
+  <Target Name="TandemDescribeTests" AfterTargets="Build"
+      Condition="'$(TargetPath)' != ''
+        and ('$(IsTestProject)' == 'true' or '$(IsTestingPlatformApplication)' == 'true')">
     <ItemGroup>
       <_TandemLine Include="project=$([MSBuild]::Escape('$(MSBuildProjectFullPath)'))" />
       <_TandemLine Include="target=$([MSBuild]::Escape('$(TargetPath)'))" />
@@ -32,14 +34,16 @@ const INNER: &str = r#"<Project>
       <_TandemLine Include="arguments=$([MSBuild]::Escape('$(TestingPlatformCommandLineArguments)'))" />
       <_TandemLine Include="cwd=$([MSBuild]::Escape('$(RunWorkingDirectory)'))" />
     </ItemGroup>
-    <WriteLinesToFile File="$(TandemTestsFolder)/$([System.Guid]::NewGuid()).txt" Lines="@(_TandemLine)" Overwrite="true" />
+    <WriteLinesToFile File="$(TandemTestsFolder)/$([System.Guid]::NewGuid()).txt"
+      Lines="@(_TandemLine)" Overwrite="true" />
   </Target>
 </Project>
 "#;
 const OUTER: &str = r#"<Project>
   <Target Name="TandemDescribeTests">
     <ItemGroup><_TandemFramework Include="$(TargetFrameworks)" /></ItemGroup>
-    <MSBuild Projects="$(MSBuildProjectFullPath)" Targets="TandemDescribeTests" Properties="TargetFramework=%(_TandemFramework.Identity)" />
+    <MSBuild Projects="$(MSBuildProjectFullPath)" Targets="TandemDescribeTests"
+      Properties="TargetFramework=%(_TandemFramework.Identity)" />
   </Target>
 </Project>
 "#;

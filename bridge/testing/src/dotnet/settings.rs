@@ -65,7 +65,8 @@ pub fn of(run: &FrameworkRun<'_>, project: &TestProject, others: &str) -> Result
     let collectors = match collectors.is_empty() {
         true => String::new(),
         false => format!(
-            "<DataCollectionRunSettings><DataCollectors>{collectors}</DataCollectors></DataCollectionRunSettings>"
+            "<DataCollectionRunSettings><DataCollectors>{collectors}</DataCollectors>\
+             </DataCollectionRunSettings>"
         ),
     };
     Ok(merge_settings(&own, &configuration, &format!("{others}{collectors}")))

@@ -33,7 +33,8 @@ const SCOPED: (&str, &str) = ("eval(", ", {**globals(), **locals()}, locals())")
 
 /// Only a statement can catch what a condition raises. It is compiled once and kept in a module of debugpy's,
 /// as this runs each time the program passes.
-const ANY_OF: &str = r"(lambda d, g, l: (d.get('tandem_holds') or (exec('''
+const ANY_OF: &str = concat!(
+    r"(lambda d, g, l: (d.get('tandem_holds') or (exec('''
 def tandem_holds(conditions, g, l, known={}):
  g = {**g, **l}
  for condition in conditions:
@@ -41,7 +42,9 @@ def tandem_holds(conditions, g, l, known={}):
    if condition not in known: known[condition] = compile(condition, '<condition>', 'eval')
    if eval(known[condition], g, l): return True
   except Exception: return True
- return False''', d) or d['tandem_holds']))(CONDITIONS, g, l))(__import__('_pydevd_bundle').__dict__, globals(), locals())";
+ return False''', d) or d['tandem_holds']))(CONDITIONS, g, l))",
+    r"(__import__('_pydevd_bundle').__dict__, globals(), locals())",
+);
 
 /// Python's conditions, where debugpy continues past one that fails. Each is a string that the
 /// combined one evaluates.

@@ -116,14 +116,17 @@ sub _temp_cont {
 sub _dapreq_threads {
     my ($self) = @_;
     my $list = $self->running ? $main::threads : ($main::threads = $self->send_request('threads')->{threads});
-    return { threads => [map { { id => $self->getid(0, $_->{thread_ref}), name => $_->{name} eq 'single' ? 'main' : $_->{name} } }
-        @{ $list || [{ thread_ref => 1, name => 'main' }] }] };
+    return { threads => [map { {
+        id => $self->getid(0, $_->{thread_ref}),
+        name => $_->{name} eq 'single' ? 'main' : $_->{name},
+    } } @{ $list || [{ thread_ref => 1, name => 'main' }] }] };
 }
 sub _dapreq_configurationDone {
     my ($self, $workspace) = @_;
     if ($main::own->{entry}) {
         my ($thread) = @{ $self->_dapreq_threads->{threads} };
-        $self->send_event('stopped', { reason => 'entry', threadId => $thread->{id}, allThreadsStopped => JSON::true() });
+        $self->send_event('stopped',
+            { reason => 'entry', threadId => $thread->{id}, allThreadsStopped => JSON::true() });
     } else {
         $self->running(1);
         $self->send_request('continue');
@@ -252,7 +255,8 @@ sub depth { my $depth = 0; $depth++ while caller $depth; return $depth }
     close $Perl::LanguageServer::DebuggerInterface::socket if $$ != $own;
     $pass = $$ != $own || $leave && depth() >= $leave;
     return if $pass;
-    $Perl::LanguageServer::DebuggerInterface::break_reason ||= 'step' if $stepping && !$DB::dbline{$DB::lineno};
+    $Perl::LanguageServer::DebuggerInterface::break_reason ||= 'step'
+        if $stepping && !$DB::dbline{$DB::lineno};
     $leave = $stepping = 0;
     goto &$stop;
 };
@@ -328,7 +332,8 @@ sub whole { my ($path) = @_; return $path =~ m{^[/(]} ? $path : "$home/" . $path
     my ($loaded) = @_;
     if (ref \$loaded eq 'GLOB') {
         local *dbline = $loaded;
-        my ($file, $waiting) = (whole($dbline), \%Perl::LanguageServer::DebuggerInterface::postponed_breakpoints);
+        my $file = whole($dbline);
+        my $waiting = \%Perl::LanguageServer::DebuggerInterface::postponed_breakpoints;
         $waiting->{$dbline} = delete $waiting->{$file} if $file ne $dbline && exists $waiting->{$file};
     }
     &$postponed;

@@ -14,9 +14,11 @@ const MAX_LINE_LEN: usize = 16 << 10;
 /// and, in a task's message, the code may be absent. Learn, "MSBuild and Visual Studio format for
 /// diagnostic messages".
 static CANONICAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"^\s*(?:\d+>)?(?P<origin>[^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?[\d,-]*\))?\s*:? ?(?:[\w.]+ )?\b(?P<severity>error|warning)(?: (?P<code>[A-Za-z]+\d+))?\s*: (?P<message>.*?)(?:\s+\[(?P<project>[^\[\]]*proj)(?:::[^\[\]]*)?\])?$",
-    )
+    Regex::new(concat!(
+        r"^\s*(?:\d+>)?(?P<origin>[^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?[\d,-]*\))?",
+        r"\s*:? ?(?:[\w.]+ )?\b(?P<severity>error|warning)(?: (?P<code>[A-Za-z]+\d+))?",
+        r"\s*: (?P<message>.*?)(?:\s+\[(?P<project>[^\[\]]*proj)(?:::[^\[\]]*)?\])?$",
+    ))
     .expect("the pattern is a constant, and tested")
 });
 

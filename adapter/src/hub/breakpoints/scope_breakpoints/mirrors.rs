@@ -47,8 +47,8 @@ impl Mirror {
     }
 }
 
-/// The breakpoint for other clients' editors. It has no column where its owner named none: with one, an editor
-/// shows an inline breakpoint.
+/// The breakpoint for other clients' editors. It has no column where its owner named none: with one, an
+/// editor shows an inline breakpoint.
 pub(super) fn mirrored(mut body: Breakpoint, request: &BreakpointRequest) -> Breakpoint {
     if request.column.is_none() {
         (body.column, body.end_line, body.end_column) = (None, None, None);

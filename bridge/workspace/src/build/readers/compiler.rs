@@ -16,14 +16,18 @@ pub(super) fn pattern(text: &str) -> Regex {
 }
 
 static MSBUILD: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s*(?:\d+>)?(?P<file>[^\s(:][^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?(?:[,-](?P<end_line>\d+),(?P<end_column>\d+))?\))?\s*: (?:[\w.]+ )?(?P<kind>error|warning) (?P<code>[A-Za-z]+\d+)\s*: (?P<text>.*?)(?:\s+\[(?P<project>[^\[\]]*(?:proj|\.slnx?))(?:::[^\[\]]*)?\])?$",
-    )
+    pattern(concat!(
+        r"^\s*(?:\d+>)?(?P<file>[^\s(:][^(]*?)",
+        r"(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?(?:[,-](?P<end_line>\d+),(?P<end_column>\d+))?\))?",
+        r"\s*: (?:[\w.]+ )?(?P<kind>error|warning) (?P<code>[A-Za-z]+\d+)\s*: (?P<text>.*?)",
+        r"(?:\s+\[(?P<project>[^\[\]]*(?:proj|\.slnx?))(?:::[^\[\]]*)?\])?$",
+    ))
 });
 static UNIX: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning): (?P<text>.*?)(?: \[(?P<code>-W[^\]]+)\])?$",
-    )
+    pattern(concat!(
+        r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? ",
+        r"(?P<kind>fatal error|error|warning): (?P<text>.*?)(?: \[(?P<code>-W[^\]]+)\])?$",
+    ))
 });
 static GO: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?:vet: )?(?P<file>[^\s:][^:]*\.go):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<text>.+)$")

@@ -12,8 +12,11 @@ use crate::build::report::{BuildReport, FailedTest};
 const MAX_LINES: usize = 60;
 
 static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failures>\d+) failures, (?P<errors>\d+) errors(?P<rest>.*)")
-        .expect("the pattern is a constant, and tested")
+    Regex::new(concat!(
+        r"^(?P<total>\d+) (?:runs|tests), \d+ assertions, ",
+        r"(?P<failures>\d+) failures, (?P<errors>\d+) errors(?P<rest>.*)",
+    ))
+    .expect("the pattern is a constant, and tested")
 });
 static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s+\d+\) (?P<kind>Failure|Error|Skipped):$").expect("the pattern is a constant, and tested")

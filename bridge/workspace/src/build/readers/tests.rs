@@ -118,7 +118,12 @@ fn findings_are_bounded_and_errors_go_first() {
 
 #[test]
 fn rustc_speaks_json() {
-    let message = r#"{"reason":"compiler-message","manifest_path":"/src/app/Cargo.toml","message":{"rendered":"error[E0308]: mismatched types\n","level":"error","code":{"code":"E0308"},"message":"mismatched types","spans":[{"file_name":"src/main.rs","line_start":2,"line_end":2,"column_start":18,"column_end":21,"is_primary":true,"label":"expected `u32`"}],"children":[]}}"#;
+    let message = concat!(
+        r#"{"reason":"compiler-message","manifest_path":"/src/app/Cargo.toml","message":{"#,
+        r#""rendered":"error[E0308]: mismatched types\n","level":"error","code":{"code":"E0308"},"#,
+        r#""message":"mismatched types","spans":[{"file_name":"src/main.rs","line_start":2,"line_end":2,"#,
+        r#""column_start":18,"column_end":21,"is_primary":true,"label":"expected `u32`"}],"children":[]}}"#,
+    );
     let text = format!("{message}\n{{\"reason\":\"build-finished\",\"success\":false}}\n");
     let written = read(OutputParser::cargo(Path::new("/src/app")), &text);
     let one = &written.diagnostics["src/main.rs"][0];
@@ -245,8 +250,12 @@ fn results_that_are_missing_or_cut_are_incomplete() -> std::io::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("results");
     let path = || file.clone();
-    let none = r#"{ "stats": { "suites": 0, "tests": 0, "passes": 0, "pending": 0, "failures": 0 }, "failures": [] }"#;
-    let junit = r#"<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="1"><testcase classname="a" name="b" /></testsuite></testsuites>"#;
+    let none = r#"{ "stats": { "suites": 0, "tests": 0, "passes": 0, "pending": 0, "failures": 0 },
+        "failures": [] }"#;
+    let junit = concat!(
+        r#"<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="1">"#,
+        r#"<testcase classname="a" name="b" /></testsuite></testsuites>"#,
+    );
     for (results, whole) in [
         (ResultFiles::Mocha(path()), none),
         (ResultFiles::Jest(path()), "{}"),
@@ -292,16 +301,22 @@ fn minitest_and_test_unit_without_counts_are_incomplete() {
 
 #[test]
 fn files_of_test_runners_are_read() {
-    let trx = r#"<?xml version="1.0"?><TestRun xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Results>
+    let trx = r#"<?xml version="1.0"?>
+<TestRun xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Results>
 <UnitTestResult testName="N.C.Good" outcome="Passed" />
 <UnitTestResult testName="N.C.Off" outcome="NotExecuted"></UnitTestResult>
-<UnitTestResult testName="N.C.Bad" outcome="Failed"><Output><ErrorInfo><Message>Assert.Equal() Failure &lt;1&gt;</Message>
-<StackTrace>   at N.C.Bad() in /src/app/C.cs:line 12</StackTrace></ErrorInfo></Output></UnitTestResult></Results></TestRun>"#;
-    let junit = r#"<testsuites><testsuite><testcase classname="test_a" name="test_good" file="test_a.py" line="0"/>
-<testcase classname="test_a" name="test_bad" file="test_a.py" line="3"><failure message="assert 1 == 2">test_a.py:6: in test_bad
+<UnitTestResult testName="N.C.Bad" outcome="Failed"><Output><ErrorInfo>
+<Message>Assert.Equal() Failure &lt;1&gt;</Message>
+<StackTrace>   at N.C.Bad() in /src/app/C.cs:line 12</StackTrace>
+</ErrorInfo></Output></UnitTestResult></Results></TestRun>"#;
+    let junit = r#"<testsuites><testsuite>
+<testcase classname="test_a" name="test_good" file="test_a.py" line="0"/>
+<testcase classname="test_a" name="test_bad" file="test_a.py" line="3">
+<failure message="assert 1 == 2">test_a.py:6: in test_bad
     assert 1 == 2
 E   assert 1 == 2</failure></testcase>
-<testcase classname="test_a" name="test_off" file="test_a.py" line="9"><skipped message="no"/></testcase></testsuite></testsuites>"#;
+<testcase classname="test_a" name="test_off" file="test_a.py" line="9"><skipped message="no"/></testcase>
+</testsuite></testsuites>"#;
     for (text, name, message, file, line) in [
         (trx, "N.C.Bad", "Assert.Equal() Failure <1>", "C.cs", 12),
         (
@@ -366,7 +381,8 @@ fn minitest_is_counted_and_placed() {
 
 #[test]
 fn output_of_a_failed_ctest_is_its_message() {
-    let text = r#"<testsuite><testcase name="bad" classname="bad" status="fail"><failure message="Failed"></failure>
+    let text = r#"<testsuite><testcase name="bad" classname="bad" status="fail">
+<failure message="Failed"></failure>
 <system-out>main.c:3: x is 4</system-out></testcase></testsuite>"#;
     let mut report = BuildReport::new(Path::new("/src/app"), 100);
     results::xml(text, &mut report);
