@@ -1,4 +1,4 @@
-//! How long it takes to open an assembly and to find its last type:
+//! Measurement of the time to open an assembly and to find its last type:
 //! `cargo run --release --example open ASSEMBLY`.
 
 use std::time::Instant;

@@ -1,5 +1,7 @@
 //! Calls and branches in IL (ECMA-335 III), by which a step knows where a statement may continue, and the
 //! `catch` clauses of a method.
+//!
+//! Not here: source lines ([`crate::pdb`]).
 
 use crate::bytes::ByteReader;
 

@@ -1,5 +1,7 @@
 //! Data of types and members for the evaluator: attributes, bases and interfaces, signatures, flags, default
 //! values and constants.
+//!
+//! Not here: the parser of signatures ([`crate::signature`]).
 
 use crate::bytes::ByteReader;
 use crate::metadata::{Metadata, row};

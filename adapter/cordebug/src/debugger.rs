@@ -1,4 +1,6 @@
 //! The debugger and the process it debugs: ICorDebug, ICorDebugProcess.
+//!
+//! Not here: finding a runtime and loading its debugging library ([`crate::runtime`]).
 
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};

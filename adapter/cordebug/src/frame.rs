@@ -1,5 +1,7 @@
 //! Frames, functions, code and breakpoints: ICorDebugFrame, ICorDebugFunction, ICorDebugCode,
 //! ICorDebugBreakpoint.
+//!
+//! Not here: machine code ([`crate::code`]), and the walk over a stack ([`crate::thread`]).
 
 use crate::Result;
 use crate::code::NativeCode;

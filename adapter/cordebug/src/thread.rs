@@ -1,4 +1,6 @@
 //! Threads, their stacks and steps: ICorDebugThread, ICorDebugStackWalk, ICorDebugStepper.
+//!
+//! Not here: the contents of a frame ([`crate::frame`]).
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};

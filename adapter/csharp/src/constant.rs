@@ -1,4 +1,6 @@
 //! Constants of C#: primitives, strings and decimals, with their types, formats and bytes.
+//!
+//! Not here: operators ([`crate::operators`]).
 
 use std::str::FromStr as _;
 

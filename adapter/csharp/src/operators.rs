@@ -1,4 +1,6 @@
 //! Operators on constants, with C#'s promotions (language specification, 12.4.7).
+//!
+//! Not here: the choice of an operator ([`crate::bind`]).
 
 use crate::constant::{Constant, fits, is_signed, wrap};
 use crate::types::kind::{I, I1, I2, I4, I8, R4, R8, U, U4, U8};

@@ -1,4 +1,4 @@
-//! The folder under attack, and after crashes.
+//! Tests of the folder: other users, links, false entries, and hosts that crashed.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;

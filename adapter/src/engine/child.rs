@@ -1,5 +1,5 @@
-//! Every language but .NET: the language's DAP adapter behind the hub, with the program's stdin, stdout and
-//! stderr ours.
+//! Child adapters: the DAP adapter of each language other than .NET, behind the hub, with Tandem's pipes
+//! as the program's stdin, stdout and stderr.
 //!
 //! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`registry`] (the table of
 //! adapters, one file each; beside them [`pydevd`] for Python, [`inspector`] and [`typescript`] for

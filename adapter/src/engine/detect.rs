@@ -1,5 +1,5 @@
-//! `engine: auto`: which engine a program needs, by what it is. Looks at names, first lines and sections of
-//! executables, and compares them with what each engine's description says; starts nothing.
+//! Detection of the engine that a program needs (`engine: auto`). Looks at names, first lines and
+//! sections of executables, and compares them with what each engine's description says; starts nothing.
 //!
 //! A bare name may be a command, which is looked for as [`super::child`] does.
 

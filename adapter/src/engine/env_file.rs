@@ -1,5 +1,7 @@
 //! `envFile`: variables for the program from a file of `NAME=VALUE` lines. What `env` says wins. Nothing is
 //! expanded.
+//!
+//! Not here: the variables of a launch profile (`coreclr::launch_settings`).
 
 use std::path::Path;
 

@@ -1,4 +1,6 @@
 //! Every engine that Tandem knows by name.
+//!
+//! Not here: the choice of one ([`super::select`]).
 
 use super::description::Description;
 use super::{child, coreclr};

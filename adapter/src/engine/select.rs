@@ -1,4 +1,6 @@
-//! Which engine debugs what: the one table.
+//! Selection of a session's engine, by the attributes of its launch or attach.
+//!
+//! Not here: the recognition of a program ([`super::detect`]).
 
 use std::sync::Arc;
 

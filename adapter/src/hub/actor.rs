@@ -5,6 +5,8 @@
 //! client (its queue is dropped), one pump for engine events (the channels of the engine and of the actor
 //! end), one per request to the broker (reply or cancellation). The actor ends with [`HubEffect::End`];
 //! everything else ends with it.
+//!
+//! Not here: decisions about the session ([`super::state`]).
 
 mod busy_poll;
 mod deadlines;

@@ -2,6 +2,8 @@
 //! those of the built-in engine; an engine that differs is announced by a `capabilities` event, before
 //! `initialized`. Some editors take exception filters from the response only: those may be known earlier
 //! ([`Capabilities::expect_exception_filters`]).
+//!
+//! Not here: capabilities of clients ([`super::client_capabilities`]).
 
 use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 use serde_json::{Map, Value, json};

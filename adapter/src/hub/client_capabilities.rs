@@ -4,6 +4,8 @@
 //!
 //! The program's own bytes are never touched: every client gets its `stdout` and `stderr` as they were
 //! printed.
+//!
+//! Not here: capabilities of the session ([`super::capabilities`]).
 
 use dap_wire::command::{self, BodyValues};
 use dap_wire::types::InitializeRequestArguments;

@@ -1,4 +1,4 @@
-//! The clients: who they are, how far their handshake is, and what they support.
+//! The clients of a session: their names, the stage of their handshake, and what they support.
 
 use std::collections::{BTreeMap, BTreeSet};
 

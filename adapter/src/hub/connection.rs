@@ -1,4 +1,4 @@
-//! Both halves of a client's connection, wherever it came from.
+//! Both halves of a client's connection, over any transport.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 

@@ -1,5 +1,7 @@
-//! How a client counts lines and columns and spells paths. The hub and the engines count from 1 and use
+//! A client's convention for lines, columns and paths. The hub and the engines count from 1 and use
 //! native paths; a client that does the same (most do) costs nothing here.
+//!
+//! Not here: ids ([`super::ids`]).
 
 use dap_wire::Failure;
 use dap_wire::types::InitializeRequestArguments;

@@ -1,4 +1,6 @@
-//! The actor's inbox: what wakes it waits here, in the order in which it came.
+//! The actor's inbox: a queue of events and connections, in the order in which they came.
+//!
+//! Not here: messages to a client ([`super::queue`]).
 
 use tokio::sync::mpsc;
 

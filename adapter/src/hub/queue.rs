@@ -1,5 +1,7 @@
 //! The queue of what one client has yet to read: bounded in messages and in bytes. The actor never waits for
 //! room; a client whose queue is full does not read, and is disconnected.
+//!
+//! Not here: the socket ([`super::writer`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,6 @@
 //! The program's state, as the engine's events reported it: a client that joins later receives it.
+//!
+//! Not here: the program's output, which the broker keeps (`io`).
 
 use std::collections::{BTreeSet, VecDeque};
 

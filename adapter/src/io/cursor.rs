@@ -1,4 +1,6 @@
 //! Following the program's output as it comes, for `output` events: one reader's place in both streams.
+//!
+//! Not here: output for one request ([`super::reading`]).
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Reading what the program printed: at once, or waiting for something new, a pattern, a question or the end.
+//! Reads of the program's output: at once, or after a wait for something new, a pattern, a question or
+//! the end.
 //!
 //! Loses nothing: each client has its own start, each answer a cursor to continue from. For a reader that
 //! follows all of it see [`cursor`](super::cursor).

@@ -1,5 +1,6 @@
-//! Files in the place of a person: one that the program's stdin is read from, and copies of what it prints
-//! (`stdio` of a launch). The broker still owns all three streams: clients receive the output as usual.
+//! Redirection of stdio to files (`stdio` of a launch): one that the program's stdin is read from, and
+//! copies of what it prints. The broker still owns all three streams: clients receive the output as
+//! usual.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};

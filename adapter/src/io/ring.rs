@@ -1,4 +1,6 @@
 //! The last bytes of one stream, addressed by their absolute offset since the program started.
+//!
+//! Not here: bytes as text ([`super::text`]).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! The program's stdin, as clients write it: in order, with time limits, and without blocking other work.
+//!
+//! Not here: whether the program waits for input ([`super::waiting`]).
 
 use std::fs::File;
 use std::io::Read;

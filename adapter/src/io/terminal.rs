@@ -3,6 +3,8 @@
 //! Bytes pass as they are in both directions: no `\r` before `\n`, and no echo unless a person types
 //! ([`Pty::Echoing`]). Input goes by lines, as people's does, so that end of file can be said; a line may
 //! have 4,095 bytes.
+//!
+//! Not here: a client's terminal ([`super::terminal_launch`]).
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};

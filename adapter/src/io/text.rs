@@ -1,4 +1,4 @@
-//! UTF-8 across the borders of chunks: a character that is not all there yet waits for its rest.
+//! Decoder for UTF-8 in chunks: a character that is incomplete at the end of a chunk waits for its rest.
 
 /// How many bytes at the end are the beginning of a character whose rest may still come (0 to 3).
 pub fn incomplete_tail(bytes: &[u8]) -> usize {

@@ -1,4 +1,4 @@
-//! Does the program wait for input? One model for all languages, from `/proc` on Linux.
+//! Detection of a program that waits for input: one model for all languages, from `/proc` on Linux.
 //!
 //! Not a guess at prompts: a thread of the program, or of a process below it that has the same stdin or
 //! terminal, is blocked in a system call that waits for this input ([`blocked`](super::blocked)), and no

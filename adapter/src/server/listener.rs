@@ -1,5 +1,7 @@
 //! `--listen`: each connection gets a separate host, so that sessions cannot affect each other. Without a
 //! token only programs of this user and of root may connect.
+//!
+//! Not here: the session on a connection ([`super::host`]).
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;

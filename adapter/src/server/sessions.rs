@@ -1,4 +1,7 @@
-//! `tandem-dap sessions`: what lives, for people and for scripts. The only command that writes to stdout.
+//! `tandem-dap sessions`: the list of live sessions, for people and for scripts. The only command that
+//! writes to stdout.
+//!
+//! Not here: the folder with the list (`session-registry`).
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};

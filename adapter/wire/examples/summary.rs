@@ -1,4 +1,4 @@
-//! What passes in one direction of a debug session, one line for each message:
+//! The messages in one direction of a debug session, one line each:
 //! `cargo run -p dap-wire --example summary < RECORDED`.
 //!
 //! A frame that is not a DAP message is reported and the next one is read; a stream that breaks the framing

@@ -2,6 +2,8 @@
 //!
 //! Lenient where adapters differ (header case, further headers, a stray line break before a header), strict
 //! for protection: sizes are bounded, and a browser that was tricked into connecting is refused.
+//!
+//! Not here: the fields of a message ([`crate::message`]).
 
 use bytes::{Buf, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};

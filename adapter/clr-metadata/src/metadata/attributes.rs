@@ -1,4 +1,6 @@
 //! Attributes that affect debugging, and the kinds of special methods: accessors, operators.
+//!
+//! Not here: arguments of attributes ([`crate::members`]).
 
 use super::{Metadata, method_token, row};
 use crate::bytes::u32_at;

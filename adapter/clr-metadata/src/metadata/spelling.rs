@@ -1,4 +1,6 @@
 //! Method signatures in C# syntax (ECMA-335 II.23.2), for names of frames and for breakpoints by signature.
+//!
+//! Not here: a signature as a tree ([`crate::signature`]).
 
 use super::{Metadata, row};
 use crate::bytes::ByteReader;

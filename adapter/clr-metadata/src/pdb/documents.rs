@@ -1,4 +1,6 @@
 //! The source files of a PDB: their checksums, and their text if it is embedded.
+//!
+//! Not here: addresses of sources that are not embedded ([`super::source_link`]).
 
 use std::io::Read;
 

@@ -1,5 +1,7 @@
 //! The scopes of a method: local variables, local constants, and variables that a state machine keeps in its
 //! fields.
+//!
+//! Not here: the lines of a method ([`super`]), and the ranges of its statements ([`super::steps`]).
 
 use super::Pdb;
 use crate::bytes::ByteReader;

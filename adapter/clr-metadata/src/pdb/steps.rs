@@ -1,4 +1,6 @@
 //! Method data for steps: the range of a statement, code without source, awaits.
+//!
+//! Not here: the instructions in a range ([`crate::il`]).
 
 use super::{Pdb, SequencePoint};
 use crate::bytes::ByteReader;

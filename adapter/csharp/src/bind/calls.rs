@@ -1,4 +1,6 @@
 //! Calls (language specification, 12.8.10): the callee and its arguments.
+//!
+//! Not here: the choice of an overload ([`super::overloads`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! Conversions (language specification, 10) and their nodes. Constants are converted immediately.
+//!
+//! Not here: conversions that types define ([`super::user_conversions`]).
 
 use super::binder::{Bind, Binder, reject};
 use super::typed::{ConversionKind, Typed, TypedKind};

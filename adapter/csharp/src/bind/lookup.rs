@@ -1,4 +1,6 @@
 //! The meaning of a simple name (language specification, 12.8.4).
+//!
+//! Not here: names after a dot ([`super::members`]).
 
 use std::rc::Rc;
 

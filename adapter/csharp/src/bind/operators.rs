@@ -1,5 +1,8 @@
 //! Operators (language specification, 12.4.5 and 12.9 to 12.14): user-defined and built-in ones. Both are
 //! chosen by overload resolution, which considers user-defined conversions.
+//!
+//! Not here: `&&` and `||` ([`super::logical`]), equality without a user-defined operator
+//! ([`super::equality`]).
 
 use std::cmp::Ordering;
 use std::rc::Rc;

@@ -1,4 +1,6 @@
 //! Overload resolution (language specification, 12.6.4).
+//!
+//! Not here: inference of generic arguments ([`super::inference`]).
 
 use std::cmp::Ordering;
 use std::rc::Rc;

@@ -1,4 +1,6 @@
 //! Relations between types: bases, interfaces, nullables, enums, and reference conversions.
+//!
+//! Not here: conversions of values ([`super::conversions`]).
 
 use std::rc::Rc;
 

@@ -1,5 +1,7 @@
 //! Calls of sequence methods that the debugger evaluates item by item: chooses the signature, and infers the
 //! types of the lambdas.
+//!
+//! Not here: query expressions ([`super::queries`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! Calls: evaluates arguments in their order in the source, and creates variables for `out`.
+//!
+//! Does not choose methods: the typed tree has them (`bind::calls`).
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

@@ -1,4 +1,6 @@
 //! Conversions of values.
+//!
+//! Does not choose conversions: the typed tree has them (`bind::conversions`).
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

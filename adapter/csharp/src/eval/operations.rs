@@ -1,4 +1,6 @@
 //! Built-in operators on values.
+//!
+//! Not here: arithmetic on constants ([`crate::operators`]).
 
 use super::EvaluationTarget;
 use super::evaluator::{Evaluator, Res};

@@ -1,4 +1,6 @@
 //! Query expressions, which are evaluated clause by clause over rows of range variables.
+//!
+//! Not here: methods of sequences ([`super::sequences`]).
 
 use std::rc::Rc;
 

@@ -1,5 +1,7 @@
 //! `new`: objects, arrays, anonymous objects, with the initializers in braces after them (language
 //! specification, 12.8.17).
+//!
+//! Not here: the choice of a constructor (`bind::creation`).
 
 use super::error;
 use super::parser::{Parsed, Parser};

@@ -1,4 +1,6 @@
 //! Lambdas and anonymous methods (language specification, 12.19).
+//!
+//! Does not infer types (`bind::lambdas`).
 
 use std::rc::Rc;
 

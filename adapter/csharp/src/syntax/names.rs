@@ -1,4 +1,6 @@
 //! Type names, and names with generic arguments (language specification, 8.1 and 6.2.5).
+//!
+//! Does not resolve names (`bind::lookup`, `bind::type_names`).
 
 use std::rc::Rc;
 

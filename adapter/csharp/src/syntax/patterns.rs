@@ -1,4 +1,6 @@
 //! Patterns (language specification, 11) and the arms of `switch` expressions.
+//!
+//! Does not check types (`bind::patterns`).
 
 use super::error;
 use super::lexer::Tok;

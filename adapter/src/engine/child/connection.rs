@@ -1,6 +1,8 @@
 //! Starts an adapter and connects to it: on its pipes, on its own port or socket, or on a port that it dials.
 //!
 //! The last lines of the adapter's stderr are kept, to quote them when it fails.
+//!
+//! Not here: the handshake over the connection ([`super::session`]).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
-//! Any other DAP adapter, by `engine: { command, args?, connection?, adapterID? }`: attributes reach it
-//! untouched, but for `{stdin}`, `{stdout}` and `{stderr}`, which are replaced by Tandem's pipes: many
-//! adapters let the user redirect the program's stdio.
+//! A DAP adapter that the launch describes, by `engine: { command, args?, connection?, adapterID? }`.
+//! Attributes reach it unchanged, except for `{stdin}`, `{stdout}` and `{stderr}`, which Tandem replaces
+//! by its pipes: many adapters let the user redirect the program's stdio.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,7 @@
 //! Finds adapters and language tools: given, in the project, in an editor's extensions, on PATH. If one is
 //! missing, the error lists the locations searched and the install command.
+//!
+//! Does not start adapters ([`super::connection`]).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Programs that rustc made, for lldb and gdb: how to know one, and the folder of its toolchain that teaches
-//! debuggers to show strings, vectors, maps and enums. Runs `rustc --print sysroot`, nothing else.
+//! Recognition of programs that rustc built, for lldb and gdb, and the folder of its toolchain that
+//! teaches debuggers to show strings, vectors, maps and enums. Runs `rustc --print sysroot`, nothing
+//! else.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

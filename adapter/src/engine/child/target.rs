@@ -1,4 +1,6 @@
 //! The program to run, from the validated launch attributes; and the attributes that a child adapter gets.
+//!
+//! Not here: building the program ([`super::build`]).
 
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,7 @@
-//! The little that changes on the way between the hub and a child adapter. Everything else passes as it is.
+//! Translation of messages between the hub and a child adapter: names of exception filters, breakpoints
+//! that the adapter does not support, answers to assignments. All other messages pass unchanged.
+//!
+//! Not here: ids, lines and paths, which the hub rewrites.
 
 use serde_json::{Map, Value, json};
 

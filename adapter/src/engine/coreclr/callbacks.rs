@@ -1,4 +1,6 @@
 //! Runtime callbacks: each is answered by exactly one resume, now or when the clients resume the program.
+//!
+//! Not here: methods that a library calls back, in a step into a statement (`stepping::callbacks`).
 
 use cordebug::callback::Callback;
 use cordebug::frame::RuntimeBreakpoint;

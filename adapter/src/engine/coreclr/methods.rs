@@ -1,4 +1,6 @@
 //! Source names of methods: of state machines, lambdas, local functions and accessors.
+//!
+//! Not here: names of types ([`super::names`]).
 
 use clr_metadata::metadata::Metadata;
 use clr_metadata::metadata::spelling::NameStyle;

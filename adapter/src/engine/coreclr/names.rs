@@ -1,4 +1,6 @@
 //! Types as C# spells them.
+//!
+//! Not here: names of methods ([`super::methods`]).
 
 use cordebug::value::element;
 

@@ -1,5 +1,7 @@
 //! The program to run: an assembly, an app host, or the output of a [`project`]; with its folder and
 //! variables.
+//!
+//! Not here: its build ([`super::project`]).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,6 @@
 //! Requests to the engine and the broker: sent, replied to in the order in which the replies come, timed out.
+//!
+//! Not here: how a reply is used ([`crate::hub::pending`]).
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Breakpoint requests of clients, parsed and validated.
+//!
+//! Not here: their union ([`super::scope_breakpoints`]).
 
 use std::collections::BTreeSet;
 

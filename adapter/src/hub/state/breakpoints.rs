@@ -3,6 +3,8 @@
 //!
 //! Per scope one list is on its way to the engine, and the latest wins. A client gets its response, in its
 //! own order, with the reply to the list that includes its requests; then the others are notified.
+//!
+//! Not here: the union, and the list for the engine ([`crate::hub::breakpoints`]).
 
 use dap_wire::types::{self, Breakpoint, BreakpointEventBody, DataBreakpointInfoResponseBody};
 use dap_wire::{ErrorCode, Failure};

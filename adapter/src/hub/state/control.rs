@@ -3,6 +3,8 @@
 //! If two clients request the same at once, the first one succeeds. A second resume is refused, with the name
 //! of the first: the stop that it wanted to resume is gone. A second pause succeeds: the program is stopped,
 //! as requested.
+//!
+//! Not here: ending and restarting the program ([`super::terminate`], [`super::restart`]).
 
 use dap_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
 use dap_wire::{ErrorCode, Failure};

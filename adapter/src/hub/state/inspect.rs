@@ -1,4 +1,7 @@
 //! Requests that pass to the engine: only the ids change on the way.
+//!
+//! Not here: requests that resume the program ([`super::control`]) or set breakpoints
+//! ([`super::breakpoints`]).
 
 use dap_wire::command::{self, ChangedState, RequiredState};
 use dap_wire::types::{self, CancelArguments, EvaluateArguments, MemoryEventBody};

@@ -1,5 +1,7 @@
 //! The requests of each client that have no response: every request gets one, also when its client leaves
 //! before the engine has replied, and no client may have more than so many.
+//!
+//! Not here: requests that the engine has to answer ([`crate::hub::pending`]).
 
 use dap_wire::{ErrorCode, Failure};
 

@@ -1,6 +1,6 @@
-//! A port that Node opened for us is closed again when we no longer need it: anyone who can connect to it can
-//! run anything in the program. Node has no signal for that, so the program is asked over the port itself, in
-//! Node's inspector protocol: one evaluation over a WebSocket (RFC 6455).
+//! Closing of a port that Node opened for Tandem: anyone who can connect to it can run anything in the
+//! program. Node has no signal for that, so Tandem asks the program over the port itself, in Node's
+//! inspector protocol: one evaluation over a WebSocket (RFC 6455).
 //!
 //! Not here: a port that was open before, which stays open, and one that another debugger is using by now.
 

@@ -1,6 +1,6 @@
-//! Python. We talk to the debugged process itself, which dials our port: debugpy's adapter process in between
-//! makes every request wait for delayed acknowledgements. stdin, stdout and stderr are our pipes by
-//! construction.
+//! Python through debugpy. Tandem connects to the debugged process itself, which dials our port:
+//! debugpy's adapter process in between makes every request wait for delayed acknowledgements. stdin,
+//! stdout and stderr are our pipes by construction.
 //!
 //! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter":
 //! true }`.

@@ -1,4 +1,6 @@
 //! Events of the adapter, and those it failed to send: `initialized` and `process` come once, in time.
+//!
+//! Not here: requests of the adapter ([`super::reverse`]).
 
 use std::sync::Arc;
 

@@ -1,5 +1,8 @@
-//! The end: noticed in one of several ways, seen to once. The program's exit code is the kernel's word where
-//! the program is our child, or is unreaped because its adapter has lost the code, else the adapter's.
+//! The end of a session, which is noticed in several ways and handled once. The program's exit code is
+//! the kernel's where the program is our child, or is unreaped because its adapter has lost the code;
+//! otherwise the adapter's.
+//!
+//! Not here: asking the program to end ([`super::terminating`]).
 
 use std::sync::{Arc, PoisonError};
 

@@ -1,4 +1,4 @@
-//! From the request to launch or attach to an adapter that has done so: plan, connection, handshake.
+//! Launch and attach of an adapter's session: plan, connection, handshake.
 
 use std::sync::{Arc, PoisonError};
 

@@ -2,6 +2,8 @@
 //! some ignore all three, some take a window of elements alone, some the window and no filter, and one ends
 //! when it is asked for elements of what has none. So an adapter is asked for elements only where it has
 //! announced them (`indexedVariables`), else for all children, of which the page is cut.
+//!
+//! Not here: cutting a page ([`super::super::rows`]).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

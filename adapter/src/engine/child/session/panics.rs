@@ -1,6 +1,8 @@
 //! Rust panics as exceptions: Tandem's filter `rust_panic` is a breakpoint on the function that each panic
 //! calls. Clients' own function breakpoints go to the adapter in the same list. Also the answers to
 //! `exceptionInfo` about signals.
+//!
+//! Not here: the state of the filter, and the last panic (`state::panics`).
 
 use std::sync::Arc;
 

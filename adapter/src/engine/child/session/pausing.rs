@@ -1,6 +1,6 @@
-//! `pause`, with an end: an adapter that answers it with success may never report that the program is
-//! stopped, because none of the program's own code runs. Then this module reports the stop, or refuses the
-//! request with the reason.
+//! `pause` with a time limit: an adapter that answers it with success may never report that the program
+//! is stopped, because none of the program's own code runs. Then this module reports the stop, or refuses
+//! the request with the reason.
 //!
 //! Not here: unwanted stops, which the hub handles.
 

@@ -1,4 +1,6 @@
 //! Sends requests to the adapter, and explains with the end of its stderr why it did not answer.
+//!
+//! Not here: requests of the adapter ([`super::reverse`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Threads that the adapter has reported. A step of an unknown thread is refused here: debugpy's request
 //! thread crashes on thread 0, and the session with it. Other adapters answer such a step with success and do
 //! nothing. A step that the adapter cannot make because it keeps another one is refused, too.
+//!
+//! Not here: the list of known threads (`state::knowledge`).
 
 use dap_wire::Failure;
 use dap_wire::command::{Execution, execution};

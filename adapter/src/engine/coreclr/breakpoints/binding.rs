@@ -1,4 +1,6 @@
 //! Binds breakpoints in loaded modules, and unbinds them from unloaded ones.
+//!
+//! Not here: hits ([`super::hits`]).
 
 use std::path::Path;
 use std::rc::Rc;

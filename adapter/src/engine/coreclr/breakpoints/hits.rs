@@ -1,4 +1,6 @@
 //! Evaluates hits of breakpoints: conditions, hit counts, log messages.
+//!
+//! Not here: the locations of breakpoints ([`super::binding`]).
 
 use cordebug::frame::RuntimeBreakpoint;
 use serde_json::Value;

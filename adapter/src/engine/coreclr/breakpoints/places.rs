@@ -1,4 +1,6 @@
 //! Possible breakpoint locations: `breakpointLocations`.
+//!
+//! Does not set breakpoints ([`super::binding`]).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

@@ -5,6 +5,9 @@
 //! frame on, and finds the program's own, below the call. (Fixed in .NET 10; .NET Core 3.1 does not look
 //! there.) A static constructor that is left without running its handlers blocks every thread that needs the
 //! class for ever.
+//!
+//! Not here: whether the thread waits ([`super::wait_detection`]), and the decision to abort
+//! ([`super::phase`]).
 
 use cordebug::frame::Function;
 

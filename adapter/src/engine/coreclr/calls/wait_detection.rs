@@ -3,6 +3,9 @@
 //! The runtime of .NET Core ends the whole program if a wait of the thread times out while the thread is
 //! being aborted. So a thread that waits repeatedly is not aborted there; one that waits for a long time, or
 //! computes, is.
+//!
+//! Not here: how far the call has come ([`super::abort_safety`]), and the decision to abort
+//! ([`super::phase`]).
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! Calls of the program's methods: those in a typed tree, and a few that the debugger itself needs.
+//!
+//! Not here: running a call within its deadline (`coreclr::calls`).
 
 use csharp_expr::bind::MethodRef;
 use dap_wire::Failure;

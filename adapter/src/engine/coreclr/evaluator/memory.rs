@@ -1,5 +1,7 @@
 //! Numbers in memory without a variable: elements of spans, inline arrays and fixed buffers, targets of
 //! pointers. They are read and written as bytes.
+//!
+//! Not here: `readMemory` (`coreclr::memory`).
 
 use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;

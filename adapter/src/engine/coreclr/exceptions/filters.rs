@@ -1,4 +1,6 @@
 //! Filters of exceptions: DAP's filters with their conditions on types.
+//!
+//! Not here: the details of an exception ([`super`]).
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! Lambdas and methods that a statement passes to a library, which may call them on another thread
 //! (`Task.Run`, `ContinueWith`): a step into the statement ends in the first one that is entered. On the
 //! step's own thread the runtime's stepper finds them.
+//!
+//! Not here: callbacks of the runtime ([`super::super::callbacks`]).
 
 use clr_metadata::il;
 use cordebug::frame::RuntimeBreakpoint;

@@ -1,4 +1,6 @@
 //! Types by name.
+//!
+//! Not here: types for the binder (`evaluator::library`).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! Methods and properties of types, for calls.
+//!
+//! Not here: fields of objects (`values::members`).
 
 use std::rc::Rc;
 

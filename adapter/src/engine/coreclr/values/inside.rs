@@ -1,4 +1,6 @@
 //! Contents of a value: items, fields, properties, proxies, statics.
+//!
+//! Not here: the rows that show them ([`super::rows`]).
 
 use std::collections::HashMap;
 

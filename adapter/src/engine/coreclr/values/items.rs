@@ -1,4 +1,6 @@
 //! Items of arrays and collections, a page at a time, read in place: nothing runs.
+//!
+//! Not here: sequences that only code of the program can enumerate ([`super::properties`]).
 
 use cordebug::value::{Array, Value as ClrValue};
 

@@ -1,4 +1,6 @@
 //! Arguments and locals of a frame, under the names of the source.
+//!
+//! Not here: constants ([`super::constants`]), and the variables of closures ([`super::hoisted`]).
 
 use std::rc::Rc;
 

@@ -1,4 +1,6 @@
 //! Fields of objects, by name and along their base types.
+//!
+//! Not here: properties ([`super::properties`]).
 
 use std::rc::Rc;
 

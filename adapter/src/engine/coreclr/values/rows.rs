@@ -1,4 +1,6 @@
 //! Rows of the variables view.
+//!
+//! Not here: the contents of a value ([`super::inside`]).
 
 use crate::engine::coreclr::debuggee::ClrDebuggee;
 use std::time::{Duration, Instant};

@@ -1,4 +1,6 @@
 //! Text and type of a value, without running anything.
+//!
+//! Not here: displays that types define ([`super::displays`]).
 
 use cordebug::value::{Value as ClrValue, element};
 

@@ -1,4 +1,7 @@
-//! The gdb with which debugpy gets into a Python that runs already. What debugpy does with it is its own.
+//! The gdb with which debugpy attaches to a running Python process: its `PATH`, and versions that would
+//! end the program.
+//!
+//! Does not attach: debugpy starts that gdb.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
