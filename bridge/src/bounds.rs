@@ -1,4 +1,4 @@
-//! Small answers: everything that may be long is bounded, and says where it was cut and how to continue.
+//! Bounds of answers: everything that may be long is cut, and the answer says where and how to continue.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

@@ -1,5 +1,8 @@
 //! Notifications to the MCP client: log messages about events in its sessions, and changes of the list of
 //! resources.
+//!
+//! Not here: the events of a session for the agent ([`crate::event_log`]), and the log of the bridge
+//! (`tandem-log`).
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 

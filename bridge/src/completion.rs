@@ -1,4 +1,6 @@
 //! Completions for the arguments of prompts and of the resource template.
+//!
+//! Not here: the prompts and resources ([`crate::prompts`], [`crate::resources`]).
 
 use crate::resources;
 use crate::server::Bridge;

@@ -1,6 +1,9 @@
 //! The events of a session, in one order: stops, exceptions, resumes and by whom, output, clients that joined
 //! or left. Bounded: the oldest entries are dropped first, and readers learn how many. Read by
 //! `debug_timeline`.
+//!
+//! Not here: messages to the MCP client ([`crate::client_log`]), and lines of log messages
+//! ([`crate::logpoints`]).
 
 use std::collections::VecDeque;
 use std::time::Instant;

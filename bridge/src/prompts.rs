@@ -1,5 +1,5 @@
-//! Prompts for common hunts: a person picks one in the client, and the model gets a way to go. Each names the
-//! tools in the order that costs the fewest calls.
+//! Prompts for common debugging tasks: a person picks one in the client, and the model gets a sequence of
+//! steps. Each names the tools in the order that costs the fewest calls.
 
 use dap_wire::Failure;
 use serde_json::{Map, Value};

@@ -1,4 +1,6 @@
 //! The bridge: its options, and the sessions of one MCP client. It resolves which session a call refers to.
+//!
+//! Not here: MCP's requests ([`crate::handler`]).
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 

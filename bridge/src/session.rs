@@ -1,4 +1,6 @@
 //! One debug session over DAP: the adapter we started, or the socket we joined.
+//!
+//! Not here: the sessions of an MCP client ([`crate::server`]).
 
 pub mod breakpoints;
 

@@ -1,4 +1,4 @@
-//! Giving a variable, member or element another value, by the way that its name and the engine allow.
+//! Assignments to variables, members and elements, by the request that the name and the engine allow.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

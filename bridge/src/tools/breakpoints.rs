@@ -1,5 +1,4 @@
-//! Where and why the program stops: breakpoints of this agent by line, by the text of a line or by function,
-//! and exceptions.
+//! Breakpoints of this agent, by line, by the text of a line or by function, and exception filters.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Running, stepping and waiting: each answers with where the program has stopped, or that it still runs.
+//! Running, stepping and waiting: each tool answers with the location of the stop, or that the program
+//! still runs.
 
 use std::time::Duration;
 

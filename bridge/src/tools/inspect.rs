@@ -1,5 +1,7 @@
-//! Looking at a stop: variables, stack, expressions, threads, modules, source. Answers are bounded, and say
-//! where they end.
+//! Inspection of a stop: variables, stack, expressions, threads, modules, source. Answers are bounded,
+//! and say where they end.
+//!
+//! Not here: assignments ([`super::assigning`]), and a whole stop in one answer ([`super::snapshot`]).
 
 use std::time::Duration;
 

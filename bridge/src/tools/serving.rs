@@ -1,5 +1,4 @@
-//! Servers: the addresses at which they say that they listen, in what they print. Nothing here connects to
-//! them.
+//! Addresses at which a server listens, found in what it prints. Nothing here connects to them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
-//! Everything at a stop in one call, and what changed between two stops.
+//! Snapshot of a stop in one call, and the differences between two snapshots.
+//!
+//! Not here: one variable or expression at a time ([`super::inspect`]).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

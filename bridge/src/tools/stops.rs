@@ -1,4 +1,4 @@
-//! Where the program is stopped, as every tool that runs it answers: place with the lines around it, the
+//! The stop in the answer of each tool that runs the program: its location with the lines around it, the
 //! variables that changed, new output.
 
 use std::collections::VecDeque;

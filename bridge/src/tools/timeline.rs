@@ -1,4 +1,6 @@
 //! The events of a session so far, in one order.
+//!
+//! Not here: the record of the events ([`crate::event_log`]).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

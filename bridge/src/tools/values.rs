@@ -1,4 +1,6 @@
 //! Variables as rows: bounded in number, depth and length, over all of an answer.
+//!
+//! Not here: what the agent has seen of them ([`crate::agent_view`]).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};

@@ -1,4 +1,6 @@
 //! The answers of runs and lists: counts, failures first, everything bounded.
+//!
+//! Not here: the results during a run ([`crate::results`]).
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,6 @@
 //! The results of a run as they come: counts, the tests that run now, and a bounded memory of what failed.
+//!
+//! Not here: the answer to the agent ([`crate::answer`]).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

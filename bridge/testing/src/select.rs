@@ -1,5 +1,7 @@
 //! Selects tests of a list: by id, part of a name, class, file, trait, target framework or changed files. An
 //! error names the ids nearest to an unknown one.
+//!
+//! Not here: running the selected tests ([`crate::request`]).
 
 use std::path::{Path, PathBuf};
 

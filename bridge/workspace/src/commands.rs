@@ -1,5 +1,8 @@
 //! `run_command`: any program, run as the user who started the bridge, in a root. Only when that person
 //! allowed it.
+//!
+//! Not here: splitting a command line ([`crate::command_line`]), and running a process
+//! ([`crate::process`]).
 
 use std::time::Duration;
 

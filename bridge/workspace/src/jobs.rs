@@ -1,6 +1,6 @@
-//! Work that may take longer than one call may wait: a call that runs out of patience leaves it going, and
-//! the same call made again waits on. The last call that waits for it and is cancelled cancels the work; when
-//! the bridge goes, all of it ends.
+//! Jobs: work that may take longer than a call waits for it. When the time of a call is up, the work
+//! continues, and the same call made again waits for it. If a call is cancelled and no other call waits
+//! for the work, the work is cancelled; when the bridge ends, so does all of it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

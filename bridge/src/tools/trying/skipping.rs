@@ -1,6 +1,6 @@
-//! Going on at another statement than the one where the program is stopped, by `gotoTargets` and `goto`.
-//! Which statement is the next one is read from the text of the source: the engines say which lines have one,
-//! not in which order they run.
+//! Continuing at another statement than the one where the program is stopped, by `gotoTargets` and
+//! `goto`. Which statement is the next one is read from the text of the source: the engines say which
+//! lines have one, not in which order they run.
 
 use std::time::Duration;
 

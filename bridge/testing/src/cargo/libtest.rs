@@ -1,5 +1,7 @@
 //! Parser for the output of a libtest program: a line for each test, and the output of failed tests at the
 //! end. Its JSON format is not stable; this one is documented.
+//!
+//! Not here: where a test is written ([`super::sources`]).
 
 use std::sync::LazyLock;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Where a Rust test is written: libtest does not say. Its modules lead to the file, as rustc finds it; the
-//! function is looked for there by its name.
+//! Source locations of Rust tests, which libtest does not report. The modules in a test's name lead to
+//! the file, as rustc finds it; its function is searched there by name.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Parser for the output of `ctest --output-on-failure`: a line when a test begins, one when it ends, and the
 //! output of one that failed.
+//!
+//! Not here: GoogleTest programs, which run without ctest ([`super::googletest`]).
 
 use std::sync::LazyLock;
 

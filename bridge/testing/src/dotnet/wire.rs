@@ -1,5 +1,7 @@
 //! Messages in JSON over a local socket, on which a process that we start calls us back: how both test
 //! platforms of .NET talk to editors. They frame messages differently.
+//!
+//! Not here: the meaning of messages ([`super::mtp`], [`super::vstest`]).
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

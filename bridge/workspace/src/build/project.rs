@@ -1,4 +1,6 @@
 //! The project in a folder, and the tool that builds it.
+//!
+//! Not here: the commands of the tool ([`super::steps`]).
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that
-//! compilers agree on.
+//! Readers of the output of tools. Where a tool has a format for machines, that is read; else the lines
+//! that compilers agree on.
 //!
 //! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON),
 //! [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).

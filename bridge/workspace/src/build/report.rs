@@ -1,5 +1,7 @@
 //! The report of a build: diagnostics by file, tests, and the output as text. All of it is bounded;
 //! omitted parts are counted.
+//!
+//! Not here: the readers of output ([`super::readers`]).
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};

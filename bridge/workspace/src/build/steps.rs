@@ -1,6 +1,8 @@
 //! The commands of an action, for each tool, and the parsers of their output.
 //!
 //! In the children: [`node`] (package.json), [`python`] (pytest) and [`ruby`].
+//!
+//! Not here: running the commands ([`super`]).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

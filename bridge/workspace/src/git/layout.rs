@@ -1,4 +1,4 @@
-//! Where a repository keeps what git reads and writes, and whether all of it lies in the roots.
+//! Locations that git reads and writes for a repository, and the check that all of them are in the roots.
 //!
 //! A repository can name places elsewhere: a `.git` file or link, `commondir`, `core.worktree`, alternates,
 //! and links inside its own folder. They are followed here as git follows them, before git runs, and the

@@ -1,4 +1,4 @@
-//! No spelling and no link leads out of a root.
+//! Paths and links that try to leave a root: none succeeds.
 
 use std::os::unix::fs::symlink;
 

@@ -1,5 +1,7 @@
 //! Parser for CMake's errors and warnings when it configures a project: a line with the place and the
 //! command, then the message, indented.
+//!
+//! Not here: messages of the compilers that a build runs ([`super::compiler`]).
 
 use std::sync::LazyLock;
 
