@@ -1,4 +1,4 @@
-//! An editor and an agent in one session: the main job.
+//! An editor and an agent in one session.
 
 use anyhow::Context;
 use serde_json::json;

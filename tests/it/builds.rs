@@ -1,4 +1,4 @@
-//! An agent builds and tests real projects with their real tools.
+//! Builds and tests of real projects by an agent, with their real tools.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Cancelled calls of an agent end over both transports: an evaluation in the program, a wait, a build, a
-//! command with all processes that it started. The session and the connection stay usable.
+//! Cancelled calls of an agent, over both transports: an evaluation in the program, a wait, a build, a
+//! command with all processes that it started. Each ends, and the session and the connection stay usable.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! An evaluation that is cancelled before its method has begun, while the runtime still runs static
-//! constructors for it, costs the program nothing: it continues and ends as it would have. Cancelling what
-//! has begun is in [`super::cancelling`].
+//! Evaluations that are cancelled before their method has begun, while the runtime still runs static
+//! constructors for it: the program continues and ends as it would have. Cancelling what has begun is in
+//! [`super::cancelling`].
 
 use std::time::Duration;
 

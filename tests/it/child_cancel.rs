@@ -1,5 +1,6 @@
-//! `cancel` reaches only adapters that announce it: it crashes some (lldb-dap 19, rdbg), and debugpy prints
-//! into the program's output. The cancelled request is answered anyway, and the session continues.
+//! `cancel` with child adapters: it reaches only those that announce it, because it crashes some
+//! (lldb-dap 19, rdbg), and debugpy prints into the program's output. The cancelled request is answered
+//! anyway, and the session continues.
 
 use std::collections::HashMap;
 

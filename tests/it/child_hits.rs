@@ -1,4 +1,4 @@
-//! Hit counts and assignments have the same meaning with every adapter. Conditions and log messages are
+//! Hit counts and assignments, with the same meaning for every adapter. Conditions and log messages are
 //! evaluated by each adapter and not tested here.
 
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! The TCP connections between a real program and its adapter do not wait for acknowledgements: `TCP_NODELAY`
-//! is set on the program's own sockets. How long a request takes is for the benchmarks.
+//! `TCP_NODELAY` on the connections between a real program and its adapter, which otherwise wait for
+//! acknowledgements. How long a request takes is for the benchmarks.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! Habits that are checked, not remembered.
+//! Conventions of the sources that a test can check: headers, names, widths of lines, dependencies of
+//! crates.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

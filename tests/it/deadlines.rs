@@ -1,4 +1,4 @@
-//! `TANDEM_TEST_SLOWNESS` multiplies every deadline of the tests.
+//! The factor `TANDEM_TEST_SLOWNESS`, which multiplies every deadline of the tests.
 
 use std::time::Duration;
 

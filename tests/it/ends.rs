@@ -1,5 +1,7 @@
 //! Programs that end while they are inspected: every request is answered, and the end is reported once, with
 //! its exit code.
+//!
+//! Not here: programs that crash ([`super::crashes`]).
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;

@@ -1,5 +1,5 @@
-//! The expression that a row names itself by (`evaluateName`) has the value that the row shows: of every row
-//! of programs with values of many kinds, two levels deep.
+//! `evaluateName` of every row, in programs with values of many kinds, two levels deep: the expression
+//! has the value that the row shows.
 //!
 //! Not here: rows of static members, whose class an expression initialises and a row does not.
 

@@ -1,4 +1,4 @@
-//! Which exceptions stop the program, and what is reported about them.
+//! Exceptions that stop the program, and the details that are reported about them.
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;

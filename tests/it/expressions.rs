@@ -1,5 +1,7 @@
 //! Compares the expression evaluator with the C# compiler: a program prints the values of its expressions,
 //! and the debugger evaluates each.
+//!
+//! Not here: random expressions ([`super::random_expressions`]).
 
 use anyhow::Context;
 use serde_json::json;

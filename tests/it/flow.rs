@@ -1,5 +1,5 @@
-//! No client blocks another: many clients, some that do not read, slow evaluations, cancelling, and the order
-//! of answers.
+//! Independence of clients: many of them, some that do not read, slow evaluations, cancelling, and the
+//! order of answers. None blocks another.
 
 use anyhow::Context;
 use serde_json::{Value, json};

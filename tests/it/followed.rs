@@ -1,5 +1,7 @@
 //! .NET programs that a .NET program starts: each is debugged in a child session from its first statement on,
 //! or is reported.
+//!
+//! Not here: child processes that are hard to follow, and parts that die ([`super::followed_faults`]).
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Tests never run a program that is older than its sources.
+//! Check that the programs under test are not older than their sources.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Elements of inline arrays and spans are set: of numbers and enums, of references and structs, on the stack
-//! and in objects.
+//! Assignments to elements of inline arrays and spans: numbers and enums, references and structs, on the
+//! stack and in objects.
 
 use std::path::PathBuf;
 

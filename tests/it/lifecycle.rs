@@ -1,4 +1,4 @@
-//! Nothing outlives a session: no process, no socket, no semaphore.
+//! The end of a session: no process, socket or semaphore outlives it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

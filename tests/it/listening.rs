@@ -1,4 +1,4 @@
-//! `--listen` and the session folder: isolation, tokens, browsers, and what lives.
+//! `--listen` and the session folder: isolation, tokens, browsers, and the list of live sessions.
 
 use std::process::Stdio;
 

@@ -1,5 +1,5 @@
-//! `agentAccess: readOnly` runs no code of the program, with every engine: programs that
-//! record when their code runs.
+//! `agentAccess: readOnly` with every engine, on programs that record when their code runs: none of it
+//! runs.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! `noDebug: true`: the program runs without a debugger, and all clients share its stdio.
+//!
+//! Not here: programs in other languages ([`super::child_launches`]).
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;

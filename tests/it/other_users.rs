@@ -1,5 +1,5 @@
-//! Another user of this machine has no access to anything. The tests need a real other user, so they need
-//! root, as in CI.
+//! Other users of this machine, who have no access to anything. The tests need a real other user, so they
+//! need root, as in CI.
 
 use std::path::Path;
 use std::process::Stdio;

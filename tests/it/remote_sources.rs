@@ -1,5 +1,7 @@
 //! Sources that Source Link names: fetched from a server when that is allowed, and shown with their lines;
 //! refused for a reason otherwise.
+//!
+//! Not here: symbols from a server ([`super::symbol_servers`]).
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Return values of calls are shown after a step over or out of them.
+//! Return values of calls, after a step over or out of them.
 
 use serde_json::{Value, json};
 use tandem_tests::agent::Agent;

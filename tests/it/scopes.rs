@@ -1,5 +1,5 @@
-//! Which variables are seen where: those in state machines and closures, constants, and what code made at run
-//! time has.
+//! Variables in scope at a location: those in state machines and closures, constants, and those of code
+//! made at run time.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,7 @@
 //! Steps across `await` and threads: the next statement may come later and elsewhere.
+//!
+//! Not here: steps into calls ([`super::stepping_into`]), and every kind of statement
+//! ([`super::statements`]).
 
 use serde_json::{Value, json};
 use tandem_tests::client::DapClient;

@@ -1,5 +1,7 @@
 //! Symbols from a server (SSQP): requested by id and checksum, used only if they are the module's, and never
 //! waited for.
+//!
+//! Not here: sources from a server ([`super::remote_sources`]).
 
 use std::io::Write;
 use std::path::PathBuf;

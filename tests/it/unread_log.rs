@@ -1,4 +1,4 @@
-//! An unread stderr blocks neither program: the log drops lines that do not fit.
+//! A log whose reader does not read: it drops lines that do not fit, and blocks neither program.
 
 use std::collections::HashMap;
 use std::process::Stdio;

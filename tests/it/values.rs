@@ -1,4 +1,6 @@
 //! Every kind of value in the variables view, and the operations on its rows.
+//!
+//! Not here: summaries in collapsed rows ([`super::glance`]), and groups of members ([`super::groups`]).
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! How to write a test with an editor and an agent.
+//! Support for tests with an editor and an agent, and how to write one.
 //!
 //! Pick a [`fixture::Runtime`] and a program of `fixtures/programs`, start a [`client::DapClient`] (an
 //! editor) and, if the test has one, an [`agent::Agent`]; both write into one [`transcript::Transcript`],

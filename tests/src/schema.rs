@@ -1,5 +1,5 @@
-//! Whether an answer is what its tool's output schema says: the part of JSON Schema that `tandem-mcp` uses.
-//! So every test that calls a tool also checks that its schema is honest.
+//! Validation of answers against the output schemas of their tools: the part of JSON Schema that
+//! `tandem-mcp` uses. So every test that calls a tool also checks that its schema is correct.
 
 use std::collections::HashMap;
 

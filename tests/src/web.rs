@@ -1,5 +1,5 @@
-//! A web server on loopback, as good or as bad as a test wants it: the requests that it gets, its answers,
-//! and whether connections to it are still open.
+//! A web server on loopback that behaves as a test defines: the requests that it gets, its answers, and
+//! whether connections to it are still open.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

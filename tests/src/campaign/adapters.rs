@@ -1,6 +1,6 @@
-//! Adapters that mean no good: storms of events, noise where messages belong, half a message and then silence
-//! or an end, a message that is announced too large, a stderr that never stops, responses to requests that
-//! were never sent. The editor that reads gets its answers, and when it disconnects everything ends.
+//! Misbehaving adapters: storms of events, noise where messages belong, half a message and then silence
+//! or an end, a message that is announced too large, a stderr that never stops, responses to requests
+//! that were never sent. The editor that reads gets its answers, and when it disconnects everything ends.
 
 use anyhow::Context;
 use fastrand::Rng;

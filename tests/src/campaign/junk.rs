@@ -1,4 +1,4 @@
-//! Random JSON and random damage. Not for sound messages: those are written where they are sent.
+//! Random JSON and random damage. Not for valid messages: those are written where they are sent.
 
 use fastrand::Rng;
 
