@@ -1,4 +1,4 @@
-//! How the child adapters are launched: variables, folders, no debugger, what is named wrongly; and how
+//! Launches through the child adapters: variables, folders, no debugger, what is named wrongly; and how
 //! programs end. Not what is debugged then ([`super::child_adapters`]).
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Programs however they are delivered: with their runtime, in one file, with their assembly gone; and
+//! Programs in every form of delivery: with their runtime, in one file, with their assembly gone; and
 //! processes that cannot be debugged, which are refused with the reason.
 
 use std::path::Path;

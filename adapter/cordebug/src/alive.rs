@@ -1,5 +1,5 @@
-//! Whether a process is still alive, from the kernel: proc(5), `/proc/PID/stat`. [`crate::exits`] says how it
-//! ended.
+//! Check that a process is still alive, from the kernel: proc(5), `/proc/PID/stat`. [`crate::exits`] says
+//! how it ended.
 
 /// Flag of a thread that is exiting (PF_EXITING, include/linux/sched.h).
 const EXITING: u32 = 0x4;

@@ -1,5 +1,4 @@
-//! `tandem-dap sessions`: the list of live sessions, for people and for scripts. The only command that
-//! writes to stdout.
+//! `tandem-dap sessions`: the list of live sessions, for people and for scripts. Writes to stdout.
 //!
 //! Not here: the folder with the list (`session-registry`).
 

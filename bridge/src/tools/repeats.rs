@@ -1,5 +1,5 @@
-//! Repeated runs: how often, until what, and which is next. A wait for one continues in the next, and each is
-//! a separate session. [`super::test_run`] runs tests.
+//! Repeated runs: their number, the condition that ends them, and the next one. A wait for one continues
+//! in the next, and each is a separate session. [`super::test_run`] runs tests.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! How a client's session ends, and which messages its test must have taken by then. How messages are read is
-//! the parent's.
+//! The end of a client's session, and the messages that its test must have taken by then. How messages
+//! are read is the parent's.
 
 use anyhow::Context;
 use dap_wire::{Event, Message};

@@ -1,4 +1,5 @@
-//! How the program was resumed, what is to stop it, and the signal that asks it to end.
+//! State of the program's run: how it was resumed, what is to stop it, and the signal that asks it to
+//! end.
 
 use dap_wire::command::Execution;
 use serde_json::{Value, json};
