@@ -12,7 +12,6 @@ REPOSITORY = json.loads((ROOT / "publisher.json").read_text())["repository"]
 PAGES = {
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
-    "CONTRIBUTING.md": "contributing/index.md",
     "vscode-extension/README.md": "vscode-extension.md",
 }
 PICTURES = (".png", ".svg")
