@@ -83,7 +83,7 @@ impl RequestedBreakpoint {
         if let Some(text) = &text {
             let source = SourceText::read(&file).ok_or_else(|| {
                 Failure::invalid(format!("`text` needs the file, and `{file}` cannot be read"))
-                    .hint("give `sourceFile` as a full path")
+                    .hint("pass `sourceFile` as a full path")
             })?;
             line = Some(source.anchor(&file, text, line)?);
         }
@@ -92,7 +92,7 @@ impl RequestedBreakpoint {
             Some(line) => line,
             None => {
                 return Err(Failure::invalid("`line` is missing; it must be at least 1")
-                    .hint("or give `text` (the text of the line) or `function`"));
+                    .hint("pass `text` (the text of the line) or `function`"));
             }
         };
         if let Some(source) = SourceText::read(&file)

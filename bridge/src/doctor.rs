@@ -74,7 +74,8 @@ fn output_of(program: &Path, args: &[&str]) -> anyhow::Result<String> {
         args.join(" "),
         done.status
     );
-    String::from_utf8(done.stdout).with_context(|| format!("`{}` wrote what is not UTF-8", program.display()))
+    String::from_utf8(done.stdout)
+        .with_context(|| format!("`{}` wrote output that is not UTF-8", program.display()))
 }
 
 fn version_of(adapter: &Path) -> anyhow::Result<String> {
@@ -131,7 +132,7 @@ fn attaching() -> Option<CheckResult> {
         about: "attaching",
         well: None,
         what: format!(
-            "{PTRACE_SCOPE} is {}: gdb and lldb cannot attach to what they did not start",
+            "{PTRACE_SCOPE} is {}: gdb and lldb cannot attach to processes that they did not start",
             scope.trim()
         ),
         hint: Some(

@@ -41,16 +41,14 @@ fn remedy(code: ErrorCode) -> &'static str {
         ErrorCode::ProcessNotFound => "check the process id; it may have ended",
         ErrorCode::NotDebuggable => "name the `engine` that can, or start the program with debug_launch",
         ErrorCode::AlreadyAttached => "use debug_sessions to join that session, or debug_disconnect first",
-        ErrorCode::LaunchFailed => {
-            "look at `program`, `cwd` and `env`; process_read_output has what it printed"
-        }
-        ErrorCode::BuildFailed => "correct what `diagnostics` lists, and call again",
+        ErrorCode::LaunchFailed => "check `program`, `cwd` and `env`; process_read_output returns its output",
+        ErrorCode::BuildFailed => "correct the errors in `diagnostics`, and call again",
         ErrorCode::EngineNotFound => "install it, or say where it is with `enginePath`",
         ErrorCode::EngineFailed => "see debug_status; debug_restart or debug_launch starts it again",
         ErrorCode::BreakpointNotFound => "debug_list_breakpoints lists yours",
         ErrorCode::EvaluationFailed => "look at the names with debug_variables, or choose another `frameId`",
         ErrorCode::EvaluationTimeout => "evaluate something that runs less code of the program",
-        ErrorCode::Timeout => "call again, with a longer `timeoutMs` where there is one",
+        ErrorCode::Timeout => "call again, with a longer `timeoutMs` if the tool takes one",
         ErrorCode::Cancelled => "call again",
         ErrorCode::AccessDenied => {
             "only the client that launched the session, or the user who started tandem-mcp, can allow it"

@@ -21,25 +21,25 @@ use record::InstallRecord;
 /// Host, file and options of an installation.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// The agent's host; `all` means those whose configuration folder is there. Without any: lists them
+    /// Configure this agent; `all` configures each one whose folder exists; without a name, list the agents
     #[arg(value_name = "HOST")]
     hosts: Vec<String>,
-    /// Write the configuration of the project in this folder instead of your own, where the host has one
+    /// Write the configuration of the project in this folder instead of your own, if the agent has one
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// The name of the entry
+    /// Use this name for the entry
     #[arg(long, default_value = "tandem")]
     name: String,
-    /// Also write the skill, with which its model knows when and how to debug, into its folder of skills
+    /// Also install the skill, which tells the model when and how to debug
     #[arg(long)]
     skill: bool,
-    /// Take the entry out again, if it is as it was written
+    /// Remove the entry, if it is unchanged
     #[arg(long)]
     remove: bool,
-    /// Say what would be written, and write nothing
+    /// Print what would be written, without writing it
     #[arg(long)]
     dry_run: bool,
-    /// Flags that the host starts tandem-mcp with
+    /// Pass these flags to tandem-mcp when the agent starts it
     #[arg(last = true)]
     args: Vec<String>,
 }
@@ -61,9 +61,9 @@ pub fn run(flags: &InstallArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut record = InstallRecord::load(&places.state.join("tandem/installed.json"))?;
     for host in choose_hosts(&flags.hosts, &places)? {
         let file = match &flags.project {
-            Some(folder) => host.project_file(folder).with_context(|| {
-                format!("{} has no configuration of its own for a project: leave out --project", host.name)
-            })?,
+            Some(folder) => host
+                .project_file(folder)
+                .with_context(|| format!("{} has no project configuration: omit --project", host.name))?,
             None => host.file(&places),
         };
         install_host(host, &file, flags, &launch, &mut record, out)?;
@@ -83,7 +83,7 @@ fn choose_hosts(names: &[String], places: &ConfigFolders) -> anyhow::Result<Vec<
         }
         let known = || HOSTS.map(|host| host.id).join(", ");
         let host = HOSTS.iter().find(|host| host.id == name);
-        found.push(host.with_context(|| format!("there is no host `{name}`; there are: {}, all", known()))?);
+        found.push(host.with_context(|| format!("unknown host `{name}`; choose from: {}, all", known()))?);
     }
     Ok(found)
 }

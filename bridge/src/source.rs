@@ -96,7 +96,7 @@ impl SourceText {
                 if let Some(line) = line.filter(|line| *line <= self.len()) {
                     failure = failure.data(json!({ "there": self.around(line, 2) }));
                 }
-                Err(failure.hint("use the text of the line exactly as in the file, or a `line`"))
+                Err(failure.hint("copy the text of the line exactly from the file, or pass `line`"))
             }
             ([one], _) => Ok(*one),
             (several, Some(line)) => {
@@ -105,7 +105,7 @@ impl SourceText {
             (several, None) => {
                 Err(Failure::invalid(format!("{} lines of `{path}` have the text `{text}`", several.len()))
                     .data(json!({ "lines": several.iter().take(20).collect::<Vec<_>>() }))
-                    .hint("add `line` to take the nearest one"))
+                    .hint("pass `line` to choose the nearest one"))
             }
         }
     }

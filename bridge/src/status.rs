@@ -26,7 +26,7 @@ const UNKNOWN: &str = "unknown";
 /// Options of `tandem-mcp status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Say what stops agents may look at, and nothing when there is none: for a hook that adds it to a prompt
+    /// Report only stops that agents may see, and print nothing without one; for a hook that extends a prompt
     #[arg(long)]
     stops: bool,
     /// Print the sessions as JSON

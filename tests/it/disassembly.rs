@@ -175,7 +175,7 @@ async fn a_breakpoint_at_no_instruction_says_why(runtime: Runtime) -> anyhow::Re
     let set = breaks(&mut editor, requests).await?;
     let expected = [
         "no instruction begins at 0x",
-        "no method that is known has its code at 0x10",
+        "no known method has code at 0x10",
         "not a memory reference",
         "often",
     ];

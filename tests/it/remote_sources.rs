@@ -158,7 +158,7 @@ async fn addresses_that_are_never_fetched_are_refused(runtime: Runtime) -> anyho
     for (name, said) in [
         ("Plain", "only `https://` addresses are fetched"),
         ("Local", "is not a valid address"),
-        ("Named", "has a user name in it"),
+        ("Named", "contains a user name"),
         ("Other", "`sourceLinkOptions` does not allow `https://other.example/Other.cs`"),
     ] {
         let (code, message) = refused(&mut editor, name).await?;

@@ -142,7 +142,7 @@ async fn symbols_that_do_not_match_the_module_are_refused_by_name(runtime: Runti
         (Reply::Body(other.clone()), "sends the PDB of another build"),
         (Reply::Body(with_id_of(&other, &own)?), "sends a PDB whose checksum differs from the module's"),
         (gzip(bomb), "sends more than 268435456 bytes"),
-        (gzip(b"no gzip".into()), "sends what cannot be unpacked"),
+        (gzip(b"no gzip".into()), "sent data that cannot be decompressed"),
         (Reply::Redirect("http://127.0.0.1:9/x".into()), "redirects to `127.0.0.1:9`, which is not allowed"),
         (
             Reply::Redirect("https://elsewhere.example/x".into()),

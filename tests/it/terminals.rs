@@ -327,7 +327,7 @@ async fn a_client_without_a_terminal_is_notified_so() -> anyhow::Result<()> {
     let answer = editor.ask("launch", attributes("echo", &json!({}))).await?;
     let error = &answer.body["error"];
     assert_eq!(error["variables"]["code"], "UNSUPPORTED");
-    assert!(error.to_string().contains("leave `console` out"), "{error}");
+    assert!(error.to_string().contains("omit `console`"), "{error}");
     editor.finish().await
 }
 

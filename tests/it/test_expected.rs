@@ -155,7 +155,7 @@ async fn other_panics_than_expected_stop() -> anyhow::Result<()> {
     agent.call("debug_disconnect", json!({})).await?;
     let quiet = finished(&mut agent, "debug_launch_test", asked("quiet")).await?;
     ensure!(quiet["event"]["outcome"] == "failed", "{quiet:#}");
-    ensure!(quiet["message"].as_str().is_some_and(|text| text.contains("is to panic")), "{quiet:#}");
+    ensure!(quiet["message"].as_str().is_some_and(|text| text.contains("should panic")), "{quiet:#}");
     agent.finish().await
 }
 

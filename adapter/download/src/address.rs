@@ -21,7 +21,7 @@ pub enum UrlError {
     #[error("`{0}` is refused: only `https://` addresses are fetched, and `http://` ones of this machine")]
     Scheme(String),
     /// Credentials in the address: `https://name:password@host/`.
-    #[error("`{0}` is refused: it has a user name in it, and none is ever sent")]
+    #[error("`{0}` is refused: it contains a user name, and Tandem never sends one")]
     User(String),
     /// No host, or characters that must be escaped.
     #[error("`{0}` is not a valid address")]

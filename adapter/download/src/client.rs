@@ -96,7 +96,7 @@ pub enum DownloadError {
     #[error("`{0}` does not answer in time")]
     TooSlow(String),
     /// The file is damaged, or compressed in a way that was not requested.
-    #[error("`{0}` sends what cannot be unpacked")]
+    #[error("`{0}` sent data that cannot be decompressed")]
     Damaged(String),
     /// No connection, no TLS, or the connection was lost.
     #[error("cannot fetch from `{host}`: {reason}")]

@@ -80,7 +80,7 @@ pub(super) fn build_failure(target: &Path, diagnostics: &[Value], last: &str) ->
     let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
     let Some(first) = errors.first() else {
         let last = if last.is_empty() { "it does not say why" } else { last };
-        return failure(target, last).hint("the debug console has the build's complete output");
+        return failure(target, last).hint("read the build's complete output in the debug console");
     };
     let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
     let file = Path::new(first["file"].as_str().unwrap_or_default());
@@ -93,7 +93,7 @@ pub(super) fn build_failure(target: &Path, diagnostics: &[Value], last: &str) ->
     };
     let message = first["message"].as_str().unwrap_or_default();
     failure(target, format!("{count} {file}:{}: {message}{code}", first["line"]))
-        .hint("the debug console has the build's complete output, and VS Code lists the errors in Problems")
+        .hint("read the build's complete output in the debug console; VS Code lists the errors in Problems")
         .data(json!({ "diagnostics": diagnostics }))
 }
 

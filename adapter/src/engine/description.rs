@@ -58,12 +58,10 @@ impl Description {
             |what: &str| Failure::new(ErrorCode::Unsupported, format!("the engine `{}` {what}", self.name));
         if !attributes["connect"].is_null() && !self.connects {
             return Err(refused("attaches to no debugger that listens")
-                .hint("give `processId`, or start the program with `launch`"));
+                .hint("set `processId`, or start the program with `launch`"));
         }
         if !attributes["coreFile"].is_null() && !self.reads_cores {
-            return Err(
-                refused("reads no core file").hint("leave `engine` out to have a suitable one chosen")
-            );
+            return Err(refused("reads no core file").hint("omit `engine`; Tandem then chooses one"));
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ pub fn start(
     match ChildEngine::start(&engine, broker, events)? {
         Some((started, child)) => Ok((started, Arc::new(child))),
         None => Err(Failure::invalid(format!("there is no engine {engine}"))
-            .hint("`auto` picks by what the program is")),
+            .hint("use `auto` to choose by the program")),
     }
 }
 

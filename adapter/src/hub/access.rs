@@ -40,7 +40,7 @@ impl AgentAccess {
             Some("readOnly") => Ok(Self::ReadOnly),
             Some("none") => Ok(Self::None),
             Some("ask") => Err(Failure::invalid("`agentAccess: \"ask\"` is not offered yet")
-                .hint("use `readOnly` or `none`, and raise an agent's access while the session runs")),
+                .hint("use `readOnly` or `none`, and raise the access during the session")),
             _ => Err(Failure::invalid(format!(
                 "`agentAccess` is {value}; it must be \"full\", \"readOnly\" or \"none\""
             ))),

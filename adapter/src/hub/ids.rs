@@ -66,7 +66,7 @@ impl IdTable {
                 ErrorCode::NotStopped,
                 format!("{} {ours} belongs to an earlier stop", kind.noun()),
             )
-            .hint("the program has run since; ask for the stack again")
+            .hint("the program has run since then; request the stack again")
             .quiet()),
             _ => Err(Failure::invalid(format!("there is no {} {ours}", kind.noun()))
                 .hint("ids come from `stackTrace`, `scopes`, `variables` and `evaluate` of the same client")),

@@ -141,7 +141,7 @@ impl Broker {
         }
         if !self.redirection().is_empty() {
             return Err(Failure::invalid("`stdio` names files, but `console` requests a terminal")
-                .hint("leave out one of them"));
+                .hint("omit one of them"));
         }
         TerminalLaunch::new(&self.0.stub, spec)
     }
@@ -447,6 +447,6 @@ async fn feed(
     if let Err(failure) = fed.as_ref()
         && failure.code != ErrorCode::StdinClosed
     {
-        tracing::warn!(%failure, "the program has not all of its input");
+        tracing::warn!(%failure, "the program has not received all of its input");
     }
 }

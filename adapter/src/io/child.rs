@@ -129,7 +129,7 @@ impl Child {
         command.arg("exec-held").arg("--parent").arg(std::process::id().to_string());
         let terminal = if spec.pty == Pty::No { None } else { Some(PseudoTerminal::open()) };
         let terminal =
-            terminal.transpose().map_err(|error| failed(format!("there is no terminal for it: {error}")))?;
+            terminal.transpose().map_err(|error| failed(format!("cannot create a terminal: {error}")))?;
         match &terminal {
             Some(terminal) => {
                 let end = || terminal.programs.try_clone().map(Stdio::from);

@@ -87,7 +87,7 @@ impl ExecShim {
                 .hint("set `cwd` to an existing folder"));
         }
         let scratch = ScratchFolder::new(&session_registry::folder())
-            .map_err(|error| order.failure(&format!("no folder for its socket: {error}")))?;
+            .map_err(|error| order.failure(&format!("cannot create a folder for its socket: {error}")))?;
         let socket = scratch.path().join("order");
         let listener = UnixListener::bind(&socket)
             .map_err(|error| order.failure(&format!("cannot listen at `{}`: {error}", socket.display())))?;
@@ -132,7 +132,10 @@ impl ExecShim {
             match peer.pid() {
                 Some(pid) if peer.uid() == rustix::process::getuid().as_raw() => return Ok((stream, pid)),
                 _ => {
-                    tracing::warn!(uid = peer.uid(), "a process of another user came for the program's order")
+                    tracing::warn!(
+                        uid = peer.uid(),
+                        "a process of another user connected to the socket of the program's command"
+                    )
                 }
             }
         }

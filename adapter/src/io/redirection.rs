@@ -108,7 +108,7 @@ fn open_file(path: &Path, mut how: OpenOptions) -> std::io::Result<File> {
 
 fn open_failure(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(ErrorCode::LaunchFailed, format!("cannot {what} `{}`: {error}", path.display()))
-        .hint("`stdio` of the launch names it")
+        .hint("correct `stdio` in the launch")
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ async fn serve(socket: &Path) -> anyhow::Result<u8> {
     let mut line = Vec::new();
     let mut limited = (&mut host_says).take(MAX_LINE);
     let order = tokio::time::timeout(ORDER_TIMEOUT, limited.read_until(b'\n', &mut line));
-    order.await.context("the debug session does not say what to run")??;
+    order.await.context("the debug session names no program to run")??;
     let order: RunnerProgram = serde_json::from_slice(&line).context("the debug session has ended")?;
     let mut program = match ForegroundProgram::start(socket, &order) {
         Ok(program) => program,

@@ -202,7 +202,7 @@ impl ProgramStdin {
                 ),
             )
             .data(bytes_written(written))
-            .hint("it is not reading; write the rest, from `bytesWritten` on, when it does"))
+            .hint("write the rest, from `bytesWritten` on, when the program reads"))
         })
     }
 
@@ -289,7 +289,7 @@ fn bytes_written(written: usize) -> serde_json::Value {
 
 fn closed_failure(why: &str) -> Failure {
     Failure::new(ErrorCode::StdinClosed, format!("the program's stdin is closed: {why}"))
-        .hint("a closed stdin cannot be opened again; restart the program to send it more input")
+        .hint("restart the program to send it more input")
 }
 
 #[cfg(test)]

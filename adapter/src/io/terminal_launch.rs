@@ -80,7 +80,7 @@ impl TerminalLaunch {
         let stub_name =
             stub.to_str().ok_or_else(|| failed(format!("`{}` is not UTF-8", stub.display())))?.to_owned();
         let scratch = ScratchFolder::new(&session_registry::folder())
-            .map_err(|error| failed(format!("no folder for its socket: {error}")))?;
+            .map_err(|error| failed(format!("cannot create a folder for its socket: {error}")))?;
         let mut name = [0u8; 8];
         getrandom::fill(&mut name).map_err(|error| failed(format!("no random name: {error}")))?;
         let socket = scratch.path().join(format!("{:016x}", u64::from_ne_bytes(name)));
@@ -129,7 +129,7 @@ impl TerminalLaunch {
             .ok_or_else(|| wrong(format!("process {pid} of the terminal does not wait to be released")))?;
         if stub_pid != pid {
             return Err(wrong(format!("the terminal knows it as process {pid}, this machine as {stub_pid}"))
-                .hint("the terminal must not be in another container than the debugger"));
+                .hint("use a terminal in the same container as the debugger"));
         }
         let process = process_id(pid)
             .ok_or_else(|| wrong(format!("{pid} is not a process id")))
@@ -161,7 +161,7 @@ impl TerminalLaunch {
                     }
                     tracing::warn!(
                         uid = peer.uid.as_raw(),
-                        "a process of another user came to the terminal's socket"
+                        "a process of another user connected to the terminal's socket"
                     );
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {

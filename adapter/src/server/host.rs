@@ -318,7 +318,7 @@ impl Host for HostProcess {
                 ErrorCode::Unsupported,
                 format!("cannot join session `{session}`: {reason}"),
             )
-            .hint("update this Tandem, or use the one that started the session"));
+            .hint("update Tandem here, or use the release that started the session"));
         }
         let socket = session_registry::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
         tokio::net::UnixStream::from_std(socket)

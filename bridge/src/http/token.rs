@@ -106,9 +106,9 @@ fn default_file() -> anyhow::Result<PathBuf> {
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")));
     match state {
         Some(state) => Ok(state.join("tandem/mcp-token")),
-        None => bail!(
-            "there is no home folder to keep a token in; give one with --http-token-file or {TOKEN_VARIABLE}"
-        ),
+        None => {
+            bail!("there is no home folder for the token; set one with --http-token-file or {TOKEN_VARIABLE}")
+        }
     }
 }
 

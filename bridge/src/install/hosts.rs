@@ -21,7 +21,7 @@ impl ConfigFolders {
     /// The folders of the user who runs this program.
     pub(crate) fn of_this_user() -> anyhow::Result<Self> {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = folder("HOME").context("HOME is not set: whose configuration is meant?")?;
+        let home = folder("HOME").context("HOME is not set, so the configuration cannot be found")?;
         let config = folder("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let state = folder("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
         Ok(Self { home, config, state })
@@ -86,7 +86,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         project: Some(".mcp.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Typed,
-        then: "Its next session has it; `/mcp` shows it.",
+        then: "Start a new session; `/mcp` shows the server.",
         skills: Some((".claude/skills", ".claude/skills")),
     },
     McpHost {
@@ -119,7 +119,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         project: Some(".cursor/mcp.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
-        then: "Switch it on in its settings, under MCP.",
+        then: "Enable it in the settings, under MCP.",
         skills: Some((".cursor/skills", ".cursor/skills")),
     },
     McpHost {
@@ -141,7 +141,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         project: Some(".codex/config.toml"),
         form: ConfigFormat::Toml("mcp_servers"),
         shape: EntryFormat::Plain,
-        then: "Its next session has it.",
+        then: "Start a new session.",
         skills: Some((".agents/skills", ".agents/skills")),
     },
     McpHost {
@@ -152,7 +152,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         project: Some(".gemini/settings.json"),
         form: ConfigFormat::Json("mcpServers"),
         shape: EntryFormat::Plain,
-        then: "Its next session has it; `/mcp` shows it.",
+        then: "Start a new session; `/mcp` shows the server.",
         skills: Some((".gemini/skills", ".agents/skills")),
     },
     McpHost {
@@ -163,7 +163,7 @@ pub(crate) const HOSTS: [McpHost; 12] = [
         project: Some("opencode.json"),
         form: ConfigFormat::Json("mcp"),
         shape: EntryFormat::OneList,
-        then: "Its next session has it.",
+        then: "Start a new session.",
         skills: Some((".config/opencode/skills", ".agents/skills")),
     },
     McpHost {

@@ -29,7 +29,7 @@ impl InstallRecord {
             Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
         };
         let value: Value = serde_json::from_str(&text).with_context(|| {
-            format!("`{}` is damaged: remove it, and what it had counts as yours", file.display())
+            format!("`{}` is damaged: remove it; Tandem then treats its entries as yours", file.display())
         })?;
         if value["version"].as_u64() != Some(VERSION) {
             bail!("`{}` is of another version of tandem-mcp ({})", file.display(), value["version"]);

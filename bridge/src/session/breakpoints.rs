@@ -155,7 +155,7 @@ impl AgentSession {
         body["files"] = json!(files);
         if body["message"].is_null() {
             let message = format!(
-                "it stops in each source of the program that ends in `{named}`; give more of the path for \
+                "it stops in each source of the program that ends in `{named}`; pass more of the path for \
                     one of them"
             );
             body["message"] = json!(message);
@@ -200,7 +200,7 @@ impl AgentSession {
             known.truncate(20);
             return Err(Failure::invalid(format!("several sources of the program end in `{file}`"))
                 .data(json!({ "files": known }))
-                .hint("give more of the path"));
+                .hint("pass more of the path"));
         }
         // If the end of a path was accepted before the program's sources were known, it is
         // the only name of the source.
@@ -232,7 +232,7 @@ pub fn locate_text(arguments: &ToolArguments, roots: &Roots) -> Result<ToolArgum
         [one] => Ok(arguments.with("sourceFile", json!(one))),
         several => Err(Failure::invalid(format!("several files end in `{named}`"))
             .data(json!({ "files": several }))
-            .hint("give more of the path")),
+            .hint("pass more of the path")),
     }
 }
 

@@ -171,7 +171,7 @@ fn explain(mut body: Value, file: &str) -> Value {
     if body["verified"] == false && body.get("message").is_none() {
         let there = file == FUNCTIONS || Path::new(file).exists();
         body["message"] = json!(if there {
-            "no code that is loaded is there (yet); it binds when such code is loaded".to_owned()
+            "no loaded code is there yet; it binds when such code is loaded".to_owned()
         } else {
             format!("there is no file `{file}` here; if the breakpoint does not bind, pass the full path")
         });

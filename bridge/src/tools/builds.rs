@@ -58,7 +58,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "get_diagnostics",
             core: false,
             effect: ToolEffect::Sets,
-            about: "Like build: the compiler's check alone.",
+            about: "Like build, but only checks.",
             takes: &["projectPath:s", "timeoutMs:i"],
             gives: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, BuildAction::Check),

@@ -103,7 +103,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_pause",
             core: true,
             effect: ToolEffect::Acts,
-            about: "Stop a running program where it is.",
+            about: "Pause the running program.",
             takes: &[],
             gives: AS_CONTINUE,
             run: run!(pause),

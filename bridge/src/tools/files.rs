@@ -65,7 +65,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "create_directory",
             core: false,
             effect: ToolEffect::Sets,
-            about: "Make a folder and those above it.",
+            about: "Create a folder and its parents.",
             takes: &["path:s!"],
             gives: &["created:b"],
             run: run!(create_directory),

@@ -155,7 +155,7 @@ async fn set_breakpoint(call: &ToolCall, session: &AgentSession, number: u64) ->
             ErrorCode::NotFound,
             format!("no function `{function}` in the sources of the program"),
         )
-        .hint("give `sourceFile` with the `text` or `line` of its first statement")),
+        .hint("pass `sourceFile` with the `text` or `line` of its first statement")),
     }
 }
 

@@ -40,7 +40,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_variables",
             core: true,
             effect: ToolEffect::Looks,
-            about: "Variables of a frame, or what is inside one value.",
+            about: "Variables of a frame, or members of one value.",
             takes: &[
                 "frameId:i",
                 "path:s=value to look into",
@@ -95,7 +95,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_set_variable",
             core: false,
             effect: ToolEffect::Sets,
-            about: "Give a variable, member or element another value.",
+            about: "Set a variable, member or element.",
             takes: &["name:s!=total, person.Age, numbers[1]", "value:s!", "frameId:i"],
             gives: &["value:s", "type:s"],
             run: run!(assigning::set_variable),
@@ -340,7 +340,7 @@ async fn frame_with_source(session: &AgentSession, wanted: Option<u64>) -> Resul
 async fn text_of(call: &ToolCall, session: &AgentSession, arguments: Value) -> Result<SourceText, Failure> {
     let told = session.ask_or_cancel("source", arguments, SOURCE_TIMEOUT, &call.cancel).await;
     let told = told.map_err(|failure| match failure.code {
-        ErrorCode::Timeout => failure.hint("the work continues: call again for its result"),
+        ErrorCode::Timeout => failure.hint("call again for its result; the work continues"),
         _ => failure,
     })?;
     let no_text = || Failure::new(ErrorCode::IoFailed, "the debugger has no text for this source");

@@ -122,7 +122,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_attach",
             core: false,
             effect: ToolEffect::Acts,
-            about: "Attach to a process, a listening debugger or a core. Its stdin and output are not ours.",
+            about: "Attach to a process, a listening debugger or a core. Its stdio is not shared.",
             takes: &[
                 "processId:i",
                 "connect:os={host, port}",

@@ -29,7 +29,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "process_read_output",
             core: true,
             effect: ToolEffect::Looks,
-            about: "What the program printed (the newest), also after its end; waitFor waits.",
+            about: "The program's output (the newest), also after its end; waitFor waits.",
             takes: &[
                 "stream:s=stdout, stderr or both",
                 "clear:b=next time the new",

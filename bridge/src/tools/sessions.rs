@@ -43,7 +43,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_restart",
             core: true,
             effect: ToolEffect::Destroys,
-            about: "Build and start it again with all breakpoints. Answers like debug_launch; how: restart \
+            about: "Rebuild and restart with all breakpoints. Answers like debug_launch; how: restart \
                 (same session) \
                     or newSession.",
             takes: &["run:b", "timeoutMs:i"],

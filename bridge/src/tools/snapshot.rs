@@ -32,7 +32,7 @@ pub const FAMILY: ToolFamily = ToolFamily {
             name: "debug_snapshot",
             core: true,
             effect: ToolEffect::Looks,
-            about: "All about this stop: place, source lines, stack, variables, exception, new output.",
+            about: "State at this stop: place, source lines, stack, variables, exception, new output.",
             takes: &["depth:i=1", "source:b", "maxTokens:i"],
             gives: &["state:s", "event:o", "frames:a", "variables:a", "exception:o", "snapshot:i"],
             run: run!(snapshot),

@@ -176,7 +176,7 @@ pub(super) fn add_started(answer: &mut Value, session: &AgentSession) {
     let is_not_debugged = newest.iter().rev().take(new).any(|child| child["session"].is_null());
     if is_not_debugged && answer["message"].is_null() && root.agent_view.record_explanation() {
         answer["message"] = json!(
-            "a .NET program that was started is not debugged: debug_launch {followChildren: true} debugs such"
+            "a .NET program that this one started is not debugged; use debug_launch {followChildren: true}"
         );
     }
 }

@@ -196,7 +196,7 @@ async fn in_sources(
     let found = functions::find(function, &session.source_files().await);
     let (file, line) = found.ok_or_else(|| {
         Failure::new(ErrorCode::NotFound, format!("no function `{function}` in the sources of the program"))
-            .hint("give `sourceFile` with the `text` or `line` of a statement")
+            .hint("pass `sourceFile` with the `text` or `line` of a statement")
     })?;
     let arguments = arguments.with("sourceFile", json!(file)).with("line", json!(line));
     Ok(arguments.with("function", Value::Null).with("text", Value::Null))

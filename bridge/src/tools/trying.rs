@@ -176,8 +176,9 @@ async fn experiment(call: &ToolCall, session: &AgentSession) -> Result<Experimen
     if skip != SkipTarget::Nothing && !session.can("supportsGotoTargetsRequest") {
         let message =
             format!("the engine `{}` cannot skip statements (it has no `gotoTargets`)", session.engine);
-        return Err(Failure::new(ErrorCode::Unsupported, message)
-            .hint("`set` what the statement's condition or result is made of; .NET and Python can skip"));
+        return Err(Failure::new(ErrorCode::Unsupported, message).hint(
+            "`set` the operands of the statement's condition or result; only .NET and Python can skip",
+        ));
     }
     let expressions = arguments.texts("expressions")?;
     if expressions.len() > MAX_EXPRESSIONS {
@@ -253,7 +254,7 @@ async fn place(call: &ToolCall, session: &AgentSession, given: &ToolArguments) -
     {
         let message = format!("no function `{function}` in the sources of the program");
         return Err(Failure::new(ErrorCode::NotFound, message)
-            .hint("give `sourceFile` with the `text` or `line` of its first statement"));
+            .hint("pass `sourceFile` with the `text` or `line` of its first statement"));
     }
     let request = session.request(&of, &call.bridge.options.roots).await?;
     let name = match (function, request.dap["line"].as_u64()) {

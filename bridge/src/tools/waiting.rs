@@ -28,7 +28,7 @@ pub(super) const STEP_INPUT_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 /// several addresses, or stop.
 const SERVING_SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first words of an answer to a wait whose trigger has ended.
-const TRIGGERED: &str = "what was triggered has ended, and the program has not stopped: it runs on";
+const TRIGGERED: &str = "the trigger has ended, and the program has not stopped: it is still running";
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
 

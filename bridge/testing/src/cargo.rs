@@ -37,8 +37,8 @@ pub struct Cargo;
 /// is known to fail the test.
 fn stops(are_to_panic: bool, is_known: bool) -> Stops {
     let note = match are_to_panic {
-        true => "a test that is to panic, and does not, has no place where it fails",
-        false => "a test that returns an error panics nowhere: its result says which",
+        true => "a test that should panic, and does not, has no location of its failure",
+        false => "a test that returns an error does not panic: its result has the error",
     };
     let passes_by_it = are_to_panic && !is_known;
     let filters = if passes_by_it { Vec::new() } else { vec![("rust_panic", None)] };

@@ -127,7 +127,7 @@ async fn build(run: &mut FrameworkRun<'_>) -> Result<bool, Failure> {
         if !folder.is_dir() {
             let message =
                 format!("`{}` is not built yet: there is no folder `build`", run.project.folder.display());
-            return Err(Failure::invalid(message).hint("leave `noBuild` out"));
+            return Err(Failure::invalid(message).hint("omit `noBuild`"));
         }
         return Ok(true);
     }

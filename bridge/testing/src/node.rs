@@ -95,7 +95,7 @@ fn find_installed(project: &Project, file: &str) -> Option<PathBuf> {
 fn not_installed_failure(package: &str, project: &Project) -> Failure {
     let message = format!("{package} is not installed for `{}`", project.folder.display());
     Failure::new(ErrorCode::CommandFailed, message)
-        .hint("install what package.json needs: npm install (or the package manager of its lock file)")
+        .hint("install the packages of package.json: npm install (or the package manager of its lock file)")
 }
 
 /// Puts our helpers into the scratch folder, and a pipe for their reports.

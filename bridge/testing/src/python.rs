@@ -180,7 +180,7 @@ impl Pytest {
         if is_not_installed(run) {
             let python = python(run);
             let message = format!("pytest is not installed for `{}`", python.display());
-            let hint = format!("install it: {}; or give tool: \"unittest\"", installation(&python));
+            let hint = format!("install it: {}; or pass tool: \"unittest\"", installation(&python));
             return Err(Failure::new(ErrorCode::CommandFailed, message).hint(hint));
         }
         Ok((ended, tests))

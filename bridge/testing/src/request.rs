@@ -152,7 +152,7 @@ impl TestRequest {
             let message =
                 format!("no test ran: `{}` ended before its tests were known", run.commands.join(" && "));
             let failure = Failure::new(ErrorCode::CommandFailed, message)
-                .hint("a source may end the process while it is loaded");
+                .hint("check whether a source ends the process while it is loaded");
             return Ok(TestRunOutcome {
                 answer: answer::with_error(self.answer(run, &results), &failure),
                 results,
@@ -313,6 +313,7 @@ fn follow(listener: Option<Listener>, say: ProgressSink) -> Listener {
 }
 
 fn scratch() -> Result<tempfile::TempDir, Failure> {
-    tempfile::tempdir()
-        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("there is no temporary folder: {error}")))
+    tempfile::tempdir().map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("cannot create a temporary folder: {error}"))
+    })
 }

@@ -136,7 +136,7 @@ pub fn none(message: &str, wanted: &str, tests: &[TestItem]) -> Failure {
     }
     let nearest = nearest(wanted, tests);
     if nearest.is_empty() {
-        return failure.hint(format!("list_tests lists the {} there are", tests.len()));
+        return failure.hint(format!("list_tests lists all {} tests", tests.len()));
     }
     failure.hint(format!("the nearest names: {}", nearest.join(", ")))
 }

@@ -93,7 +93,7 @@ pub async fn run(
 ) -> Result<Value, Failure> {
     let began = Instant::now();
     let scratch = tempfile::tempdir().map_err(|error| {
-        Failure::new(ErrorCode::IoFailed, format!("there is no temporary folder: {error}"))
+        Failure::new(ErrorCode::IoFailed, format!("cannot create a temporary folder: {error}"))
     })?;
     let steps = steps::of(&project, action, &chosen, scratch.path())?;
     let mut report = BuildReport::new(&project.folder, output_bytes);

@@ -206,7 +206,7 @@ impl ConfinedPath<'_> {
         let message = format!("cannot {verb} `{}`: {error}", self.asked);
         match error.kind() {
             io::ErrorKind::NotFound => Failure::new(ErrorCode::NotFound, message)
-                .hint("list_directory shows what is there; relative paths begin at the first root"),
+                .hint("list_directory shows what is there; relative paths are relative to the first root"),
             io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
                 Failure::invalid(message)
             }

@@ -42,7 +42,7 @@ impl Binder<'_> {
             return self.convert(value, ty);
         }
         let Some(info) = self.types.info(ty).filter(|_| matches!(ty, Ty::Named(_) | Ty::Primitive(_))) else {
-            return reject("CS0246", format!("The type '{name}' cannot be made with `new`"), span);
+            return reject("CS0246", format!("The type '{name}' cannot be created with `new`"), span);
         };
         if info.is_abstract {
             return reject(

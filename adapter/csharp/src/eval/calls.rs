@@ -29,7 +29,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                     if Self::is_local_constant(&val) {
                         let source = self.source(place);
                         return self.fail(format!(
-                            "`{source}` has no place in the program that a `ref` or `out` argument could be"
+                            "`{source}` is not a variable of the program, which `ref` and `out` need"
                         ));
                     }
                     Val { ty: Ty::Reference(Box::new(place.ty.clone())), ..val }

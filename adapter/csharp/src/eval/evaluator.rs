@@ -372,7 +372,7 @@ impl<'a, T: EvaluationTarget> Evaluator<'a, T> {
         }
         let total = all.iter().try_fold(1i64, |total, length| total.checked_mul((*length).max(1)));
         if total.is_none_or(|total| total > 1 << 24) {
-            return self.fail("OutOfMemoryException: the array is too large to be made here");
+            return self.fail("OutOfMemoryException: the array is too large to create here");
         }
         let items = match items {
             None => None,

@@ -95,7 +95,7 @@ impl<T: EvaluationTarget> Evaluator<'_, T> {
                 self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(ValueOrSequence::Val)
             }
             I::Join | I::GroupJoin => self.join(given, all),
-            _ => self.fail("this method is not worked out here"),
+            _ => self.fail("the debugger does not evaluate this method itself"),
         }
     }
 

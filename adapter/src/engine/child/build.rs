@@ -190,7 +190,7 @@ impl Build<'_> {
         if tests {
             let message = format!("`{}` was built, but it has no tests", folder.display());
             return Err(Failure::new(ErrorCode::LaunchFailed, message)
-                .hint("a file may be left out by its build constraints: `buildFlags: \"-tags=…\"`"));
+                .hint("check the files' build constraints: `buildFlags: \"-tags=…\"`"));
         }
         let message = format!("`{}` was built, but it has no `package main`", folder.display());
         Err(Failure::new(ErrorCode::LaunchFailed, message)

@@ -279,11 +279,11 @@ async fn attach_to(
     let missing = |reason: String| {
         let message = format!("no debug adapter answers at `{place}`: {reason}");
         Failure::new(ErrorCode::ProcessNotFound, message)
-            .hint("start the program so that its debugger listens there, or correct `connect`")
+            .hint("start the program with its debugger listening there, or correct `connect`")
     };
     let (peer, incoming) = tokio::time::timeout(START_LIMIT, place.connect())
         .await
-        .map_err(|_| missing(format!("nothing came within {} s", START_LIMIT.as_secs())))?
+        .map_err(|_| missing(format!("no data arrived within {} s", START_LIMIT.as_secs())))?
         .map_err(|error| missing(error.to_string()))?;
     let process = AdapterProcess::Elsewhere(None);
     Ok((AdapterConnection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))

@@ -42,13 +42,13 @@ impl<'a> AdapterSearch<'a> {
         if !path.exists() {
             let message = format!("`enginePath` is `{}`, and there is no such file", path.display());
             return Err(Failure::new(ErrorCode::EngineNotFound, message)
-                .hint(format!("correct it, or leave it out to have {} looked for", self.what)));
+                .hint(format!("correct it, or omit it to search for {}", self.what)));
         }
         if path.is_dir() {
             let message =
                 format!("`enginePath` is `{}`, which is a folder, not {}", path.display(), self.what);
             return Err(Failure::new(ErrorCode::EngineNotFound, message)
-                .hint("name the file in it, or leave `enginePath` out to have it looked for"));
+                .hint("name the file in it, or omit `enginePath` to search for it"));
         }
         self.found = Some(path);
         Ok(self)

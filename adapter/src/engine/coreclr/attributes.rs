@@ -130,7 +130,7 @@ pub(super) fn refuse(arguments: &Value) -> Result<(), Failure> {
             let asked = &arguments["targetArchitecture"];
             let message = format!("`targetArchitecture` is {asked}; the .NET engine debugs x86_64 programs");
             Err(Failure::new(ErrorCode::Unsupported, message)
-                .hint("leave it out: Tandem determines it from the program"))
+                .hint("omit it; Tandem determines it from the program"))
         }
     }
 }

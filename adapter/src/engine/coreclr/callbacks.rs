@@ -44,7 +44,7 @@ impl ClrSession {
         let Some((thread, command, arguments)) = self.calls.stuck.take_due_step() else { return false };
         self.debuggee.run = RunState::Stopped { thread };
         if let Err(failure) = self.step(&command, &arguments) {
-            self.outbox.note(&format!("The step could not be made: {failure}"));
+            self.outbox.note(&format!("The step failed: {failure}"));
             self.report_stop("step", thread, Value::Null);
         }
         true

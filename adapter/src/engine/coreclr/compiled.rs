@@ -532,12 +532,9 @@ fn call(
         |failure| match code.waits && failure.message.ends_with(LATE) {
             true => Failure::new(
                 ErrorCode::EvaluationTimeout,
-                format!(
-                    "`{shown}` did not end within {} ms, and nothing waits for it any more",
-                    site.limit.as_millis()
-                ),
+                format!("`{shown}` did not end within {} ms, and was abandoned", site.limit.as_millis()),
             )
-            .hint("it may be waiting for something that a stopped thread would have to do"),
+            .hint("resume the program if it waits for a stopped thread, or evaluate less"),
             false => failure,
         },
     )?;

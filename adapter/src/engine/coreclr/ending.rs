@@ -366,7 +366,6 @@ fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
     child.exited().ok_or_else(|| {
         let message =
             format!("process {} did not end within {} s of SIGKILL", child.pid(), KILL_TIMEOUT.as_secs());
-        Failure::new(ErrorCode::EngineFailed, message)
-            .hint("it may be waiting for a disk or a file server; it ends when that answers")
+        Failure::new(ErrorCode::EngineFailed, message).hint("check whether its disk or file server responds")
     })
 }

@@ -76,5 +76,5 @@ fn no_terminal(title: &str, failure: Failure) -> Failure {
         _ => ErrorCode::LaunchFailed,
     };
     Failure::new(code, format!("there is no terminal of a client for `{title}`: {}", failure.message))
-        .hint("leave `console` out: Tandem then owns the program's input and output")
+        .hint("omit `console`; Tandem then owns the program's input and output")
 }

@@ -186,7 +186,7 @@ fn refuse_native(program: &Path) -> Result<(), Failure> {
         program.display()
     );
     Err(Failure::new(ErrorCode::NotDebuggable, message)
-        .hint("leave `engine` out, or name `lldb` or `gdb`, which debug it as native code"))
+        .hint("omit `engine`, or set it to `lldb` or `gdb` to debug native code"))
 }
 
 /// The error for a program that does not exist; without a .NET extension its kind is unknown.
@@ -194,7 +194,7 @@ fn missing_program(given: &str, target: &Path) -> Failure {
     let failure = executable::absence_failure(given, target);
     let ending = target.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if project::is_buildable(target) || ["dll", "exe"].contains(&ending) {
-        return failure.hint("build the project first, or name the .csproj to have it built");
+        return failure.hint("build the project first, or name its .csproj");
     }
     failure
 }

@@ -73,7 +73,7 @@ pub(super) fn launchable(
                 file.display()
             );
             Err(Failure::new(ErrorCode::LaunchFailed, message)
-                .hint("install a newer SDK, or make a project (`dotnet new console`) and name its .csproj"))
+                .hint("install a newer SDK, or create a project (`dotnet new console`) and name its .csproj"))
         }
     }
 }
@@ -124,9 +124,8 @@ fn check_assembly(project: &Path, assembly: PathBuf, options: &BuildOptions) -> 
         options.describe(),
         assembly.display()
     );
-    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(
-        "leave `noBuild` out to have it built, or check `configuration`, `framework` and `runtimeIdentifier`",
-    ))
+    Err(Failure::new(ErrorCode::LaunchFailed, message)
+        .hint("omit `noBuild` to build it, or check `configuration`, `framework` and `runtimeIdentifier`"))
 }
 
 /// The command that starts a project with these properties.

@@ -135,7 +135,7 @@ pub(super) fn refuse_without_folder(named: Option<&str>, cwd: &Path) -> Result<(
         ErrorCode::LaunchFailed,
         format!("the runtime can make no debugging pipes in `{TEMPORARY}`, which is `{named}`: {wrong}"),
     )
-    .hint(format!("make the folder, or unset it with `env: {{\"{TEMPORARY}\": null}}`")))
+    .hint(format!("create the folder, or unset it with `env: {{\"{TEMPORARY}\": null}}`")))
 }
 
 /// Refuses a process that waits to become the program, in an environment that prevents debugging.

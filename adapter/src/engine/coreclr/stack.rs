@@ -56,7 +56,7 @@ pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
         return Ok(());
     }
     let text = "this method has thrown the exception and ended: it has no variables any more";
-    Err(Failure::invalid(text).hint("look at `$exception` in the top frame of the thread").quiet())
+    Err(Failure::invalid(text).hint("read `$exception` in the top frame of the thread").quiet())
 }
 
 /// A position in code, and the arguments of its generic parameters.

@@ -194,11 +194,12 @@ impl ClrSession {
             (_, Some(info)) => {
                 let quoted =
                     if words.is_empty() { String::new() } else { format!("; end of its stderr: {words}") };
-                failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))
-                    .hint("run it without a debugger to see whether it starts; is it a .NET program?")
+                failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code)).hint(
+                    "run it without a debugger to see whether it starts, and check that it is a .NET program",
+                )
             }
             _ => failed(format!("no .NET runtime started in it within {} s", START_TIMEOUT.as_secs()))
-                .hint("is it a .NET program?"),
+                .hint("check that it is a .NET program"),
         }
     }
 
@@ -222,11 +223,10 @@ impl ClrSession {
         let process = debugger.attach(pid).map_err(|error| {
             if cordebug::alive::has_ended(pid) {
                 return failed(format!("it ended while the debugger attached to it ({error})"))
-                    .hint("run it without a debugger to see whether it starts, and what ends it");
+                    .hint("run it without a debugger to see why it ends");
             }
-            failed(error.to_string()).hint(
-                "is another debugger attached? Is the program's TMPDIR a folder that the debugger can enter?",
-            )
+            failed(error.to_string())
+                .hint("detach other debuggers, and check that the debugger can enter the program's TMPDIR")
         })?;
         self.types.modules.set_runtime(runtime);
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();

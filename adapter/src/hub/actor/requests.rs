@@ -58,7 +58,7 @@ impl<H: Host> Actor<H> {
         let cancel = self.in_flight.get(&ticket).map(|request| request.cancel.clone());
         let message = format!("the engine did not answer `{command}` within {} s", limit.as_secs());
         let failure = Failure::new(ErrorCode::Timeout, message)
-            .hint("if it never does, end the session, which works in any case, and launch again");
+            .hint("wait for it, or end the session and launch again");
         self.receive_reply(EngineReply { number: ticket.0, command, result: Err(failure) });
         if let Some(cancel) = cancel {
             cancel.cancel();

@@ -109,7 +109,7 @@ impl State {
     pub(super) fn pause(&mut self, request: ClientRequest, mut arguments: Value) {
         let prepared = if self.is_stopped() && self.pending.resume().is_none() {
             Err(Failure::new(ErrorCode::NotRunning, "the program is already stopped")
-                .hint("ask for the stack, or continue it")
+                .hint("request the stack, or continue the thread")
                 .quiet())
         } else {
             self.prepare(&request, &mut arguments)

@@ -35,7 +35,7 @@ impl State {
                 client.sent_capabilities.clone()
             })
         } else {
-            Err(Failure::invalid("`initialize` came a second time; once per connection is enough"))
+            Err(Failure::invalid("`initialize` was sent twice; send it once per connection"))
         };
         self.respond(request, outcome);
     }
@@ -185,7 +185,9 @@ impl State {
         }
         if self.phase == Phase::Idle {
             let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
-                .hint("`launch` one, or `attach` with `processId`, `processName`, `connect` or `session`");
+                .hint(
+                    "`launch` a program, or `attach` with `processId`, `processName`, `connect` or `session`",
+                );
             return self.refuse(&request, failure);
         }
         let client = self.clients.get_mut(request.client);

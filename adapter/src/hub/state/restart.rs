@@ -34,7 +34,7 @@ impl State {
                 ErrorCode::Unsupported,
                 "a process that was attached to cannot be restarted: this session did not start it",
             )
-            .hint("disconnect, and attach again")),
+            .hint("disconnect and attach again")),
             Some(restart) => {
                 let name = self.name_of(restart.request.client);
                 Err(restart_refusal(format!("{name} restarts the program already")))

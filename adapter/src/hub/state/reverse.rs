@@ -74,8 +74,7 @@ impl ReverseRequests {
     fn send(&mut self, id: ReverseRequestId, mut open: OpenReverseRequest, to: Option<&Client>) -> HubEffect {
         let Some(client) = to else {
             let message = format!("no client of this session can carry out `{}`", open.command);
-            let failure =
-                Failure::new(ErrorCode::Unsupported, message).hint("a client announces this in `initialize`");
+            let failure = Failure::new(ErrorCode::Unsupported, message).hint("announce it in `initialize`");
             return open.reply(Err(failure));
         };
         let mut arguments = open.arguments.clone();

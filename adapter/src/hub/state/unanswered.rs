@@ -22,10 +22,10 @@ impl State {
         client.unanswered.push((request.seq, request.command.clone()));
         if too_many {
             let message = format!(
-                "`{}` is not carried out: {MAX_UNANSWERED} requests of this client wait for their answers",
+                "`{}` is refused: {MAX_UNANSWERED} requests of this client are still unanswered",
                 request.command
             );
-            return Err(Failure::invalid(message).hint("wait for some of them, or cancel them"));
+            return Err(Failure::invalid(message).hint("wait for some of their responses, or cancel some"));
         }
         Ok(())
     }
@@ -49,7 +49,7 @@ impl State {
                 continue;
             }
             let message =
-                format!("`{}` is given up: its client disconnected before it was answered", request.command);
+                format!("`{}` was abandoned: its client disconnected before the response", request.command);
             self.refuse(&request, Failure::new(ErrorCode::Cancelled, message).quiet());
         }
     }

@@ -157,7 +157,7 @@ impl ActiveRun<'_> {
                     Err(failure)
                         if failure.code == ErrorCode::Timeout && failure.data["bytesWritten"] == 0 => {}
                     Err(failure) => {
-                        tracing::debug!(%failure, "the program takes no more of its input");
+                        tracing::debug!(%failure, "the program reads no more of its input");
                         return self.is_given.cancel();
                     }
                     Ok(_) => break,

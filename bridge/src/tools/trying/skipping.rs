@@ -51,7 +51,7 @@ pub(super) async fn skip(
             return went.map_err(|failure| cannot(&failure.message));
         }
     }
-    Err(cannot("no statement of its block follows, so that its text does not say what runs next"))
+    Err(cannot("no statement of its block follows, so its text does not show which one runs next"))
 }
 
 /// The last line of the statement that begins there, if the engine reports it.
@@ -68,7 +68,7 @@ async fn jump_to(session: &AgentSession, thread: &Value, target: &Value) -> Resu
     let stopped = snapshot.wait_for(|snapshot| snapshot.news > seen);
     match tokio::time::timeout(STOP_TIMEOUT, stopped).await {
         Ok(_) => Ok(()),
-        Err(_) => Err(Failure::new(ErrorCode::Timeout, "the engine has not gone there")),
+        Err(_) => Err(Failure::new(ErrorCode::Timeout, "the engine did not move there")),
     }
 }
 

@@ -163,7 +163,7 @@ pub async fn projects(run: &mut FrameworkRun<'_>) -> Result<Vec<TestProject>, Fa
             missing.project.display(),
             missing.target.display()
         );
-        return Err(Failure::invalid(message).hint("leave `noBuild` out"));
+        return Err(Failure::invalid(message).hint("omit `noBuild`"));
     }
     Ok(found)
 }

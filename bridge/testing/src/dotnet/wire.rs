@@ -88,7 +88,7 @@ impl Wire {
         }
         self.stream
             .as_ref()
-            .ok_or_else(|| Failure::new(ErrorCode::IoFailed, "the test platform has not called yet"))
+            .ok_or_else(|| Failure::new(ErrorCode::IoFailed, "the test platform has not connected yet"))
     }
 
     /// Accepts the first connection of this user: any process on this machine can connect to the port.
@@ -133,7 +133,7 @@ impl Wire {
         bytes.extend_from_slice(text.as_bytes());
         match &mut self.stream {
             Some(stream) => stream.write_all(&bytes).await.map_err(|error| wire_failure("write to", &error)),
-            None => Err(Failure::new(ErrorCode::IoFailed, "the test platform has not called yet")),
+            None => Err(Failure::new(ErrorCode::IoFailed, "the test platform has not connected yet")),
         }
     }
 

@@ -62,7 +62,7 @@ pub fn of(
 
 /// A runner that has no way to choose tests by name.
 fn no_filter(what: &str) -> Failure {
-    Failure::new(ErrorCode::Unsupported, format!("{what} cannot be given a `filter`"))
+    Failure::new(ErrorCode::Unsupported, format!("{what} does not take a `filter`"))
         .hint("pass the runner's own options in `args`")
 }
 
@@ -107,7 +107,7 @@ fn redirect_output(scratch: &Path) -> Result<PathBuf, Failure> {
     let file = scratch.join("elsewhere.props");
     let failed = |why: String| {
         let message = format!("cannot prepare a place to compile in, `{}`: {why}", scratch.display());
-        Failure::new(ErrorCode::IoFailed, message).hint("the folder for temporary files must be writable")
+        Failure::new(ErrorCode::IoFailed, message).hint("make the folder for temporary files writable")
     };
     let place = escape(scratch.to_str().ok_or_else(|| failed("its name is not UTF-8".into()))?);
     let own = "$(MSBuildProjectDirectory)/$(MSBuildProjectName)";

@@ -138,7 +138,7 @@ fn create_missing(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
             Ok((there, false))
         }
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            Err(io::Error::new(io::ErrorKind::NotADirectory, "there is a file of that name"))
+            Err(io::Error::new(io::ErrorKind::NotADirectory, "a file of that name exists"))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (folder, name) = split(path)?;

@@ -54,7 +54,7 @@ pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<AddRes
         let message =
             format!("the repository's configuration may run a program when files are added (`{filter}`)");
         return Err(Failure::new(ErrorCode::AccessDenied, message)
-            .hint("only with `--allow-commands`, or when the filter is in your global configuration"));
+            .hint("start tandem-mcp with `--allow-commands`, or configure the filter globally"));
     }
     // All paths are checked before any is staged.
     let mut arguments: Vec<OsString> = ["add", "--"].map(Into::into).into();

@@ -256,10 +256,10 @@ fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
         let path = match quoted {
             // Git continues to parse after the quotes; such a file is refused rather than guessed.
             Some(line) => {
-                unquote(line).ok_or_else(|| layout_failure(&list, "a line in it is quoted badly"))?
+                unquote(line).ok_or_else(|| layout_failure(&list, "a line in it has invalid quotes"))?
             }
             None if line.starts_with(b"\"") => {
-                return Err(layout_failure(&list, "a line in it is quoted badly"));
+                return Err(layout_failure(&list, "a line in it has invalid quotes"));
             }
             None => line.to_owned(),
         };

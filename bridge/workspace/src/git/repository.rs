@@ -268,9 +268,9 @@ pub fn git_failure(verb: &str, said: &str) -> Failure {
     let hints: Vec<&str> =
         said.lines().filter_map(|line| line.strip_prefix("hint:")).map(str::trim).collect();
     if said.contains("index.lock") {
-        failure.hint("another git process is working there; try again when it has finished")
+        failure.hint("try again when the other git process has finished")
     } else if said.contains("Please tell me who you are") || said.contains("empty ident name") {
-        failure.hint("git needs user.name and user.email in its configuration")
+        failure.hint("set user.name and user.email with `git config`")
     } else if hints.is_empty() {
         failure
     } else {

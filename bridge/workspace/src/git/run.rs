@@ -71,7 +71,7 @@ pub async fn run_git(command: &ProcessCommand, cancel: &CancellationToken) -> Re
     let err = sink.err.text();
     let out = sink.out.whole().ok_or_else(|| {
         Failure::new(ErrorCode::Unsupported, format!("git's output exceeds {MAX_OUTPUT_BYTES} bytes"))
-            .hint("ask for less")
+            .hint("request less")
     })?;
     Ok(GitOutput { ended, out, err })
 }

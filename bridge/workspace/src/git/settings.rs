@@ -126,7 +126,8 @@ impl Settings {
         match self.0.iter().find(|setting| !known(setting)) {
             None => Ok(()),
             Some(unknown) => {
-                let message = format!("the repository needs `{}`, which is not known here", unknown.key());
+                let message =
+                    format!("the repository needs `{}`, which Tandem does not support", unknown.key());
                 Err(Failure::new(ErrorCode::Unsupported, message)
                     .hint("with `--allow-commands`, git uses the repository's configuration unchanged"))
             }

@@ -39,8 +39,8 @@ impl StandIn {
     /// `IO_FAILED` when the temporary folder cannot be written to.
     pub fn make(layout: &RepositoryLayout, settings: &Settings) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {
-            let message = format!("git's temporary folder cannot be made: {error}");
-            Failure::new(ErrorCode::IoFailed, message).hint("the folder for temporary files must be writable")
+            let message = format!("cannot create git's temporary folder: {error}");
+            Failure::new(ErrorCode::IoFailed, message).hint("make the folder for temporary files writable")
         };
         let folder = tempfile::Builder::new().prefix("tandem-git-").tempdir().map_err(failed)?;
         std::fs::write(folder.path().join("config"), settings.copy()).map_err(failed)?;

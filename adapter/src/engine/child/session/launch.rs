@@ -68,7 +68,7 @@ impl AdapterSession {
                     {
                         let what = "run a program in a client's terminal";
                         return Err(find::unsupported(self.profile.name(), &target, what)
-                            .hint("leave `console` out; `pty: true` provides Tandem's own terminal"));
+                            .hint("omit `console`, and set `pty: true` for Tandem's own terminal"));
                     }
                     _ if attach || target.console != Console::Piped => {
                         self.broker.set_not_owned();
@@ -192,7 +192,7 @@ impl AdapterSession {
             Some(failure) if failure.code == ErrorCode::EngineFailed => {
                 let message = format!("`{}` cannot debug it: {}", self.profile.name(), failure.message);
                 Err(self.launch_failed(Failure { message, ..failure }).hint(
-                    "is this a program that it debugs, and does it get as far as to start its runtime?",
+                    "check that the engine supports this program, and that the program starts its runtime",
                 ))
             }
             Some(failure) => Err(failure),
@@ -219,7 +219,7 @@ impl AdapterSession {
         if let Some((command, arguments)) = self.profile.settings()
             && let Err(failure) = self.ask(command, arguments, cancel).await
         {
-            tracing::debug!(%failure, "the adapter does not take `{command}`");
+            tracing::debug!(%failure, "the adapter does not support `{command}`");
         }
         if self.stays_stopped() {
             return Ok(Value::Null);

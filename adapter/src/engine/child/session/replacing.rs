@@ -12,7 +12,7 @@ use super::super::debuggee::{self, DebuggeeProcess};
 use super::super::state::ChildState;
 use super::{AdapterSession, PROBE, no_debug};
 
-const WHY: &str = "the program has become another one (`exec`), and the debugger inside it has gone";
+const WHY: &str = "the program replaced itself (`exec`), and the debugger inside it ended";
 
 impl AdapterSession {
     /// Whether the process of this session runs another program than the one that was debugged, and
@@ -86,9 +86,8 @@ impl AdapterSession {
             return None;
         }
         let failure = || {
-            Failure::new(ErrorCode::Unsupported, format!("cannot answer `{command}`: {WHY}")).hint(
-                "use the session of the other program, if there is one; else launch that program itself",
-            )
+            Failure::new(ErrorCode::Unsupported, format!("cannot answer `{command}`: {WHY}"))
+                .hint("use the session of the other program, or launch that program")
         };
         Some(match command {
             "threads" => Ok(json!({ "threads": [] })),

@@ -24,7 +24,7 @@ impl AdapterSession {
             },
             "startDebugging" => self.start_debugging(&request.arguments),
             other => {
-                let message = format!("`{other}` is nothing an adapter can ask of Tandem");
+                let message = format!("`{other}` is not a request that an adapter can send to Tandem");
                 Err(Failure::new(ErrorCode::Unsupported, message))
             }
         };

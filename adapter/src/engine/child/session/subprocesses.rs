@@ -59,7 +59,7 @@ impl AdapterSession {
         let configuration = arguments["configuration"].clone();
         let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let Some(place) = self.live().as_ref().and_then(|live| live.connection.further_endpoint(told)) else {
-            let message = "the adapter has a further program to debug but listens nowhere";
+            let message = "the adapter has another program to debug, but does not listen on a port";
             return Err(Failure::new(ErrorCode::Unsupported, message));
         };
         let command = if arguments["request"] == "launch" { "launch" } else { "attach" };

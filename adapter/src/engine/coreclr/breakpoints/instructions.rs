@@ -40,7 +40,7 @@ impl Breakpoints {
             .map_err(|failure| failure.to_string())?;
         let spelled = memory::reference(address);
         let method = disassembly.method_around(debuggee, types, address);
-        let method = method.ok_or_else(|| format!("no method that is known has its code at {spelled}"))?;
+        let method = method.ok_or_else(|| format!("no known method has code at {spelled}"))?;
         let offset = method.offset_of(address).filter(|_| debuggee.is_instruction(&method, address));
         let offset = offset.ok_or_else(|| format!("no instruction begins at {spelled}"))?;
         // A line breakpoint may exist where a statement begins: two at one instruction would stop twice.

@@ -263,7 +263,7 @@ impl ClrSession {
     /// A new zeroed object; a struct in a box.
     pub(crate) fn new_zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
         let name = self.types.csharp(ty);
-        let lost = || failed(format!("no object of `{name}` can be made"));
+        let lost = || failed(format!("cannot create an object of `{name}`"));
         let (loaded, token) = self.types.definition(ty).ok_or_else(lost)?;
         let class = loaded.module.class(token).map_err(cor(format!("find `{name}`")))?;
         let types = ty.arguments().iter().map(|of| self.types.runtime_type(&self.debuggee, site.thread, of));

@@ -307,7 +307,7 @@ impl RunningCall<'_> {
         match is_cancelled {
             true => Failure::cancelled(),
             false => timed_out(self.what, self.site.limit, "and was aborted")
-                .hint("it may be waiting for a lock that a stopped thread holds"),
+                .hint("resume the program if it waits for a lock of a stopped thread, or evaluate less"),
         }
     }
 

@@ -89,10 +89,7 @@ impl CompilerProcess {
         let works: [Box<dyn FnOnce() + Send>; 3] = [Box::new(writes), Box::new(reads), Box::new(complains)];
         for work in works {
             thread(work).map_err(|error| {
-                Failure::new(
-                    dap_wire::ErrorCode::LaunchFailed,
-                    format!("there can be no more threads: {error}"),
-                )
+                Failure::new(dap_wire::ErrorCode::LaunchFailed, format!("cannot start a thread: {error}"))
             })?;
         }
         Ok(Self { child, requests, answers, complaint, complained })

@@ -89,7 +89,7 @@ impl CompilerHelper {
             }
         }
         let scratch = ScratchFolder::new(&session_registry::folder()).map_err(|error| {
-            Failure::new(ErrorCode::EngineFailed, format!("there is no folder for it: {error}"))
+            Failure::new(ErrorCode::EngineFailed, format!("cannot create its folder: {error}"))
         })?;
         let folder = scratch.path().to_owned();
         make(sdk, &folder, give_up)?;

@@ -117,7 +117,7 @@ impl ClrSession {
         let [key_ty, item_ty] = grouping.arguments() else { return Err(failed("these are not groups")) };
         let (mut keys, mut items) = (Vec::new(), Vec::new());
         for group in groups {
-            let own = group.vals().ok_or_else(|| failed("a group of groups cannot be made"))?;
+            let own = group.vals().ok_or_else(|| failed("cannot create a group of groups"))?;
             keys.extend(own.iter().map(|_| group.key.clone()));
             items.extend(own);
         }

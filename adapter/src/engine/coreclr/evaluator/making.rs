@@ -47,7 +47,7 @@ impl ClrSession {
     ) -> Result<Val, Failure> {
         let name = self.types.csharp(ty);
         let constructor = self.types.known_method(ty, ".ctor", Vec::new(), takes);
-        let constructor = constructor.ok_or_else(|| failed(format!("no `{name}` can be made")))?;
+        let constructor = constructor.ok_or_else(|| failed(format!("cannot create a `{name}`")))?;
         let made = self.construct(site, &constructor, arguments, &format!("new {name}(…)"))?;
         Ok(Val { ty: ty.clone(), ..made })
     }
@@ -109,7 +109,7 @@ impl ClrSession {
             self.types.no_options(),
         ];
         let array = self.call(site, &splits, Some(&all), &given, "new string[]")?;
-        let lost = || failed("the strings cannot be made");
+        let lost = || failed("cannot create the strings");
         for (position, _) in texts.iter().enumerate().filter(|(_, text)| text.is_none()) {
             let step = PathSegment::Element(u32::try_from(position).unwrap_or(u32::MAX));
             let place = array.path().map(|path| path.step(step, format!("[{position}]"))).ok_or_else(lost)?;

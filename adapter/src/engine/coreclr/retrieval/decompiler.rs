@@ -72,7 +72,7 @@ impl ConfiguredDecompiler {
                 return Err(Failure::invalid(format!(
                     "`decompiler` is {other}; it must be \"auto\", \"off\" or the path of an ilspycmd"
                 ))
-                .hint(format!("`{INSTALL}` installs one")));
+                .hint(format!("install one: `{INSTALL}`")));
             }
         };
         Ok(Self { choice, found: OnceCell::new() })
@@ -194,7 +194,7 @@ fn help_text(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failu
             ErrorCode::CommandFailed,
             format!("cannot run the decompiler `{}`: {reason}", program.display()),
         )
-        .hint("run it with `--help` to see why; is the .NET runtime that it needs installed?")
+        .hint("run it with `--help` to see why, and check that its .NET runtime is installed")
     };
     command::run(command, HELP_TIMEOUT, give_up, &cannot, &mut |line| {
         help.push_str(line);
@@ -204,8 +204,7 @@ fn help_text(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failu
         return Ok(help);
     }
     let message = format!("the decompiler `{}` cannot write PDBs (`--generate-pdb`)", program.display());
-    Err(Failure::new(ErrorCode::Unsupported, message)
-        .hint(format!("`{INSTALL}` installs an ilspycmd that can")))
+    Err(Failure::new(ErrorCode::Unsupported, message).hint(format!("install a newer ilspycmd: `{INSTALL}`")))
 }
 
 /// The program with the variables that it needs to run on any installed runtime.

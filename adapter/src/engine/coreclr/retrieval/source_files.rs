@@ -154,6 +154,6 @@ fn failure(remote: &RemoteSource, problem: &DownloadError) -> Failure {
                 .hint(format!("`sourceLinkOptions: {allow}` also allows that host"))
                 .data(json!({ "url": remote.url, "host": to, "allow": allow }))
         }
-        _ => failure.hint("map the path to a clone with `sourceFileMap` to do without the server"),
+        _ => failure.hint("map the path to a local clone with `sourceFileMap`"),
     }
 }

@@ -118,7 +118,7 @@ impl SymbolOptions {
             return Err(Failure::invalid(format!(
                 "`symbolOptions.searchPaths` has `{path}`, which is not a folder"
             ))
-            .hint("name the folder of `cache*` and the address of `srv*` one by one"));
+            .hint("list the folder of `cache*` and the address of `srv*` separately"));
         } else {
             self.folders.push(folder(path));
         }

@@ -35,7 +35,7 @@ pub(super) fn find_python(target: &Target) -> Result<Python, Failure> {
             let place = format!("`enginePath` ({})", folder.display());
             folder.join("__main__.py").exists().then_some(folder).ok_or_else(|| {
                 find::missing("debugpy", "the Python package `debugpy`", &[place])
-                    .hint("`enginePath` is the folder of the package `debugpy`")
+                    .hint("set `enginePath` to the folder of the package `debugpy`")
             })?
         }
         None => find::AdapterSearch::new("debugpy", "the Python package `debugpy`", &install)
@@ -62,7 +62,7 @@ pub(super) fn find(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf,
         };
         return found.ok_or_else(|| {
             find::missing("debugpy", &format!("the Python `{given}`"), &[looked])
-                .hint("correct the attribute `python`, or leave it out to have one looked for")
+                .hint("correct the attribute `python`, or omit it to search for an interpreter")
         });
     }
     if let Some(python) = find::python_of_command(&target.program) {
