@@ -1,5 +1,5 @@
 //! Types of Rust and of C++'s library as lldb and gdb show them, each with the exact text: the table of
-//! docs/engines.md.
+//! docs/languages/native.md.
 
 use std::collections::HashMap;
 
@@ -336,13 +336,13 @@ async fn functions_of_rust_have_no_hashes() -> anyhow::Result<()> {
 /// The table of the documentation is the one that the tests above check.
 #[test]
 fn the_documentation_has_this_table() -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(fixture::root().join("docs/engines.md"))?;
+    let text = std::fs::read_to_string(fixture::root().join("docs/languages/native.md"))?;
     let cell = |text: &str| format!("`{}`", text.replace('|', "\\|"));
     for (_, kind, gdb, lldb) in RUST_ROWS.iter().chain(CPP_ROWS) {
         let shown =
             if gdb == lldb { cell(gdb) } else { format!("{} (gdb), {} (lldb)", cell(gdb), cell(lldb)) };
         let row = format!("| {} | {shown} |", cell(kind));
-        assert!(text.contains(&row), "docs/engines.md has no row {row}");
+        assert!(text.contains(&row), "docs/languages/native.md has no row {row}");
     }
     Ok(())
 }
