@@ -16,34 +16,33 @@ use crate::server::listener::{Admission, ListenAddress};
 use crate::server::relay::{ChildOf, HostOptions};
 use crate::{engine, io, logging, server};
 
-/// A debug adapter whose sessions an editor and agents share.
+/// Debug adapter whose sessions an editor and agents share.
 ///
-/// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an
-/// editor that starts it.
+/// Without arguments, it serves one session over stdin and stdout to the editor that starts it.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-dap", version)]
 pub struct AdapterArgs {
     /// Serve DAP to any number of connections: HOST:PORT (loopback, unless --remote) or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<ListenAddress>,
-    /// With --listen: let other machines connect, with a token that is printed to stderr unless one is given
+    /// With --listen: accept other machines, with a token that is printed to stderr unless you set one
     #[arg(long, requires = "listen")]
     remote: bool,
-    /// With --listen: clients need the token in this file (else the one in TANDEM_TOKEN)
+    /// With --listen: require the token in this file; without it, the one in TANDEM_TOKEN
     #[arg(long, value_name = "FILE", requires = "listen")]
     token_file: Option<PathBuf>,
     /// Write the log to this file instead of stderr
     #[arg(long, value_name = "FILE", global = true)]
     log: Option<PathBuf>,
-    /// How much to log: error, warn, info, debug, trace, or a tracing filter
+    /// Log at this level: error, warn, info, debug, trace, or a tracing filter
     #[arg(long, value_name = "LEVEL", default_value = "warn", global = true,
         value_parser = log_output::level)]
     log_level: String,
-    /// The attributes of the launch or attach that will come, as JSON: exception filters are then those of
-    /// its engine from the start, for an editor that reads them only in the answer to `initialize`
+    /// Announce the exception filters of the engine that these launch or attach attributes (JSON) choose; for
+    /// an editor that reads filters only from the answer to `initialize`
     #[arg(long, value_name = "ATTRIBUTES", value_parser = attributes, conflicts_with = "listen")]
     expect: Option<String>,
-    /// What agents may do unless the launch sets it: full, readOnly or none
+    /// Limit agents unless the launch does: full, readOnly or none
     #[arg(long, value_name = "ACCESS", default_value = "full", global = true, value_parser = access)]
     agent_access: AgentAccess,
     #[command(subcommand)]
@@ -66,7 +65,7 @@ enum AdapterCommand {
     },
     /// Print the man page or a shell's completions
     Generate {
-        /// Name of the page to print
+        /// Print this page, or the completions of this shell
         page: pages::CliPage,
     },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
@@ -245,6 +244,27 @@ pub fn main() -> ExitCode {
         Err(error) => {
             say(&format!("tandem-dap: {error:#}"));
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `INSTA_UPDATE=always cargo test -p tandem-adapter --lib lists_every` regenerates the tables.
+    #[test]
+    fn the_documentation_lists_every_flag() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command-line.md");
+        let text = std::fs::read_to_string(path).expect("the page is there");
+        let (before, after) = ("<!-- tandem-dap -->\n", "<!-- end of tandem-dap -->");
+        let (head, rest) = text.split_once(before).expect("the tables have a beginning");
+        let (_, tail) = rest.split_once(after).expect("the tables have an end");
+        let wanted = format!("{head}{before}{}{after}{tail}", pages::tables(AdapterArgs::command()));
+        if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+            std::fs::write(path, wanted).expect("it is written");
+        } else {
+            assert!(text == wanted, "{path} is out of date: run this test with INSTA_UPDATE=always");
         }
     }
 }

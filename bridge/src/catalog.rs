@@ -109,6 +109,73 @@ mod tests {
         assert!(core <= 2500 && all <= 6000, "core: {core}, all: {all}");
     }
 
+    /// The type of a parameter for people.
+    fn kind(schema: &Value) -> String {
+        match (&schema["type"], schema["items"]["type"].as_str()) {
+            (Value::String(_), Some(element)) => format!("list of {element}s"),
+            (Value::String(name), None) if name == "array" => "list".to_owned(),
+            (Value::String(name), None) => name.clone(),
+            (other, _) => other
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect::<Vec<_>>()
+                .join(" or "),
+        }
+    }
+
+    /// The reference of all tools, as Markdown.
+    fn reference() -> String {
+        let mut text = String::new();
+        for family in FAMILIES {
+            let name = family.name;
+            let (first, rest) = name.split_at(1);
+            text.push_str(&format!("## {}{rest}\n\n", first.to_uppercase()));
+            for tool in family.tools.iter().filter(|tool| !UNLISTED.contains(&tool.name)) {
+                let listed = serde_json::to_value(tool.to_mcp().unwrap()).unwrap();
+                text.push_str(&format!("### `{}`\n\n{}\n\n", tool.name, tool.about));
+                let schema = &listed["inputSchema"];
+                let rows: String = tool.parameters().map(|name| row(name, schema)).collect();
+                if !rows.is_empty() {
+                    text.push_str(&format!(
+                        "| parameter | type | meaning | default |\n|---|---|---|---|\n{rows}\n"
+                    ));
+                }
+            }
+        }
+        text
+    }
+
+    fn row(name: &str, schema: &Value) -> String {
+        let property = &schema["properties"][name];
+        let is_required =
+            schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+        let meaning = property["description"].as_str().unwrap_or_default().replace('|', "\\|");
+        let default = match &property["default"] {
+            Value::Null if is_required => "required".to_owned(),
+            Value::Null => String::new(),
+            value => format!("`{value}`"),
+        };
+        format!("| `{name}` | {} | {meaning} | {default} |\n", kind(property))
+    }
+
+    /// `INSTA_UPDATE=always cargo test -p tandem-bridge --lib lists_every` regenerates the page.
+    #[test]
+    fn the_documentation_lists_every_tool() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tools.md");
+        let text = std::fs::read_to_string(path).expect("the page is there");
+        let (before, after) = ("<!-- tools -->\n", "<!-- end of tools -->");
+        let (head, rest) = text.split_once(before).expect("the reference has a beginning");
+        let (_, tail) = rest.split_once(after).expect("the reference has an end");
+        let wanted = format!("{head}{before}{}{after}{tail}", reference());
+        if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+            std::fs::write(path, wanted).expect("it is written");
+        } else {
+            assert!(text == wanted, "{path} is out of date: run this test with INSTA_UPDATE=always");
+        }
+    }
+
     #[test]
     fn every_tool_can_be_listed_and_has_a_name_of_its_own() {
         let count: usize = FAMILIES.iter().map(|family| family.tools.len()).sum();

@@ -16,35 +16,35 @@ use crate::server::{Bridge, BridgeOptions};
 use crate::stdio::Stdio;
 use crate::{doctor, editor_tests, http, install, status};
 
-/// The debugger as MCP tools, for agents: MCP on stdin and stdout.
+/// Serve the debugger to agents as MCP tools, over stdin and stdout.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-mcp", version)]
 struct BridgeArgs {
     #[command(subcommand)]
     command: Option<BridgeCommand>,
-    /// The debug adapter to start; found beside this program or in PATH when absent
+    /// Start this debug adapter; without it, the tandem-dap next to this program, else the one on PATH
     #[arg(long, value_name = "FILE")]
     adapter: Option<PathBuf>,
-    /// Offer only tools that inspect: nothing is started, changed or resumed
+    /// Offer only tools that inspect; no tool starts, changes or resumes anything
     #[arg(long)]
     read_only: bool,
     /// Serve MCP over HTTP at this address instead of stdio; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     http: Option<String>,
-    /// Keep the bearer token in this file; the variable TANDEM_MCP_TOKEN gives one instead
+    /// Read the bearer token from this file, or create it; the variable TANDEM_MCP_TOKEN takes precedence
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token_file: Option<PathBuf>,
-    /// Allow an address that other machines can reach, unencrypted
+    /// Allow an address that other machines can reach; traffic is not encrypted
     #[arg(long, requires = "http")]
     http_allow_remote: bool,
-    /// A name under which clients may reach it, besides those of loopback; repeatable
+    /// Also accept clients that use this host name; repeatable
     #[arg(long = "http-host", value_name = "NAME", requires = "http")]
     http_hosts: Vec<String>,
-    /// Where the file, git and build tools may work; repeatable, relative paths are relative to the first
-    /// [default: .]
+    /// Limit the file, git and build tools to this folder; repeatable; relative paths are relative to the
+    /// first [default: .]
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
-    /// Also offer `run_command`: any program, run as you
+    /// Also offer `run_command`, which runs any program as you
     #[arg(long)]
     allow_commands: bool,
     /// Offer all tools, or only the most needed ones
@@ -53,28 +53,28 @@ struct BridgeArgs {
     /// Write the log to this file instead of stderr
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// How much to log: error, warn, info, debug, trace
+    /// Log at this level: error, warn, info, debug, trace
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_output::level)]
     log_level: String,
 }
 
 #[derive(Debug, Subcommand)]
 enum BridgeCommand {
-    /// Write the bridge into the configuration of an agent's host, such as claude-code, cursor or codex
+    /// Add Tandem to the configuration of an agent, such as claude-code, cursor or codex
     Install(install::InstallArgs),
-    /// Report what is installed and what is missing: programs, runtimes, debuggers, hosts
+    /// Report which programs, runtimes, debuggers and hosts are installed, and which are missing
     Doctor {
         /// Print the report as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List what is being debugged on this machine
+    /// List the debug sessions of this user, and where each is stopped
     Status(status::StatusArgs),
     /// List, run or debug tests for an editor: one JSON request on stdin, JSON lines on stdout
     Tests,
     /// Print the man page or a shell's completions
     Generate {
-        /// The man page, or the shell for completions
+        /// Print this page, or the completions of this shell
         page: pages::CliPage,
     },
 }
@@ -225,5 +225,26 @@ fn find_adapter() -> anyhow::Result<PathBuf> {
     match looked.iter().find(|candidate| candidate.is_file()) {
         Some(found) => Ok(found.clone()),
         None => bail!("no `tandem-dap` found beside `{}` or in PATH; name it with --adapter", own.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `INSTA_UPDATE=always cargo test -p tandem-bridge --lib lists_every` regenerates the tables.
+    #[test]
+    fn the_documentation_lists_every_flag() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/command-line.md");
+        let text = std::fs::read_to_string(path).expect("the page is there");
+        let (before, after) = ("<!-- tandem-mcp -->\n", "<!-- end of tandem-mcp -->");
+        let (head, rest) = text.split_once(before).expect("the tables have a beginning");
+        let (_, tail) = rest.split_once(after).expect("the tables have an end");
+        let wanted = format!("{head}{before}{}{after}{tail}", pages::tables(BridgeArgs::command()));
+        if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+            std::fs::write(path, wanted).expect("it is written");
+        } else {
+            assert!(text == wanted, "{path} is out of date: run this test with INSTA_UPDATE=always");
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Man pages and shell completions, generated from the flags of any program.
+//! Man pages, shell completions and Markdown tables, generated from the flags of any program.
 
 use std::io::Write;
 
-use clap::{Command, ValueEnum};
+use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
 /// A page that can be generated from a program's flags.
@@ -39,9 +39,57 @@ pub fn write(page: CliPage, mut command: Command, out: &mut dyn Write) -> std::i
     out.write_all(&text)
 }
 
+/// Returns Markdown tables of a program's flags, and of those of its subcommands. Hidden ones are left out.
+#[must_use]
+pub fn tables(mut command: Command) -> String {
+    command.build();
+    let program = command.get_name().to_owned();
+    let mut text = table(command.get_arguments());
+    for subcommand in command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help") {
+        let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("\n### {program} {}\n\n{about}.\n", subcommand.get_name()));
+        let own = table(subcommand.get_arguments().filter(|argument| !argument.is_global_set()));
+        if !own.is_empty() {
+            text.push_str(&format!("\n{own}"));
+        }
+    }
+    text
+}
+
+/// Returns an empty string when there is no argument to list.
+fn table<'a>(arguments: impl Iterator<Item = &'a Arg>) -> String {
+    let mut text = String::new();
+    for argument in arguments.filter(|one| !one.is_hide_set() && one.get_id() != "help") {
+        let values = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+        let values = values.unwrap_or_default().iter().map(|name| format!("<{name}>")).collect::<Vec<_>>();
+        let flag = argument.get_long().map(|long| format!("--{long}"));
+        let usage = flag.into_iter().chain(values).collect::<Vec<_>>().join(" ");
+        let help = argument.get_help().map(|help| help.to_string().replace('|', "\\|")).unwrap_or_default();
+        let defaults = argument.get_default_values().iter().filter(|_| argument.get_action().takes_values());
+        let defaults = defaults.map(|value| format!("`{}`", value.to_string_lossy())).collect::<Vec<_>>();
+        text.push_str(&format!("| `{usage}` | {help} | {} |\n", defaults.join(", ")));
+    }
+    if text.is_empty() { text } else { format!("| argument | meaning | default |\n|---|---|---|\n{text}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_have_the_flags_of_a_program_and_of_its_subcommands() {
+        let level = Arg::new("level").long("level").value_name("LEVEL").default_value("warn").global(true);
+        let inner = Command::new("inner").hide(true);
+        let list =
+            Command::new("list").about("List all").arg(Arg::new("name").value_name("NAME").help("a|b"));
+        let text = tables(Command::new("tool").arg(level.help("How much")).subcommands([inner, list]));
+        let head = "| argument | meaning | default |\n|---|---|---|\n";
+        let wanted = format!(
+            "{head}| `--level <LEVEL>` | How much | `warn` |\n\n### tool list\n\nList all.\n\n\
+             {head}| `<NAME>` | a\\|b |  |\n"
+        );
+        assert_eq!(text, wanted);
+    }
 
     #[test]
     fn pages_name_the_program_and_its_flags_but_no_hidden_subcommand() {
