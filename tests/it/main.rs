@@ -118,6 +118,7 @@ mod database;
 mod deadlines;
 mod decompiling;
 mod disassembly;
+mod documented;
 mod dotnet_attributes;
 mod downloads;
 mod editor_pipes;
