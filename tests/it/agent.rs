@@ -18,6 +18,7 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
     let transcript = Transcript::default();
     let mut editor = DapClient::start("editor", runtime, &transcript)?;
     editor.launch("tour", &["loop"], json!({})).await?;
+    editor.breakpoint("changed").await?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
