@@ -102,7 +102,7 @@ for (const transport of ["stdio", "socket"] as const) {
       const { body } = await client.initializeRequest();
       assert.equal(body?.supportsConfigurationDoneRequest, true);
       assert.equal(body?.supportsTerminateRequest, true);
-      await assert.rejects(client.initializeRequest(), /second time/);
+      await assert.rejects(client.initializeRequest(), /sent twice/);
     }));
 
     test("an invalid path format and an unknown request are refused, and the session continues", withClient(async (client) => {
