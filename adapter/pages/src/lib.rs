@@ -1,6 +1,7 @@
 //! Man pages, shell completions and Markdown tables, generated from the flags of any program.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
@@ -39,9 +40,35 @@ pub fn write(page: CliPage, mut command: Command, out: &mut dyn Write) -> std::i
     out.write_all(&text)
 }
 
+/// Whether the Markdown file has the current tables of the program ([`with_tables`]). Writes them there first
+/// if `INSTA_UPDATE` is `always`. For tests of programs.
+///
+/// # Errors
+/// When the file cannot be read or written, or has no place for the tables (`InvalidData`).
+pub fn has_tables(file: &Path, command: Command) -> std::io::Result<bool> {
+    let text = std::fs::read_to_string(file)?;
+    let wanted = with_tables(&text, command);
+    let wanted =
+        wanted.ok_or_else(|| std::io::Error::new(ErrorKind::InvalidData, "no place for the tables"))?;
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+        std::fs::write(file, wanted)?;
+        return Ok(true);
+    }
+    Ok(text == wanted)
+}
+
+/// Returns the page with the current tables between `<!-- NAME -->` and `<!-- end of NAME -->`, the
+/// program's name; `None` if one of these marks is missing.
+fn with_tables(page: &str, command: Command) -> Option<String> {
+    let name = command.get_name();
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
+    let (head, rest) = page.split_once(&begin)?;
+    let (_, tail) = rest.split_once(&end)?;
+    Some(format!("{head}{begin}{}{end}{tail}", tables(command)))
+}
+
 /// Returns Markdown tables of a program's flags, and of those of its subcommands. Hidden ones are left out.
-#[must_use]
-pub fn tables(mut command: Command) -> String {
+fn tables(mut command: Command) -> String {
     command.build();
     let program = command.get_name().to_owned();
     let mut text = table(command.get_arguments());
@@ -89,6 +116,16 @@ mod tests {
              {head}| `<NAME>` | a\\|b |  |\n"
         );
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn tables_replace_what_is_between_the_marks_of_their_program() {
+        let command = || Command::new("tool").arg(Arg::new("name").value_name("NAME").help("Whose"));
+        let page = "a\n<!-- tool -->\nold<!-- end of tool -->\nb\n";
+        let wanted = format!("a\n<!-- tool -->\n{}<!-- end of tool -->\nb\n", tables(command()));
+        assert_eq!(with_tables(page, command()), Some(wanted));
+        assert_eq!(with_tables("<!-- tools -->\n<!-- end of tools -->", command()), None);
+        assert_eq!(with_tables("<!-- tool -->\n", command()), None);
     }
 
     #[test]
