@@ -35,9 +35,10 @@ def start(command, **options):
         running.add(process)
     try:
         output = process.communicate()[0]
-    finally:
-        # Also what it left running: the server of a compiler.
+    except BaseException:
         end(process)
+        raise
+    finally:
         with running_lock:
             running.discard(process)
     return process.returncode, output

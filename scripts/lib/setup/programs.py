@@ -7,6 +7,9 @@ from .commands import run, say, start
 from .dotnet import version_of
 from .places import CACHE, ROOT
 
+# Runs a build and then ends the compiler's server that it left, also where set-up itself was killed: the server inherits the lock of the cache,
+# and would hold it for ten minutes.
+BUILD = ("sh", "-c", '"$@"; status=$?; trap "" TERM; kill 0; exit "$status"', "build")
 # Its build is meant to fail; the test builds it itself.
 NOT_BUILT = {"broken"}
 
@@ -37,7 +40,7 @@ def build_together(dotnet, folders, out_of, environment, properties=()):
         return (f'<Program Include="{next(folder.glob(f"{folder.name}.*proj"))}">'
                 f"<AdditionalProperties>TandemObj={out}/obj/;OutputPath={out}/bin/</AdditionalProperties></Program>")
 
-    # One server compiles all of them: half the work. It ends with MSBuild (`commands.start`).
+    # One server compiles all of them: half the work.
     same = ";".join(["UseSharedCompilation=true", "_CommandLineDefinedOutputPath=true", *properties])
     text = f"""<Project><ItemGroup>{"".join(map(project, folders))}</ItemGroup>
 <Target Name="All">
@@ -47,7 +50,7 @@ def build_together(dotnet, folders, out_of, environment, properties=()):
     with scratch_folder("build") as scratch:
         file = scratch / "all.proj"
         file.write_text(text)
-        run(dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch,
+        run(*BUILD, dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch,
             pass_fds=lock_handles)
 
 
@@ -115,7 +118,7 @@ def build_test_projects(installed):
         if feed:
             (target / "nuget.config").write_text(
                 f'<configuration><packageSources><clear /><add key="feed" value="{feed}" /></packageSources></configuration>\n')
-        run(installed["dotnet"], "build", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=true",
+        run(*BUILD, installed["dotnet"], "build", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=true",
             env=installed_environment(installed), pass_fds=lock_handles)
         stamp.write_text(wanted)
     return str(target)
