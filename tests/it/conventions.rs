@@ -43,6 +43,21 @@ fn no_test_file_is_forgotten() {
     }
 }
 
+/// `./check` leaves these to `./check --all`; a renamed test would silently come back.
+#[test]
+fn every_heavy_test_exists() {
+    let script = text(&root().join("scripts/lib/checks/rust_tests.py"));
+    let list =
+        script.split_once("HEAVY = [").and_then(|(_, rest)| rest.split_once(']')).map(|(list, _)| list);
+    let names: Vec<&str> = list.unwrap_or_default().split('"').skip(1).step_by(2).collect();
+    assert!(!names.is_empty(), "rust_tests.py has no list HEAVY");
+    let tests: String = sources().iter().map(|path| text(path)).collect();
+    for name in names {
+        let own = name.rsplit("::").next().unwrap_or(name);
+        assert!(tests.contains(own), "HEAVY names `{name}`, which is not a test");
+    }
+}
+
 /// Columns of a line, as in rustfmt.toml. rustfmt does not wrap comments and strings.
 const MAX_WIDTH: usize = 110;
 /// Characters of a doc comment that can only repeat the name of its item.

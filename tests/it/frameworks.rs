@@ -11,8 +11,41 @@ use tandem_tests::transcript::Transcript;
 
 mod suite;
 
-use suite::Suite;
+use suite::{Extent, Suite};
 pub(crate) use suite::{agent, finished, line};
+
+/// For each framework two tests over one project: the first lists, runs and debugs, the second handles
+/// every case.
+macro_rules! framework_tests {
+    ($($framework:ident: $core:ident $whole:ident)*) => { $(
+        #[tokio::test]
+        async fn $core() -> anyhow::Result<()> {
+            $framework(Extent::Core).await
+        }
+
+        #[tokio::test]
+        async fn $whole() -> anyhow::Result<()> {
+            $framework(Extent::Whole).await
+        }
+    )* };
+}
+
+framework_tests! {
+    pytest: tests_of_pytest_are_listed_run_and_debugged every_case_of_pytest_is_handled
+    unittest: tests_of_unittest_are_listed_run_and_debugged every_case_of_unittest_is_handled
+    cargo: tests_of_cargo_are_listed_run_and_debugged every_case_of_cargo_is_handled
+    go: tests_of_go_are_listed_run_and_debugged every_case_of_go_is_handled
+    minitest: tests_of_minitest_are_listed_run_and_debugged every_case_of_minitest_is_handled
+    minitest_1_9_2: tests_of_minitest_are_listed_run_and_debugged_with_debug_1_9_2
+        every_case_of_minitest_is_handled_with_debug_1_9_2
+    rspec: tests_of_rspec_are_listed_run_and_debugged every_case_of_rspec_is_handled
+    rspec_1_9_2: tests_of_rspec_are_listed_run_and_debugged_with_debug_1_9_2
+        every_case_of_rspec_is_handled_with_debug_1_9_2
+    googletest: tests_of_googletest_are_listed_run_and_debugged every_case_of_googletest_is_handled
+    jest: tests_of_jest_are_listed_run_and_debugged every_case_of_jest_is_handled
+    vitest: tests_of_vitest_are_listed_run_and_debugged every_case_of_vitest_is_handled
+    node: tests_of_node_s_own_runner_are_listed_run_and_debugged every_case_of_node_s_own_runner_is_handled
+}
 
 /// Projects of .NET, as set-up has built them.
 async fn dotnet(name: &'static str) -> anyhow::Result<(Agent, Suite)> {
@@ -80,7 +113,7 @@ async fn stops_at_throws(agent: &mut Agent, suite: &Suite) -> anyhow::Result<()>
 
 async fn whole_of_dotnet(name: &'static str) -> anyhow::Result<()> {
     let (mut agent, suite) = dotnet(name).await?;
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, Extent::Whole).await?;
     stops_at_throws(&mut agent, &suite).await?;
     agent.finish().await
 }
@@ -137,8 +170,7 @@ mod on_net10 {
     }
 }
 
-#[tokio::test]
-async fn tests_of_pytest_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn pytest(extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("pytest")?;
     let packages = fixture::python_packages().display().to_string();
     let mut agent = agent(project.path(), &[("PYTHONPATH", packages)]).await?;
@@ -160,12 +192,11 @@ async fn tests_of_pytest_are_listed_run_and_debugged() -> anyhow::Result<()> {
         crashes: ("tests/test_bad.py::test_crashes", json!({})),
         reads: Some("tests/test_cart.py::test_reads_input"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
     agent.finish().await
 }
 
-#[tokio::test]
-async fn tests_of_unittest_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn unittest(extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("unittest")?;
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
@@ -186,12 +217,11 @@ async fn tests_of_unittest_are_listed_run_and_debugged() -> anyhow::Result<()> {
         crashes: ("tests.test_bad.BadTests.test_crashes", json!({})),
         reads: Some("tests.test_cart.CartTests.test_reads_input"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
     agent.finish().await
 }
 
-#[tokio::test]
-async fn tests_of_cargo_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn cargo(extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("cargo")?;
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
@@ -212,7 +242,10 @@ async fn tests_of_cargo_are_listed_run_and_debugged() -> anyhow::Result<()> {
         crashes: ("cart::bad crashes", json!({})),
         reads: Some("cart tests::reads_input"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
+    if extent == Extent::Core {
+        return agent.finish().await;
+    }
     // An example in the documentation, and an error that panics nowhere.
     let documented = suite.run(&mut agent, json!({ "tests": ["doc src/lib.rs - total (line 5)"] })).await?;
     ensure!(documented["tests"]["passed"] == 1, "{documented:#}");
@@ -238,8 +271,7 @@ pub(crate) fn go_environment() -> anyhow::Result<[(&'static str, String); 7]> {
     ])
 }
 
-#[tokio::test]
-async fn tests_of_go_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn go(extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("go")?;
     let mut agent = agent(project.path(), &go_environment()?).await?;
     let suite = Suite {
@@ -267,23 +299,24 @@ async fn tests_of_go_are_listed_run_and_debugged() -> anyhow::Result<()> {
         crashes: ("example.com/shop TestCrashes", json!({ "env": { "CRASH": "1" } })),
         reads: Some("example.com/shop TestReadsInput"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
+    if extent == Extent::Core {
+        return agent.finish().await;
+    }
     let throws = suite.debug(&mut agent, json!({ "filter": "example.com/shop TestThrows" })).await?;
     suite.is_stopped_at(&throws, &project.path().join("cart.go"), "throws")?;
     agent.finish().await
 }
 
-#[tokio::test]
-async fn tests_of_minitest_are_listed_run_and_debugged() -> anyhow::Result<()> {
-    with_minitest(Subject::Rdbg).await
+async fn minitest(extent: Extent) -> anyhow::Result<()> {
+    with_minitest(Subject::Rdbg, extent).await
 }
 
-#[tokio::test]
-async fn tests_of_minitest_are_listed_run_and_debugged_with_debug_1_9_2() -> anyhow::Result<()> {
-    with_minitest(Subject::Rdbg192).await
+async fn minitest_1_9_2(extent: Extent) -> anyhow::Result<()> {
+    with_minitest(Subject::Rdbg192, extent).await
 }
 
-async fn with_minitest(subject: Subject) -> anyhow::Result<()> {
+async fn with_minitest(subject: Subject, extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("minitest")?;
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
@@ -304,7 +337,10 @@ async fn with_minitest(subject: Subject) -> anyhow::Result<()> {
         crashes: ("BadTest#test_crashes", json!({})),
         reads: Some("CartTest#test_reads_input"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
+    if extent == Extent::Core {
+        return agent.finish().await;
+    }
     // Another exception is known after a first run.
     let throws = suite.debug(&mut agent, json!({ "filter": "CartTest#test_throws" })).await?;
     suite.is_stopped_at(&throws, &project.path().join("lib/cart.rb"), "throws")?;
@@ -312,17 +348,15 @@ async fn with_minitest(subject: Subject) -> anyhow::Result<()> {
     agent.finish().await
 }
 
-#[tokio::test]
-async fn tests_of_rspec_are_listed_run_and_debugged() -> anyhow::Result<()> {
-    with_rspec(Subject::Rdbg).await
+async fn rspec(extent: Extent) -> anyhow::Result<()> {
+    with_rspec(Subject::Rdbg, extent).await
 }
 
-#[tokio::test]
-async fn tests_of_rspec_are_listed_run_and_debugged_with_debug_1_9_2() -> anyhow::Result<()> {
-    with_rspec(Subject::Rdbg192).await
+async fn rspec_1_9_2(extent: Extent) -> anyhow::Result<()> {
+    with_rspec(Subject::Rdbg192, extent).await
 }
 
-async fn with_rspec(subject: Subject) -> anyhow::Result<()> {
+async fn with_rspec(subject: Subject, extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("rspec")?;
     let mut agent = agent(project.path(), &[]).await?;
     let suite = Suite {
@@ -343,12 +377,11 @@ async fn with_rspec(subject: Subject) -> anyhow::Result<()> {
         crashes: ("spec/bad_spec.rb::Bad crashes", json!({})),
         reads: Some("spec/cart_spec.rb::Cart reads input"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
     agent.finish().await
 }
 
-#[tokio::test]
-async fn tests_of_googletest_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn googletest(extent: Extent) -> anyhow::Result<()> {
     let project = fixture::test_project("googletest")?;
     let cmake = fixture::tool("cmake");
     let folder = cmake.parent().context("no folder")?.display();
@@ -372,7 +405,10 @@ async fn tests_of_googletest_are_listed_run_and_debugged() -> anyhow::Result<()>
         crashes: ("cart BadTest.Crashes", json!({})),
         reads: Some("cart CartTest.ReadsInput"),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
+    if extent == Extent::Core {
+        return agent.finish().await;
+    }
     // An exception, and a test of ctest alone.
     let throws = suite.debug(&mut agent, json!({ "filter": "cart CartTest.Throws" })).await?;
     suite.is_stopped_at(&throws, &project.path().join("cart_test.cc"), "throws")?;
@@ -389,6 +425,7 @@ async fn tests_of_node(
     (row, says): (&'static str, &'static str),
     ids: [&'static str; 4],
     sane: [u64; 4],
+    extent: Extent,
 ) -> anyhow::Result<()> {
     let folder = project.path().canonicalize()?;
     let mut agent = agent(&folder, &[]).await?;
@@ -405,7 +442,10 @@ async fn tests_of_node(
         crashes: (crashes, json!({})),
         reads: Some(reads).filter(|id| !id.is_empty()),
     };
-    suite.holds(&mut agent).await?;
+    suite.check(&mut agent, extent).await?;
+    if extent == Extent::Core {
+        return agent.finish().await;
+    }
     let throws = suite.debug(&mut agent, json!({ "filter": fails.replace("fails", "throws") })).await?;
     let cart = ["src/cart.js", "src/cart.ts", "src/cart.mjs"].map(|name| folder.join(name));
     let cart = cart.iter().find(|file| file.is_file()).context("no cart")?;
@@ -425,8 +465,7 @@ async fn tests_of_node(
     agent.finish().await
 }
 
-#[tokio::test]
-async fn tests_of_jest_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn jest(extent: Extent) -> anyhow::Result<()> {
     let ids = [
         "test/cart.test.js > Cart > fails",
         "test/bad.test.js > Bad > hangs",
@@ -435,12 +474,19 @@ async fn tests_of_jest_are_listed_run_and_debugged() -> anyhow::Result<()> {
     ];
     let row = r#"test/cart.test.js > Cart > row a,b "quoted" (x) = y|z"#;
     let project = fixture::node_test_project("jest")?;
-    tests_of_node(project, "jest", "test/cart.test.js", (row, "Expected: 4\nReceived: 3"), ids, [11, 4, 6, 1])
-        .await
+    tests_of_node(
+        project,
+        "jest",
+        "test/cart.test.js",
+        (row, "Expected: 4\nReceived: 3"),
+        ids,
+        [11, 4, 6, 1],
+        extent,
+    )
+    .await
 }
 
-#[tokio::test]
-async fn tests_of_vitest_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn vitest(extent: Extent) -> anyhow::Result<()> {
     let ids = [
         "test/cart.test.ts > Cart > fails",
         "test/bad.test.ts > Bad > hangs",
@@ -449,12 +495,19 @@ async fn tests_of_vitest_are_listed_run_and_debugged() -> anyhow::Result<()> {
     ];
     let row = r#"test/cart.test.ts > Cart > row a,b "quoted" (x) = y|z"#;
     let project = fixture::node_test_project("vitest")?;
-    tests_of_node(project, "vitest", "test/cart.test.ts", (row, "expected 3 to be 4"), ids, [10, 3, 6, 1])
-        .await
+    tests_of_node(
+        project,
+        "vitest",
+        "test/cart.test.ts",
+        (row, "expected 3 to be 4"),
+        ids,
+        [10, 3, 6, 1],
+        extent,
+    )
+    .await
 }
 
-#[tokio::test]
-async fn tests_of_node_s_own_runner_are_listed_run_and_debugged() -> anyhow::Result<()> {
+async fn node(extent: Extent) -> anyhow::Result<()> {
     let ids = [
         "test/cart.test.mjs > Cart > fails",
         "test/bad.test.cjs > Bad > hangs",
@@ -463,7 +516,7 @@ async fn tests_of_node_s_own_runner_are_listed_run_and_debugged() -> anyhow::Res
     ];
     let row = r#"test/cart.test.mjs > Cart > row a,b "quoted" (x) = y|z"#;
     let project = fixture::test_project("node")?;
-    tests_of_node(project, "node", "test/cart.test.mjs", (row, "3 !== 4"), ids, [11, 4, 6, 1]).await
+    tests_of_node(project, "node", "test/cart.test.mjs", (row, "3 !== 4"), ids, [11, 4, 6, 1], extent).await
 }
 
 /// The last column of the documentation's table names the tests of each row. Neither side may lack one.
@@ -479,14 +532,17 @@ fn every_row_of_the_table_in_the_documentation_has_its_tests() -> anyhow::Result
         let tests: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
         ensure!(!tests.is_empty(), "no test for {row}");
         for test in tests {
-            let is_there = [format!("fn {test}("), format!("        {test} \"")];
-            ensure!(is_there.iter().any(|text| own.contains(text)), "there is no test `{test}`: {row}");
+            let declared = [format!("fn {test}("), format!(": {test}"), format!("        {test} \"")];
+            ensure!(declared.iter().any(|text| own.contains(text)), "there is no test `{test}`: {row}");
             named.push(test.to_owned());
         }
     }
-    let tests = own.lines().filter_map(|line| line.trim().strip_prefix("async fn "));
-    let tests =
-        tests.chain(own.lines().filter(|line| line.starts_with("        long_tests_of_")).map(str::trim));
+    // The macros declare a test per line, after the name of its framework or before its project.
+    let tests = own
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains(": tests_of_") || line.starts_with("long_tests_of_"));
+    let tests = tests.map(|line| line.split_once(": ").map_or(line, |(_, test)| test));
     let whole = tests.filter(|name| name.contains("listed_run_and_debugged"));
     for name in whole.filter_map(|name| name.split(['(', ' ']).next()) {
         ensure!(named.iter().any(|known| known == name), "`{name}` is in no row of the table");

@@ -8,8 +8,8 @@ NET31, NET8, NET9, NET10 = "on_net31", "on_net8", "on_net9", "on_net10"
 # Part of the names of tests that repeat on the pinned Ruby debugger what the machine's shows.
 SECOND_GEM = "_with_debug_1_9_2"
 # Tests that take a core for 4 to 35 seconds each, while others of the gate show the same code on less: campaigns at their short setting, crowds
-# of clients, the C# compiler at its limits, and each part of one more framework for JavaScript.
-HEAVY = ["an_expression_that_is_too_much_has_an_answer", "tests_of_jest_are_listed_run_and_debugged",
+# of clients, the C# compiler at its limits, and the rare cases of each test framework.
+HEAVY = ["an_expression_that_is_too_much_has_an_answer", "frameworks::every_case_of_",
          "a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered", "campaigns::parts_that_are_killed",
          "campaigns::sessions_in_a_row", "random_expressions::on_net10::random_expressions_have_the_values_that_the_program_prints",
          "http::fifty_agents_are_served_at_once", "another_user_takes_no_place_from_an_agent"]

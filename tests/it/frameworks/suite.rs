@@ -32,6 +32,15 @@ pub(super) struct Suite {
     pub(super) reads: Option<&'static str>,
 }
 
+/// The part of a suite that a test checks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// A list, a run, and a failing test that is debugged: what one framework has and another may lack.
+    Core,
+    /// Also pages, rows of data, unknown ids, tests that hang or crash, restarts and standard input.
+    Whole,
+}
+
 /// The line (from 1) that ends in `BP MARKER`.
 pub(crate) fn line(file: &Path, marker: &str) -> anyhow::Result<u64> {
     let text = std::fs::read_to_string(file)?;
@@ -72,14 +81,24 @@ impl Suite {
     }
 
     /// Checks listing, running and debugging.
-    pub(super) async fn holds(&self, agent: &mut Agent) -> anyhow::Result<()> {
+    pub(super) async fn check(&self, agent: &mut Agent, extent: Extent) -> anyhow::Result<()> {
         self.lists(agent).await?;
         self.runs(agent).await?;
+        self.debugs(agent).await?;
+        if extent == Extent::Core {
+            return agent.call("debug_disconnect", json!({})).await.map(drop);
+        }
+        self.restarts(agent).await?;
+        self.pages(agent).await?;
+        self.selects(agent).await?;
         self.survives(agent).await?;
-        self.debugs(agent).await
+        match self.reads {
+            Some(reads) => self.reads(agent, reads).await,
+            None => Ok(()),
+        }
     }
 
-    /// All tests are listed with locations, in pages.
+    /// All tests are listed with locations.
     pub(super) async fn lists(&self, agent: &mut Agent) -> anyhow::Result<()> {
         let all = finished(agent, "list_tests", self.asked.clone()).await?;
         ensure!(all["tool"] == self.tool && all["total"] == self.count, "{all:#}");
@@ -92,14 +111,20 @@ impl Suite {
             (fails["file"].as_str().context("no file")?, fails["line"].as_u64().context("no line")?);
         let wanted = line(&self.fails.1, self.fails.2)?;
         ensure!(self.fails.1.ends_with(file) && at < wanted && wanted - at < 6, "{fails}");
-        let page =
-            finished(agent, "list_tests", with(&self.asked, json!({ "start": 2, "count": 3 }))).await?;
-        ensure!(page["tests"] == json!(tests.get(2..5)) && page["next"] == 5, "{page:#}");
         Ok(())
     }
 
-    /// The sane tests have the expected results, an id alone selects a row, and the error for an
-    /// unknown id lists known ones.
+    /// A page is a part of the whole list.
+    async fn pages(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let all = finished(agent, "list_tests", self.asked.clone()).await?;
+        let page =
+            finished(agent, "list_tests", with(&self.asked, json!({ "start": 2, "count": 3 }))).await?;
+        let part = all["tests"].as_array().context("no list")?.get(2..5);
+        ensure!(page["tests"] == json!(part) && page["next"] == 5, "{page:#}");
+        Ok(())
+    }
+
+    /// The sane tests have the expected results.
     pub(super) async fn runs(&self, agent: &mut Agent) -> anyhow::Result<()> {
         let (selection, wanted) = &self.sane;
         let answer = self.run(agent, selection.clone()).await?;
@@ -117,6 +142,12 @@ impl Suite {
         ensure!(failure["file"].as_str().is_some_and(|own| file.ends_with(own)), "{failure}");
         ensure!(failure["message"].as_str().is_some_and(|text| text.contains(says)), "{failure}");
         ensure!(failures.iter().all(|one| !one["message"].is_null()), "{failures:#?}");
+        Ok(())
+    }
+
+    /// An id alone selects a row of data, and the error for an unknown id lists known ones.
+    pub(super) async fn selects(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let id = self.fails.0;
         let row = self.run(agent, json!({ "tests": [self.row] })).await?;
         ensure!(
             row["tests"]["failed"].as_u64().is_some_and(|failed| failed >= 1) && row["tests"]["passed"] == 0,
@@ -174,16 +205,18 @@ impl Suite {
             "{} is not that of {end:#}",
             failed["exitCode"]
         );
+        Ok(())
+    }
+
+    /// A test that has been debugged to its end is debugged again, and then a row of data.
+    pub(super) async fn restarts(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let (_, file, marker, ..) = &self.fails;
         let again = agent.call("debug_restart", json!({ "run": true })).await?;
         self.is_stopped_at(&again, file, marker)?;
         agent.call("debug_disconnect", json!({})).await?;
         let row = self.debug(agent, json!({ "tests": [self.row] })).await?;
         self.is_stopped_at(&row, file, "rows")?;
-        agent.call("debug_disconnect", json!({})).await?;
-        if let Some(reads) = self.reads {
-            self.reads(agent, reads).await?;
-        }
-        Ok(())
+        agent.call("debug_disconnect", json!({})).await.map(drop)
     }
 
     pub(super) fn is_stopped_at(&self, stop: &Value, file: &Path, marker: &str) -> anyhow::Result<()> {
