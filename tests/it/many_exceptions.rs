@@ -37,13 +37,22 @@ const MAX_READS: u64 = 600;
 /// The limit if no exception is reported: the host does other work at the same time.
 const MAX_OTHERS: u64 = 10;
 
-/// Reads the host has made so far.
+/// Reads that the engine's threads in the host have made so far. Other threads of the host read at intervals,
+/// so that their count depends on the time that a program takes.
 fn reads(process: &Value) -> anyhow::Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process["systemProcessId"]))?;
     let parent = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1));
-    let told = std::fs::read_to_string(format!("/proc/{}/io", parent.context("no parent")?))?;
-    let count = told.lines().find_map(|line| line.strip_prefix("syscr: ")).context("no count of reads")?;
-    Ok(count.parse()?)
+    let mut total = None;
+    for thread in std::fs::read_dir(format!("/proc/{}/task", parent.context("no parent")?))? {
+        let thread = thread?.path();
+        if std::fs::read_to_string(thread.join("comm"))?.trim() != "coreclr-engine" {
+            continue;
+        }
+        let counts = std::fs::read_to_string(thread.join("io"))?;
+        let count = counts.lines().find_map(|line| line.strip_prefix("syscr: "));
+        *total.get_or_insert(0) += count.context("no count of reads")?.parse::<u64>()?;
+    }
+    total.context("the host has no thread of the engine")
 }
 
 async fn launch_program(runtime: Runtime, way: &str, markers: &[&str]) -> anyhow::Result<DapClient> {
