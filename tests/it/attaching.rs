@@ -21,7 +21,7 @@ dotnet_tests! {
 }
 
 // It takes 15 s, most of it asleep; the effect of a call that blocks on .NET 10 is tested in
-// [`super::hostile_objects`].
+// [`super::failing_members`].
 older_dotnet_tests! {
     a_call_that_blocks_does_not_prevent_a_detach,
 }

@@ -1,6 +1,6 @@
 //! Attributes that configurations of other .NET debuggers have: honoured, refused, or named in the debug
 //! console, never passed over in silence. Those about sources and symbols: [`super::remote_sources`],
-//! [`super::symbol_servers`], [`super::unoptimized`].
+//! [`super::symbol_servers`], [`super::jit_optimizations`].
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-use super::followed::{child_of, to_its_end};
+use super::dotnet_subprocesses::{child_of, to_its_end};
 
 net10_tests! {
     the_program_of_a_solution_is_built_and_started_as_msbuild_says,

@@ -1,6 +1,7 @@
 //! Every kind of value in the variables view, and the operations on its rows.
 //!
-//! Not here: summaries in collapsed rows ([`super::glance`]), and groups of members ([`super::groups`]).
+//! Not here: summaries in collapsed rows ([`super::value_summaries`]), and groups of members
+//! ([`super::member_groups`]).
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -40,7 +40,7 @@ class Found:
         if not self.has_runtime(8):
             rows.append((f"{NET8}::", "the tests on .NET 8: no .NET SDK with a runtime 8 is installed"))
         if not (self.has_runtime(10) and os.path.isdir(os.environ.get("TANDEM_DOTNET_FORMS", ""))):
-            rows.append(("forms::", "the tests of published programs: TANDEM_DOTNET_FORMS names no folder of them"))
+            rows.append(("published_programs::", "the tests of published programs: TANDEM_DOTNET_FORMS names no folder of them"))
         if os.geteuid() != 0:
             rows.append(("other_users::another_user_", "the tests with another user: only root can be one"))
         return rows

@@ -2,7 +2,7 @@
 //! through a line with a breakpoint whose condition holds in the parent alone, and end by themselves; then
 //! the parent stops there, and ends.
 //!
-//! Not here: the agents' view of children ([`super::agent_families`]).
+//! Not here: the agents' view of children ([`super::agent_child_sessions`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

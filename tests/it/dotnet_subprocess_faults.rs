@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tandem_tests::client::DapClient;
 use tandem_tests::fixture::{self, Runtime, is_running};
 
-use crate::followed::{child_of, editor, launched, own_number, to_its_end, until, with_word};
+use crate::dotnet_subprocesses::{child_of, editor, launched, own_number, to_its_end, until, with_word};
 
 dotnet_tests! {
     a_killed_host_leaves_no_child,

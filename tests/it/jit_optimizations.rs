@@ -1,5 +1,5 @@
 //! `suppressJITOptimizations`: variables of optimised libraries. Of code that was compiled ahead of time:
-//! [`super::forms`].
+//! [`super::published_programs`].
 
 use anyhow::Context;
 use serde_json::{Value, json};

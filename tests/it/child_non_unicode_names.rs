@@ -2,7 +2,7 @@
 //! holds, as far as the language lets a program make them. Every request about them is answered, and the
 //! session goes on to the program's end.
 //!
-//! Not here: how they are escaped ([`super::unreadable`]).
+//! Not here: how they are escaped ([`super::unreadable_messages`]).
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

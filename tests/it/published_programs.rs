@@ -11,7 +11,7 @@ use tandem_tests::client::DapClient;
 use tandem_tests::fixture::Runtime;
 use tandem_tests::transcript::Transcript;
 
-use crate::unoptimized::variables;
+use crate::jit_optimizations::variables;
 
 parameterized_tests! {
     a_single_file_is_debugged: counts_words("onefile", "onefile"),

@@ -1,8 +1,8 @@
 //! Programs of users' reports against other debuggers, each driven as its report did
 //! (`fixtures/programs/cases`).
 //!
-//! Not here: structs of odd sizes and members of constraints ([`super::shapes`]), whose program has the types
-//! of those reports.
+//! Not here: structs of odd sizes and members of constraints ([`super::struct_passing`]), whose
+//! program has the types of those reports.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use tandem_tests::deadline::deadline_ms;
 use tandem_tests::fixture::{self, Runtime};
 use tandem_tests::transcript::Transcript;
 
-use super::followed::until;
+use super::dotnet_subprocesses::until;
 
 net10_tests! {
     a_rules_file_behind_line_spans_is_debugged_in_its_own_lines,

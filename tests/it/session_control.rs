@@ -1,6 +1,6 @@
 //! Control of a session: two clients that act at once, restarting, ending, leaving, and the next owner.
 //!
-//! Not here: programs that end by themselves ([`super::ends`]).
+//! Not here: programs that end by themselves ([`super::program_exits`]).
 
 use anyhow::Context;
 use serde_json::{Value, json};

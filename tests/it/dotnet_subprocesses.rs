@@ -1,7 +1,8 @@
 //! .NET programs that a .NET program starts: each is debugged in a child session from its first statement on,
 //! or is reported.
 //!
-//! Not here: child processes that are hard to follow, and parts that die ([`super::followed_faults`]).
+//! Not here: child processes that are hard to follow, and parts that crash
+//! ([`super::dotnet_subprocess_faults`]).
 
 use std::collections::BTreeSet;
 use std::path::Path;
